@@ -1,0 +1,214 @@
+"""The records that the stages of lmdiag hand to each other.
+
+Data flows one way: stimuli -> questions -> answers -> predictions -> scores -> results.
+Log-probabilities are natural logarithms (nats) everywhere; surprisal in bits is only for display.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, NamedTuple
+
+DIAGNOSTICS = ("cprag102", "role88", "neg136")
+"""The three diagnostics of Ettinger (2020), the tasks of a run by default."""
+
+AGREEMENT = "agreement"
+"""The minimal pairs of Newman et al. (2021)."""
+
+TASKS = (*DIAGNOSTICS, AGREEMENT)
+
+CORE_COLUMNS = (
+    "id", "item", "condition", "context", "right_context", "target", "good", "contrast", "expected",
+)  # fmt: skip
+"""Columns that every config but `verbs` has, and all that a diagnostic of one's own needs."""
+
+Number = Literal["singular", "plural"]
+Kind = Literal["masked", "causal", "seq2seq"]
+Unit = Literal["token", "word"]
+
+
+class BadInput(Exception):
+    """Something the user gave cannot be used.
+
+    The message is one line that names the thing and says what to do; commands print it and exit 2.
+    """
+
+
+class Query(NamedTuple):
+    """A distinct (context, right_context): what a model is asked once, however many rows share it.
+
+    Attributes:
+        context: text left of the blank, without a trailing space.
+        right_context: text right of the blank; "" where the blank ends the sentence.
+    """
+
+    context: str
+    right_context: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A query together with all that is to be read off at its blank.
+
+    Attributes:
+        query: the text around the blank.
+        words: the distinct candidate words to score there, in order of first appearance.
+        number: the right number of the verb at the blank, for EW and MW; None outside agreement.
+    """
+
+    query: Query
+    words: tuple[str, ...]
+    number: Number | None = None
+
+
+class WordScore(NamedTuple):
+    """A candidate word at a blank.
+
+    Attributes:
+        log_prob: nats; None for a word that the tokenizer cannot spell (unscorable).
+        rank: 1 + the number of vocabulary items more probable than the word, its own first piece
+            not counted; None where unscorable.
+        n_tokens: sub-tokens of the word at this blank; 0 where unscorable.
+    """
+
+    log_prob: float | None
+    rank: int | None
+    n_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a model says at one blank.
+
+    Attributes:
+        words: candidate word -> its score.
+        top_words: the most probable items, best first, as SPEC 2 displays them.
+        top_log_probs: their log-probabilities in nats, parallel to `top_words`.
+        agreement: per cut-off, the EW and MW of this context (see `lmdiag.measures.CUTOFFS`), in the
+            flat layout of `lmdiag.models.verbs`; None outside agreement.
+    """
+
+    words: dict[str, WordScore]
+    top_words: tuple[str, ...]
+    top_log_probs: tuple[float, ...]
+    agreement: tuple[float | None, ...] | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns plain JSON values; floats keep every bit through `json`."""
+        return {
+            "words": {word: list(score) for word, score in self.words.items()},
+            "top": [list(self.top_words), list(self.top_log_probs)],
+            "agreement": None if self.agreement is None else list(self.agreement),
+        }
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> Answer:
+        """Inverse of `to_json`."""
+        agreement = record["agreement"]
+        return cls(
+            words={word: WordScore(*score) for word, score in record["words"].items()},
+            top_words=tuple(record["top"][0]),
+            top_log_probs=tuple(record["top"][1]),
+            agreement=None if agreement is None else tuple(agreement),
+        )
+
+
+@dataclass(frozen=True)
+class ModelInfo:
+    """What a run says about its model.
+
+    Attributes:
+        id: Hub id, local folder or `demo:*` name, as given.
+        revision: branch, tag or commit as asked for; None for the default.
+        commit: the commit that was resolved (for a folder, a digest of its files).
+        kind: masked, causal or seq2seq.
+        architecture: class name of the model.
+        dtype: of the weights, e.g. "float32"; softmax is float32 or better in any case.
+        tokenizer: class name of the tokenizer.
+        cased: whether the tokenizer tells "A" from "a"; decides how `expected` is compared.
+        vocab_size: items over which the softmax runs.
+        n_parameters: number of parameters.
+        max_length: longest input in tokens; None where there is no limit.
+        bos: whether a beginning-of-sequence token stands before the context (causal models).
+        training_step: step of a training checkpoint where the revision names one.
+        quantization: e.g. "8bit"; None without.
+        attention: attention implementation in use.
+    """
+
+    id: str
+    revision: str | None
+    commit: str
+    kind: Kind
+    architecture: str
+    dtype: str
+    tokenizer: str
+    cased: bool
+    vocab_size: int
+    n_parameters: int
+    max_length: int | None
+    bos: bool = False
+    training_step: int | None = None
+    quantization: str | None = None
+    attention: str | None = None
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """Everything that decides what is asked and how it is scored, apart from model and data.
+
+    Attributes:
+        tasks: names of configs, in order.
+        perturb: names of perturbations beside the unperturbed setting.
+        shuffles: runs of the shuffled settings (100 in Ettinger 2020, table 4).
+        seed: of the shuffles.
+        unit: token or word (SPEC 2).
+        k: ranks at which accuracy is measured.
+        threshold: smallest difference in probability that counts for sensitivity@threshold.
+        bos: auto, always or never (causal models).
+        limit: first rows of each task only; None for all.
+        verbs: number of verb pairs in the list for EW and MW; None outside agreement.
+    """
+
+    tasks: tuple[str, ...] = DIAGNOSTICS
+    perturb: tuple[str, ...] = ()
+    shuffles: int = 100
+    seed: int = 0
+    unit: Unit = "token"
+    k: tuple[int, ...] = (1, 5)
+    threshold: float = 0.01
+    bos: Literal["auto", "always", "never"] = "auto"
+    limit: int | None = None
+    verbs: int | None = None
+
+    @property
+    def top(self) -> int:
+        """Length of the top-k list that is kept: at least the paper's five."""
+        return max(5, *self.k)
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns plain JSON values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Columns of `predictions.parquet`, one entry per stimulus row, in the rows' order.
+
+    Attributes:
+        id: row ids.
+        log_prob: nats of the row's target; None where unscorable (or not given by other programs).
+        rank, n_tokens: see `WordScore`; None where unknown.
+        top_words, top_log_probs: see `Answer`; the second may be None where unknown.
+        perturbation: setting, "none" for the unperturbed one.
+        run: number of the shuffle, 0 outside the shuffled settings.
+    """
+
+    id: list[str]
+    log_prob: list[float | None]
+    rank: list[int | None]
+    n_tokens: list[int | None]
+    top_words: list[list[str] | None]
+    top_log_probs: list[list[float] | None]
+    perturbation: str = "none"
+    run: int = 0
+    agreement: list[tuple[float | None, ...] | None] = field(default_factory=list)
