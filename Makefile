@@ -1,0 +1,46 @@
+# make run    the demo: data, two models, tables, report      make setup  .venv, pinned, editable
+# make test   linters, type checks, every offline test         make bench  speed against a bare loop
+
+VENV := .venv
+BIN := $(VENV)/bin
+SETUP := $(VENV)/setup-done
+PYTHON ?= $(firstword $(foreach name,python3.11 python3 python,$(shell $(name) -c \
+	'import sys, ensurepip; print(sys.executable) if sys.version_info >= (3, 11) else None' 2>/dev/null)))
+
+# Further arguments for pytest, e.g. make test ARGS="-k neg136"
+ARGS ?=
+
+.PHONY: run setup test bench clean
+.DEFAULT_GOAL := run
+
+setup: $(SETUP)
+
+# pip's own lines are for a person who waits at a terminal; a log needs only its errors.
+$(SETUP): setup.cfg pyproject.toml constraints.txt
+	@test -n "$(PYTHON)" || { echo "make setup needs Python 3.11 or later with venv (or name one: make PYTHON=...)" >&2; exit 2; }
+	@echo "Setting up $(VENV) with $(PYTHON) (minutes the first time: PyTorch is large)"
+	@"$(PYTHON)" -m venv $(VENV)
+	@test -t 1 || quiet=--quiet; \
+	$(BIN)/python -m pip install $$quiet --constraint constraints.txt pip setuptools && \
+	$(BIN)/python -m pip install $$quiet --constraint constraints.txt --no-build-isolation --editable '.[dev]'
+	@touch $@
+
+run: setup
+	@$(BIN)/python datasets/lmdiag/build.py demo/lmdiag --source demo
+	@$(BIN)/lmdiag run --model demo:masked demo:causal --data demo/lmdiag --output demo/results
+	@printf '%s\n' '' \
+		'The same for a real model, on the published items:' \
+		'  $(BIN)/python datasets/lmdiag/build.py lmdiag' \
+		'  $(BIN)/lmdiag run --model bert-base-uncased gpt2'
+
+test: setup
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/pytest -n 2 --dist worksteal $(ARGS)
+
+bench: setup
+	$(BIN)/python -m pytest -s tests/benchmarks $(ARGS)
+
+clean:
+	rm -rf $(VENV) demo
