@@ -1,0 +1,134 @@
+"""The processes of a run: who asks what, and how the answers come together.
+
+Batches are not dealt out beforehand: every process takes the next one from a counter in a key-value
+store on the first process, so all finish together however unequal they are, and the first process
+sees the progress of the whole. Processes wait for each other only to share and to gather.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any, Protocol
+
+WAIT = timedelta(minutes=10)
+"""The longest that a process waits for another before it ends with an error."""
+
+
+class Store(Protocol):
+    """Counters that all processes see; `torch.distributed.TCPStore` is one."""
+
+    def add(self, key: str, amount: int, /) -> int:
+        """Adds to a counter, from 0 at first, and returns the sum."""
+
+
+class LocalStore:
+    """Counters of a run in one process."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[str] = Counter()
+
+    def add(self, key: str, amount: int, /) -> int:
+        """Adds to a counter, from 0 at first, and returns the sum."""
+        self._counts[key] += amount
+        return self._counts[key]
+
+
+class Queue:
+    """The numbers below `length`, each handed to exactly one process, in order."""
+
+    def __init__(self, store: Store, name: str, length: int) -> None:
+        self._store, self._name, self._length = store, name, length
+
+    def __iter__(self) -> Iterator[int]:
+        while not self.stopped:
+            number = self._store.add(f"{self._name}/next", 1) - 1
+            if number >= self._length:
+                return
+            yield number
+
+    def done(self, amount: int) -> int:
+        """Adds to the work done; returns the sum over all processes."""
+        return self._store.add(f"{self._name}/done", amount)
+
+    def stop(self) -> None:
+        """Makes every process end its turn at the queue, because one of them failed."""
+        self._store.add(f"{self._name}/stop", 1)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether some process called `stop`."""
+        return self._store.add(f"{self._name}/stop", 0) > 0
+
+
+class Processes:
+    """The processes that share a run; a single one needs neither accelerate nor a server.
+
+    Attributes:
+        rank: number of this process, from 0.
+        count: how many there are.
+        device: the torch device that accelerate assigned to this process; None to choose freely.
+    """
+
+    def __init__(self) -> None:
+        self.rank, self.count, self.device = 0, 1, None
+        self._store: Store = LocalStore()
+        self._queues = 0
+        if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+            self._join()
+
+    def _join(self) -> None:
+        """Enters the group that accelerate or torchrun announced in the environment."""
+        from accelerate import PartialState
+
+        state = PartialState(timeout=WAIT)
+        self.rank, self.count, self.device = state.process_index, state.num_processes, state.device
+        if self.count > 1:
+            self._store = self._connect()
+
+    def _connect(self) -> Store:
+        """Opens the shared store: a server on the first process, at a free port of its own."""
+        from torch.distributed import TCPStore
+
+        host = os.environ.get("MASTER_ADDR", "127.0.0.1")
+        if self.first:
+            server = TCPStore(host, 0, is_master=True, wait_for_workers=False, timeout=WAIT)
+            self.share(server.port)
+            return server
+        return TCPStore(host, self.share(0), is_master=False, wait_for_workers=False, timeout=WAIT)
+
+    @property
+    def first(self) -> bool:
+        """Whether this process writes the results and shows the progress."""
+        return self.rank == 0
+
+    def share(self, value: Any) -> Any:
+        """Returns the first process's value on every process."""
+        if self.count == 1:
+            return value
+        from accelerate.utils import broadcast_object_list
+
+        return broadcast_object_list([value], from_process=0)[0]
+
+    def gather(self, value: Any) -> list[Any]:
+        """Returns every process's value, by rank, on every process."""
+        if self.count == 1:
+            return [value]
+        from accelerate.utils import gather_object
+
+        return list(gather_object([value]))
+
+    def queue(self, length: int) -> Queue:
+        """Returns the next queue; every process must ask for the same queues in the same order."""
+        self._queues += 1
+        return Queue(self._store, str(self._queues), length)
+
+    def close(self) -> None:
+        """Waits for the others and leaves the group."""
+        if self.count > 1:
+            from torch.distributed import destroy_process_group
+
+            self.share(None)
+            destroy_process_group()

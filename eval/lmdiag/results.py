@@ -1,0 +1,269 @@
+"""Run directories: where a run's files are, whose they are, and what is in them (SPEC 5)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lmdiag import __version__
+from lmdiag.schema import DIAGNOSTICS, BadInput, ModelInfo, Protocol
+
+if TYPE_CHECKING:
+    from filelock import FileLock
+
+    from lmdiag.schema import Predictions
+    from lmdiag.stimuli import Stimuli
+
+SCHEMA_VERSION = 1
+RESULTS, PREDICTIONS, AGREEMENT, REPORT = (
+    "results.json", "predictions.parquet", "agreement.parquet", "report.html",
+)  # fmt: skip
+
+
+def signature(protocol: Protocol, fingerprint: str) -> str:
+    """Returns the line that makes two runs comparable exactly when it is equal.
+
+    Knobs that stand at their default and that not every run has are left out; each adds a key.
+
+    >>> signature(Protocol(), "1a2b3c4d")
+    'lmdiag:0.1|data:1a2b3c4d|unit:token|k:1,5|t:0.01|shuf:100|seed:0'
+    """
+    version = ".".join(__version__.split(".")[:2])
+    parts = {
+        "lmdiag": version,
+        "data": fingerprint,
+        "unit": protocol.unit,
+        "k": ",".join(map(str, protocol.k)),
+        "t": f"{protocol.threshold:g}",
+        "shuf": protocol.shuffles,
+        "seed": protocol.seed,
+        "perturb": "+".join(protocol.perturb) or None,
+        "bos": None if protocol.bos == "auto" else protocol.bos,
+        "limit": protocol.limit,
+        "verbs": protocol.verbs,
+    }
+    return "|".join(f"{key}:{value}" for key, value in parts.items() if value is not None)
+
+
+def combine(fingerprints: Mapping[str, str]) -> str:
+    """Returns the fingerprint of several tasks' data; of a single task, its own."""
+    if len(fingerprints) == 1:
+        return next(iter(fingerprints.values()))
+    lines = "\n".join(f"{task}:{fingerprints[task]}" for task in sorted(fingerprints))
+    return hashlib.sha256(lines.encode()).hexdigest()[:8]
+
+
+def model_slug(model_id: str, revision: str | None) -> str:
+    """Returns the folder name of a model: `org/name` is org--name, a local folder its last name."""
+    name = Path(model_id).resolve().name if Path(model_id).is_dir() else model_id
+    slug = re.sub(r"[^A-Za-z0-9._+-]+", "--", name).strip("-.") or "model"
+    return slug if revision is None else f"{slug}@{re.sub(r'[^A-Za-z0-9._+-]+', '--', revision)}"
+
+
+def protocol_slug(protocol: Protocol) -> str:
+    """Returns the folder name of a protocol: what is asked, then the knobs that are turned.
+
+    >>> protocol_slug(Protocol())
+    'diagnostics-token'
+    """
+    tasks = "diagnostics" if protocol.tasks == DIAGNOSTICS else "+".join(protocol.tasks)
+    default = Protocol()
+    knobs = {
+        "shuffles": bool(protocol.perturb) and protocol.shuffles,
+        "seed": protocol.seed,
+        "k": "+".join(map(str, protocol.k)),
+        "threshold": protocol.threshold,
+        "bos": protocol.bos,
+        "limit": protocol.limit,
+        "verbs": protocol.verbs not in (None, 1951) and protocol.verbs,
+    }
+    plain = {"shuffles": 100, "k": "+".join(map(str, default.k))}
+    turned = [
+        f"{name}{value}"
+        for name, value in knobs.items()
+        if value not in (None, False, plain.get(name, getattr(default, name)))
+    ]
+    return "-".join([tasks, protocol.unit, "+".join(protocol.perturb), *turned]).replace("--", "-").strip("-")
+
+
+def identity(info: ModelInfo, protocol: Protocol, fingerprint: str) -> dict[str, Any]:
+    """Returns what must be equal for two runs to share a directory: all that decides the numbers."""
+    return {
+        "model": info.id,
+        "commit": info.commit,
+        "kind": info.kind,
+        "dtype": info.dtype,
+        "quantization": info.quantization,
+        "signature": signature(protocol, fingerprint),
+    }
+
+
+class RunDirectory:
+    """The directory of one run, held by one process group at a time.
+
+    Attributes:
+        path: `<output>/<model slug>/<protocol>`.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock: FileLock | None = None
+
+    @property
+    def journal(self) -> Path:
+        """The folder of finished batches while the run is under way."""
+        return self.path / "journal"
+
+    def open(self, identity: Mapping[str, Any], *, overwrite: bool) -> bool:
+        """Takes the directory for a run; returns whether a finished one is already there.
+
+        Raises:
+            BadInput: another process is at work here, or the directory belongs to another run.
+        """
+        self.path.mkdir(parents=True, exist_ok=True)
+        self._acquire()
+        if overwrite:
+            self._clear()
+        holder = self._holder()
+        if holder is not None:
+            self._refuse_other(holder, identity)
+        elif any(path.name not in (".lock",) for path in self.path.iterdir()):
+            raise BadInput(f"{self.path} is not empty and is no run directory: choose another --output")
+        if (self.path / RESULTS).exists():
+            return True
+        write_atomically(self.path / "run.json", json.dumps(identity, indent=1).encode())
+        return False
+
+    def _acquire(self) -> None:
+        from filelock import FileLock, Timeout
+
+        self._lock = FileLock(self.path / ".lock")
+        try:
+            self._lock.acquire(timeout=0)
+        except Timeout:
+            self._lock = None
+            raise BadInput(
+                f"another lmdiag run is at work in {self.path}: wait for it, or choose another --output"
+            ) from None
+
+    def _clear(self) -> None:
+        shutil.rmtree(self.journal, ignore_errors=True)
+        for name in (RESULTS, "run.json", PREDICTIONS, AGREEMENT, REPORT):
+            (self.path / name).unlink(missing_ok=True)
+
+    def _holder(self) -> dict[str, Any] | None:
+        """Returns the identity of the run that is in the directory, finished or not."""
+        if (self.path / RESULTS).exists():
+            return dict(read_results(self.path)["identity"])
+        if (self.path / "run.json").exists():
+            return dict(json.loads((self.path / "run.json").read_text()))
+        return None
+
+    def _refuse_other(self, theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> None:
+        for key, value in ours.items():
+            if theirs.get(key) != value:
+                raise BadInput(
+                    f"{self.path} holds a run of another {key} ({theirs.get(key)}, not {value}): "
+                    "choose another --output, or --overwrite it"
+                )
+
+    def finish(self, results: Mapping[str, Any]) -> None:
+        """Writes results.json, the mark of a finished run, and clears what only resuming needs."""
+        text = json.dumps(results, indent=1, ensure_ascii=False, allow_nan=False)
+        write_atomically(self.path / RESULTS, text.encode())
+        (self.path / "run.json").unlink(missing_ok=True)
+        shutil.rmtree(self.journal, ignore_errors=True)
+
+    def close(self) -> None:
+        """Lets go of the directory."""
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Writes a file so that at any moment either the old or the new one is there, whole."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with draft.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def read_results(path: Path) -> dict[str, Any]:
+    """Returns the results.json of a run directory.
+
+    Raises:
+        BadInput: there is none, it is no JSON, or another version wrote it.
+    """
+    file = path / RESULTS
+    if not file.is_file():
+        raise BadInput(f"{path} is no finished run: it has no {RESULTS}; `lmdiag run` makes one")
+    try:
+        results = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise BadInput(f"{file} is not valid JSON ({error}): run again with --overwrite") from None
+    if not isinstance(results, dict) or results.get("schema_version") != SCHEMA_VERSION:
+        raise BadInput(f"{file} is not of schema version {SCHEMA_VERSION}: run again with this lmdiag")
+    return results
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run, read back.
+
+    Attributes:
+        path: the run directory.
+        results: `results.json`.
+        stimuli: task -> its rows, unperturbed.
+    """
+
+    path: Path
+    results: dict[str, Any]
+    stimuli: dict[str, Stimuli]
+
+    @cached_property
+    def predictions(self) -> dict[str, dict[tuple[str, int], Predictions]]:
+        """Task -> (perturbation, run) -> its predictions, in the order of the stimuli."""
+        from lmdiag.predictions import read_run
+
+        return read_run(self.path, self.stimuli, self.results)
+
+
+def load_run(path: str | Path, data: str | None = None) -> Run:
+    """Reads a finished run and the data it was made on.
+
+    Args:
+        path: run directory.
+        data: where the data set is; None for where the run found it.
+
+    Raises:
+        BadInput: no finished run, or the data set is not the one it was made on.
+    """
+    from lmdiag import stimuli
+
+    path = Path(path)
+    results = read_results(path)
+    source, limit = data or results["data"]["source"], results["protocol"]["limit"]
+    loaded = {}
+    for task, facts in results["data"]["tasks"].items():
+        revision = results["data"]["revision"] if data is None else None
+        loaded[task] = stimuli.load(source, task, revision=revision, limit=limit)
+        if loaded[task].fingerprint != facts["fingerprint"]:
+            raise BadInput(
+                f"{source} is not the data {path} was made on: its {task} has fingerprint "
+                f"{loaded[task].fingerprint}, the run's is {facts['fingerprint']}; name the right one by --data"
+            )
+    return Run(path, results, loaded)

@@ -1,0 +1,81 @@
+"""Asking a model all questions: batches, processes, resume.
+
+The batches are a function of the questions and the batch size alone. Answers that an earlier,
+interrupted run saved are taken from its journal; since batches are saved whole, those still to be
+asked are the very batches of an undisturbed run, whatever the number of processes, and the numbers
+are the same to the last bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from lmdiag.schema import Answer, BadInput, Question
+
+if TYPE_CHECKING:
+    from lmdiag.journal import Journal
+    from lmdiag.models import Model
+    from lmdiag.processes import Processes
+
+Report = Callable[[int], None]
+"""Told the number of questions answered so far by all processes together."""
+
+
+def ask(
+    model: Model,
+    questions: Sequence[Question],
+    *,
+    top: int,
+    budget: int | None,
+    journal: Journal,
+    processes: Processes,
+    report: Report,
+) -> list[Answer]:
+    """Returns the answers to all questions, in their order, on every process.
+
+    Args:
+        model: the model to ask.
+        questions: the distinct questions, the same on every process.
+        top: length of the top-k lists.
+        budget: padded tokens in a batch; None for what suits the device.
+        journal: where finished batches are saved and earlier ones are found.
+        processes: those that share the work.
+        report: called with the number of questions done, saved ones included.
+
+    Raises:
+        BadInput: on every process, where the model cannot answer on one of them (a context that is
+            too long, NaN in its logits); what was answered before is saved.
+    """
+    saved = journal.read()
+    found = processes.gather(set(saved))
+    known: set[int] = set().union(*found)
+    report(len(known))
+    encoded = [model.encode(question) for question in questions]
+    batches = open_batches(model.plan(encoded, budget), known)
+    queue = processes.queue(len(batches))
+    mine = {number: saved[number] for number in saved.keys() - found[0]}
+    error = None
+    try:
+        for number in queue:
+            batch = batches[number]
+            answers = model.answer([encoded[index] for index in batch], top)
+            finished = dict(zip(batch, answers, strict=True))
+            journal.append(finished)
+            mine.update(finished)
+            report(len(known) + queue.done(len(finished)))
+    except BadInput as bad:
+        queue.stop()
+        error = str(bad)
+    for message in processes.gather(error):
+        if message is not None:
+            raise BadInput(message)
+    for part in processes.gather(mine):
+        saved.update(part)
+    return [saved[number] for number in range(len(questions))]
+
+
+def open_batches(batches: Sequence[Sequence[int]], known: set[int]) -> list[list[int]]:
+    """Returns the batches without the questions that are answered already; empty ones are left out."""
+    rest = ([number for number in batch if number not in known] for batch in batches)
+    return [batch for batch in rest if batch]
