@@ -1,0 +1,158 @@
+"""Which weights are meant: a folder or a Hub repository, pinned to the bytes that will be read.
+
+A branch moves and a folder is trained on; results name what was read. A Hub revision is resolved to
+its commit, a folder to a digest of the files that decide the model's answers.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from lmdiag.schema import BadInput
+
+MODEL_FILES = (
+    "*.safetensors", "*.safetensors.index.json", "pytorch_model*.bin*", "config.json", "*.py",
+    "tokenizer*.json", "special_tokens_map.json", "added_tokens.json", "vocab*", "merges.txt",
+    "*.model", "spiece*",
+)  # fmt: skip
+"""Files of a model folder that decide what it answers; cards and optimiser states do not."""
+
+_STEP = re.compile(
+    r"(?<![a-z])(?:global_?)?(?:steps?|checkpoint|ckpt|iter|iteration)[-_ ]?(\d+)([km]?)(?![a-z\d])"
+    r"|(?<![a-z\d])(\d+)([km]?)[-_ ]?steps?(?![a-z\d])",
+    re.IGNORECASE,
+)
+_UNITS = {"": 1, "k": 1_000, "m": 1_000_000}
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Weights, tokenizer and configuration of one model at one moment.
+
+    Attributes:
+        id: as given by the user; the name in every message.
+        location: what transformers is given: a folder's path or a Hub id.
+        revision: the resolved commit of a Hub repository; None for a folder.
+        commit: the same commit, or `sha256:` and 16 hex digits for a folder (`digest`).
+        training_step: see `training_step`.
+    """
+
+    id: str
+    location: str
+    revision: str | None
+    commit: str
+    training_step: int | None
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether the model is read from a local folder."""
+        return self.revision is None
+
+
+def resolve(model_id: str, revision: str | None = None) -> Checkpoint:
+    """Finds the model and pins it to a commit, before anything large is fetched.
+
+    Args:
+        model_id: Hub id or local folder; a folder of that name comes first.
+        revision: branch, tag or commit of a Hub repository.
+
+    Raises:
+        BadInput: no such model or revision, no access, no network, no `config.json`.
+    """
+    folder = Path(model_id).expanduser()
+    if folder.is_dir():
+        return _resolve_folder(model_id, folder, revision)
+    if folder.is_file():
+        raise BadInput(f"model {model_id} is a file: give the folder that holds it")
+    if re.match(r"[./~\\]", model_id) or model_id.count("/") > 1:
+        raise BadInput(f"no model folder {model_id}: check the path")
+    commit = _hub_commit(model_id, revision)
+    step = training_step(revision or "") or training_step(model_id.rpartition("/")[2])
+    return Checkpoint(model_id, model_id, commit, commit, step)
+
+
+def training_step(name: str) -> int | None:
+    """Reads the training step off a revision's or a folder's name; None where it names none.
+
+    >>> [training_step(n) for n in ("step1000", "checkpoint-500", "1000-steps", "step_20k", "main")]
+    [1000, 500, 1000, 20000, None]
+    """
+    match = _STEP.search(name)
+    if match is None:
+        return None
+    number, unit = (match[1], match[2]) if match[1] else (match[3], match[4])
+    return int(number) * _UNITS[unit.lower()]
+
+
+@functools.lru_cache(maxsize=64)
+def digest(folder: Path) -> str:
+    """Returns `sha256:` and the first 16 hex digits of a SHA-256 over a model folder.
+
+    Over names and contents of `MODEL_FILES`; once per folder and process, at the disk's speed.
+    """
+    total = hashlib.sha256()
+    files = {path for pattern in MODEL_FILES for path in folder.glob(pattern) if path.is_file()}
+    for path in sorted(files, key=lambda path: path.name):
+        with path.open("rb") as file:
+            content = hashlib.file_digest(file, "sha256")
+        total.update(f"{content.hexdigest()}  {path.name}\n".encode())
+    return f"sha256:{total.hexdigest()[:16]}"
+
+
+def _resolve_folder(model_id: str, folder: Path, revision: str | None) -> Checkpoint:
+    if revision is not None:
+        raise BadInput(
+            f"model {model_id} is a folder, which has no revision {revision}: "
+            "name the folder of the checkpoint, or a Hub id"
+        )
+    if not (folder / "config.json").is_file():
+        adapter = (folder / "adapter_config.json").is_file()
+        advice = "merge the adapter into its base model" if adapter else "is it a model's folder?"
+        raise BadInput(f"model folder {model_id} has no config.json: {advice}")
+    try:
+        commit = digest(folder.resolve())
+    except OSError as error:
+        raise BadInput(f"model folder {model_id}: cannot read {error.filename}") from error
+    return Checkpoint(model_id, str(folder), None, commit, training_step(folder.resolve().name))
+
+
+def _hub_commit(model_id: str, revision: str | None) -> str:
+    """Fetches the configuration, whose place in the cache names the commit; works offline too."""
+    from huggingface_hub import errors, hf_hub_download
+
+    name = f"model {model_id}" + (f" at revision {revision}" if revision else "")
+    try:
+        config = hf_hub_download(model_id, "config.json", revision=revision)
+    except errors.HFValidationError as error:
+        raise BadInput(
+            f"no model {model_id}: neither a folder here nor a Hub id such as 'gpt2' or "
+            "'EleutherAI/pythia-70m'"
+        ) from error
+    except errors.GatedRepoError as error:
+        raise BadInput(
+            f"{name} is gated: ask for access on its Hub page, then log in with `hf auth login`"
+        ) from error
+    except errors.RevisionNotFoundError as error:
+        raise BadInput(f"model {model_id} has no revision {revision}: see its Hub page") from error
+    except errors.RepositoryNotFoundError as error:
+        raise BadInput(
+            f"no {name} on the Hub, and no folder of that name: check the spelling; "
+            "if it is private, log in with `hf auth login`"
+        ) from error
+    except errors.RemoteEntryNotFoundError as error:
+        raise BadInput(f"{name} has no config.json on the Hub: is it a transformers model?") from (
+            error
+        )
+    except errors.HfHubHTTPError as error:
+        status = getattr(error.response, "status_code", "an error")
+        raise BadInput(f"{name}: the Hub answered {status}; try again later") from error
+    except (errors.LocalEntryNotFoundError, OSError) as error:
+        raise BadInput(
+            f"{name} is not in the cache and the Hub cannot be reached: "
+            "check the network, or give a local folder"
+        ) from error
+    return Path(config).parent.name

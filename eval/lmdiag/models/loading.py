@@ -1,0 +1,324 @@
+"""From a model's name to its weights and tokenizer, or to one clear line that says why not.
+
+What would quietly give wrong numbers is refused here: a head that the checkpoint lacks, a tokenizer
+with more entries than the model, a masked model without a mask token.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from lmdiag.models.checkpoint import Checkpoint, resolve
+from lmdiag.models.kinds import AUTO_CLASSES, detect, needs_decoder_flag
+from lmdiag.schema import BadInput, Kind, Unit
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
+
+Dtype = Literal["auto", "float32", "bfloat16", "float16"]
+
+
+@dataclass(frozen=True)
+class LoadOptions:
+    """How a model is loaded and asked.
+
+    Attributes:
+        revision: branch, tag or commit on the Hub.
+        kind: masked, causal or seq2seq; auto reads it off the model's configuration.
+        dtype: of the weights; auto is the checkpoint's own on accelerators and float32 on the CPU,
+            where half precision is slow and gains nothing.
+        device: where the model goes, e.g. "cuda:1"; None for the accelerator if there is one.
+        device_map: "auto" spreads the layers over all devices (accelerate).
+        bos: whether a causal model's context begins with its beginning-of-sequence token; auto
+            does what the tokenizer does by default.
+        unit: token or word (SPEC 2).
+        trust_remote_code: run code that comes with the model.
+        allow_pickle: read weights that are not safetensors.
+        quantization: "8bit" or "4bit" by bitsandbytes; None without.
+        attention: attention implementation, e.g. "eager" or "sdpa"; None for transformers' choice.
+        packing: several contexts in one row: auto, always or never.
+        tp: split each layer over the processes (tensor parallel).
+    """
+
+    revision: str | None = None
+    kind: Literal["auto", "masked", "causal", "seq2seq"] = "auto"
+    dtype: Dtype = "auto"
+    device: str | None = None
+    device_map: str | None = None
+    bos: Literal["auto", "always", "never"] = "auto"
+    unit: Unit = "token"
+    trust_remote_code: bool = False
+    allow_pickle: bool = False
+    quantization: Literal["8bit", "4bit"] | None = None
+    attention: str | None = None
+    packing: str = "auto"
+    tp: bool = False
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A loaded model with what is known about it.
+
+    Attributes:
+        model: in evaluation mode, without gradients, on its device.
+        tokenizer: a fast one, which knows the character offsets of its tokens.
+        config: the model's.
+        kind: masked, causal or seq2seq.
+        commit: see `Checkpoint`.
+        training_step: step of a training checkpoint where revision or folder name one.
+        dtype: of the weights, e.g. "float32".
+        quantization: as asked for.
+        attention: implementation in use.
+    """
+
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerFast
+    config: PretrainedConfig
+    kind: Kind
+    commit: str
+    training_step: int | None
+    dtype: str
+    quantization: str | None
+    attention: str | None
+
+
+def load_parts(model_id: str, options: LoadOptions | None = None) -> Parts:
+    """Loads a model and its tokenizer from the Hub or a folder.
+
+    Raises:
+        BadInput: whatever keeps the model from being asked rightly; names the model and the remedy.
+    """
+    options = options or LoadOptions()
+    checkpoint = resolve(model_id, options.revision)
+    # Without this, transformers asks a service on the Hub to convert pickled weights.
+    os.environ.setdefault("DISABLE_SAFETENSORS_CONVERSION", "1")
+    with _quiet():
+        config = _load_config(checkpoint, options)
+        kind = detect(model_id, config) if options.kind == "auto" else options.kind
+        tokenizer = _load_tokenizer(checkpoint, kind, options)
+        model = _load_model(checkpoint, config, kind, options)
+    _check_vocabulary(checkpoint, tokenizer, model)
+    return Parts(
+        model=model,
+        tokenizer=tokenizer,
+        config=model.config,
+        kind=kind,
+        commit=checkpoint.commit,
+        training_step=checkpoint.training_step,
+        dtype=str(model.dtype).removeprefix("torch."),
+        quantization=options.quantization,
+        attention=getattr(model.config, "_attn_implementation", None),
+    )
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Silences transformers while it loads; what it would warn of is checked here, as errors."""
+    from transformers.utils import logging as chatter
+
+    verbosity = chatter.get_verbosity()
+    chatter.set_verbosity(max(verbosity, logging.ERROR))
+    chatter.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        yield
+    finally:
+        chatter.set_verbosity(verbosity)
+
+
+def _load_config(checkpoint: Checkpoint, options: LoadOptions) -> PretrainedConfig:
+    from transformers import AutoConfig
+
+    try:
+        config = AutoConfig.from_pretrained(
+            checkpoint.location,
+            revision=checkpoint.revision,
+            trust_remote_code=options.trust_remote_code,
+        )
+    except (ValueError, OSError, KeyError, TypeError, AttributeError, ImportError) as error:
+        raise _explain(checkpoint, "configuration", error) from error
+    return config  # type: ignore[no-any-return]
+
+
+def _load_tokenizer(
+    checkpoint: Checkpoint, kind: Kind, options: LoadOptions
+) -> PreTrainedTokenizerFast:
+    from transformers import AutoTokenizer
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(
+            checkpoint.location,
+            revision=checkpoint.revision,
+            trust_remote_code=options.trust_remote_code,
+        )
+    except Exception as error:  # tokenizers raises bare Exceptions for broken files
+        raise _explain(checkpoint, "tokenizer", error) from error
+    if not tokenizer.is_fast:
+        raise BadInput(
+            f"model {checkpoint.id}: its tokenizer ({type(tokenizer).__name__}) has no fast "
+            "version, which lmdiag needs for the characters behind each token"
+        )
+    if set(tokenizer.get_vocab()) <= set(tokenizer.all_special_tokens):
+        raise BadInput(
+            f"model {checkpoint.id} comes without a tokenizer's vocabulary: "
+            "put the tokenizer's files beside the weights"
+        )
+    if kind == "masked" and tokenizer.mask_token_id is None:
+        raise BadInput(
+            f"model {checkpoint.id}: its tokenizer has no mask token, so it cannot be asked as a "
+            "masked model; try --kind causal"
+        )
+    return tokenizer  # type: ignore[return-value]
+
+
+def _load_model(
+    checkpoint: Checkpoint, config: PretrainedConfig, kind: Kind, options: LoadOptions
+) -> PreTrainedModel:
+    import transformers
+    from safetensors import SafetensorError
+
+    if kind == "causal" and needs_decoder_flag(config):
+        # BERT's decoder attends to both sides unless it is told that it is one.
+        config.is_decoder = True
+    device = _device(options)
+    arguments = _arguments(checkpoint, options, device)
+    auto_class = getattr(transformers, AUTO_CLASSES[kind])
+    try:
+        model, report = auto_class.from_pretrained(
+            checkpoint.location, config=config, output_loading_info=True, **arguments
+        )
+        if "device_map" not in arguments and not options.tp:
+            model = model.to(device)
+    except SafetensorError as error:
+        raise BadInput(
+            f"model {checkpoint.id}: its safetensors weights are damaged ({_first_line(error)}): "
+            "fetch or save them again"
+        ) from error
+    except (ValueError, OSError, ImportError, RuntimeError, KeyError) as error:
+        raise _explain(checkpoint, f"{kind} model", error) from error
+    _check_report(checkpoint, kind, report)
+    model.eval().requires_grad_(False)
+    return model  # type: ignore[no-any-return]
+
+
+def _device(options: LoadOptions) -> torch.device:
+    import torch
+
+    if options.device is not None:
+        return torch.device(options.device)
+    accelerator = torch.accelerator.current_accelerator(check_available=True)
+    return accelerator or torch.device("cpu")
+
+
+def _arguments(
+    checkpoint: Checkpoint, options: LoadOptions, device: torch.device
+) -> dict[str, Any]:
+    """Returns the arguments of `from_pretrained` that the options ask for."""
+    arguments: dict[str, Any] = {
+        "revision": checkpoint.revision,
+        "trust_remote_code": options.trust_remote_code,
+        "use_safetensors": None if options.allow_pickle else True,
+        "dtype": _dtype(options, device),
+    }
+    if options.attention is not None:
+        arguments["attn_implementation"] = options.attention
+    if options.device_map is not None:
+        arguments["device_map"] = options.device_map
+    if options.quantization is not None:
+        arguments["quantization_config"] = _quantization(checkpoint, options)
+        arguments.setdefault("device_map", {"": device})
+    if options.tp:
+        arguments["distributed_config"] = _tensor_parallel(checkpoint, options)
+    return arguments
+
+
+def _dtype(options: LoadOptions, device: torch.device) -> str:
+    if options.dtype == "auto" and device.type == "cpu" and options.device_map is None:
+        return "float32"
+    return options.dtype
+
+
+def _quantization(checkpoint: Checkpoint, options: LoadOptions) -> Any:
+    from importlib.util import find_spec
+
+    from transformers import BitsAndBytesConfig
+
+    if find_spec("bitsandbytes") is None:
+        raise BadInput(
+            f"model {checkpoint.id}: {options.quantization} weights need bitsandbytes: "
+            "pip install bitsandbytes, or leave --quantization out"
+        )
+    return BitsAndBytesConfig(**{f"load_in_{options.quantization}": True})  # type: ignore[no-untyped-call]
+
+
+def _tensor_parallel(checkpoint: Checkpoint, options: LoadOptions) -> Any:
+    from transformers.distributed.configuration_utils import DistributedConfig
+
+    if int(os.environ.get("WORLD_SIZE", "1")) < 2:
+        raise BadInput(
+            f"model {checkpoint.id}: --tp splits it over several processes, but there is one: "
+            "start with torchrun or accelerate launch --num_processes N"
+        )
+    if options.device_map is not None:
+        raise BadInput(f"model {checkpoint.id}: --tp and --device-map exclude each other")
+    return DistributedConfig(tp_plan="auto")
+
+
+def _check_report(checkpoint: Checkpoint, kind: Kind, report: dict[str, Any]) -> None:
+    """Refuses weights that were made up because the checkpoint lacks them."""
+    missing = sorted({*report["missing_keys"], *(key for key, *_ in report["mismatched_keys"])})
+    if missing:
+        raise BadInput(
+            f"model {checkpoint.id} lacks {len(missing)} weights of a {kind} model (first: "
+            f"{missing[0]}), which would be random: it was not saved with that head; see --kind"
+        )
+
+
+def _check_vocabulary(
+    checkpoint: Checkpoint, tokenizer: PreTrainedTokenizerFast, model: PreTrainedModel
+) -> None:
+    """Refuses a tokenizer that can produce ids without an embedding.
+
+    Added tokens that no text and no template produces may lie beyond (gemma-3's image token does).
+    """
+    rows = len(cast("torch.Tensor", model.get_input_embeddings().weight))
+    unused = set(tokenizer.added_tokens_decoder) - set(tokenizer.all_special_ids)
+    largest = max(id for id in tokenizer.get_vocab().values() if id not in unused)
+    if largest >= rows:
+        raise BadInput(
+            f"model {checkpoint.id}: its tokenizer has ids up to {largest} but the model only "
+            f"{rows} embeddings: the tokenizer belongs to another model"
+        )
+
+
+def _explain(checkpoint: Checkpoint, what: str, error: Exception) -> BadInput:
+    """Puts an exception of transformers into one line that names the model and the remedy."""
+    text = str(error)
+    head = f"model {checkpoint.id}"
+    if "trust_remote_code" in text:
+        return BadInput(
+            f"{head} brings its own code: read it, and add --trust-remote-code if you trust it"
+        )
+    if "safetensors" in text and "file named" in text:
+        return BadInput(
+            f"{head} has no safetensors weights; pickled ones (pytorch_model.bin) can run code "
+            "when they are read: add --allow-pickle if you trust where they are from"
+        )
+    if "Unrecognized configuration class" in text:
+        return BadInput(f"{head} has no {what} in transformers: choose another --kind")
+    if "ignore_mismatched_sizes" in text:
+        return BadInput(f"{head}: its weights do not have the shapes that its config.json says")
+    return BadInput(f"{head}: cannot load its {what}: {_first_line(error)}")
+
+
+def _first_line(error: Exception) -> str:
+    """Returns the first line of an exception's text, without anything that looks like a token."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    line = re.sub(r"\bhf_\w{8,}|(?<=//)[^/@\s]+@", "***", lines[0])
+    return line if len(line) <= 200 else line[:197] + "..."
