@@ -1,4 +1,4 @@
-"""Entry for `accelerate launch eval/run.py --model ...`: the same arguments and code as `lmdiag run`."""
+"""`accelerate launch eval/run.py --model ...`: the same arguments and code as `lmdiag run`."""
 
 import sys
 

@@ -71,7 +71,9 @@ def collect(settings: Iterable[Setting], *, kind: Kind, cased: bool) -> list[Que
     return [Question(query, tuple(found), number) for (query, number), found in words.items()]
 
 
-def spread(setting: Setting, answers: Mapping[Key, Answer], *, kind: Kind, cased: bool) -> Predictions:
+def spread(
+    setting: Setting, answers: Mapping[Key, Answer], *, kind: Kind, cased: bool
+) -> Predictions:
     """Returns the answers as one prediction a row, in the rows' order."""
     columns = setting.stimuli.columns()
     found = [answers[key] for key in row_keys(setting, kind=kind, cased=cased)]

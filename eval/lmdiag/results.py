@@ -91,11 +91,15 @@ def protocol_slug(protocol: Protocol) -> str:
         for name, value in knobs.items()
         if value not in (None, False, plain.get(name, getattr(default, name)))
     ]
-    return "-".join([tasks, protocol.unit, "+".join(protocol.perturb), *turned]).replace("--", "-").strip("-")
+    return (
+        "-".join([tasks, protocol.unit, "+".join(protocol.perturb), *turned])
+        .replace("--", "-")
+        .strip("-")
+    )
 
 
 def identity(info: ModelInfo, protocol: Protocol, fingerprint: str) -> dict[str, Any]:
-    """Returns what must be equal for two runs to share a directory: all that decides the numbers."""
+    """Returns what must be equal for two runs to share a directory: what decides the numbers."""
     return {
         "model": info.id,
         "commit": info.commit,
@@ -136,7 +140,9 @@ class RunDirectory:
         if holder is not None:
             self._refuse_other(holder, identity)
         elif any(path.name not in (".lock",) for path in self.path.iterdir()):
-            raise BadInput(f"{self.path} is not empty and is no run directory: choose another --output")
+            raise BadInput(
+                f"{self.path} is not empty and is no run directory: choose another --output"
+            )
         if (self.path / RESULTS).exists():
             return True
         write_atomically(self.path / "run.json", json.dumps(identity, indent=1).encode())
@@ -151,7 +157,8 @@ class RunDirectory:
         except Timeout:
             self._lock = None
             raise BadInput(
-                f"another lmdiag run is at work in {self.path}: wait for it, or choose another --output"
+                f"another lmdiag run is at work in {self.path}: "
+                "wait for it, or choose another --output"
             ) from None
 
     def _clear(self) -> None:
@@ -216,7 +223,9 @@ def read_results(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise BadInput(f"{file} is not valid JSON ({error}): run again with --overwrite") from None
     if not isinstance(results, dict) or results.get("schema_version") != SCHEMA_VERSION:
-        raise BadInput(f"{file} is not of schema version {SCHEMA_VERSION}: run again with this lmdiag")
+        raise BadInput(
+            f"{file} is not of schema version {SCHEMA_VERSION}: run again with this lmdiag"
+        )
     return results
 
 
@@ -264,6 +273,7 @@ def load_run(path: str | Path, data: str | None = None) -> Run:
         if loaded[task].fingerprint != facts["fingerprint"]:
             raise BadInput(
                 f"{source} is not the data {path} was made on: its {task} has fingerprint "
-                f"{loaded[task].fingerprint}, the run's is {facts['fingerprint']}; name the right one by --data"
+                f"{loaded[task].fingerprint}, the run's is {facts['fingerprint']}; "
+                "name the right one by --data"
             )
     return Run(path, results, loaded)

@@ -84,8 +84,8 @@ class Answer:
         words: candidate word -> its score.
         top_words: the most probable items, best first, as SPEC 2 displays them.
         top_log_probs: their log-probabilities in nats, parallel to `top_words`.
-        agreement: per cut-off, the EW and MW of this context (see `lmdiag.measures.CUTOFFS`), in the
-            flat layout of `lmdiag.models.verbs`; None outside agreement.
+        agreement: the EW and MW of this context at every cut-off, in the order of
+            `lmdiag.measures.AGREEMENT_LAYOUT`; None outside agreement.
     """
 
     words: dict[str, WordScore]

@@ -9,6 +9,7 @@ are the same to the last bit.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from lmdiag.schema import Answer, BadInput, Question
@@ -17,9 +18,10 @@ if TYPE_CHECKING:
     from lmdiag.journal import Journal
     from lmdiag.models import Model
     from lmdiag.processes import Processes
+    from lmdiag.report.progress import Progress
 
-Report = Callable[[int], None]
-"""Told the number of questions answered so far by all processes together."""
+OpenProgress = Callable[[int, int], AbstractContextManager["Progress"]]
+"""Given the number of questions and how many of them are answered already, opens a bar."""
 
 
 def ask(
@@ -27,10 +29,10 @@ def ask(
     questions: Sequence[Question],
     *,
     top: int,
-    budget: int | None,
+    batch_size: int | None,
     journal: Journal,
     processes: Processes,
-    report: Report,
+    progress: OpenProgress,
 ) -> list[Answer]:
     """Returns the answers to all questions, in their order, on every process.
 
@@ -38,10 +40,10 @@ def ask(
         model: the model to ask.
         questions: the distinct questions, the same on every process.
         top: length of the top-k lists.
-        budget: padded tokens in a batch; None for what suits the device.
+        batch_size: questions in a batch; None for what suits the device.
         journal: where finished batches are saved and earlier ones are found.
         processes: those that share the work.
-        report: called with the number of questions done, saved ones included.
+        progress: opens the bar.
 
     Raises:
         BadInput: on every process, where the model cannot answer on one of them (a context that is
@@ -50,24 +52,25 @@ def ask(
     saved = journal.read()
     found = processes.gather(set(saved))
     known: set[int] = set().union(*found)
-    report(len(known))
-    encoded = [model.encode(question) for question in questions]
-    batches = open_batches(model.plan(encoded, budget), known)
-    queue = processes.queue(len(batches))
     mine = {number: saved[number] for number in saved.keys() - found[0]}
+    encoded = [model.encode(question) for question in questions]
+    batches = open_batches(model.plan(encoded, batch_size), known)
+    queue = processes.queue(len(batches))
     error = None
-    try:
-        for number in queue:
-            batch = batches[number]
-            answers = model.answer([encoded[index] for index in batch], top)
-            finished = dict(zip(batch, answers, strict=True))
-            journal.append(finished)
-            mine.update(finished)
-            report(len(known) + queue.done(len(finished)))
-    except BadInput as bad:
-        queue.stop()
-        error = str(bad)
-    for message in processes.gather(error):
+    with progress(len(questions), len(known)) as bar:
+        try:
+            for number in queue:
+                batch = batches[number]
+                answers = model.answer([encoded[index] for index in batch], top)
+                finished = dict(zip(batch, answers, strict=True))
+                journal.append(finished)
+                mine.update(finished)
+                bar.update(len(known) + queue.done(len(finished)))
+        except BadInput as bad:
+            queue.stop()
+            error = str(bad)
+        errors = processes.gather(error)
+    for message in errors:
         if message is not None:
             raise BadInput(message)
     for part in processes.gather(mine):
@@ -76,6 +79,6 @@ def ask(
 
 
 def open_batches(batches: Sequence[Sequence[int]], known: set[int]) -> list[list[int]]:
-    """Returns the batches without the questions that are answered already; empty ones are left out."""
+    """Returns the batches without the questions that are answered already, empty ones left out."""
     rest = ([number for number in batch if number not in known] for batch in batches)
     return [batch for batch in rest if batch]

@@ -55,7 +55,9 @@ def build_parser(command: str | None) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"lmdiag {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, summary in COMMANDS.items():
-        subparser = commands.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
+        subparser = commands.add_parser(
+            name, help=summary, description=f"{summary[0].upper()}{summary[1:]}."
+        )
         if name == command:
             module = importlib.import_module(f"lmdiag.cli.{name}")
             module.add_arguments(subparser)
@@ -74,4 +76,7 @@ def explain_write_failure(error: OSError) -> str:
     """Returns one line for a full disk or a place that cannot be written."""
     where = f" ({error.filename})" if error.filename else ""
     reason = (error.strerror or str(error)).lower()
-    return f"cannot write{where}: {reason}; what was saved is kept: make room or choose another place, and run again"
+    return (
+        f"cannot write{where}: {reason}; what was saved is kept: "
+        "make room or choose another place, and run again"
+    )

@@ -1,0 +1,286 @@
+"""`lmdiag run`, and `accelerate launch eval/run.py`: ask models and score their answers."""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lmdiag.schema import DIAGNOSTICS, BadInput, Protocol
+
+if TYPE_CHECKING:
+    from lmdiag.models import LoadOptions
+    from lmdiag.processes import Processes
+    from lmdiag.running import Material
+
+PERTURBATIONS = ("shuf", "trunc", "shuf_trunc", "obj", "sub", "both")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments of SPEC 8."""
+    asked = parser.add_argument_group("what is asked")
+    asked.add_argument(
+        "--model", nargs="+", required=True, metavar="M",
+        help="Hub ids, local folders, demo:masked or demo:causal",
+    )  # fmt: skip
+    asked.add_argument(
+        "--revision", nargs="+", metavar="R", help="branches, tags or commits of the model"
+    )
+    asked.add_argument(
+        "--data",
+        default="lmdiag",
+        help="built directory, Hub data set id, or a file of your own rows",
+    )
+    asked.add_argument(
+        "--data-revision", metavar="R", help="branch, tag or commit of a Hub data set"
+    )
+    asked.add_argument(
+        "--tasks",
+        nargs="+",
+        metavar="T",
+        help="configs of the data set (default: the three diagnostics)",
+    )
+    asked.add_argument(
+        "--perturb", nargs="+", default=["none"], metavar="P",
+        choices=("none", "all", *PERTURBATIONS),
+        help=f"none, all, or some of {', '.join(PERTURBATIONS)}",
+    )  # fmt: skip
+    asked.add_argument(
+        "--shuffles",
+        type=positive,
+        default=100,
+        metavar="N",
+        help="runs of the shuffled settings (100)",
+    )
+    asked.add_argument("--seed", type=int, default=0, help="of the shuffles (0)")
+    asked.add_argument("--limit", type=positive, metavar="N", help="first N rows of each task only")
+    asked.add_argument(
+        "--verbs",
+        metavar="FILE",
+        help="csv of singular,plural for EW and MW (default: the data set's)",
+    )
+
+    scored = parser.add_argument_group("how it is scored")
+    scored.add_argument(
+        "--unit",
+        choices=("token", "word"),
+        default="token",
+        help="what the top-k list is over (token)",
+    )
+    scored.add_argument(
+        "--k", type=positive, nargs="+", default=[1, 5], help="ranks for accuracy@k (1 5)"
+    )
+    scored.add_argument(
+        "--threshold", type=probability, default=0.01, metavar="P", help="for sensitivity@P (0.01)"
+    )
+    scored.add_argument(
+        "--bos",
+        choices=("auto", "always", "never"),
+        default="auto",
+        help="beginning-of-sequence token",
+    )
+
+    loaded = parser.add_argument_group("how the model is loaded")
+    loaded.add_argument("--kind", choices=("auto", "masked", "causal", "seq2seq"), default="auto")
+    loaded.add_argument(
+        "--dtype", choices=("auto", "float32", "bfloat16", "float16", "float64"), default="auto"
+    )
+    loaded.add_argument("--device-map", metavar="auto", help="spread a large model over devices")
+    loaded.add_argument("--tp", action="store_true", help="tensor parallel over the processes")
+    loaded.add_argument("--quantization", choices=("8bit", "4bit"), help="through bitsandbytes")
+    loaded.add_argument(
+        "--attn-implementation", metavar="A", help="e.g. sdpa, eager, flash_attention_2"
+    )
+    loaded.add_argument(
+        "--trust-remote-code", action="store_true", help="run code that comes with the model"
+    )
+    loaded.add_argument(
+        "--allow-pickle", action="store_true", help="load weights that are not safetensors"
+    )
+
+    run = parser.add_argument_group("the run")
+    run.add_argument(
+        "--batch-size",
+        type=auto_or_positive,
+        default=None,
+        metavar="auto|N",
+        help="contexts in a batch (auto)",
+    )
+    run.add_argument(
+        "--output",
+        type=Path,
+        default=Path("results"),
+        metavar="DIR",
+        help="where results go (results)",
+    )
+    run.add_argument(
+        "--overwrite",
+        action="store_true",
+        help="discard an earlier run of the same model and protocol",
+    )
+    run.add_argument("--quiet", action="store_true", help="no progress bar")
+    run.add_argument("--json", action="store_true", help="print results.json instead of tables")
+
+
+def positive(text: str) -> int:
+    """A whole number from 1."""
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1")
+    return int(text)
+
+
+def probability(text: str) -> float:
+    """A number from 0 up to 1."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a probability from 0 up to 1")
+    return value
+
+
+def auto_or_positive(text: str) -> int | None:
+    """`auto`, or a whole number from 1."""
+    return None if text == "auto" else positive(text)
+
+
+def main(args: argparse.Namespace) -> int:
+    """Runs every model at every revision; one that fails does not stop the rest."""
+    warm_up = threading.Thread(target=_import_models, daemon=True)
+    warm_up.start()  # the slow imports run while the data are read; bad data end the run before
+    material = _material(args)
+    warm_up.join()
+
+    from lmdiag.processes import Processes
+
+    processes = Processes()
+    wanted = [(model, revision) for model in args.model for revision in args.revision or [None]]
+    failures: list[tuple[str, BadInput]] = []
+    documents = []
+    for model, revision in wanted:
+        try:
+            documents.append(_run_one(args, model, _options(args, revision), material, processes))
+        except BadInput as error:
+            failures.append((model if revision is None else f"{model} at {revision}", error))
+        gc.collect()
+    if processes.first and args.json and documents:
+        _print_json(documents)
+    processes.close()
+    return _conclude(failures, len(wanted), processes)
+
+
+def _import_models() -> None:
+    import lmdiag.models.loading  # noqa: F401
+
+
+def _material(args: argparse.Namespace) -> Material:
+    """Loads what is asked of every model."""
+    from lmdiag.running import gather_material
+
+    tasks = tuple(dict.fromkeys(args.tasks or _default_tasks(args)))
+    protocol = Protocol(
+        tasks=tasks,
+        perturb=tuple(_perturbations(args.perturb, tasks)),
+        shuffles=args.shuffles,
+        seed=args.seed,
+        unit=args.unit,
+        k=tuple(sorted(set(args.k))),
+        threshold=args.threshold,
+        bos=args.bos,
+        limit=args.limit,
+    )
+    return gather_material(args.data, protocol, revision=args.data_revision, verbs=args.verbs)
+
+
+def _default_tasks(args: argparse.Namespace) -> list[str]:
+    """The three diagnostics where the data set has them, else all it has."""
+    from lmdiag import stimuli
+
+    found = stimuli.tasks(args.data, revision=args.data_revision)
+    return [task for task in found if task in DIAGNOSTICS] or found
+
+
+def _perturbations(names: list[str], tasks: tuple[str, ...]) -> Iterator[str]:
+    """The perturbations that are asked for, in a fixed order; `all` means those the tasks allow."""
+    from lmdiag.perturb import APPLIES
+
+    if "none" in names and len(names) > 1:
+        raise BadInput("--perturb none goes with no other perturbation: leave it out")
+    for name in PERTURBATIONS:
+        if name in names or ("all" in names and APPLIES[name] in tasks):
+            yield name
+
+
+def _options(args: argparse.Namespace, revision: str | None) -> LoadOptions:
+    from lmdiag.models.loading import LoadOptions
+
+    return LoadOptions(
+        revision=revision,
+        kind=args.kind,
+        dtype=args.dtype,
+        device_map=args.device_map,
+        bos=args.bos,
+        unit=args.unit,
+        trust_remote_code=args.trust_remote_code,
+        allow_pickle=args.allow_pickle,
+        quantization=args.quantization,
+        attention=args.attn_implementation,
+        tp=args.tp,
+    )
+
+
+def _run_one(
+    args: argparse.Namespace,
+    model: str,
+    options: LoadOptions,
+    material: Material,
+    processes: Processes,
+) -> dict[str, object]:
+    """Runs one model and shows its tables; returns its results (empty but on the first process)."""
+    from dataclasses import replace
+
+    from lmdiag.running import run_model
+
+    path, found = run_model(
+        model,
+        replace(options, device=processes.device),
+        material,
+        processes=processes,
+        output=args.output,
+        batch_size=args.batch_size,
+        overwrite=args.overwrite,
+        quiet=args.quiet,
+    )
+    if processes.first and not args.json:
+        from lmdiag.report.terminal import print_results
+
+        print_results(found)
+        print(f"\nSaved in {path}")
+    return found
+
+
+def _print_json(documents: list[dict[str, object]]) -> None:
+    """Prints one JSON document: the results, or a list of them where several models ran."""
+    import json
+
+    print(
+        json.dumps(documents[0] if len(documents) == 1 else documents, indent=1, ensure_ascii=False)
+    )
+
+
+def _conclude(failures: list[tuple[str, BadInput]], wanted: int, processes: Processes) -> int:
+    """Lists what failed; a single model's failure is bad input, one of several is exit code 1."""
+    if not failures:
+        return 0
+    if wanted == 1:
+        raise failures[0][1]
+    if processes.first:
+        print(f"\n{len(failures)} of {wanted} runs failed:", file=sys.stderr)
+        for name, error in failures:
+            print(f"  {name}: {error}", file=sys.stderr)
+    return 1

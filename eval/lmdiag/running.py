@@ -1,0 +1,255 @@
+"""One run: a model, the stimuli in all their settings, the files of SPEC 5."""
+
+from __future__ import annotations
+
+import json
+import platform
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lmdiag import perturb, predictions, results, summary
+from lmdiag.journal import Journal
+from lmdiag.queries import Key, Setting, collect, spread
+from lmdiag.report.progress import Progress
+from lmdiag.schema import AGREEMENT, Answer, BadInput, Predictions, Protocol
+from lmdiag.scoring import ask
+
+if TYPE_CHECKING:
+    from lmdiag.models import LoadOptions, Model
+    from lmdiag.processes import Processes
+    from lmdiag.stimuli import Stimuli
+
+PACKAGES = ("lmdiag", "torch", "transformers", "tokenizers", "numpy", "pyarrow")
+
+
+@dataclass(frozen=True)
+class Material:
+    """All that is asked of every model of a command.
+
+    Attributes:
+        stimuli: task -> its rows, unperturbed.
+        settings: the rows in every setting, task by task.
+        verbs: (singular, plural) forms for EW and MW; empty without agreement.
+        protocol: what decides the numbers.
+    """
+
+    stimuli: Mapping[str, Stimuli]
+    settings: Sequence[Setting]
+    verbs: Sequence[tuple[str, str]]
+    protocol: Protocol
+
+    @property
+    def fingerprint(self) -> str:
+        """The fingerprint of all tasks' data."""
+        return results.combine({task: rows.fingerprint for task, rows in self.stimuli.items()})
+
+
+def gather_material(
+    data: str, protocol: Protocol, *, revision: str | None = None, verbs: str | None = None
+) -> Material:
+    """Loads the stimuli of the protocol's tasks and makes all settings of them.
+
+    Raises:
+        BadInput: unknown data set or task, rows that break the contract, a perturbation that fits
+            none of the tasks, row ids that two tasks share.
+    """
+    from lmdiag import stimuli
+
+    loaded = {
+        task: stimuli.load(data, task, revision=revision, limit=protocol.limit)
+        for task in protocol.tasks
+    }
+    _refuse_shared_ids(loaded)
+    for name in protocol.perturb:
+        if perturb.APPLIES[name] not in loaded:
+            raise BadInput(
+                f"--perturb {name} is made for {perturb.APPLIES[name]}, which is not among the "
+                f"tasks ({', '.join(loaded)}): add it to --tasks or leave {name} out"
+            )
+    settings = [
+        Setting(
+            rows if name == "none" else perturb.perturb(rows, name, run, protocol.seed), name, run
+        )
+        for task, rows in loaded.items()
+        for name, run in perturb.settings(task, protocol.perturb, protocol.shuffles)
+    ]
+    pairs = stimuli.load_verbs(verbs or data, revision=revision) if AGREEMENT in loaded else []
+    return Material(loaded, settings, pairs, replace(protocol, verbs=len(pairs) or None))
+
+
+def _refuse_shared_ids(loaded: Mapping[str, Stimuli]) -> None:
+    owner: dict[str, str] = {}
+    for task, rows in loaded.items():
+        for row in rows.columns()["id"]:
+            if owner.setdefault(row, task) != task:
+                raise BadInput(f"id {row} stands in {owner[row]} and in {task}: rename it in one")
+
+
+def run_model(
+    model_id: str,
+    options: LoadOptions,
+    material: Material,
+    *,
+    processes: Processes,
+    output: Path,
+    batch_size: int | None = None,
+    overwrite: bool = False,
+    quiet: bool = False,
+) -> tuple[Path, dict[str, Any]]:
+    """Runs one model; a finished run is read back, an interrupted one resumed.
+
+    Returns:
+        The run directory and, on the first process, its results (elsewhere an empty dict).
+
+    Raises:
+        BadInput: see `models.load`, `RunDirectory.open` and `scoring.ask`.
+    """
+    from lmdiag import models
+
+    started = time.monotonic()
+    model = models.load(model_id, options)
+    loaded = time.monotonic()
+    folder = results.RunDirectory(
+        output
+        / results.model_slug(model_id, options.revision)
+        / results.protocol_slug(material.protocol)
+    )
+    try:
+        if _open(folder, model, material, processes, overwrite=overwrite):
+            return folder.path, results.read_results(folder.path) if processes.first else {}
+        answers = _ask_all(model, material, folder, processes, batch_size, quiet)
+        if not processes.first:
+            return folder.path, {}
+        seconds = {"load": loaded - started, "ask": time.monotonic() - loaded}
+        found = _write(folder, model, material, answers, processes, seconds)
+        return folder.path, found
+    finally:
+        folder.close()
+
+
+def _open(
+    folder: results.RunDirectory,
+    model: Model,
+    material: Material,
+    processes: Processes,
+    *,
+    overwrite: bool,
+) -> bool:
+    """Opens the run directory on the first process; every process learns how that went."""
+    outcome: bool | str = False
+    if processes.first:
+        try:
+            identity = results.identity(model.info, material.protocol, material.fingerprint)
+            outcome = folder.open(identity, overwrite=overwrite)
+        except BadInput as error:
+            outcome = str(error)
+    outcome = processes.share(outcome)
+    if isinstance(outcome, str):
+        raise BadInput(outcome)
+    return outcome
+
+
+def _ask_all(
+    model: Model,
+    material: Material,
+    folder: results.RunDirectory,
+    processes: Processes,
+    batch_size: int | None,
+    quiet: bool,
+) -> dict[Key, Answer]:
+    """Asks every distinct question of the material, or takes its answer from the journal."""
+    if material.verbs:
+        model.set_verbs(list(material.verbs))
+    questions = collect(material.settings, kind=model.info.kind, cased=model.info.cased)
+    with Journal(folder.journal, processes.rank) as journal:
+        answers = ask(
+            model,
+            questions,
+            top=material.protocol.top,
+            batch_size=batch_size,
+            journal=journal,
+            processes=processes,
+            progress=partial(Progress, label=model.info.id, quiet=quiet or not processes.first),
+        )
+    return {(q.query, q.number): answer for q, answer in zip(questions, answers, strict=True)}
+
+
+def _write(
+    folder: results.RunDirectory,
+    model: Model,
+    material: Material,
+    answers: Mapping[Key, Answer],
+    processes: Processes,
+    seconds: dict[str, float],
+) -> dict[str, Any]:
+    """Writes predictions, then the results that are computed from them as read back."""
+    kind, cased = model.info.kind, model.info.cased
+    found = [spread(setting, answers, kind=kind, cased=cased) for setting in material.settings]
+    predictions.write_run(folder.path, found, material.settings, kind=kind)
+    facts = describe(model, material, len(answers), processes, seconds)
+    read_back = predictions.read_run(folder.path, material.stimuli, facts)
+    facts["tasks"] = evaluate(read_back, material.stimuli, material.protocol, cased=cased)
+    folder.finish(facts)
+    return facts
+
+
+def evaluate(
+    found: Mapping[str, Mapping[tuple[str, int], Predictions]],
+    stimuli: Mapping[str, Stimuli],
+    protocol: Protocol,
+    *,
+    cased: bool,
+) -> dict[str, dict[str, Any]]:
+    """Returns task -> setting -> signature, measures and unscorable words."""
+    measured: dict[str, dict[str, Any]] = {}
+    for task, runs in found.items():
+        rows = stimuli[task]
+        by_setting: dict[str, list[Predictions]] = {}
+        for (name, _), part in sorted(runs.items(), key=lambda item: item[0][1]):
+            by_setting.setdefault(name, []).append(part)
+        measured[task] = {
+            name: {"signature": results.signature(protocol, rows.fingerprint)}
+            | summary.evaluate(rows, parts, protocol, cased=cased)
+            for name, parts in by_setting.items()
+        }
+    return measured
+
+
+def describe(
+    model: Model,
+    material: Material,
+    n_contexts: int,
+    processes: Processes,
+    seconds: Mapping[str, float],
+) -> dict[str, Any]:
+    """Returns all of results.json but the measures."""
+    first = next(iter(material.stimuli.values()))
+    return {
+        "schema_version": results.SCHEMA_VERSION,
+        "signature": results.signature(material.protocol, material.fingerprint),
+        "identity": results.identity(model.info, material.protocol, material.fingerprint),
+        "model": asdict(model.info),
+        "data": {
+            "source": first.source,
+            "revision": first.revision,
+            "fingerprint": material.fingerprint,
+            "tasks": {
+                task: {"fingerprint": rows.fingerprint, "n": len(rows)}
+                for task, rows in material.stimuli.items()
+            },
+        },
+        "protocol": json.loads(json.dumps(material.protocol.to_json()))
+        | {"match": "exact" if model.info.cased else "case-blind"},
+        "versions": {name: version(name) for name in PACKAGES}
+        | {"python": platform.python_version()},
+        "device": {"name": model.device, "processes": processes.count},
+        "seconds": {name: round(value, 3) for name, value in seconds.items()},
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        "n_contexts": n_contexts,
+    }
