@@ -4,6 +4,7 @@
 | --- | --- |
 | `layouts` | which measures stand where, in the shape of the papers' tables |
 | `tables` | fills the layouts from `results.json`: plain data, shared by all formats |
+| `numbers` | figures as readers see them |
 | `terminal` | prints the tables on a terminal |
 | `progress` | the one bar of a run |
 """

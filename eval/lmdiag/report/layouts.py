@@ -1,0 +1,298 @@
+"""Which measure stands where, in the shape of the papers' tables.
+
+A layout is a grid of places without any numbers. Tables 4, 5, 7, 8, 9, 11, 12 and 14 are those of
+Ettinger (2020); the table of agreement has the rows and columns of Newman et al. (2021).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+Measures = Mapping[str, Mapping[str, Any]]
+"""The `measures` of one setting in `results.json` (SPEC 8)."""
+
+TITLES = {
+    "cprag102": "CPRAG-102: commonsense and pragmatic inference",
+    "role88": "ROLE-88: semantic roles and event knowledge",
+    "neg136": "NEG-136: category membership and negation",
+    "agreement": "Agreement of subject and verb",
+}
+
+SETTINGS = {
+    "none": "Orig",
+    "shuf": "Shuf",
+    "trunc": "Trunc",
+    "shuf_trunc": "Shuf + Trunc",
+    "obj": "-Obj",
+    "sub": "-Sub",
+    "both": "-Both",
+}
+"""Setting -> its heading in tables 4 and 7."""
+
+QUARTILES = {"1": "≤ .17", "2": "≤ .23", "3": "≤ .33", "4": "≤ .77"}
+"""Quartile of `expected_cloze` -> its heading in table 8; true of the 88 published rows only."""
+
+
+class Place(NamedTuple):
+    """Where a figure is in the `tasks` of `results.json`.
+
+    Attributes:
+        setting: perturbation, "none" for the unperturbed one.
+        measure: its name.
+        by: columns of the break-down, "" for the whole.
+        level: level of the break-down.
+    """
+
+    setting: str
+    measure: str
+    by: str = ""
+    level: str = ""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row or a column of a layout: its label, and the parts of a place that it fixes.
+
+    Attributes:
+        label: what a reader sees.
+        setting, by, level: see `Place`; "" leaves them to the other side of the grid.
+        measure: name of a measure, or the half of it that this side fixes.
+        depth: 1 for a row that breaks down the one above it.
+    """
+
+    label: str
+    setting: str = ""
+    measure: str = ""
+    by: str = ""
+    level: str = ""
+    depth: int = 0
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A table without numbers.
+
+    Attributes:
+        title: what the figures are.
+        source: the paper's table that has this shape; "" for our own.
+        rows, columns: the two sides of the grid.
+    """
+
+    title: str
+    source: str
+    rows: tuple[Line, ...]
+    columns: tuple[Line, ...]
+
+    @staticmethod
+    def place(row: Line, column: Line) -> Place:
+        """Returns what stands where the two meet."""
+        return Place(
+            setting=column.setting or row.setting or "none",
+            measure=column.measure + row.measure,
+            by=row.by or column.by,
+            level=row.level or column.level,
+        )
+
+
+def layouts(task: str, settings: Sequence[str], measures: Measures) -> list[Layout]:
+    """Returns the tables of a diagnostic, the paper's first.
+
+    Args:
+        task: config; one that is not the project's own gets one plain table of all measures.
+        settings: names of the settings that were run.
+        measures: of any setting, for the names and break-downs there are.
+    """
+    build = {"cprag102": _cprag102, "role88": _role88, "neg136": _neg136, "agreement": _agreement}
+    return build[task](settings, measures) if task in build else [everything(settings, measures)]
+
+
+def everything(settings: Iterable[str], measures: Measures) -> Layout:
+    """One row per measure and level, one column per setting."""
+    rows = []
+    for name, measure in measures.items():
+        rows.append(Line(label(name), measure=name))
+        rows += [
+            Line(f"{label(name)}: {level_label(by, level)}", measure=name, by=by, level=level)
+            for by, levels in measure.get("by", {}).items()
+            for level in levels
+        ]
+    return Layout("All measures", "", tuple(rows), _settings(settings))
+
+
+def label(measure: str) -> str:
+    """Returns a measure's name as words: `accuracy@5` is "accuracy, k = 5"."""
+    name, _, knob = measure.partition("@")
+    words = LABELS.get(name, name.replace("_", " "))
+    if not knob:
+        return words
+    if name == "sensitivity":
+        return f"prefer good by > {_short(knob)}"
+    if name.startswith(("accuracy", "determiner_match")):
+        return f"{words}, k = {knob}"
+    return f"{words}, {knob.replace('=', ' ')}"
+
+
+LABELS = {
+    "sensitivity": "prefer good",
+    "within_category_boost": "within > between",
+    "determiner_match": "fits a / an",
+    "ew": "EW",
+    "mw": "MW",
+    "tse": "TSE",
+}
+"""Measures whose names are not words already."""
+
+
+def level_label(by: str, level: str) -> str:
+    """Returns a level of a break-down as words."""
+    if by == "cloze_quartile":
+        return f"cloze quartile {level}"
+    words = level.replace("less_natural", "less natural").replace("/", ", ").replace("_", " ")
+    return f"{words} constraint" if by == "constraint" else words
+
+
+def _cprag102(settings: Sequence[str], measures: Measures) -> list[Layout]:
+    accuracy = [line for name in _family(measures, "accuracy@") for line in _broken(name)]
+    sensitivity = [
+        line
+        for setting in _known(settings)
+        for line in (
+            Line(SETTINGS[setting], setting=setting),
+            Line("high constraint", setting=setting, by="constraint", level="high", depth=1),
+            Line("low constraint", setting=setting, by="constraint", level="low", depth=1),
+        )
+    ]
+    boost = Line(label("within_category_boost"), measure="within_category_boost")
+    columns = (*_sensitivity(measures), boost)
+    return [
+        Layout("Accuracy", "Ettinger 2020, table 4", tuple(accuracy), _settings(settings)),
+        Layout("Sensitivity", "Ettinger 2020, table 5", tuple(sensitivity), columns),
+    ]
+
+
+def _role88(settings: Sequence[str], measures: Measures) -> list[Layout]:
+    accuracy = _accuracy(measures)
+    quartiles = tuple(
+        Line(heading, by="cloze_quartile", level=level)
+        for level, heading in quartile_headings(measures).items()
+    )
+    return [
+        Layout("Accuracy", "Ettinger 2020, table 7", accuracy, _settings(settings)),
+        Layout(
+            "Accuracy by cloze of the expected word", "Ettinger 2020, table 8", accuracy, quartiles
+        ),
+        Layout(
+            "Sensitivity", "Ettinger 2020, table 9", _settings(settings), _sensitivity(measures)
+        ),
+        Layout("Further measures", "", _others(measures), _settings(settings)),
+    ]
+
+
+def _neg136(settings: Sequence[str], measures: Measures) -> list[Layout]:
+    accuracy, sensitivity = _accuracy(measures), _sensitivity(measures)
+    subsets = (Line("SIMP", by="subset", level="simp"), Line("NAT", by="subset", level="nat"))
+    simp = tuple(
+        Line(words, by="subset/polarity", level=f"simp/{words.lower()}")
+        for words in ("Affirmative", "Negative")
+    )
+    natural = tuple(
+        Line(f"{short}. {words}", by="natural/polarity", level=f"{level}/{polarity}")
+        for words, level in (("NT", "natural"), ("LN", "less_natural"))
+        for short, polarity in (("Aff", "affirmative"), ("Neg", "negative"))
+    )
+    both = tuple(
+        Line(words, by="natural", level=level)
+        for words, level in (("NT", "natural"), ("LN", "less_natural"))
+    )
+    return [
+        Layout("Accuracy, affirmative contexts", "Ettinger 2020, table 11", accuracy, subsets),
+        Layout("Sensitivity, SIMP", "Ettinger 2020, table 12", sensitivity, simp),
+        Layout("Sensitivity, NAT", "Ettinger 2020, table 14", sensitivity, natural),
+        Layout(
+            "Sensitivity, NAT, both polarities", "Ettinger 2020, section 9.4", sensitivity, both
+        ),
+        Layout("Further measures", "", _others(measures), _settings(settings)),
+    ]
+
+
+def _agreement(settings: Sequence[str], measures: Measures) -> list[Layout]:
+    columns = tuple(
+        Line(words, measure=name)
+        for words, name in (
+            ("MW", "mw"),
+            ("EW", "ew"),
+            ("TSE", "tse"),
+            ("all pairs", "sensitivity"),
+        )
+    )
+    constructions = tuple(
+        Line(level, by="construction", level=level)
+        for level in measures.get("tse", {}).get("by", {}).get("construction", {})
+    )
+    cutoffs = [name.removeprefix("ew@") for name in measures if name.startswith("ew@")]
+    curve = (*(Line(c.replace("=", " "), measure=f"@{c}") for c in cutoffs), Line("all verbs"))
+    return [
+        Layout("By construction", "Newman et al. 2021", (*constructions, Line("all")), columns),
+        Layout("By cut-off of the distribution", "Newman et al. 2021", curve, columns[:2]),
+    ]
+
+
+def quartile_headings(measures: Measures) -> dict[str, str]:
+    """Returns level -> heading of table 8; bounds only where the bins are the published ones."""
+    for measure in measures.values():
+        bins = measure.get("by", {}).get("cloze_quartile", {})
+        if [bins[level]["n"] for level in sorted(bins)] == [25, 23, 23, 17]:
+            return QUARTILES
+    return {"1": "lowest quartile", "2": "second", "3": "third", "4": "highest"}
+
+
+def _broken(name: str) -> list[Line]:
+    """A measure of cprag102 and its two constraints."""
+    return [
+        Line(_knob(name), measure=name),
+        Line("high constraint", measure=name, by="constraint", level="high", depth=1),
+        Line("low constraint", measure=name, by="constraint", level="low", depth=1),
+    ]
+
+
+def _known(settings: Iterable[str]) -> list[str]:
+    """The settings in the paper's order."""
+    there = set(settings)
+    return [name for name in SETTINGS if name in there]
+
+
+def _settings(settings: Iterable[str]) -> tuple[Line, ...]:
+    return tuple(Line(SETTINGS[name], setting=name) for name in _known(settings))
+
+
+def _accuracy(measures: Measures) -> tuple[Line, ...]:
+    return tuple(Line(_knob(name), measure=name) for name in _family(measures, "accuracy@"))
+
+
+def _sensitivity(measures: Measures) -> tuple[Line, ...]:
+    return tuple(Line(_knob(name), measure=name) for name in _family(measures, "sensitivity"))
+
+
+def _others(measures: Measures) -> tuple[Line, ...]:
+    """What is neither accuracy nor sensitivity."""
+    known = ("accuracy@", "sensitivity")
+    return tuple(Line(label(n), measure=n) for n in measures if not n.startswith(known))
+
+
+def _family(measures: Measures, prefix: str) -> list[str]:
+    return [name for name in measures if name.startswith(prefix)]
+
+
+def _knob(measure: str) -> str:
+    """A name in a table whose title says the rest: `k = 5`, `prefer good`, `by > .01`."""
+    name, _, knob = measure.partition("@")
+    if not knob:
+        return label(measure)
+    return f"k = {knob}" if name == "accuracy" else f"by > {_short(knob)}"
+
+
+def _short(knob: str) -> str:
+    """A threshold as the papers write it: `0.01` is ".01"."""
+    return knob.removeprefix("0") if knob.startswith("0.") else knob

@@ -1,0 +1,64 @@
+"""Figures as readers see them: percent with one decimal, intervals in brackets."""
+
+from __future__ import annotations
+
+import math
+
+from lmdiag.report.tables import Cell
+
+NOTHING = "–"
+"""What stands for a figure that is not defined."""
+
+
+def value(cell: Cell) -> str:
+    """E.g. `38.9`, `14.1 ± 3.1` over shuffled runs, or `0.233` for what is no proportion."""
+    shown = figure(cell.value, cell.percent)
+    return f"{shown} ± {figure(cell.sd, cell.percent)}" if cell.sd is not None else shown
+
+
+def interval(cell: Cell) -> str:
+    """E.g. `[20.3, 61.4]`; "" where there is none, or a standard deviation stands instead."""
+    if cell.low is None or cell.high is None or cell.sd is not None:
+        return ""
+    return f"[{figure(cell.low, cell.percent)}, {figure(cell.high, cell.percent)}]"
+
+
+def published(cell: Cell) -> str:
+    """The paper's figure and the difference to it, e.g. `38.9 (+5.6)`; "" where there is none.
+
+    A star marks a figure that lies outside our interval.
+    """
+    if cell.published is None:
+        return ""
+    shown = figure(cell.published, cell.percent)
+    if cell.published_sd is not None:
+        shown += f" ± {figure(cell.published_sd, cell.percent)}"
+    star = "*" if cell.agrees is False else ""
+    return f"{shown} ({signed(cell.difference, cell.percent)}){star}"
+
+
+def figure(number: float | None, percent: bool) -> str:
+    """One number: a proportion in percent with one decimal, another with three decimals."""
+    if number is None or math.isnan(number):
+        return NOTHING
+    return f"{100 * number:.1f}" if percent else f"{number:.3f}"
+
+
+def signed(number: float | None, percent: bool) -> str:
+    """One number with its sign, e.g. a difference in percentage points; never `-0.0`."""
+    shown = figure(number, percent)
+    if shown == NOTHING:
+        return shown
+    bare = shown.lstrip("-")
+    if not bare.strip("0."):
+        return bare
+    return f"−{bare}" if shown.startswith("-") else f"+{bare}"
+
+
+def count(number: int) -> str:
+    """A large number of parameters in a few letters, e.g. `110M`."""
+    for size, letter in ((1_000_000_000, "B"), (1_000_000, "M"), (1_000, "k")):
+        if number >= size:
+            short = number / size
+            return f"{short:.0f}{letter}" if short >= 10 else f"{short:.1f}{letter}"
+    return str(number)

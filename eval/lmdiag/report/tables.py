@@ -1,0 +1,253 @@
+"""The tables of one or several runs as plain data: every format prints these and no others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple
+
+from lmdiag.report.layouts import TITLES, Layout, Place, everything, layouts
+
+Results = Mapping[str, Any]
+"""The content of a `results.json`."""
+
+FRACTIONS = ("accuracy", "sensitivity", "within_category_boost", "determiner_match")
+AGREEMENT = ("tse", "ew", "mw")
+
+
+class Cell(NamedTuple):
+    """One figure.
+
+    Attributes:
+        value: as in `results.json`: a proportion in [0, 1], or a number of its own unit.
+        n: how many rows, contrasts or contexts it is over.
+        low, high: its 95% interval, None where there is none.
+        sd: standard deviation over the runs of a shuffled setting, else None.
+        percent: whether readers see it times 100.
+        published: the paper's figure for this model in the same unit, None where it has none.
+        published_sd: the paper's standard deviation.
+    """
+
+    value: float | None
+    n: int | None
+    low: float | None
+    high: float | None
+    sd: float | None
+    percent: bool
+    published: float | None = None
+    published_sd: float | None = None
+
+    @property
+    def difference(self) -> float | None:
+        """Ours less the paper's; None where either is missing."""
+        if self.value is None or self.published is None:
+            return None
+        return self.value - self.published
+
+    @property
+    def agrees(self) -> bool | None:
+        """Whether the paper's figure lies within our interval; None where there is none."""
+        if self.published is None or self.low is None or self.high is None:
+            return None
+        half_a_digit = 0.0005 if self.percent else 0.0  # published figures are rounded
+        return self.low - half_a_digit <= self.published <= self.high + half_a_digit
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a table.
+
+    Attributes:
+        label: what was measured.
+        cells: one a column, None where there is no such figure.
+        model: whose figures these are.
+        depth: 1 for a break-down of the row above.
+        human: whether the figures are people's.
+    """
+
+    label: str
+    cells: tuple[Cell | None, ...]
+    model: str
+    depth: int = 0
+    human: bool = False
+
+    @property
+    def n(self) -> int | None:
+        """The n of its figures, where they share it."""
+        return _shared(cell.n for cell in self.cells if cell)
+
+    @property
+    def published(self) -> bool:
+        """Whether the paper has any of its figures."""
+        return any(cell and cell.published is not None for cell in self.cells)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table: a title, the paper's table of the same shape, headings and rows."""
+
+    title: str
+    source: str
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+    @property
+    def percent(self) -> bool:
+        """Whether all figures are percentages."""
+        return all(cell.percent for row in self.rows for cell in row.cells if cell)
+
+    @property
+    def n_by(self) -> Literal["row", "column", "cell"]:
+        """Where n is said: once a row or a column where it is the same, else in each cell."""
+        if all(row.n is not None for row in self.rows):
+            return "row"
+        columns = range(len(self.columns))
+        return "column" if all(self.column_n(i) is not None for i in columns) else "cell"
+
+    def column_n(self, column: int) -> int | None:
+        """The n of a column, where its figures share it."""
+        cells = [row.cells[column] for row in self.rows]
+        return _shared(cell.n for cell in cells if cell)
+
+
+class Unscorable(NamedTuple):
+    """A word that a tokenizer cannot spell."""
+
+    model: str
+    setting: str
+    id: str
+    word: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """All tables of one diagnostic.
+
+    Attributes:
+        task: name of the config.
+        title: what it tests.
+        tables: in the paper's shape.
+        further: every figure that the tables do not show, none where they show all.
+        unscorable: words left out.
+        signatures: what makes the figures comparable, one for each run.
+    """
+
+    task: str
+    title: str
+    tables: tuple[Table, ...]
+    further: Table | None
+    unscorable: tuple[Unscorable, ...]
+    signatures: tuple[str, ...]
+
+
+def _shared(counts: Iterable[int | None]) -> int | None:
+    """The one count, None where there are several or none."""
+    distinct = set(counts)
+    return distinct.pop() if len(distinct) == 1 else None
+
+
+def sections(runs: Sequence[Results]) -> list[Section]:
+    """Returns the sections of all tasks that any of the runs has, in order of appearance."""
+    tasks = dict.fromkeys(task for run in runs for task in run["tasks"])
+    return [_section(task, [run for run in runs if task in run["tasks"]]) for task in tasks]
+
+
+def _section(task: str, runs: Sequence[Results]) -> Section:
+    settings = dict.fromkeys(setting for run in runs for setting in run["tasks"][task])
+    measures = _merged(task, runs)
+    shown: set[Place] = set()
+    tables = [
+        _fill(layout, task, runs, shown) for layout in layouts(task, list(settings), measures)
+    ]
+    rest = _fill(everything(settings, measures), task, runs, set(), skip=shown)
+    return Section(
+        task=task,
+        title=TITLES.get(task, task),
+        tables=tuple(table for table in tables if table.rows),
+        further=rest if rest.rows else None,
+        unscorable=tuple(_unscorable(task, runs)),
+        signatures=tuple(dict.fromkeys(_signature(run, task) for run in runs)),
+    )
+
+
+def _merged(task: str, runs: Sequence[Results]) -> dict[str, dict[str, Any]]:
+    """The names of all measures and levels of a task, over settings and runs."""
+    merged: dict[str, dict[str, Any]] = {}
+    for run in runs:
+        for setting in run["tasks"][task].values():
+            for name, measure in setting["measures"].items():
+                there = merged.setdefault(name, {"by": {}})["by"]
+                for by, levels in measure.get("by", {}).items():
+                    there[by] = {**levels, **there.get(by, {})}
+    return merged
+
+
+def _fill(
+    layout: Layout,
+    task: str,
+    runs: Sequence[Results],
+    shown: set[Place],
+    skip: Set[Place] = frozenset(),
+) -> Table:
+    """Puts the figures into a layout; rows and columns without any are dropped.
+
+    Args:
+        shown: gets every place that the table shows.
+        skip: places to leave out.
+    """
+    rows = []
+    for line in layout.rows:
+        places = [layout.place(line, column) for column in layout.columns]
+        for run in runs:
+            cells = [None if place in skip else _cell(run, task, place) for place in places]
+            if any(cells):
+                rows.append(Row(line.label, tuple(cells), model_label(run), line.depth))
+                shown.update(p for p, cell in zip(places, cells, strict=True) if cell)
+    kept = [i for i in range(len(layout.columns)) if any(row.cells[i] for row in rows)]
+    return Table(
+        title=layout.title,
+        source=layout.source,
+        columns=tuple(layout.columns[i].label for i in kept),
+        rows=tuple(replace(row, cells=tuple(row.cells[i] for i in kept)) for row in rows),
+    )
+
+
+def _cell(run: Results, task: str, place: Place) -> Cell | None:
+    """Returns the figure at a place of a run; None where the run has none."""
+    measure = run["tasks"][task].get(place.setting, {}).get("measures", {}).get(place.measure)
+    if measure is not None and place.by:
+        measure = measure.get("by", {}).get(place.by, {}).get(place.level)
+    if measure is None:
+        return None
+    return Cell(
+        value=measure["value"],
+        n=measure.get("n"),
+        low=measure.get("ci_low"),
+        high=measure.get("ci_high"),
+        sd=measure.get("sd"),
+        percent=is_fraction(place.measure),
+    )
+
+
+def is_fraction(measure: str) -> bool:
+    """Whether a measure is a proportion or a share, which readers see in percent."""
+    return measure.startswith(FRACTIONS) or measure.partition("@")[0] in AGREEMENT
+
+
+def model_label(run: Results) -> str:
+    """Returns a model's name, with the revision where one was asked for."""
+    model = run["model"]
+    return f"{model['id']}@{model['revision']}" if model.get("revision") else str(model["id"])
+
+
+def _signature(run: Results, task: str) -> str:
+    """The signature of the unperturbed figures of a task, or of what there is."""
+    settings = run["tasks"][task]
+    return str(settings.get("none", next(iter(settings.values())))["signature"])
+
+
+def _unscorable(task: str, runs: Sequence[Results]) -> Iterator[Unscorable]:
+    for run in runs:
+        for setting, content in run["tasks"][task].items():
+            for entry in content.get("unscorable", []):
+                yield Unscorable(model_label(run), setting, entry["id"], entry["word"])

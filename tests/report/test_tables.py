@@ -1,0 +1,158 @@
+"""The tables have the papers' shape and hold every figure, of a diagnostic of one's own too."""
+
+from __future__ import annotations
+
+from lmdiag.report import numbers
+from lmdiag.report.tables import Cell, Table, sections
+
+from .conftest import Json, measure, results, setting
+
+
+def grid(table: Table) -> dict[tuple[str, str], str]:
+    """(row, column) -> the figure as a reader sees it."""
+    return {
+        (row.label, column): numbers.value(cell)
+        for row in table.rows
+        for column, cell in zip(table.columns, row.cells, strict=True)
+        if cell
+    }
+
+
+def test_cprag102_has_the_shape_of_tables_4_and_5(cprag102: Json) -> None:
+    (section,) = sections([results({"cprag102": cprag102})])
+    accuracy, sensitivity = section.tables
+    assert accuracy.columns == ("Orig", "Shuf")
+    labels = ["k = 1", "high constraint", "low constraint"]
+    assert [row.label for row in accuracy.rows] == [*labels, "k = 5", *labels[1:]]
+    assert grid(accuracy)["k = 1", "Orig"] == "23.5"  # 8 of 34
+    assert grid(accuracy)["k = 1", "Shuf"] == "11.8 ± 3.1"
+    assert sensitivity.columns == ("prefer good", "by > .01", "within > between")
+    assert grid(sensitivity)["Orig", "prefer good"] == "75.8"  # 25 of 33
+    assert grid(sensitivity)["high constraint", "within > between"] == "35.3"  # 6 of 17
+
+
+def test_role88_has_the_shape_of_tables_7_8_and_9(role88: Json) -> None:
+    (section,) = sections([results({"role88": role88})])
+    accuracy, quartiles, sensitivity, further = section.tables
+    assert accuracy.columns == ("Orig",)
+    assert quartiles.columns == ("≤ .17", "≤ .23", "≤ .33", "≤ .77")
+    assert grid(quartiles)["k = 1", "≤ .77"] == "23.5"  # 4 of 17
+    assert quartiles.n_by == "column"
+    assert [quartiles.column_n(i) for i in range(4)] == [25, 23, 23, 17]
+    assert grid(sensitivity) == {("Orig", "prefer good"): "75.0", ("Orig", "by > .01"): "31.8"}
+    assert grid(further) == {("probability difference", "Orig"): "0.012"}
+    assert not further.percent
+
+
+def test_quartile_bounds_are_those_of_the_published_rows_only(role88: Json) -> None:
+    bins = {str(i + 1): measure(1, 8) for i in range(4)}
+    role88["none"]["measures"]["accuracy@1"] = measure(4, 32, {"cloze_quartile": bins})
+    (section,) = sections([results({"role88": role88})])
+    assert section.tables[1].columns == ("lowest quartile", "second", "third", "highest")
+
+
+def test_neg136_has_the_shape_of_tables_11_12_and_14(neg136: Json) -> None:
+    (section,) = sections([results({"neg136": neg136})])
+    accuracy, simp, natural, both, further = section.tables
+    assert grid(accuracy) == {("k = 1", "SIMP"): "38.9", ("k = 1", "NAT"): "25.0"}
+    assert grid(simp) == {
+        ("prefer good", "Affirmative"): "100.0",
+        ("prefer good", "Negative"): "0.0",
+    }
+    assert natural.columns == ("Aff. NT", "Neg. NT", "Aff. LN", "Neg. LN")
+    assert grid(both) == {("prefer good", "NT"): "75.0", ("prefer good", "LN"): "37.5"}
+    assert grid(further) == {("fits a / an, k = 5", "Orig"): "83.3"}
+
+
+def test_agreement_has_a_row_per_construction_and_a_curve() -> None:
+    def scores(hits: int) -> Json:
+        return measure(
+            hits, 10, {"construction": {"simple": measure(hits, 5), "BLiMP": measure(1, 5)}}
+        )
+
+    names = ("tse", "ew", "mw", "sensitivity")
+    curve = {
+        f"{name}@{cut}": measure(5, 10)
+        for name in ("ew", "mw")
+        for cut in ("top=0.1", "bottom=0.001")
+    }
+    measures = {name: scores(hits) for hits, name in enumerate(names, start=1)} | curve
+    (section,) = sections([results({"agreement": {"none": setting(measures)}})])
+    constructions, cutoffs = section.tables
+    assert constructions.columns == ("MW", "EW", "TSE", "all pairs")
+    assert [row.label for row in constructions.rows] == ["simple", "BLiMP", "all"]
+    assert grid(constructions)["simple", "MW"] == "60.0"
+    assert grid(constructions)["all", "TSE"] == "10.0"
+    assert [row.label for row in cutoffs.rows] == ["top 0.1", "bottom 0.001", "all verbs"]
+    assert section.further is None
+
+
+def test_every_figure_is_in_some_table(cprag102: Json, role88: Json, neg136: Json) -> None:
+    tasks = {"cprag102": cprag102, "role88": role88, "neg136": neg136}
+    for section in sections([results(tasks)]):
+        tables = [*section.tables, *([section.further] if section.further else [])]
+        shown = {cell for table in tables for row in table.rows for cell in row.cells if cell}
+        figures = {
+            (figure["value"], figure["n"])
+            for content in tasks[section.task].values()
+            for whole in content["measures"].values()
+            for figure in (whole, *(f for levels in whole["by"].values() for f in levels.values()))
+        }
+        assert figures == {(cell.value, cell.n) for cell in shown}
+
+
+def test_a_diagnostic_of_ones_own_gets_one_table() -> None:
+    own = setting(
+        {
+            "accuracy@1": measure(1, 4),
+            "sensitivity": measure(3, 4, {"tense": {"past": measure(1, 2)}}),
+        }
+    )
+    (section,) = sections([results({"tense": {"none": own}})])
+    (table,) = section.tables
+    assert grid(table) == {
+        ("accuracy, k = 1", "Orig"): "25.0",
+        ("prefer good", "Orig"): "75.0",
+        ("prefer good: past", "Orig"): "50.0",
+    }
+    assert section.further is None
+
+
+def test_several_runs_stand_under_each_other(cprag102: Json, neg136: Json) -> None:
+    first = results({"cprag102": cprag102}, "org/first")
+    second = results({"cprag102": cprag102, "neg136": neg136}, "org/second")
+    cprag, neg = sections([first, second])
+    assert [row.model for row in cprag.tables[0].rows[:2]] == ["org/first", "org/second"]
+    assert {row.model for table in neg.tables for row in table.rows} == {"org/second"}
+    assert cprag.signatures == (cprag102["none"]["signature"],)
+
+
+def test_undefined_figures_are_shown_as_such() -> None:
+    nothing = {"value": None, "n": 0, "ci_low": None, "ci_high": None, "by": {}}
+    (section,) = sections([results({"tense": {"none": setting({"sensitivity": nothing})}})])
+    assert grid(section.tables[0]) == {("prefer good", "Orig"): "–"}
+
+
+def test_published_figures_and_whether_they_agree() -> None:
+    # 7 of 18 is 38.9 percent; the paper prints 38.9, which is .389
+    ours = Cell(7 / 18, 18, 0.203, 0.614, None, True, published=0.389)
+    assert numbers.published(ours) == "38.9 (0.0)"
+    assert ours.agrees
+    theirs = ours._replace(published=0.944)
+    assert numbers.published(theirs) == "94.4 (−55.5)*"
+    assert theirs.agrees is False
+    # the paper rounds: an interval that ends at .94444 still holds its 94.4
+    assert ours._replace(high=0.94399, published=0.944).agrees
+    assert ours._replace(published=None).agrees is None
+
+
+def test_signed_differences_never_show_minus_zero() -> None:
+    assert numbers.signed(-0.0001, percent=True) == "0.0"
+    assert numbers.signed(0.0567, percent=True) == "+5.7"
+    assert numbers.signed(float("nan"), percent=True) == "–"
+
+
+def test_counts_are_short() -> None:
+    assert [numbers.count(n) for n in (950, 4_385_920, 109_514_298, 6_738_415_616)] == [
+        "950", "4.4M", "110M", "6.7B",
+    ]  # fmt: skip
