@@ -1,0 +1,183 @@
+"""The three diagnostics of Ettinger (2020): source files of aetting/lm-diagnostics to rows.
+
+Every parser yields rows with the core columns first (see `columns.CORE`) and then its own. A row is
+one (context, target); rows that are compared with each other share a `contrast`, one of them good.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from .lines import BadSource, Unique, choice, decimal, tsv_rows
+
+Row = dict[str, Any]
+
+CPRAG_COLUMNS = (
+    "item", "context_s1", "context_s2", "expected", "within_category", "between_category",
+    "constraint",
+)  # fmt: skip
+EXPLANATION_COLUMNS = ("item", "context", "expected", "explanation")
+ROLE_COLUMNS = (
+    "item", "context", "expected", "exp_cloze", "target", "tgt_cloze", "tgt_cloze(strict)",
+)  # fmt: skip
+SIMP_COLUMNS = ("item", "context_aff", "context_neg", "target_aff", "target_neg")
+NAT_COLUMNS = (*SIMP_COLUMNS, "licensing")
+
+ROLES = re.compile(r"which (?P<object>\S+) the (?P<subject>\S+) had$")
+"""The nouns of a ROLE-88 context: "... which OBJECT the SUBJECT had"."""
+
+DETERMINER = "(a|an)"
+"""What NEG-136-SIMP writes where the determiner depends on the completion."""
+
+
+def cprag102(items: Path, explanations: Path) -> Iterator[Row]:
+    """CPRAG-102 (Federmeier & Kutas 1999): 34 two-sentence contexts x 3 completions.
+
+    Args:
+        items: CPRAG-102.tsv.
+        explanations: CPRAG-explanations.tsv, which has no header.
+
+    Raises:
+        BadSource: a malformed line, or an item without its explanation.
+    """
+    why = {}
+    for where, line in tsv_rows(explanations, EXPLANATION_COLUMNS, header=False):
+        why[line["item"]] = (where, line)
+    seen = Unique()
+    for where, line in tsv_rows(items, CPRAG_COLUMNS):
+        seen.add(where, line["item"])
+        if line["item"] not in why:
+            raise BadSource(f"{where}: item {line['item']} has no explanation in {explanations}")
+        yield from _completions(where, line, *why[line["item"]])
+
+
+def _completions(where: str, line: Row, where_explained: str, explained: Row) -> Iterator[Row]:
+    context = f"{line['context_s1']} {line['context_s2']}"
+    if (explained["context"], explained["expected"]) != (context, line["expected"]):
+        raise BadSource(f"{where_explained}: context or completion is not that of {where}")
+    for condition in ("expected", "within_category", "between_category"):
+        yield {
+            "id": f"cprag102-{line['item']}-{condition}",
+            "item": line["item"],
+            "condition": condition,
+            "context": context,
+            "right_context": "",
+            "target": line[condition],
+            "good": condition == "expected",
+            "contrast": f"cprag102-{line['item']}",
+            "expected": [line["expected"]] if condition == "expected" else [],
+            "sentence_1": line["context_s1"],
+            "sentence_2": line["context_s2"],
+            "constraint": choice(where, line, "constraint", {"H": "high", "L": "low"}),
+            "explanation": explained["explanation"],
+        }
+
+
+def role88(path: Path) -> Iterator[Row]:
+    """ROLE-88 (Chow et al. 2016): 44 pairs of a context and its role reversal, one verb a pair.
+
+    Raises:
+        BadSource: a malformed line, a context without the two nouns, a context whose pair is
+            missing or has another target.
+    """
+    seen = Unique()
+    pairs: dict[str, dict[str, str]] = {}
+    for where, line in tsv_rows(path, ROLE_COLUMNS):
+        seen.add(where, line["item"])
+        number, _, order = line["item"].rpartition("-")
+        if not number or order not in ("a", "b"):
+            raise BadSource(f"{where}: an item is a number with -a or -b, not {line['item']!r}")
+        pairs.setdefault(number, {})[order] = line["target"]
+        yield _reversal(where, line, number, appropriate=order == "a")
+    for number, targets in pairs.items():
+        if len(targets) < 2 or len(set(targets.values())) > 1:
+            raise BadSource(f"{path}: pair {number} needs contexts -a and -b with the same target")
+
+
+def _reversal(where: str, line: Row, number: str, *, appropriate: bool) -> Row:
+    roles = ROLES.search(line["context"])
+    if roles is None:
+        raise BadSource(f'{where}: a context ends in "which NOUN the NOUN had"')
+    responses = [response.strip() for response in line["expected"].split("|")]
+    if not all(responses):
+        raise BadSource(f"{where}: an expected response is empty: {line['expected']!r}")
+    return {
+        "id": f"role88-{line['item']}",
+        "item": line["item"],
+        "condition": "appropriate" if appropriate else "reversed",
+        "context": line["context"],
+        "right_context": "",
+        "target": line["target"],
+        "good": appropriate,
+        "contrast": f"role88-{number}",
+        # Of a response of several words ("worked for") the first is what fits the blank.
+        "expected": list(dict.fromkeys(response.split()[0] for response in responses)),
+        "expected_cloze": decimal(where, line, "exp_cloze"),
+        "target_cloze": decimal(where, line, "tgt_cloze"),
+        "target_cloze_strict": decimal(where, line, "tgt_cloze(strict)"),
+        "expected_responses": responses,
+        "object": roles["object"],
+        "subject": roles["subject"],
+    }
+
+
+def neg136(simp: Path, nat: Path) -> Iterator[Row]:
+    """NEG-136 (Fischler et al. 1983; Nieuwland & Kuperberg 2008): affirmed and negated statements.
+
+    Args:
+        simp: NEG-136-SIMP.tsv, with `(a|an)` for the determiner.
+        nat: NEG-136-NAT.tsv, with whether the negation is natural (licensed).
+
+    Raises:
+        BadSource: a malformed line.
+    """
+    seen = Unique()
+    for where, line in tsv_rows(simp, SIMP_COLUMNS):
+        seen.add(where, f"simp {line['item']}")
+        for context in (line["context_aff"], line["context_neg"]):
+            if not context.endswith(f" {DETERMINER}"):
+                raise BadSource(f"{where}: a context ends in {DETERMINER}, not {context!r}")
+        yield from _statements("simp", line, natural=None)
+    for where, line in tsv_rows(nat, NAT_COLUMNS):
+        seen.add(where, f"nat {line['item']}")
+        natural = choice(where, line, "licensing", {"Y": True, "N": False})
+        yield from _statements("nat", line, natural=natural)
+
+
+def _statements(subset: str, line: Row, *, natural: bool | None) -> Iterator[Row]:
+    for polarity in ("affirmative", "negative"):
+        affirmative = polarity == "affirmative"
+        for truth in (True, False):
+            # What is true of the affirmed statement is false of the negated one.
+            target = line["target_aff"] if truth == affirmative else line["target_neg"]
+            condition = ("T" if truth else "F") + ("A" if affirmative else "N")
+            context = line["context_aff"] if affirmative else line["context_neg"]
+            yield {
+                "id": f"neg136-{subset}-{line['item']}-{condition}",
+                "item": line["item"],
+                "condition": condition,
+                "context": fit_determiner(context, target),
+                "right_context": "",
+                "target": target,
+                "good": truth,
+                "contrast": f"neg136-{subset}-{line['item']}-{polarity}",
+                "expected": [target] if condition == "TA" else [],
+                "subset": subset,
+                "polarity": polarity,
+                "natural": natural,
+            }
+
+
+def fit_determiner(context: str, target: str) -> str:
+    """Writes out a final `(a|an)`: `an` before a, e, i, o, u, else `a`.
+
+    >>> fit_determiner("A robin is not (a|an)", "insect")
+    'A robin is not an'
+    """
+    if not context.endswith(DETERMINER):
+        return context
+    determiner = "an" if target[0].lower() in "aeiou" else "a"
+    return context.removesuffix(DETERMINER) + determiner

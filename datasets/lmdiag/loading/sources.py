@@ -1,0 +1,232 @@
+"""Where source files come from: the pinned commits, a directory with their trees, or the demo.
+
+All three hand the same files to the same parsers. `sources.json` names, for each of the two
+repositories, the commit and the SHA-256 of every file that is read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Protocol
+
+from .download import Download
+from .lines import BadSource
+
+HERE = Path(__file__).resolve().parent
+DEMO = HERE.parent / "demo"
+RAW = "https://raw.githubusercontent.com"
+NOTICE = "LICENSE"
+CONFIGS = ("cprag102", "role88", "neg136", "agreement", "verbs")
+
+AGREEMENT_FOLDERS = ("data/ML", "data/blimp")
+"""A directory may hold other templates than the published ones: all of these folders count."""
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A file that rows are read from.
+
+    Attributes:
+        repository: folder name of its repository, e.g. "lm-diagnostics".
+        path: its path inside the repository.
+        location: where it lies on this machine.
+        sha256: of its bytes, hexadecimal.
+        pinned: whether these are the bytes of the pinned commit.
+    """
+
+    repository: str
+    path: str
+    location: Path
+    sha256: str
+    pinned: bool
+
+
+class Source(Protocol):
+    """What the builder needs of a source.
+
+    Attributes:
+        name: upstream, demo or directory.
+    """
+
+    name: str
+
+    def configs(self) -> list[str]:
+        """Names of the configs that can be built."""
+
+    def digest(self, config: str) -> str:
+        """A hash of the bytes that a config is built from, without fetching them."""
+
+    def files(self, config: str) -> list[SourceFile]:
+        """The config's files, on this machine, in the order in which its parser takes them."""
+
+    def notice(self, repository: str) -> SourceFile | None:
+        """The repository's licence, where the source has it."""
+
+
+@cache
+def pinned() -> dict[str, dict[str, Any]]:
+    """Repository folder -> its GitHub name, commit, licence, and config -> {path: SHA-256}."""
+    table: dict[str, dict[str, Any]] = json.loads((HERE / "sources.json").read_text("utf-8"))
+    return table
+
+
+def repository_of(config: str) -> str:
+    """Folder name of the repository that a config comes from.
+
+    Raises:
+        BadSource: there is no such config.
+    """
+    for folder, repository in pinned().items():
+        if config in repository["configs"]:
+            return folder
+    raise BadSource(f"unknown config {config!r}: choose from {', '.join(CONFIGS)}")
+
+
+def checksums(config: str) -> dict[str, str]:
+    """Path -> SHA-256 of a config's files at the pinned commit."""
+    sums: dict[str, str] = pinned()[repository_of(config)]["configs"][config]
+    return sums
+
+
+def open_source(source: str) -> Source:
+    """The source that `--source` names: upstream, demo, or else a directory.
+
+    Raises:
+        BadSource: it is neither of the two and no directory.
+    """
+    if source == "upstream":
+        return Upstream()
+    if source == "demo":
+        return Tree(DEMO, name="demo")
+    if not Path(source).is_dir():
+        raise BadSource(f"no directory {source}: --source is upstream, demo or a directory")
+    return Tree(Path(source))
+
+
+def _hash(path: Path) -> str:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise BadSource(f"{path}: cannot be read ({error.strerror})") from error
+
+
+def _join(sums: dict[str, str]) -> str:
+    lines = "".join(f"{path} {digest}\n" for path, digest in sums.items())
+    return hashlib.sha256(lines.encode()).hexdigest()
+
+
+class Tree:
+    """A directory with the tree of one of the repositories, or a folder that holds both."""
+
+    def __init__(self, root: Path, name: str = "directory") -> None:
+        """Args:
+        root: the directory.
+        name: what provenance calls it.
+        """
+        self.root = root
+        self.name = name
+
+    def _repository(self, folder: str) -> Path:
+        inside = self.root / folder
+        return inside if inside.is_dir() else self.root
+
+    def _paths(self, config: str) -> list[str]:
+        if config != "agreement":
+            return list(checksums(config))
+        base = self._repository(repository_of(config))
+        found = (sorted((base / folder).glob("*.jsonl")) for folder in AGREEMENT_FOLDERS)
+        return [path.relative_to(base).as_posix() for paths in found for path in paths]
+
+    def configs(self) -> list[str]:
+        """Configs of which at least one file is there; `files` says what else is missing."""
+        found = []
+        for config in CONFIGS:
+            base = self._repository(repository_of(config))
+            if any((base / path).is_file() for path in self._paths(config)):
+                found.append(config)
+        if not found:
+            wanted = ", ".join(next(iter(checksums(config))) for config in CONFIGS)
+            raise BadSource(f"{self.root} holds no source files such as {wanted}")
+        return found
+
+    def digest(self, config: str) -> str:
+        """See `Source`."""
+        return _join({file.path: file.sha256 for file in self.files(config)})
+
+    def files(self, config: str) -> list[SourceFile]:
+        """See `Source`.
+
+        Raises:
+            BadSource: a file is missing.
+        """
+        folder = repository_of(config)
+        base = self._repository(folder)
+        paths = self._paths(config)
+        if not paths:
+            raise BadSource(f"{base}: {config} needs {' or '.join(AGREEMENT_FOLDERS)}/*.jsonl")
+        for path in paths:
+            if not (base / path).is_file():
+                raise BadSource(f"{base / path} is missing: {config} is made from it")
+        return [self._file(folder, path, checksums(config)) for path in paths]
+
+    def _file(self, folder: str, path: str, sums: dict[str, str]) -> SourceFile:
+        location = self._repository(folder) / path
+        digest = _hash(location)
+        return SourceFile(folder, path, location, digest, digest == sums.get(path))
+
+    def notice(self, repository: str) -> SourceFile | None:
+        """See `Source`."""
+        if not (self._repository(repository) / NOTICE).is_file():
+            return None
+        return self._file(repository, NOTICE, pinned()[repository]["notice"])
+
+
+class Upstream:
+    """The two repositories on GitHub at their pinned commits, fetched once and kept."""
+
+    name = "upstream"
+
+    def __init__(self, base: str = RAW, cache: Path | None = None) -> None:
+        """Args:
+        base: address of the server, without the repository.
+        cache: where files are kept; `lmdiag/sources` in the user's cache by default.
+        """
+        self.base = base
+        self.cache = cache or user_cache() / "sources"
+
+    def configs(self) -> list[str]:
+        """See `Source`."""
+        return list(CONFIGS)
+
+    def digest(self, config: str) -> str:
+        """See `Source`."""
+        return _join(checksums(config))
+
+    def files(self, config: str) -> list[SourceFile]:
+        """See `Source`.
+
+        Raises:
+            BadSource: no network, or a checksum that differs.
+        """
+        return self._fetch(repository_of(config), checksums(config), config)
+
+    def notice(self, repository: str) -> SourceFile | None:
+        """See `Source`."""
+        return self._fetch(repository, pinned()[repository]["notice"], repository)[0]
+
+    def _fetch(self, folder: str, sums: dict[str, str], what: str) -> list[SourceFile]:
+        entry = pinned()[folder]
+        remote = f"{self.base}/{entry['repository']}/{entry['commit']}"
+        local = self.cache / folder / entry["commit"]
+        Download(remote, local, what).all(sums)
+        return [SourceFile(folder, path, local / path, sums[path], True) for path in sums]
+
+
+def user_cache() -> Path:
+    """`lmdiag` in the user's cache folder: $XDG_CACHE_HOME or ~/.cache."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lmdiag"

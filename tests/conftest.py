@@ -1,0 +1,77 @@
+"""Fixtures for all tests: the data sets, built once a session, and caches of the tests' own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+CACHES = pytest.StashKey[tempfile.TemporaryDirectory[str]]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Points every cache at a folder of this session, before anything reads where it is."""
+    caches = tempfile.TemporaryDirectory(prefix="lmdiag-tests-")
+    config.stash[CACHES] = caches
+    os.environ["HF_HOME"] = str(Path(caches.name) / "huggingface")
+    os.environ["XDG_CACHE_HOME"] = str(Path(caches.name) / "cache")
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    for name in ("HF_DATASETS_CACHE", "HF_HUB_CACHE", "HF_TOKEN"):
+        os.environ.pop(name, None)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Removes the session's caches."""
+    if CACHES in config.stash:
+        config.stash[CACHES].cleanup()
+
+
+def build_data(out: Path, source: str, *configs: str) -> Path:
+    """Builds a data set directory as a user would, and returns it."""
+    command = [sys.executable, str(ROOT / "datasets/lmdiag/build.py"), str(out)]
+    command += ["--source", source]
+    if configs:
+        command += ["--configs", *configs]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The repository."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def upstream() -> Path:
+    """The folder with copies of both upstream repositories; skips where there is none."""
+    folder = Path(os.environ.get("LMDIAG_UPSTREAM") or ROOT.parent / "shared" / "upstream")
+    if not (folder / "lm-diagnostics").is_dir() or not (folder / "refining-tse").is_dir():
+        pytest.skip(f"no upstream data at {folder}: set LMDIAG_UPSTREAM")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def data_dir(upstream: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The three upstream diagnostics, built. Read only: copy it to change it."""
+    out = tmp_path_factory.mktemp("diagnostics") / "lmdiag"
+    return build_data(out, str(upstream), "cprag102", "role88", "neg136")
+
+
+@pytest.fixture(scope="session")
+def agreement_dir(upstream: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The upstream minimal pairs and verbs, built (250,440 rows). Read only: copy it to change it."""
+    out = tmp_path_factory.mktemp("agreement") / "lmdiag"
+    return build_data(out, str(upstream), "agreement", "verbs")
+
+
+@pytest.fixture(scope="session")
+def demo_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo data set, built: all five configs. Read only: copy it to change it."""
+    return build_data(tmp_path_factory.mktemp("demo") / "lmdiag", "demo")
