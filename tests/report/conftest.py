@@ -70,6 +70,7 @@ def role88() -> Json:
                 "accuracy@1": measure(10, 88, {"cloze_quartile": quartiles}),
                 "sensitivity": measure(33, 44),
                 "sensitivity@0.01": measure(14, 44),
+                "human_sensitivity": measure(44, 44),
                 "probability_difference": further,
             }
         )

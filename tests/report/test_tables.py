@@ -39,8 +39,13 @@ def test_role88_has_the_shape_of_tables_7_8_and_9(role88: Json) -> None:
     assert grid(quartiles)["k = 1", "≤ .77"] == "23.5"  # 4 of 17
     assert quartiles.n_by == "column"
     assert [quartiles.column_n(i) for i in range(4)] == [25, 23, 23, 17]
-    assert grid(sensitivity) == {("Orig", "prefer good"): "75.0", ("Orig", "by > .01"): "31.8"}
-    assert grid(further) == {("probability difference", "Orig"): "0.012"}
+    assert grid(sensitivity) == {
+        ("Orig", "prefer good"): "75.0",
+        ("Orig", "by > .01"): "31.8",
+        ("People (cloze)", "prefer good"): "100.0",
+    }
+    assert [row.human for row in sensitivity.rows] == [False, True]
+    assert grid(further) == {("mean p(good) − p(bad)", "Orig"): "0.012"}
     assert not further.percent
 
 
@@ -61,30 +66,45 @@ def test_neg136_has_the_shape_of_tables_11_12_and_14(neg136: Json) -> None:
     }
     assert natural.columns == ("Aff. NT", "Neg. NT", "Aff. LN", "Neg. LN")
     assert grid(both) == {("prefer good", "NT"): "75.0", ("prefer good", "LN"): "37.5"}
-    assert grid(further) == {("fits a / an, k = 5", "Orig"): "83.3"}
+    assert grid(further) == {("top words that fit a / an, k = 5", "Orig"): "83.3"}
 
 
 def test_agreement_has_a_row_per_construction_and_a_curve() -> None:
     def scores(hits: int) -> Json:
-        return measure(
-            hits, 10, {"construction": {"simple": measure(hits, 5), "BLiMP": measure(1, 5)}}
-        )
+        by = {
+            "construction": {"blimp": measure(1, 5), "simple": measure(hits, 5)},
+            "template": {"simple_agrmt_all": measure(hits, 5)},
+        }
+        return measure(hits, 10, by)
 
     names = ("tse", "ew", "mw", "sensitivity")
-    curve = {
-        f"{name}@{cut}": measure(5, 10)
-        for name in ("ew", "mw")
-        for cut in ("top=0.1", "bottom=0.001")
-    }
-    measures = {name: scores(hits) for hits, name in enumerate(names, start=1)} | curve
+    cuts = ("top=0.1", "bottom=0.001")
+    curve = {f"{name}@{cut}": scores(4) for name in ("ew", "mw", "mass") for cut in cuts}
+    left_out = {f"left_out@{cut}": measure(2, 12) for cut in cuts}
+    measures = {name: scores(hits) for hits, name in enumerate(names, start=1)} | curve | left_out
     (section,) = sections([results({"agreement": {"none": setting(measures)}})])
-    constructions, cutoffs = section.tables
+    constructions, cutoffs, templates = section.tables
     assert constructions.columns == ("MW", "EW", "TSE", "all pairs")
-    assert [row.label for row in constructions.rows] == ["simple", "BLiMP", "all"]
-    assert grid(constructions)["simple", "MW"] == "60.0"
-    assert grid(constructions)["all", "TSE"] == "10.0"
+    assert [row.label for row in constructions.rows] == ["Simple", "BLiMP", "All"]
+    assert grid(constructions)["Simple", "MW"] == "60.0"
+    assert grid(constructions)["All", "TSE"] == "10.0"
+    assert cutoffs.columns == ("MW", "EW", "mass of verbs", "contexts left out")
     assert [row.label for row in cutoffs.rows] == ["top 0.1", "bottom 0.001", "all verbs"]
+    assert grid(cutoffs)["bottom 0.001", "contexts left out"] == "16.7"
+    assert [row.n for row in cutoffs.rows] == [10, 10, 10]  # not the 12 of the contexts left out
+    assert [row.label for row in templates.rows] == ["simple_agrmt_all"]
     assert section.further is None
+
+
+def test_people_stand_once_whatever_was_asked_of_whom(role88: Json) -> None:
+    role88["obj"] = role88["none"]
+    runs = [results({"role88": role88}, model) for model in ("org/first", "org/second")]
+    (section,) = sections(runs)
+    rows = section.tables[2].rows
+    assert [(row.label, row.model) for row in rows] == [
+        ("Orig", "org/first"), ("Orig", "org/second"), ("-Obj", "org/first"),
+        ("-Obj", "org/second"), ("People (cloze)", ""),
+    ]  # fmt: skip
 
 
 def test_every_figure_is_in_some_table(cprag102: Json, role88: Json, neg136: Json) -> None:

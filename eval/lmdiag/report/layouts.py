@@ -58,8 +58,10 @@ class Line:
     Attributes:
         label: what a reader sees.
         setting, by, level: see `Place`; "" leaves them to the other side of the grid.
-        measure: name of a measure, or the half of it that this side fixes.
+        measure: name of a measure; in a row, `{}` stands for the column's, as in `{}@top=0.1`.
         depth: 1 for a row that breaks down the one above it.
+        human: a row of people's figures.
+        plain: a column of bare values, whose n and interval add nothing.
     """
 
     label: str
@@ -68,6 +70,8 @@ class Line:
     by: str = ""
     level: str = ""
     depth: int = 0
+    human: bool = False
+    plain: bool = False
 
 
 @dataclass(frozen=True)
@@ -90,10 +94,13 @@ class Layout:
         """Returns what stands where the two meet."""
         return Place(
             setting=column.setting or row.setting or "none",
-            measure=column.measure + row.measure,
+            measure=row.measure.replace("{}", column.measure) or column.measure,
             by=row.by or column.by,
             level=row.level or column.level,
         )
+
+
+HUMAN = Line("People (cloze)", measure="human_{}", human=True)
 
 
 def layouts(task: str, settings: Sequence[str], measures: Measures) -> list[Layout]:
@@ -109,7 +116,10 @@ def layouts(task: str, settings: Sequence[str], measures: Measures) -> list[Layo
 
 
 def everything(settings: Iterable[str], measures: Measures) -> Layout:
-    """One row per measure and level, one column per setting."""
+    """One row per measure and level, one column per setting.
+
+    The curves over cut-offs are broken down in pictures and in csv alone: they are thousands.
+    """
     rows = []
     for name, measure in measures.items():
         rows.append(Line(label(name), measure=name))
@@ -117,6 +127,7 @@ def everything(settings: Iterable[str], measures: Measures) -> Layout:
             Line(f"{label(name)}: {level_label(by, level)}", measure=name, by=by, level=level)
             for by, levels in measure.get("by", {}).items()
             for level in levels
+            if "@top=" not in name and "@bottom=" not in name
         ]
     return Layout("All measures", "", tuple(rows), _settings(settings))
 
@@ -136,19 +147,42 @@ def label(measure: str) -> str:
 
 LABELS = {
     "sensitivity": "prefer good",
+    "human_sensitivity": "people prefer good",
     "within_category_boost": "within > between",
-    "determiner_match": "fits a / an",
+    "probability_difference": "mean p(good) − p(bad)",
+    "cloze_difference": "the same in people's cloze",
+    "spearman": "Spearman, log p and cloze",
+    "pearson": "Pearson, log p and cloze",
+    "determiner_match": "top words that fit a / an",
     "ew": "EW",
     "mw": "MW",
     "tse": "TSE",
 }
 """Measures whose names are not words already."""
 
+CONSTRUCTIONS = {
+    "simple": "Simple",
+    "sentential_complement": "In a sentential complement",
+    "vp_coordination": "VP coordination",
+    "across_prepositional_phrase": "Across a prepositional phrase",
+    "across_subject_relative": "Across a subject relative",
+    "across_object_relative": "Across an object relative",
+    "across_object_relative_no_that": "Across an object relative, no that",
+    "in_object_relative": "In an object relative",
+    "in_object_relative_no_that": "In an object relative, no that",
+    "blimp": "BLiMP",
+}
+"""Construction -> row of the agreement table, in its order; any others follow."""
+
 
 def level_label(by: str, level: str) -> str:
     """Returns a level of a break-down as words."""
     if by == "cloze_quartile":
         return f"cloze quartile {level}"
+    if by == "construction":
+        return CONSTRUCTIONS.get(level, level)
+    if by == "template":
+        return level
     words = level.replace("less_natural", "less natural").replace("/", ", ").replace("_", " ")
     return f"{words} constraint" if by == "constraint" else words
 
@@ -173,20 +207,17 @@ def _cprag102(settings: Sequence[str], measures: Measures) -> list[Layout]:
 
 
 def _role88(settings: Sequence[str], measures: Measures) -> list[Layout]:
-    accuracy = _accuracy(measures)
+    accuracy, asked = _accuracy(measures), _settings(settings)
     quartiles = tuple(
         Line(heading, by="cloze_quartile", level=level)
         for level, heading in quartile_headings(measures).items()
     )
+    expected = "Accuracy by cloze of the expected word"
     return [
-        Layout("Accuracy", "Ettinger 2020, table 7", accuracy, _settings(settings)),
-        Layout(
-            "Accuracy by cloze of the expected word", "Ettinger 2020, table 8", accuracy, quartiles
-        ),
-        Layout(
-            "Sensitivity", "Ettinger 2020, table 9", _settings(settings), _sensitivity(measures)
-        ),
-        Layout("Further measures", "", _others(measures), _settings(settings)),
+        Layout("Accuracy", "Ettinger 2020, table 7", accuracy, asked),
+        Layout(expected, "Ettinger 2020, table 8", accuracy, quartiles),
+        Layout("Sensitivity", "Ettinger 2020, table 9", (*asked, HUMAN), _sensitivity(measures)),
+        Layout("Further measures", "", _others(measures), asked),
     ]
 
 
@@ -218,25 +249,29 @@ def _neg136(settings: Sequence[str], measures: Measures) -> list[Layout]:
 
 
 def _agreement(settings: Sequence[str], measures: Measures) -> list[Layout]:
-    columns = tuple(
-        Line(words, measure=name)
-        for words, name in (
-            ("MW", "mw"),
-            ("EW", "ew"),
-            ("TSE", "tse"),
-            ("all pairs", "sensitivity"),
-        )
-    )
-    constructions = tuple(
-        Line(level, by="construction", level=level)
-        for level in measures.get("tse", {}).get("by", {}).get("construction", {})
-    )
-    cutoffs = [name.removeprefix("ew@") for name in measures if name.startswith("ew@")]
-    curve = (*(Line(c.replace("=", " "), measure=f"@{c}") for c in cutoffs), Line("all verbs"))
+    mw, ew = Line("MW", measure="mw"), Line("EW", measure="ew")
+    columns = (mw, ew, Line("TSE", measure="tse"), Line("all pairs", measure="sensitivity"))
+    names = [name.removeprefix("ew@") for name in measures if name.startswith("ew@")]
+    cutoffs = [Line(name.replace("=", " "), measure=f"{{}}@{name}") for name in names]
+    mass = Line("mass of verbs", measure="mass", plain=True)
+    left_out = Line("contexts left out", measure="left_out", plain=True)
+    paper = "Newman et al. 2021"
     return [
-        Layout("By construction", "Newman et al. 2021", (*constructions, Line("all")), columns),
-        Layout("By cut-off of the distribution", "Newman et al. 2021", curve, columns[:2]),
+        Layout(
+            "By construction", paper, (*_levels(measures, "construction"), Line("All")), columns
+        ),
+        Layout("By cut-off", paper, (*cutoffs, Line("all verbs")), (mw, ew, mass, left_out)),
+        Layout("By source", "", _levels(measures, "source"), columns),
+        Layout("By template", "", _levels(measures, "template"), columns),
     ]
+
+
+def _levels(measures: Measures, by: str) -> tuple[Line, ...]:
+    """One row for each level of a break-down that any measure has, the known ones first."""
+    there = {level for measure in measures.values() for level in measure.get("by", {}).get(by, {})}
+    known = [level for level in CONSTRUCTIONS if level in there]
+    order = [*known, *sorted(there.difference(known))]
+    return tuple(Line(level_label(by, level), by=by, level=level) for level in order)
 
 
 def quartile_headings(measures: Measures) -> dict[str, str]:
@@ -277,7 +312,7 @@ def _sensitivity(measures: Measures) -> tuple[Line, ...]:
 
 def _others(measures: Measures) -> tuple[Line, ...]:
     """What is neither accuracy nor sensitivity."""
-    known = ("accuracy@", "sensitivity")
+    known = ("accuracy@", "sensitivity", "human_")
     return tuple(Line(label(n), measure=n) for n in measures if not n.startswith(known))
 
 

@@ -6,13 +6,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
-from lmdiag.report.layouts import TITLES, Layout, Place, everything, layouts
+from lmdiag.report.layouts import TITLES, Layout, Line, Place, everything, layouts
 
 Results = Mapping[str, Any]
 """The content of a `results.json`."""
 
-FRACTIONS = ("accuracy", "sensitivity", "within_category_boost", "determiner_match")
-AGREEMENT = ("tse", "ew", "mw")
+FRACTIONS = {
+    "accuracy", "sensitivity", "human_sensitivity", "within_category_boost", "determiner_match",
+    "tse", "ew", "mw", "mass", "left_out",
+}  # fmt: skip
+"""Measures that readers see in percent."""
+
+PEOPLE = {"human_sensitivity", "cloze_difference"}
+"""Measures of people's own responses."""
 
 
 class Cell(NamedTuple):
@@ -60,7 +66,7 @@ class Row:
     Attributes:
         label: what was measured.
         cells: one a column, None where there is no such figure.
-        model: whose figures these are.
+        model: whose figures these are, "" for people's.
         depth: 1 for a break-down of the row above.
         human: whether the figures are people's.
     """
@@ -141,8 +147,8 @@ class Section:
 
 
 def _shared(counts: Iterable[int | None]) -> int | None:
-    """The one count, None where there are several or none."""
-    distinct = set(counts)
+    """The one count, None where there are several or none; figures without one do not matter."""
+    distinct = set(counts) - {None}
     return distinct.pop() if len(distinct) == 1 else None
 
 
@@ -198,11 +204,13 @@ def _fill(
     rows = []
     for line in layout.rows:
         places = [layout.place(line, column) for column in layout.columns]
-        for run in runs:
+        for run in runs[:1] if line.human else runs:
             cells = [None if place in skip else _cell(run, task, place) for place in places]
             if any(cells):
-                rows.append(Row(line.label, tuple(cells), model_label(run), line.depth))
                 shown.update(p for p, cell in zip(places, cells, strict=True) if cell)
+                plain = tuple(map(_plain, layout.columns, cells))
+                model = "" if line.human else model_label(run)
+                rows.append(Row(line.label, plain, model, line.depth, line.human))
     kept = [i for i in range(len(layout.columns)) if any(row.cells[i] for row in rows)]
     return Table(
         title=layout.title,
@@ -213,7 +221,12 @@ def _fill(
 
 
 def _cell(run: Results, task: str, place: Place) -> Cell | None:
-    """Returns the figure at a place of a run; None where the run has none."""
+    """Returns the figure at a place of a run; None where the run has none.
+
+    What people do does not depend on how a model's context was changed: it stands in "none" alone.
+    """
+    if place.setting != "none" and place.measure.partition("@")[0] in PEOPLE:
+        return None
     measure = run["tasks"][task].get(place.setting, {}).get("measures", {}).get(place.measure)
     if measure is not None and place.by:
         measure = measure.get("by", {}).get(place.by, {}).get(place.level)
@@ -229,9 +242,14 @@ def _cell(run: Results, task: str, place: Place) -> Cell | None:
     )
 
 
+def _plain(column: Line, cell: Cell | None) -> Cell | None:
+    """The figure as its column shows it."""
+    return cell._replace(n=None, low=None, high=None) if cell and column.plain else cell
+
+
 def is_fraction(measure: str) -> bool:
     """Whether a measure is a proportion or a share, which readers see in percent."""
-    return measure.startswith(FRACTIONS) or measure.partition("@")[0] in AGREEMENT
+    return measure.partition("@")[0] in FRACTIONS
 
 
 def model_label(run: Results) -> str:
