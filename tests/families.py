@@ -1,0 +1,292 @@
+"""A small random model and tokenizer of every family that lmdiag claims to ask rightly.
+
+The models have their family's real architecture, the tokenizers its real conventions
+(`tokenizer_files`); both are written as folders and loaded the way published ones are. Weights are
+drawn widely, so that probabilities are spread and every position matters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import tokenizer_files as files
+
+SPARE = 7
+"""Rows of the embeddings beyond the tokenizer, where families pad them (Pythia, T5, Qwen)."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """How to make a small model of one family.
+
+    Attributes:
+        name: as in the issue's list.
+        kind: masked, causal or seq2seq.
+        convention: of its tokenizer: wordpiece, byte-level, unigram, metaspace-bpe.
+        tokenizer: writes the tokenizer's files into a folder, returns the vocabulary's size.
+        model: name of the model's class in transformers.
+        config: arguments of its configuration beside the vocabulary's size.
+        spare: rows of the embeddings without a token.
+    """
+
+    name: str
+    kind: str
+    convention: str
+    tokenizer: Callable[[Path], int]
+    model: str
+    config: dict[str, Any] = field(default_factory=dict)
+    spare: int = 0
+
+    def make(self, folder: Path) -> Path:
+        """Writes the model and its tokenizer into a folder, seeded by nothing but the name."""
+        import torch
+        import transformers
+
+        size = self.tokenizer(folder)
+        model_class = getattr(transformers, self.model)
+        config = model_class.config_class(vocab_size=size + self.spare, **self.config)
+        model = model_class(config)
+        generator = torch.Generator().manual_seed(sum(self.name.encode()))
+        spread(model, generator)
+        model.save_pretrained(folder)
+        return folder
+
+
+def spread(model: Any, generator: Any) -> None:
+    """Draws the weights anew: matrices widely, everything else a little away from its start."""
+    import torch
+
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            noise = torch.randn(parameter.shape, generator=generator)
+            if parameter.dim() == 2 and not name.endswith(("A_log", "time_mix")):
+                parameter.copy_(0.4 * noise)
+            else:
+                parameter.add_(0.1 * noise)
+        model.tie_weights()
+
+
+BERT_LIKE = {
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 48,
+    "max_position_embeddings": 66,
+}
+ROBERTA_LIKE = BERT_LIKE | {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2}
+ROBERTA_LIKE |= {"type_vocab_size": 1}
+LLAMA_LIKE = BERT_LIKE | {"num_key_value_heads": 1, "head_dim": 16}
+DEBERTA_LIKE = BERT_LIKE | {
+    "relative_attention": True,
+    "pos_att_type": ["c2p", "p2c"],
+    "position_biased_input": False,
+    "type_vocab_size": 0,
+}
+T5_LIKE = {
+    "d_model": 32,
+    "d_kv": 16,
+    "d_ff": 48,
+    "num_layers": 2,
+    "num_heads": 2,
+    "decoder_start_token_id": 0,
+}
+GPT2_LIKE = {"n_embd": 32, "n_layer": 2, "n_head": 2, "n_positions": 66}
+GPT2_LIKE |= {"bos_token_id": 0, "eos_token_id": 0}
+GATED = {"feed_forward_proj": "gated-gelu", "tie_word_embeddings": False}
+
+
+def _bert_cased(folder: Path) -> int:
+    return files.bert(folder, lower=False)
+
+
+def _fnet(folder: Path) -> int:
+    return files.albert(folder, "FNetTokenizer")
+
+
+def _deberta_v2(folder: Path) -> int:
+    return files.deberta_v2(folder, split_by_punct=True)
+
+
+def _deberta_v3(folder: Path) -> int:
+    return files.deberta_v2(folder, split_by_punct=False)
+
+
+def _opt(folder: Path) -> int:
+    return files.gpt2(folder, bos=True)
+
+
+MASKED = (
+    Family("bert", "masked", "wordpiece", files.bert, "BertForMaskedLM", BERT_LIKE),
+    Family("bert-cased", "masked", "wordpiece", _bert_cased, "BertForMaskedLM", BERT_LIKE),
+    Family(
+        "distilbert", "masked", "wordpiece", files.bert, "DistilBertForMaskedLM",
+        {"dim": 32, "n_layers": 2, "n_heads": 2, "hidden_dim": 48, "max_position_embeddings": 66},
+    ),
+    Family(
+        "electra", "masked", "wordpiece", files.bert, "ElectraForMaskedLM",
+        BERT_LIKE | {"embedding_size": 24},
+    ),
+    Family(
+        "mpnet", "masked", "wordpiece", files.mpnet, "MPNetForMaskedLM",
+        BERT_LIKE | {"pad_token_id": 1, "relative_attention_num_buckets": 8},
+    ),
+    Family("roberta", "masked", "byte-level", files.roberta, "RobertaForMaskedLM", ROBERTA_LIKE),
+    Family("deberta", "masked", "byte-level", files.deberta, "DebertaForMaskedLM", DEBERTA_LIKE),
+    Family(
+        "modernbert", "masked", "byte-level", files.modernbert, "ModernBertForMaskedLM",
+        BERT_LIKE | {
+            "pad_token_id": 3, "cls_token_id": 1, "sep_token_id": 2, "bos_token_id": 1,
+            "eos_token_id": 2, "local_attention": 4, "global_attn_every_n_layers": 2,
+        },
+    ),
+    Family(
+        "eurobert", "masked", "byte-level", files.eurobert, "EuroBertForMaskedLM",
+        LLAMA_LIKE | {"pad_token_id": 3, "mask_token_id": 2, "bos_token_id": 0, "eos_token_id": 1},
+    ),
+    Family(
+        "xlm-roberta", "masked", "unigram", files.xlm_roberta, "XLMRobertaForMaskedLM",
+        ROBERTA_LIKE,
+    ),
+    Family(
+        "camembert", "masked", "unigram", files.camembert, "CamembertForMaskedLM",
+        ROBERTA_LIKE | {"bos_token_id": 5, "eos_token_id": 6},
+    ),
+    Family(
+        "albert", "masked", "unigram", files.albert, "AlbertForMaskedLM",
+        BERT_LIKE | {"embedding_size": 24},
+    ),
+    Family(
+        "fnet", "masked", "unigram", _fnet, "FNetForMaskedLM",
+        {key: BERT_LIKE[key] for key in BERT_LIKE if key != "num_attention_heads"}
+        | {"type_vocab_size": 4},
+    ),
+    Family(
+        "deberta-v2", "masked", "unigram", _deberta_v2, "DebertaV2ForMaskedLM",
+        DEBERTA_LIKE | {"conv_kernel_size": 3, "conv_act": "gelu"},
+    ),
+    Family(
+        "deberta-v3", "masked", "unigram", _deberta_v3, "DebertaV2ForMaskedLM",
+        DEBERTA_LIKE | {
+            "share_att_key": True, "norm_rel_ebd": "layer_norm", "position_buckets": 8,
+            "legacy": False,
+        },
+        spare=SPARE,
+    ),
+)  # fmt: skip
+
+CAUSAL = (
+    Family("gpt2", "causal", "byte-level", files.gpt2, "GPT2LMHeadModel", GPT2_LIKE),
+    Family(
+        "gpt_neo", "causal", "byte-level", files.gpt2, "GPTNeoForCausalLM",
+        {
+            "hidden_size": 32, "num_layers": 2, "num_heads": 2, "max_position_embeddings": 66,
+            "attention_types": [[["global", "local"], 1]], "window_size": 8,
+            "bos_token_id": 0, "eos_token_id": 0,
+        },
+    ),
+    Family(
+        "gpt_neox", "causal", "byte-level", files.gpt_neox, "GPTNeoXForCausalLM", BERT_LIKE,
+        spare=SPARE,
+    ),
+    Family(
+        "opt", "causal", "byte-level", _opt, "OPTForCausalLM",
+        {
+            "hidden_size": 32, "word_embed_proj_dim": 24, "num_hidden_layers": 2, "ffn_dim": 48,
+            "num_attention_heads": 2, "max_position_embeddings": 66, "pad_token_id": 1,
+            "bos_token_id": 0, "eos_token_id": 0,
+        },
+    ),
+    Family(
+        "bloom", "causal", "byte-level", files.bloom, "BloomForCausalLM",
+        {"hidden_size": 32, "n_layer": 2, "n_head": 2},
+    ),
+    Family(
+        "falcon", "causal", "byte-level", files.falcon, "FalconForCausalLM",
+        {
+            "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2,
+            "new_decoder_architecture": False, "multi_query": True,
+        },
+    ),
+    Family(
+        "falcon-alibi", "causal", "byte-level", files.falcon, "FalconForCausalLM",
+        {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "alibi": True},
+    ),
+    Family(
+        "phi", "causal", "byte-level", files.gpt2, "PhiForCausalLM",
+        {key: BERT_LIKE[key] for key in BERT_LIKE}, spare=SPARE,
+    ),
+    Family(
+        "qwen2", "causal", "byte-level", files.qwen2, "Qwen2ForCausalLM",
+        LLAMA_LIKE | {"bos_token_id": 0, "eos_token_id": 0}, spare=SPARE,
+    ),
+    Family(
+        "qwen3", "causal", "byte-level", files.qwen2, "Qwen3ForCausalLM",
+        LLAMA_LIKE | {"bos_token_id": 0, "eos_token_id": 0}, spare=SPARE,
+    ),
+    Family(
+        "llama3", "causal", "byte-level", files.llama3, "LlamaForCausalLM",
+        LLAMA_LIKE | {"bos_token_id": 0, "eos_token_id": 1},
+    ),
+    Family(
+        "mamba", "causal", "byte-level", files.gpt_neox, "MambaForCausalLM",
+        {"hidden_size": 32, "num_hidden_layers": 2, "state_size": 4}, spare=SPARE,
+    ),
+    Family(
+        "rwkv", "causal", "byte-level", files.gpt_neox, "RwkvForCausalLM",
+        {
+            "hidden_size": 32, "num_hidden_layers": 2, "attention_hidden_size": 32,
+            "intermediate_size": 48, "context_length": 64,
+        },
+    ),
+    Family("llama", "causal", "metaspace-bpe", files.llama, "LlamaForCausalLM", LLAMA_LIKE),
+    Family(
+        "mistral", "causal", "metaspace-bpe", files.llama, "MistralForCausalLM",
+        LLAMA_LIKE | {"sliding_window": 6},
+    ),
+    Family(
+        "phi3", "causal", "metaspace-bpe", files.llama, "Phi3ForCausalLM",
+        BERT_LIKE | {
+            "num_key_value_heads": 2, "pad_token_id": 2, "bos_token_id": 1, "eos_token_id": 2,
+        },
+    ),
+    Family(
+        "gemma", "causal", "metaspace-bpe", files.gemma, "GemmaForCausalLM", LLAMA_LIKE,
+    ),
+    Family(
+        "gemma2", "causal", "metaspace-bpe", files.gemma, "Gemma2ForCausalLM",
+        LLAMA_LIKE | {"sliding_window": 6, "query_pre_attn_scalar": 16},
+    ),
+    Family(
+        "gemma3", "causal", "metaspace-bpe", files.gemma, "Gemma3ForCausalLM",
+        LLAMA_LIKE | {"sliding_window": 6, "query_pre_attn_scalar": 16},
+    ),
+    Family(
+        "xglm", "causal", "unigram", files.xglm, "XGLMForCausalLM",
+        {
+            "d_model": 32, "num_layers": 2, "attention_heads": 2, "ffn_dim": 48,
+            "max_position_embeddings": 66, "pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2,
+        },
+    ),
+)  # fmt: skip
+
+SEQ2SEQ = (
+    Family("t5", "seq2seq", "unigram", files.t5, "T5ForConditionalGeneration", T5_LIKE, SPARE),
+    Family(
+        "flan-t5", "seq2seq", "unigram", files.t5, "T5ForConditionalGeneration", T5_LIKE | GATED
+    ),
+    Family("mt5", "seq2seq", "unigram", files.t5, "MT5ForConditionalGeneration", T5_LIKE | GATED),
+    Family(
+        "bart", "seq2seq", "byte-level", files.roberta, "BartForConditionalGeneration",
+        {
+            "d_model": 32, "encoder_layers": 2, "decoder_layers": 2, "encoder_ffn_dim": 48,
+            "encoder_attention_heads": 2, "decoder_attention_heads": 2, "decoder_ffn_dim": 48,
+            "max_position_embeddings": 66, "forced_bos_token_id": 0,
+        },
+    ),
+)  # fmt: skip
+
+FAMILIES = {family.name: family for family in (*MASKED, *CAUSAL, *SEQ2SEQ)}
+"""Name -> family, all of them."""

@@ -1,0 +1,22 @@
+"""Small models of every family, made once a session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from families import FAMILIES
+
+
+@pytest.fixture(scope="session")
+def family_dir(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Returns a function from a family's name to the folder of its model, made on first use."""
+    made: dict[str, Path] = {}
+
+    def make(name: str) -> Path:
+        if name not in made:
+            made[name] = FAMILIES[name].make(tmp_path_factory.mktemp("family") / name)
+        return made[name]
+
+    return make

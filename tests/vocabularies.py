@@ -1,0 +1,165 @@
+"""Small vocabularies of the four kinds that published tokenizers have, trained on the spot.
+
+WordPiece (BERT), byte-level BPE (GPT-2), SentencePiece-like unigram (ALBERT, XLM-R, T5) and
+SentencePiece-like BPE with byte fallback (Llama, Gemma). Frequent words of TEXT become one piece,
+rare ones several; characters that TEXT lacks are unknown to WordPiece and unigram.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import Any
+
+from tokenizers import (
+    Regex,
+    Tokenizer,
+    models,
+    normalizers,
+    pre_tokenizers,
+    trainers,
+)
+
+TEXT = """
+A robin is a bird and a trout is a fish.
+The bird is not a tree, and the tree is not a bird.
+My sister bought a new hammer; her brother wanted a saw.
+The waiter brought the customer a cold drink.
+Which customer had the waiter served?
+The cook forgot which guest the waiter had thanked.
+He thought the café was “too quiet” on Mondays.
+She said, “I don’t like the naïve answer.”
+It’s a small town, isn’t it?
+An apple is a fruit; a carrot is a vegetable.
+The farmers near the river sell apples and carrots.
+Zoë and José walked their dog to the park.
+The dog chased the cat, and the cat chased the mouse.
+Most birds can fly, but a penguin can’t.
+Anna put the salt and the pepper on the table.
+In the evening the children play football in the garden.
+The old woman who lived near the sea kept three cats.
+They wanted to make the hotel look more like a tropical island.
+So along the drive they planted rows of palms.
+The authors that the guard likes laugh.
+The author who likes the guards smiles.
+The doctor told the nurse that the patient was asleep.
+A hammer is a tool. A hammer is not a bird.
+A rose is a flower. A rose is not an insect.
+An ant is an insect. An ant is not a tool.
+The students read a book about the history of the city.
+Every morning the baker sells bread, cakes and pies.
+The teacher asked which student the principal had praised.
+Uncle Peter drives a red truck to the market.
+We saw a robin, a sparrow and an eagle above the trees.
+The mechanic repaired the car with a wrench.
+Is the soup hot? Yes, the soup is hot!
+The judge sentenced the thief to a year in prison.
+At night, the owl hunts mice in the field.
+Nobody knew where the key was, so they broke the window.
+The singer wore a green dress and a straw hat.
+Fish swim in the sea; birds fly in the air.
+The pilot landed the plane in the heavy rain.
+“Please close the door,” whispered the librarian.
+Their crème brûlée was the best in the whole city.
+""".strip()
+"""Everyday sentences with curly quotes, accents and capitals; written for these tests."""
+
+UNKNOWN = "жук"
+"""A word whose letters TEXT lacks: unknown to WordPiece and unigram vocabularies."""
+
+BYTES = tuple(f"<0x{byte:02X}>" for byte in range(256))
+"""The pieces of byte fallback, as SentencePiece writes them."""
+
+GPT4_SPLIT = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
+    r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+"""How Llama 3 splits words (a constant of its published tokenizer)."""
+
+LINES = TEXT.splitlines()
+
+_TRAINING_SPLIT = pre_tokenizers.Sequence(
+    [pre_tokenizers.Metaspace(), pre_tokenizers.Punctuation("isolated")]
+)
+"""SentencePiece makes no pieces across a word's end or between letters and marks."""
+
+
+def byte_level_gpt4() -> pre_tokenizers.PreTokenizer:
+    """Returns the pre-tokenizer of Llama 3 and its kin."""
+    split = pre_tokenizers.Split(Regex(GPT4_SPLIT), behavior="isolated")
+    byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    return pre_tokenizers.Sequence([split, byte_level])
+
+
+@lru_cache
+def wordpiece(*, lower: bool, specials: tuple[str, ...], size: int = 330) -> dict[str, int]:
+    """Returns a WordPiece vocabulary that begins with the special tokens."""
+    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lower)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=size, special_tokens=list(specials), show_progress=False
+    )
+    tokenizer.train_from_iterator(LINES, trainer)
+    return tokenizer.get_vocab()
+
+
+@lru_cache
+def byte_level(
+    *, specials: tuple[str, ...], size: int = 440
+) -> tuple[dict[str, int], list[tuple[str, str]]]:
+    """Returns vocabulary and merges of a byte-level BPE; blanks are part of the word (Ġ)."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    trainer = trainers.BpeTrainer(
+        vocab_size=size,
+        special_tokens=list(specials),
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(LINES, trainer)
+    return _parts(tokenizer)
+
+
+@lru_cache
+def metaspace_bpe(
+    *, specials: tuple[str, ...], size: int = 250
+) -> tuple[dict[str, int], list[tuple[str, str]]]:
+    """Returns vocabulary and merges of a SentencePiece-like BPE: specials, bytes, then pieces."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = _TRAINING_SPLIT
+    trainer = trainers.BpeTrainer(vocab_size=size, show_progress=False)
+    tokenizer.train_from_iterator(LINES, trainer)
+    vocab, merges = _parts(tokenizer)
+    pieces = [*specials, *BYTES, *sorted(vocab, key=lambda piece: vocab[piece])]
+    return {piece: number for number, piece in enumerate(pieces)}, merges
+
+
+@lru_cache
+def unigram(
+    *, specials: tuple[str, ...], lower: bool = False, size: int = 220
+) -> list[tuple[str, float]]:
+    """Returns pieces with log-probabilities; the special tokens come first, with 0."""
+    tokenizer = Tokenizer(models.Unigram())
+    steps = [normalizers.NFKC()]
+    if lower:
+        steps = [normalizers.NFKD(), normalizers.StripAccents(), normalizers.Lowercase()]
+    tokenizer.normalizer = normalizers.Sequence(steps)
+    tokenizer.pre_tokenizer = _TRAINING_SPLIT
+    trainer = trainers.UnigramTrainer(
+        vocab_size=size, special_tokens=["<unk>"], unk_token="<unk>", show_progress=False
+    )
+    tokenizer.train_from_iterator(LINES, trainer)
+    vocab = _model(tokenizer)["vocab"]
+    return [(piece, 0.0) for piece in specials] + [
+        (piece, score) for piece, score in vocab if piece != "<unk>"
+    ]
+
+
+def _parts(tokenizer: Tokenizer) -> tuple[dict[str, int], list[tuple[str, str]]]:
+    model = _model(tokenizer)
+    return model["vocab"], [tuple(merge) for merge in model["merges"]]
+
+
+def _model(tokenizer: Tokenizer) -> dict[str, Any]:
+    return json.loads(tokenizer.to_str())["model"]
