@@ -66,7 +66,7 @@ def data_dir(upstream: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def agreement_dir(upstream: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The upstream minimal pairs and verbs, built (250,440 rows). Read only: copy it to change it."""
+    """The upstream minimal pairs and verbs, built: 250,440 rows. Read only, as the others."""
     out = tmp_path_factory.mktemp("agreement") / "lmdiag"
     return build_data(out, str(upstream), "agreement", "verbs")
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import datasets
 
@@ -63,7 +63,7 @@ class Lmdiag(datasets.GeneratorBasedBuilder):
 
     VERSION = datasets.Version(VERSION)
     BUILDER_CONFIG_CLASS = LmdiagConfig
-    BUILDER_CONFIGS = [
+    BUILDER_CONFIGS: ClassVar[list[LmdiagConfig]] = [
         LmdiagConfig(name=name, version=datasets.Version(VERSION), description=description)
         for name, description in DESCRIPTIONS.items()
     ]

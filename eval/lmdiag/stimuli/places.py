@@ -1,0 +1,185 @@
+"""Where a data set lies: a directory with YAML `configs:`, a Hub data set, or a single file."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lmdiag.schema import BadInput
+from lmdiag.stimuli.tables import READERS, Raw, read_file
+
+CARD = "README.md"
+PROVENANCE = "provenance.json"
+SPLIT = "test"
+BUILD = "`python datasets/lmdiag/build.py lmdiag` (with `--source demo` where there is no network)"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A data set that was found.
+
+    Attributes:
+        name: what the user called it.
+        configs: config -> patterns of its files inside `root`; without `root` the values are empty.
+        root: directory of the files; None where `datasets` does the reading.
+        revisions: config -> commit; the key "" stands for all others.
+        fetch: brings files of a Hub data set into `root`; nothing for local ones.
+    """
+
+    name: str
+    configs: Mapping[str, tuple[str, ...]]
+    root: Path | None
+    revisions: Mapping[str, str | None] = field(default_factory=dict)
+    fetch: Callable[[tuple[str, ...]], object] = lambda patterns: None
+
+    def revision(self, config: str) -> str | None:
+        """The commit that a config's rows come from, where it is known."""
+        return self.revisions.get(config, self.revisions.get(""))
+
+    def read(self, config: str) -> Raw:
+        """Reads all rows of a config.
+
+        Raises:
+            BadInput: a file is missing or malformed.
+        """
+        if self.root is None:
+            return _read_by_datasets(self.name, config, self.revision(config))
+        patterns = self.configs[config]
+        self.fetch(patterns)
+        files = [path for pattern in patterns for path in sorted(self.root.glob(pattern))]
+        if not files:
+            raise BadInput(f"{self.name}: no file {patterns[0]} for {config}: build it again")
+        return Raw.joined([read_file(path) for path in files])
+
+
+def find(data: str, revision: str | None = None) -> Place:
+    """Finds a data set: what exists here comes before the Hub.
+
+    Raises:
+        BadInput: there is no such directory, file or Hub data set, or no network.
+    """
+    path = Path(data).expanduser()
+    if path.is_dir():
+        return _directory(data, path)
+    if path.is_file():
+        return _file(data, path)
+    if re.fullmatch(r"[\w.-]+/[\w.-]+", data) and path.suffix not in READERS:
+        return _hub(data, revision)
+    raise BadInput(f"no data at {data}: build the data set by {BUILD}, or name one of the Hub")
+
+
+def _file(data: str, path: Path) -> Place:
+    if path.suffix not in READERS:
+        kinds = ", ".join(READERS)
+        raise BadInput(f"{data} is no data: a directory or a file ending in {kinds} is due")
+    # Patterns are globs: a file called "a[1].csv" is named by its parent's exact listing instead.
+    pattern = re.sub(r"([\[*?])", r"[\1]", path.name)
+    return Place(data, {path.stem: (pattern,)}, path.parent)
+
+
+def _directory(data: str, root: Path) -> Place:
+    if not (root / CARD).is_file():
+        raise BadInput(f"{data} is no data set, it has no {CARD}: build one by {BUILD}")
+    configs = _configs(root, data)
+    if not configs:
+        raise BadInput(f"{data}/{CARD} names no `configs:`: build the data set by {BUILD}")
+    return Place(data, configs, root, _commits(root))
+
+
+def _configs(root: Path, data: str) -> dict[str, tuple[str, ...]]:
+    """The YAML `configs:` of a card: config -> patterns of the files of its split."""
+    import yaml
+
+    card = root / CARD
+    parts = re.match(r"---\r?\n(.*?)\r?\n---", card.read_text("utf-8"), re.DOTALL)
+    try:
+        front = yaml.safe_load(parts[1]) if parts else {}
+        entries = (front or {}).get("configs") or []
+        return {str(entry["config_name"]): _patterns(entry["data_files"]) for entry in entries}
+    except BadInput as error:
+        raise BadInput(f"{data}/{CARD}: {error}") from None
+    except (yaml.YAMLError, AttributeError, KeyError, TypeError) as error:
+        raise BadInput(f"{data}/{CARD}: its YAML `configs:` cannot be read: {error}") from error
+
+
+def _patterns(data_files: Any) -> tuple[str, ...]:
+    """Patterns of the split `test`, or of the only split there is."""
+    if not (isinstance(data_files, list) and all(isinstance(each, dict) for each in data_files)):
+        return tuple(_strings(data_files))
+    splits = {each["split"]: tuple(_strings(each["path"])) for each in data_files}
+    if SPLIT not in splits and len(splits) != 1:
+        raise BadInput(f"no split {SPLIT!r} among {', '.join(splits)}")
+    return splits.get(SPLIT) or next(iter(splits.values()))
+
+
+def _strings(value: Any) -> Iterator[str]:
+    for each in value if isinstance(value, list) else [value]:
+        if not isinstance(each, str) or each.startswith("/") or ".." in Path(each).parts:
+            raise BadInput(f"data_files {each!r} is no path inside the data set")
+        yield each
+
+
+def _commits(root: Path) -> dict[str, str | None]:
+    """Config -> upstream commit, as the build noted it; empty for directories made otherwise."""
+    try:
+        configs = json.loads((root / PROVENANCE).read_text("utf-8"))["configs"]
+        return {name: facts["commit"] for name, facts in configs.items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}
+
+
+def _hub(repo: str, revision: str | None) -> Place:
+    root = _snapshot(repo, revision, (CARD,))
+    # The folder of a snapshot is named by its commit: all further files are of the same one.
+    commit = root.name
+    configs = _configs(root, repo) if (root / CARD).is_file() else {}
+    if not configs:
+        return Place(repo, _names_by_datasets(repo, commit), None, {"": commit})
+    return Place(repo, configs, root, {"": commit}, lambda wanted: _snapshot(repo, commit, wanted))
+
+
+def _snapshot(repo: str, revision: str | None, patterns: tuple[str, ...]) -> Path:
+    from huggingface_hub import errors, snapshot_download
+
+    try:
+        folder = snapshot_download(
+            repo, repo_type="dataset", revision=revision, allow_patterns=list(patterns)
+        )
+    except errors.RepositoryNotFoundError as error:
+        raise BadInput(
+            f"no data set {repo} here or on the Hub, or no access to it: build one by {BUILD}"
+        ) from error
+    except errors.RevisionNotFoundError as error:
+        raise BadInput(f"the data set {repo} has no revision {revision}") from error
+    except (errors.LocalEntryNotFoundError, errors.OfflineModeIsEnabled, OSError) as error:
+        raise BadInput(
+            f"no network, and {repo} is neither here nor in the cache: build one by {BUILD}"
+        ) from error
+    return Path(folder)
+
+
+def _names_by_datasets(repo: str, commit: str) -> dict[str, tuple[str, ...]]:
+    """Configs of a Hub data set without YAML, as `datasets` infers them."""
+    from datasets import get_dataset_config_names
+
+    try:
+        return dict.fromkeys(get_dataset_config_names(repo, revision=commit), ())
+    except (ValueError, OSError) as error:
+        raise BadInput(f"{repo} cannot be read by datasets: {error}") from error
+
+
+def _read_by_datasets(repo: str, config: str, commit: str | None) -> Raw:
+    from datasets import load_dataset
+
+    try:
+        splits = load_dataset(repo, config, revision=commit)
+    except (ValueError, OSError) as error:
+        raise BadInput(f"{repo} cannot be read by datasets: {error}") from error
+    name = SPLIT if SPLIT in splits else next(iter(splits))
+    if name != SPLIT and len(splits) > 1:
+        raise BadInput(f"{repo} has no split {SPLIT!r} among {', '.join(splits)}")
+    return Raw(splits[name].data.table, lambda row: f"{repo}, {name} row {row + 1}")

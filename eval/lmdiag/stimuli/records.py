@@ -1,0 +1,75 @@
+"""The stimuli of a task, and the fingerprint by which two copies of them are told apart."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class Stimuli:
+    """The rows of one task.
+
+    Attributes:
+        task: name of the config.
+        table: one row a stimulus: the core columns and further ones.
+        fingerprint: 8 hexadecimal digits of a hash over all rows and columns, whatever the rows'
+            order: equal for a directory and its copy on the Hub.
+        source: where the data came from, as the user named it.
+        revision: commit of a Hub data set; for a directory the commit that its sources were pinned
+            to; None where there is none.
+    """
+
+    task: str
+    table: pa.Table
+    fingerprint: str
+    source: str
+    revision: str | None = None
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return int(self.table.num_rows)
+
+    def columns(self) -> dict[str, list[Any]]:
+        """Column name -> values, in the rows' order. Shared: not to be changed."""
+        return self._columns
+
+    @cached_property
+    def _columns(self) -> dict[str, list[Any]]:
+        columns: dict[str, list[Any]] = self.table.to_pydict()
+        return columns
+
+    def with_contexts(self, contexts: Sequence[str]) -> Stimuli:
+        """Returns the same rows with other left contexts; all else, the fingerprint too, stays.
+
+        Args:
+            contexts: one for each row, in the rows' order.
+        """
+        import pyarrow as pa
+
+        place = self.table.schema.get_field_index("context")
+        column = pa.array(contexts, pa.string())
+        return replace(self, table=self.table.set_column(place, "context", column))
+
+
+def fingerprint(columns: Mapping[str, Sequence[Any]]) -> str:
+    """Returns 8 hexadecimal digits of a SHA-256 over the rows as a set.
+
+    Each row is written as JSON, columns in the order of their names, and hashed; the rows' hashes
+    are hashed in sorted order, so that neither rows nor columns need keep their places.
+    """
+    names = sorted(columns)
+    encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str).encode
+    rows = zip(*(columns[name] for name in names), strict=True)
+    digests = sorted(hashlib.sha256(encode(row).encode()).digest() for row in rows)
+    whole = hashlib.sha256(encode(names).encode())
+    for digest in digests:
+        whole.update(digest)
+    return whole.hexdigest()[:8]
