@@ -1,0 +1,159 @@
+"""From distributions to answers: only the few numbers that a question wants leave the device."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import accumulate, islice
+from typing import TYPE_CHECKING
+
+from lmdiag.models.rows import Encoded, shorten
+from lmdiag.models.vocabulary import Vocabulary
+from lmdiag.schema import Answer, BadInput, WordScore
+
+if TYPE_CHECKING:
+    import torch
+
+    Agreement = Sequence[tuple[float | None, ...] | None]
+
+
+def answers(
+    batch: Sequence[Encoded],
+    log_probs: torch.Tensor,
+    vocabulary: Vocabulary,
+    top: int,
+    agreement: Agreement,
+) -> list[Answer]:
+    """Returns the answers of a batch.
+
+    Args:
+        batch: the questions.
+        log_probs: (reads, vocabulary), nats, the reads of all questions in order.
+        vocabulary: shows the items.
+        top: length of the list of the most probable items.
+        agreement: per question, its EW and MW; None outside agreement.
+    """
+    blanks = log_probs[_starts(batch)]
+    ids, values = best(blanks, top)
+    scores = score(batch, log_probs, blanks)
+    return [
+        Answer(
+            words=dict(zip(encoded.words, words, strict=True)),
+            top_words=tuple(
+                vocabulary.show(token, opening=not encoded.question.query.context)
+                for token in tokens
+            ),
+            top_log_probs=tuple(nats),
+            agreement=found,
+        )
+        for encoded, words, tokens, nats, found in zip(
+            batch, scores, ids.tolist(), values.tolist(), agreement, strict=True
+        )
+    ]
+
+
+def refuse_nan(batch: Sequence[Encoded], log_probs: torch.Tensor, model_id: str) -> None:
+    """Raises `BadInput` naming the first question with a distribution that is none.
+
+    NaN and positive infinity among the logits both make the log-probabilities NaN.
+    """
+    broken = log_probs.isnan().any(-1).tolist()
+    if not any(broken):
+        return
+    owners = [encoded for encoded in batch for _ in range(encoded.n_reads)]
+    query = next(owner for owner, bad in zip(owners, broken, strict=True) if bad).question.query
+    raise BadInput(
+        f"model {model_id} gives NaN or infinite logits for the context "
+        f"{shorten(query.context)!r}: nothing can be scored; try --dtype float32"
+    )
+
+
+def best(log_probs: torch.Tensor, top: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Returns the most probable items and their log-probabilities, best first, ties by id.
+
+    `torch.topk` leaves open which of equal values it takes and in which order.
+
+    Args:
+        log_probs: (blanks, vocabulary).
+        top: how many; the whole vocabulary if that is smaller.
+
+    Returns:
+        ids and log-probabilities, both (blanks, top).
+    """
+    import torch
+
+    top = min(top, log_probs.shape[-1])
+    values, ids = log_probs.topk(top, dim=-1)
+    ids, order = ids.sort(dim=-1)
+    values, order = values.gather(-1, order).sort(dim=-1, descending=True, stable=True)
+    ids = ids.gather(-1, order)
+    crowded = (log_probs >= values[:, -1:]).sum(-1) > top
+    for blank in crowded.nonzero()[:, 0].tolist():
+        tied = (log_probs[blank] >= values[blank, -1]).nonzero()[:, 0]
+        order = log_probs[blank, tied].sort(descending=True, stable=True).indices[:top]
+        ids[blank] = tied[order]
+    return ids, torch.gather(log_probs, -1, ids)
+
+
+def score(
+    batch: Sequence[Encoded], log_probs: torch.Tensor, blanks: torch.Tensor
+) -> list[list[WordScore]]:
+    """Returns each question's word scores, in the order of its words.
+
+    Args:
+        batch: the questions.
+        log_probs: (reads, vocabulary), see `answers`.
+        blanks: (questions, vocabulary), the first read of each.
+    """
+    pieces = _pieces(batch, log_probs)
+    totals = [[math.fsum(word) if word else None for word in words] for words in pieces]
+    above = _count_above(blanks, totals)
+    return [
+        [
+            WordScore(None, None, 0)
+            if total is None
+            else WordScore(total, 1 + count - (len(word) > 1 and word[0] > total), len(word))
+            for word, total, count in zip(*columns, strict=True)
+        ]
+        for columns in zip(pieces, totals, above, strict=True)
+    ]
+
+
+def _pieces(batch: Sequence[Encoded], log_probs: torch.Tensor) -> list[list[list[float]]]:
+    """Returns the log-probabilities of the pieces of each word of each question."""
+    import torch
+
+    steps = [
+        (start + step.read, step.token)
+        for encoded, start in zip(batch, _starts(batch), strict=True)
+        for word in encoded.words.values()
+        for step in word or ()
+    ]
+    places = torch.tensor(steps, device=log_probs.device).reshape(-1, 2)
+    values = iter(log_probs[places[:, 0], places[:, 1]].tolist())
+    return [
+        [list(islice(values, len(word or ()))) for word in encoded.words.values()]
+        for encoded in batch
+    ]
+
+
+def _count_above(blanks: torch.Tensor, totals: Sequence[Sequence[float | None]]) -> list[list[int]]:
+    """Returns, for each word of each question, how many items are more probable than the word."""
+    import torch
+
+    width = max(map(len, totals), default=0)
+    padded = [[math.inf if total is None else total for total in words] for words in totals]
+    table = torch.tensor(
+        [words + [math.inf] * (width - len(words)) for words in padded],
+        dtype=blanks.dtype,
+        device=blanks.device,
+    )
+    counts = [(blanks > table[:, [word]]).count_nonzero(-1) for word in range(width)]
+    by_question = torch.stack(counts, -1).tolist() if counts else [[] for _ in totals]
+    return [row[: len(words)] for row, words in zip(by_question, totals, strict=True)]
+
+
+def _starts(batch: Sequence[Encoded]) -> list[int]:
+    """Returns the number of each question's first read."""
+    lengths = [encoded.n_reads for encoded in batch]
+    return [0, *accumulate(lengths)][:-1]
