@@ -74,28 +74,15 @@ def protocol_slug(protocol: Protocol) -> str:
     >>> protocol_slug(Protocol())
     'diagnostics-token'
     """
-    tasks = "diagnostics" if protocol.tasks == DIAGNOSTICS else "+".join(protocol.tasks)
     default = Protocol()
-    knobs = {
-        "shuffles": bool(protocol.perturb) and protocol.shuffles,
-        "seed": protocol.seed,
-        "k": "+".join(map(str, protocol.k)),
-        "threshold": protocol.threshold,
-        "bos": protocol.bos,
-        "limit": protocol.limit,
-        "verbs": protocol.verbs not in (None, 1951) and protocol.verbs,
-    }
-    plain = {"shuffles": 100, "k": "+".join(map(str, default.k))}
-    turned = [
-        f"{name}{value}"
-        for name, value in knobs.items()
-        if value not in (None, False, plain.get(name, getattr(default, name)))
-    ]
-    return (
-        "-".join([tasks, protocol.unit, "+".join(protocol.perturb), *turned])
-        .replace("--", "-")
-        .strip("-")
-    )
+    tasks = "diagnostics" if protocol.tasks == DIAGNOSTICS else "+".join(protocol.tasks)
+    parts = [tasks, protocol.unit, *filter(None, ["+".join(protocol.perturb)])]
+    for name in ("shuffles", "seed", "k", "threshold", "bos", "limit", "verbs"):
+        value = getattr(protocol, name)
+        if value != getattr(default, name):
+            shown = "+".join(map(str, value)) if isinstance(value, tuple) else value
+            parts.append(f"{name}{shown}")
+    return "-".join(parts)
 
 
 def identity(info: ModelInfo, protocol: Protocol, fingerprint: str) -> dict[str, Any]:

@@ -1,0 +1,158 @@
+"""Whose directory is whose, and what a signature says."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lmdiag.results import (
+    RunDirectory,
+    combine,
+    model_slug,
+    protocol_slug,
+    signature,
+    write_atomically,
+)
+from lmdiag.schema import BadInput, Protocol
+
+IDENTITY = {"model": "demo:masked", "commit": "0123", "signature": "lmdiag:0.1|data:1a2b3c4d"}
+
+
+def test_the_signature_of_the_default_protocol_is_the_one_of_the_specification() -> None:
+    expected = "lmdiag:0.1|data:1a2b3c4d|unit:token|k:1,5|t:0.01|shuf:100|seed:0"
+    assert signature(Protocol(), "1a2b3c4d") == expected
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"unit": "word"},
+        {"k": (1, 10)},
+        {"threshold": 0.05},
+        {"shuffles": 10},
+        {"seed": 1},
+        {"perturb": ("shuf",)},
+        {"bos": "never"},
+        {"limit": 3},
+        {"verbs": 1951},
+    ],
+)
+def test_every_knob_changes_the_signature_and_the_directory(change: dict[str, object]) -> None:
+    turned = replace(Protocol(perturb=("trunc",)), **change)
+    plain = Protocol(perturb=("trunc",))
+    assert signature(turned, "1a2b3c4d") != signature(plain, "1a2b3c4d")
+    assert protocol_slug(turned) != protocol_slug(plain)
+
+
+def test_tasks_have_directories_of_their_own() -> None:
+    assert protocol_slug(Protocol()) == "diagnostics-token"
+    assert protocol_slug(Protocol(tasks=("agreement",))) == "agreement-token"
+    assert protocol_slug(Protocol(perturb=("shuf", "obj"))) == "diagnostics-token-shuf+obj"
+
+
+def test_the_fingerprint_of_one_task_is_its_own_and_order_does_not_matter() -> None:
+    assert combine({"neg136": "aaaaaaaa"}) == "aaaaaaaa"
+    two = {"neg136": "aaaaaaaa", "role88": "bbbbbbbb"}
+    assert combine(two) == combine(dict(reversed(two.items()))) != combine({"neg136": "aaaaaaaa"})
+
+
+@given(st.text(min_size=1), st.none() | st.text(min_size=1))
+def test_a_model_name_never_leaves_its_folder(name: str, revision: str | None) -> None:
+    slug = model_slug(name, revision)
+    assert slug
+    assert "/" not in slug
+    assert slug not in {".", ".."}
+
+
+def test_names_stay_readable(tmp_path: Path) -> None:
+    assert model_slug("google-bert/bert-base-uncased", None) == "google-bert--bert-base-uncased"
+    assert model_slug("EleutherAI/pythia-70m", "step1000") == "EleutherAI--pythia-70m@step1000"
+    assert model_slug(str(tmp_path), None) == tmp_path.name
+
+
+def test_an_interrupted_run_is_resumed_and_a_finished_one_recognised(tmp_path: Path) -> None:
+    for _ in range(2):
+        folder = RunDirectory(tmp_path / "run")
+        assert folder.open(IDENTITY, overwrite=False) is False
+        folder.close()
+    folder = RunDirectory(tmp_path / "run")
+    folder.open(IDENTITY, overwrite=False)
+    folder.finish({"schema_version": 1, "identity": IDENTITY})
+    folder.close()
+    assert RunDirectory(tmp_path / "run").open(IDENTITY, overwrite=False) is True
+
+
+@pytest.mark.parametrize("finished", [True, False])
+@pytest.mark.parametrize("field", list(IDENTITY))
+def test_the_directory_of_another_run_is_refused_and_kept(
+    tmp_path: Path, field: str, finished: bool
+) -> None:
+    folder = RunDirectory(tmp_path)
+    folder.open(IDENTITY, overwrite=False)
+    if finished:
+        folder.finish({"schema_version": 1, "identity": IDENTITY})
+    folder.close()
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    other = RunDirectory(tmp_path)
+    with pytest.raises(BadInput, match=rf"another {field} .*--overwrite"):
+        other.open(IDENTITY | {field: "else"}, overwrite=False)
+    other.close()
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    assert RunDirectory(tmp_path).open(IDENTITY | {field: "else"}, overwrite=True) is False
+
+
+def test_a_directory_of_other_things_is_never_taken(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("years of work")
+    with pytest.raises(BadInput, match="is not empty and is no run directory"):
+        RunDirectory(tmp_path).open(IDENTITY, overwrite=True)
+    assert (tmp_path / "thesis.tex").read_text() == "years of work"
+
+
+HOLD = """
+import sys
+from pathlib import Path
+from lmdiag.results import RunDirectory
+folder = RunDirectory(Path(sys.argv[1]))
+folder.open({identity!r}, overwrite=False)
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_second_run_is_refused_while_the_first_lives_and_not_after_it_was_killed(
+    tmp_path: Path,
+) -> None:
+    command = [sys.executable, "-c", HOLD.format(identity=IDENTITY), str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as first:
+        assert first.stdout is not None
+        assert first.stdout.readline() == b"held\n"
+        with pytest.raises(BadInput, match="another lmdiag run is at work"):
+            RunDirectory(tmp_path).open(IDENTITY, overwrite=False)
+        first.kill()
+    assert RunDirectory(tmp_path).open(IDENTITY, overwrite=False) is False
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    write_atomically(path, b"old")
+    with pytest.raises(TypeError):
+        write_atomically(path, "no bytes")  # type: ignore[arg-type]
+    assert path.read_bytes() == b"old"
+    assert [file.name for file in tmp_path.iterdir()] == ["results.json"]
+
+
+def test_results_of_another_version_are_refused(tmp_path: Path) -> None:
+    from lmdiag.results import read_results
+
+    with pytest.raises(BadInput, match="no finished run"):
+        read_results(tmp_path)
+    (tmp_path / "results.json").write_text("{")
+    with pytest.raises(BadInput, match="not valid JSON"):
+        read_results(tmp_path)
+    (tmp_path / "results.json").write_text(json.dumps({"schema_version": 99}))
+    with pytest.raises(BadInput, match="schema version 1"):
+        read_results(tmp_path)
