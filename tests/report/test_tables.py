@@ -91,13 +91,14 @@ def test_agreement_has_a_row_per_construction_and_a_curve() -> None:
     assert cutoffs.columns == ("MW", "EW", "mass of verbs", "contexts left out")
     assert [row.label for row in cutoffs.rows] == ["top 0.1", "bottom 0.001", "all verbs"]
     assert grid(cutoffs)["bottom 0.001", "contexts left out"] == "16.7"
-    assert [row.n for row in cutoffs.rows] == [10, 10, 10]  # not the 12 of the contexts left out
+    assert [row.n for row in cutoffs.rows] == ["10"] * 3  # not the 12 of the contexts left out
     assert [row.label for row in templates.rows] == ["simple_agrmt_all"]
     assert section.further is None
 
 
 def test_people_stand_once_whatever_was_asked_of_whom(role88: Json) -> None:
-    role88["obj"] = role88["none"]
+    perturbed = {"sensitivity": measure(20, 44)}
+    role88["obj"] = setting(perturbed)
     runs = [results({"role88": role88}, model) for model in ("org/first", "org/second")]
     (section,) = sections(runs)
     rows = section.tables[2].rows
@@ -145,6 +146,14 @@ def test_several_runs_stand_under_each_other(cprag102: Json, neg136: Json) -> No
     assert [row.model for row in cprag.tables[0].rows[:2]] == ["org/first", "org/second"]
     assert {row.model for table in neg.tables for row in table.rows} == {"org/second"}
     assert cprag.signatures == (cprag102["none"]["signature"],)
+
+
+def test_n_stands_in_the_row_and_shows_where_figures_differ(cprag102: Json) -> None:
+    cprag102["shuf"]["measures"]["accuracy@1"]["n"] = 31
+    (section,) = sections([results({"cprag102": cprag102})])
+    table = section.tables[0]
+    assert table.n_by == "row"
+    assert [row.n for row in table.rows[:2]] == ["31–34", "17"]
 
 
 def test_undefined_figures_are_shown_as_such() -> None:

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from lmdiag.report.terminal import print_measures, print_results
 
-from .conftest import SIGNATURE, Json, measure, results
+from .conftest import SIGNATURE, Json, measure, results, setting
 
 
 def printed(content: Json, width: int) -> list[str]:
@@ -39,7 +39,7 @@ def test_nothing_is_wider_than_the_terminal_or_cut_off(
 ) -> None:
     cprag102["trunc"] = cprag102["shuf_trunc"] = cprag102["none"]
     tasks = {"cprag102": cprag102, "role88": role88, "neg136": neg136}
-    lines = printed(results(tasks), width)
+    lines = [line for line in printed(results(tasks), width) if line != SIGNATURE]
     assert max(map(len, lines)) <= width
     assert not [line for line in lines if "…" in line]
 
@@ -49,6 +49,18 @@ def test_intervals_go_below_where_they_do_not_fit_beside(cprag102: Json) -> None
     lines = words(printed(results({"cprag102": cprag102}), 80))
     at = lines.index("k = 1 34 23.5 11.8 ± 3.1 23.5 23.5")
     assert lines[at + 1] == "[13.5, 33.5] [13.5, 33.5] [13.5, 33.5]"
+
+
+def test_columns_that_do_not_fit_at_all_follow_below(role88: Json) -> None:
+    figure = {"value": 0.1, "n": 88, "ci_low": -0.091, "ci_high": 0.291, "by": {}}
+    for name in ("none", "obj", "sub", "both"):
+        role88[name] = setting({"spearman": figure})
+    lines = words(printed(results({"role88": role88}), 60))
+    assert [line for line in lines if line in ("n Orig -Obj", "n -Sub -Both")] == [
+        "n Orig -Obj",
+        "n -Sub -Both",
+    ]
+    assert len([line for line in lines if line.startswith("Spearman, log p")]) == 2
 
 
 def test_names_of_strangers_are_no_markup(cprag102: Json) -> None:

@@ -150,7 +150,7 @@ LABELS = {
     "human_sensitivity": "people prefer good",
     "within_category_boost": "within > between",
     "probability_difference": "mean p(good) − p(bad)",
-    "cloze_difference": "the same in people's cloze",
+    "cloze_difference": "mean cloze difference, people",
     "spearman": "Spearman, log p and cloze",
     "pearson": "Pearson, log p and cloze",
     "determiner_match": "top words that fit a / an",
@@ -311,9 +311,11 @@ def _sensitivity(measures: Measures) -> tuple[Line, ...]:
 
 
 def _others(measures: Measures) -> tuple[Line, ...]:
-    """What is neither accuracy nor sensitivity."""
+    """What is neither accuracy nor sensitivity; the two mean differences stand together."""
     known = ("accuracy@", "sensitivity", "human_")
-    return tuple(Line(label(n), measure=n) for n in measures if not n.startswith(known))
+    names = [name for name in measures if not name.startswith(known)]
+    names.sort(key=lambda name: not name.endswith("_difference"))
+    return tuple(Line(label(name), measure=name) for name in names)
 
 
 def _family(measures: Measures, prefix: str) -> list[str]:

@@ -17,9 +17,6 @@ FRACTIONS = {
 }  # fmt: skip
 """Measures that readers see in percent."""
 
-PEOPLE = {"human_sensitivity", "cloze_difference"}
-"""Measures of people's own responses."""
-
 
 class Cell(NamedTuple):
     """One figure.
@@ -78,9 +75,14 @@ class Row:
     human: bool = False
 
     @property
-    def n(self) -> int | None:
-        """The n of its figures, where they share it."""
-        return _shared(cell.n for cell in self.cells if cell)
+    def counts(self) -> list[int]:
+        """The distinct n of its figures, in order."""
+        return _counts(self.cells)
+
+    @property
+    def n(self) -> str:
+        """The n of its figures, e.g. `34`, or `31–33` where they differ."""
+        return "–".join(map(str, dict.fromkeys((*self.counts[:1], *self.counts[-1:]))))
 
     @property
     def published(self) -> bool:
@@ -97,23 +99,28 @@ class Table:
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
 
+    def part(self, start: int, stop: int) -> Table:
+        """Returns the table with some of its columns, and the rows that have figures there."""
+        cut = (replace(row, cells=row.cells[start:stop]) for row in self.rows)
+        rows = tuple(row for row in cut if any(row.cells))
+        return replace(self, columns=self.columns[start:stop], rows=rows)
+
     @property
     def percent(self) -> bool:
         """Whether all figures are percentages."""
         return all(cell.percent for row in self.rows for cell in row.cells if cell)
 
     @property
-    def n_by(self) -> Literal["row", "column", "cell"]:
-        """Where n is said: once a row or a column where it is the same, else in each cell."""
-        if all(row.n is not None for row in self.rows):
-            return "row"
-        columns = range(len(self.columns))
-        return "column" if all(self.column_n(i) is not None for i in columns) else "cell"
+    def n_by(self) -> Literal["row", "column"]:
+        """Where n is said: once a row, or once a column where only that says it all."""
+        rows = all(len(row.counts) <= 1 for row in self.rows)
+        columns = all(self.column_n(i) is not None for i in range(len(self.columns)))
+        return "column" if columns and not rows else "row"
 
     def column_n(self, column: int) -> int | None:
         """The n of a column, where its figures share it."""
-        cells = [row.cells[column] for row in self.rows]
-        return _shared(cell.n for cell in cells if cell)
+        counts = _counts(row.cells[column] for row in self.rows)
+        return counts[0] if len(counts) == 1 else None
 
 
 class Unscorable(NamedTuple):
@@ -146,10 +153,9 @@ class Section:
     signatures: tuple[str, ...]
 
 
-def _shared(counts: Iterable[int | None]) -> int | None:
-    """The one count, None where there are several or none; figures without one do not matter."""
-    distinct = set(counts) - {None}
-    return distinct.pop() if len(distinct) == 1 else None
+def _counts(cells: Iterable[Cell | None]) -> list[int]:
+    """The distinct n of some figures, in order; figures without one do not matter."""
+    return sorted({cell.n for cell in cells if cell and cell.n is not None})
 
 
 def sections(runs: Sequence[Results]) -> list[Section]:
@@ -221,12 +227,7 @@ def _fill(
 
 
 def _cell(run: Results, task: str, place: Place) -> Cell | None:
-    """Returns the figure at a place of a run; None where the run has none.
-
-    What people do does not depend on how a model's context was changed: it stands in "none" alone.
-    """
-    if place.setting != "none" and place.measure.partition("@")[0] in PEOPLE:
-        return None
+    """Returns the figure at a place of a run; None where the run has none."""
     measure = run["tasks"][task].get(place.setting, {}).get("measures", {}).get(place.measure)
     if measure is not None and place.by:
         measure = measure.get("by", {}).get(place.by, {}).get(place.level)

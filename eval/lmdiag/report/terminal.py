@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lmdiag.report import numbers
-from lmdiag.report.tables import Cell, Results, Section, Table, Unscorable, sections
+from lmdiag.report.tables import Results, Section, Table, Unscorable, sections
 
 if TYPE_CHECKING:
     import rich.table
@@ -16,8 +16,11 @@ if TYPE_CHECKING:
 NAMED = 5
 """Unscorable words that are named before the rest is only counted."""
 
-LABEL = 28
-"""Characters that the label of a row keeps, however narrow the terminal."""
+LABEL, NARROW = 36, 18
+"""Characters that the label of a row keeps: where there is room for it, and where not."""
+
+GAP = (0, 0, 0, 1)
+"""Padding of cells: above, right, below, left; rich itself puts one more blank between columns."""
 
 
 def print_results(results: Results, console: Console | None = None) -> None:
@@ -87,35 +90,43 @@ def _print_section(section: Section, console: Console) -> None:
         console.print()
         caption = Text(f"{table.title}, percent" if table.percent else table.title)
         console.print(caption.append(f"  {table.source}", style="dim"))
-        console.print(_drawn(table, console.width))
+        for piece in pieces(table, console.width):
+            console.print(_drawn(piece, console.width))
     console.print()
     for line in _remarks(section):
-        console.print(Text(line, style="dim"))
+        console.print(Text(line, style="dim"), soft_wrap=True)
+
+
+def pieces(table: Table, width: int) -> list[Table]:
+    """Returns the table, or parts of its columns that each fit on the terminal."""
+    columns = len(table.columns)
+    if columns == 1 or _width(table, beside=False, label=NARROW) <= width:
+        return [table]
+    half = (columns + 1) // 2
+    return pieces(table.part(0, half), width) + pieces(table.part(half, columns), width)
 
 
 def _drawn(table: Table, width: int) -> rich.table.Table:
-    """A table as rich draws it: figures with intervals beside or below, n, published rows."""
+    """A table as rich draws it: figures with intervals beside or below them, n, published rows."""
     from rich import box
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    drawn = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="dim")
-    longest = max(len(row.label) + 2 * row.depth for row in table.rows)
-    drawn.add_column("", overflow="fold", min_width=min(longest, LABEL))
+    longest = _longest(table)
+    beside = _width(table, beside=True, label=min(longest, LABEL)) <= width
+    drawn = RichTable(
+        box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="dim", padding=GAP
+    )
+    drawn.add_column("", overflow="fold", min_width=min(longest, LABEL if beside else NARROW))
     if table.n_by == "row":
-        drawn.add_column("n", justify="right", style="dim", vertical="top")
+        drawn.add_column("n", justify="right", style="dim")
     for i, heading in enumerate(table.columns):
-        below = f"\nn = {table.column_n(i)}" if table.n_by == "column" else ""
-        drawn.add_column(Text(heading + below, justify="right"), justify="right", no_wrap=True)
-    gap = " " if _fits_beside(table, longest, width) else "\n"
-    spaces = [_interval_width(table, i) for i in range(len(table.columns))]
-    for row in table.rows:
-        n = [str(row.n)] if table.n_by == "row" else []
-        cells = [
-            _cell(cell, gap, space, with_n=table.n_by == "cell")
-            for cell, space in zip(row.cells, spaces, strict=True)
-        ]
-        drawn.add_row(Text("  " * row.depth + row.label), *n, *cells)
+        drawn.add_column(Text(_heading(table, i, heading)), justify="right", no_wrap=True)
+    columns = [_column(table, i, beside) for i in range(len(table.columns))]
+    for at, row in enumerate(table.rows):
+        n = [row.n] if table.n_by == "row" else []
+        figures = [_styled(column[at]) for column in columns]
+        drawn.add_row(Text("  " * row.depth + row.label), *n, *figures)
         if row.published:
             paper = [numbers.published(cell) if cell else "" for cell in row.cells]
             texts = ["  " * (row.depth + 1) + "published", *([""] if n else []), *paper]
@@ -123,33 +134,46 @@ def _drawn(table: Table, width: int) -> rich.table.Table:
     return drawn
 
 
-def _cell(cell: Cell | None, gap: str, space: int, with_n: bool) -> Text:
-    """A figure, its interval, and its n where neither row nor column says it."""
+def _heading(table: Table, column: int, heading: str) -> str:
+    return f"{heading}\nn = {table.column_n(column)}" if table.n_by == "column" else heading
+
+
+def _column(table: Table, column: int, beside: bool) -> list[tuple[str, str]]:
+    """The texts of a column: each cell's figure, and its interval beside or below."""
+    cells = [row.cells[column] for row in table.rows]
+    space = max((len(numbers.interval(cell)) for cell in cells if cell), default=0)
+    texts = []
+    for cell in cells:
+        if cell is None:
+            texts.append(("", ""))
+            continue
+        small = numbers.interval(cell)
+        gap = " " + " " * (space - len(small)) if beside else "\n"
+        texts.append((numbers.value(cell), gap + small if small else ""))
+    return texts
+
+
+def _styled(texts: tuple[str, str]) -> Text:
     from rich.text import Text
 
-    if cell is None:
-        return Text("")
-    small = numbers.interval(cell).rjust(space if gap == " " else 0)
-    if with_n and cell.n is not None:
-        small += f" n={cell.n}"
-    text = Text(numbers.value(cell), style="bold")
-    return text.append(gap + small, style="not bold dim") if small else text
+    return Text(texts[0], style="bold").append(texts[1], style="not bold dim")
 
 
-def _interval_width(table: Table, column: int) -> int:
-    cells = [row.cells[column] for row in table.rows]
-    return max((len(numbers.interval(cell)) for cell in cells if cell), default=0)
+def _width(table: Table, *, beside: bool, label: int) -> int:
+    """Characters that the table takes when its labels take `label` of them."""
+    widths = [min(_longest(table), label)]
+    if table.n_by == "row":
+        widths.append(max(len(row.n) for row in table.rows))
+    for i, heading in enumerate(table.columns):
+        texts = [figure + small for figure, small in _column(table, i, beside)]
+        texts += [numbers.published(cell) for row in table.rows if (cell := row.cells[i])]
+        lines = "\n".join([_heading(table, i, heading), *texts]).split("\n")
+        widths.append(max(map(len, lines)))
+    return sum(widths) + (1 + GAP[3]) * (len(widths) - 1)
 
 
-def _fits_beside(table: Table, longest: int, width: int) -> bool:
-    """Whether figures and intervals fit beside each other on the terminal."""
-    figure = len("100.0 ") + (len(" n=1234") if table.n_by == "cell" else 0)
-    columns = [
-        max(len(heading), figure + _interval_width(table, i)) + len("   ")
-        for i, heading in enumerate(table.columns)
-    ]
-    n = len("1234   ") if table.n_by == "row" else 0
-    return min(longest, LABEL) + n + sum(columns) <= width
+def _longest(table: Table) -> int:
+    return max(len(row.label) + 2 * row.depth for row in table.rows)
 
 
 def _remarks(section: Section) -> list[str]:
