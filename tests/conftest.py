@@ -21,7 +21,7 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["HF_HOME"] = str(Path(caches.name) / "huggingface")
     os.environ["XDG_CACHE_HOME"] = str(Path(caches.name) / "cache")
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    for name in ("HF_DATASETS_CACHE", "HF_HUB_CACHE", "HF_TOKEN"):
+    for name in ("HF_DATASETS_CACHE", "HF_HUB_CACHE", "HF_TOKEN", "LMDIAG_CACHE"):
         os.environ.pop(name, None)
 
 

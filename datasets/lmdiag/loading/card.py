@@ -22,7 +22,8 @@ SIZES = ((10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "1
 ORIGINS = {
     "upstream": "the pinned commits of the two repositories",
     "demo": "the demo source: sentences written for this project, in the same file formats, to try "
-    "the programs with. **Its figures cannot be compared with published ones.**",
+    "the programs with; its cloze values are made up. **Figures on it cannot be compared with "
+    "published ones.**",
     "directory": "a directory with the repositories' tree",
 }
 

@@ -228,5 +228,7 @@ class Upstream:
 
 
 def user_cache() -> Path:
-    """`lmdiag` in the user's cache folder: $XDG_CACHE_HOME or ~/.cache."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lmdiag"
+    """The user's cache of lmdiag: $LMDIAG_CACHE, else `lmdiag` in $XDG_CACHE_HOME or ~/.cache."""
+    if chosen := os.environ.get("LMDIAG_CACHE"):
+        return Path(chosen).expanduser()
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "lmdiag"

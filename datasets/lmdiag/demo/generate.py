@@ -1,0 +1,294 @@
+"""Makes the generated part of the demo source: NEG-136-SIMP, the agreement pairs, the verbs.
+
+    python datasets/lmdiag/demo/generate.py
+
+The rest of the demo source (CPRAG-102, ROLE-88, NEG-136-NAT) was written by hand for this project.
+Needed only to change the demo: what it writes is kept beside it. The same program writes the same
+files. The verbs need `lemminflect` and `wordfreq`, of the development extras.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+SEED = 1983
+PAIRS = 20
+"""Minimal pairs a template, drawn from all that its grammar makes."""
+
+CATEGORIES = {
+    "fish": ("trout", "salmon"),
+    "insect": ("ant", "bee"),
+    "bird": ("robin", "sparrow"),
+    "tree": ("oak", "pine"),
+    "flower": ("rose", "daisy"),
+    "vegetable": ("carrot", "pea"),
+    "tool": ("hammer", "saw"),
+    "vehicle": ("car", "truck"),
+    "building": ("hotel", "house"),
+}
+"""Category -> its two subjects: the nouns of Fischler et al. (1983), after Ettinger (2020)."""
+
+MISMATCHES = (
+    "tool", "flower", "vegetable", "building", "tree", "vehicle", "vehicle", "tool", "insect",
+    "bird", "fish", "building", "insect", "vegetable", "tree", "flower", "fish", "bird",
+)  # fmt: skip
+"""For each subject, in order, the category that it does not belong to."""
+
+Noun = tuple[str, str]
+Verb = tuple[str, str]
+"""Nouns and verbs as (singular, plural)."""
+
+PEOPLE: tuple[Noun, ...] = (
+    ("baker", "bakers"), ("singer", "singers"), ("doctor", "doctors"), ("sailor", "sailors"),
+    ("gardener", "gardeners"), ("painter", "painters"), ("child", "children"), ("woman", "women"),
+)  # fmt: skip
+THINGS: tuple[Noun, ...] = (
+    ("lamp", "lamps"), ("letter", "letters"), ("bridge", "bridges"), ("garden", "gardens"),
+    ("boat", "boats"), ("picture", "pictures"),
+)  # fmt: skip
+RELATIVES: tuple[Noun, ...] = (
+    ("sister", "sisters"), ("brother", "brothers"), ("friend", "friends"), ("cousin", "cousins"),
+)  # fmt: skip
+IRREGULAR: tuple[Noun, ...] = (
+    ("child", "children"), ("woman", "women"), ("man", "men"), ("mouse", "mice"),
+    ("goose", "geese"),
+)  # fmt: skip
+
+DOING: tuple[Verb, ...] = (
+    ("sleeps", "sleep"), ("works", "work"), ("sings", "sing"), ("waits", "wait"),
+    ("dances", "dance"), ("is busy", "are busy"), ("is kind", "are kind"),
+    ("is tired", "are tired"),
+)  # fmt: skip
+BEING: tuple[Verb, ...] = (
+    ("is new", "are new"), ("is broken", "are broken"), ("is beautiful", "are beautiful"),
+    ("looks old", "look old"), ("costs a lot", "cost a lot"),
+)  # fmt: skip
+TOWARDS: tuple[Verb, ...] = (
+    ("sees", "see"), ("knows", "know"), ("helps", "help"), ("follows", "follow"),
+)  # fmt: skip
+LONG: tuple[Verb, ...] = (
+    ("reads the morning paper in the kitchen", "read the morning paper in the kitchen"),
+    ("walks to the market on Sunday", "walk to the market on Sunday"),
+    ("is fond of very old songs", "are fond of very old songs"),
+    ("keeps three cats and a dog", "keep three cats and a dog"),
+)
+AUXILIARIES: tuple[Verb, ...] = (
+    ("has arrived", "have arrived"), ("hasn't arrived", "haven't arrived"),
+    ("is coming", "are coming"), ("doesn't answer", "don't answer"),
+)  # fmt: skip
+NEAR = ("beside", "behind", "near", "in front of")
+SAYING = ("said", "thought", "knew")
+
+Pair = tuple[str, str, int]
+"""Good sentence, bad sentence, number of the verb's subject: 0 singular, 1 plural."""
+
+
+def both(frame: str, verbs: Verb, number: int) -> Pair:
+    """Fills a frame with the right and with the wrong form of its verb."""
+    return frame.format(verb=verbs[number]), frame.format(verb=verbs[1 - number]), number
+
+
+def simple() -> Iterator[Pair]:
+    """The baker sleeps."""
+    for noun, verb, number in itertools.product(PEOPLE, DOING, (0, 1)):
+        yield both(f"the {noun[number]} {{verb}}", verb, number)
+
+
+def sentential_complement() -> Iterator[Pair]:
+    """The singers said the baker sleeps."""
+    for other, says, noun, verb in itertools.product(PEOPLE, SAYING, PEOPLE, DOING):
+        for number, others in itertools.product((0, 1), (0, 1)):
+            if other is not noun:
+                yield both(f"the {other[others]} {says} the {noun[number]} {{verb}}", verb, number)
+
+
+def coordination(first: tuple[Verb, ...], second: tuple[Verb, ...]) -> Callable[[], Iterator[Pair]]:
+    """The baker sleeps and sings."""
+
+    def pairs() -> Iterator[Pair]:
+        for noun, one, two, number in itertools.product(PEOPLE, first, second, (0, 1)):
+            if one is not two:
+                yield both(f"the {noun[number]} {one[number]} and {{verb}}", two, number)
+
+    return pairs
+
+
+def preposition(nouns: tuple[Noun, ...], verbs: tuple[Verb, ...]) -> Callable[[], Iterator[Pair]]:
+    """The lamp beside the singers is new."""
+
+    def pairs() -> Iterator[Pair]:
+        for noun, where, other, verb in itertools.product(nouns, NEAR, PEOPLE, verbs):
+            for number, others in itertools.product((0, 1), (0, 1)):
+                if other is not noun:
+                    frame = f"the {noun[number]} {where} the {other[others]} {{verb}}"
+                    yield both(frame, verb, number)
+
+    return pairs
+
+
+def object_relative(
+    nouns: tuple[Noun, ...], verbs: tuple[Verb, ...], *, that: str, within: bool
+) -> Callable[[], Iterator[Pair]]:
+    """The lamp (that) the singers see is new: the outer verb is the blank, or the inner one."""
+
+    def pairs() -> Iterator[Pair]:
+        for noun, other, inner, outer in itertools.product(nouns, PEOPLE, TOWARDS, verbs):
+            for number, others in itertools.product((0, 1), (0, 1)):
+                if other is noun:
+                    continue
+                start = f"the {noun[number]} {that}the {other[others]}"
+                if within:
+                    yield both(f"{start} {{verb}} {outer[number]}", inner, others)
+                else:
+                    yield both(f"{start} {inner[others]} {{verb}}", outer, number)
+
+    return pairs
+
+
+def subject_relative() -> Iterator[Pair]:
+    """The baker that sees the singers sleeps."""
+    for noun, inner, other, outer in itertools.product(PEOPLE, TOWARDS, PEOPLE, DOING):
+        for number, others in itertools.product((0, 1), (0, 1)):
+            if other is not noun:
+                start = f"the {noun[number]} that {inner[number]} the {other[others]}"
+                yield both(f"{start} {{verb}}", outer, number)
+
+
+def relational_noun() -> Iterator[Pair]:
+    """The sister of the bakers has arrived: the other noun has the other number."""
+    for noun, other, verb, number in itertools.product(RELATIVES, PEOPLE, AUXILIARIES, (0, 1)):
+        yield both(f"the {noun[number]} of the {other[1 - number]} {{verb}}", verb, number)
+
+
+def relative_distractor() -> Iterator[Pair]:
+    """The baker who knows the singers has arrived: the other noun has the other number."""
+    for noun, inner, other, verb in itertools.product(PEOPLE, TOWARDS, PEOPLE, AUXILIARIES):
+        for number in (0, 1):
+            if other is not noun:
+                start = f"the {noun[number]} who {inner[number]} the {other[1 - number]}"
+                yield both(f"{start} {{verb}}", verb, number)
+
+
+def near_subject(nouns: tuple[Noun, ...]) -> Callable[[], Iterator[Pair]]:
+    """These children have arrived."""
+
+    def pairs() -> Iterator[Pair]:
+        for noun, verb, number in itertools.product(nouns, AUXILIARIES + DOING[:5], (0, 1)):
+            yield both(f"{('this', 'these')[number]} {noun[number]} {{verb}}", verb, number)
+
+    return pairs
+
+
+ML: dict[str, Callable[[], Iterator[Pair]]] = {
+    "simple_agrmt_all": simple,
+    "sent_comp_all": sentential_complement,
+    "vp_coord_all": coordination(DOING[:5], DOING[:5]),
+    "long_vp_coord_all": coordination(LONG, LONG),
+    "prep_anim_all": preposition(PEOPLE, DOING),
+    "prep_inanim_all": preposition(THINGS, BEING),
+    "subj_rel_all": subject_relative,
+}
+for kind, (subjects, predicates) in {"anim": (PEOPLE, DOING), "inanim": (THINGS, BEING)}.items():
+    for place in ("across", "within"):
+        ML[f"obj_rel_{place}_{kind}_all"] = object_relative(
+            subjects, predicates, that="that ", within=place == "within"
+        )
+        ML[f"obj_rel_no_comp_{place}_{kind}_all"] = object_relative(
+            subjects, predicates, that="", within=place == "within"
+        )
+"""Templates of the kinds of Marvin & Linzen (2018), under their file stems."""
+
+BLIMP: dict[str, Callable[[], Iterator[Pair]]] = {
+    "distractor_agreement_relational_noun": relational_noun,
+    "distractor_agreement_relative_clause": relative_distractor,
+    "irregular_plural_subject_verb_agreement_1": near_subject(IRREGULAR),
+    "regular_plural_subject_verb_agreement_1": near_subject(PEOPLE[:6]),
+}
+"""Templates of the kinds of BLiMP, under their file stems."""
+
+
+def draw(template: str, pairs: Callable[[], Iterator[Pair]]) -> list[Pair]:
+    """Draws pairs, as many singular as plural ones; each template has a generator of its own."""
+    rng = random.Random(f"{SEED}/{template}")
+    made = list(pairs())
+    drawn = [
+        pair
+        for number in (0, 1)
+        for pair in rng.sample([pair for pair in made if pair[2] == number], PAIRS // 2)
+    ]
+    rng.shuffle(drawn)
+    return drawn
+
+
+def as_sentence(text: str) -> str:
+    """Capital letter and period, as BLiMP and two files of Marvin & Linzen's have them."""
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def write_agreement(folder: Path) -> None:
+    """Writes a JSON-lines file for each template."""
+    for name, templates in (("ML", ML), ("blimp", BLIMP)):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        for template, pairs in templates.items():
+            lines = []
+            for i, (good, bad, number) in enumerate(draw(template, pairs)):
+                if name == "blimp" or template.startswith("obj_rel_across"):
+                    good, bad = as_sentence(good), as_sentence(bad)
+                row = {"sentence_good": good, "sentence_bad": bad, "label": -1 - number}
+                if name == "blimp":
+                    row |= {"UID": template, "pairID": str(i)}
+                lines.append(json.dumps(row) + "\n")
+            (folder / name / f"{template}.jsonl").write_text("".join(lines), "utf-8")
+
+
+def write_simple_negation(path: Path) -> None:
+    """Writes NEG-136-SIMP.tsv from the nouns and their pairing."""
+    lines = ["item\tcontext_aff\tcontext_neg\ttarget_aff\ttarget_neg\n"]
+    subjects = [(noun, category) for category, nouns in CATEGORIES.items() for noun in nouns]
+    for item, ((noun, category), other) in enumerate(zip(subjects, MISMATCHES, strict=True)):
+        start = f"{'An' if noun[0] in 'aeiou' else 'A'} {noun} is"
+        fields = (str(item), f"{start} (a|an)", f"{start} not (a|an)", category, other)
+        lines.append("\t".join(fields) + "\n")
+    path.write_text("".join(lines), "utf-8")
+
+
+def write_verbs(path: Path, most: int = 20_000, rarest: float = 3.6) -> None:
+    """Writes the verbs all of whose forms are frequent, by the Zipf scale of wordfreq.
+
+    That the past tense and the participle must be frequent too keeps out words that are verbs only
+    by the way ("homes", "ups").
+
+    Args:
+        path: the csv file.
+        most: words that are looked at, the most frequent ones first.
+        rarest: Zipf frequency of the rarest form, at least.
+    """
+    from lemminflect import getAllLemmas, getInflection
+    from wordfreq import top_n_list, zipf_frequency
+
+    rows = []
+    for plural in top_n_list("en", most):
+        if not plural.isalpha() or plural not in getAllLemmas(plural, upos="VERB").get("VERB", ()):
+            continue
+        forms = [form for tag in ("VBZ", "VBD", "VBG") for form in getInflection(plural, tag)[:1]]
+        rarity = min(zipf_frequency(form, "en") for form in (plural, *forms))
+        if len(forms) == 3 and rarity >= rarest and forms[0] != plural:
+            rows.append(f"{len(rows)},{forms[0]},{plural},{rarity:.2f}\n")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("idx,sing,plur,freq\n" + "".join(rows), "utf-8")
+
+
+def main() -> None:
+    """Writes all files."""
+    write_simple_negation(HERE / "lm-diagnostics/datasets/NEG-136/NEG-136-SIMP.tsv")
+    write_agreement(HERE / "refining-tse/data")
+    write_verbs(HERE / "refining-tse/data/verbs/combined_verb_list.csv")
+
+
+if __name__ == "__main__":
+    main()
