@@ -1,0 +1,60 @@
+"""`lmdiag publish`: push the data set, the metric or the leaderboard to the Hub."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lmdiag.hub.publish import Publication
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares what can be published, each with its own arguments."""
+    kinds = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
+    data = kinds.add_parser("data", help="a built data set directory")
+    data.add_argument("dir", type=Path, metavar="DIR", help="what datasets/lmdiag/build.py wrote")
+    data.add_argument(
+        "--benchmark",
+        action="store_true",
+        help="send eval.yaml too (the Hub takes it from registered benchmarks only)",
+    )
+    metric = kinds.add_parser("metric", help="the evaluate metric of this installation")
+    board = kinds.add_parser("leaderboard", help="a leaderboard, as a static Space")
+    board.add_argument("dir", type=Path, metavar="DIR", help="what lmdiag leaderboard wrote")
+    for kind in (data, metric, board):
+        kind.add_argument("--repo-id", required=True, metavar="ORG/NAME", help="where to")
+        kind.add_argument("--public", action="store_true", help="new repositories are private else")
+        kind.add_argument(
+            "--dry-run", action="store_true", help="print what would go, send nothing"
+        )
+
+
+def main(args: argparse.Namespace) -> int:
+    """Plans the publication, then describes or sends it."""
+    from lmdiag.hub.client import client
+
+    publication = _plan(args)
+    wanted = not args.public
+    if args.dry_run:
+        print(publication.describe(private=wanted))
+        return 0
+    print(publication.describe(private=wanted), file=sys.stderr)
+    address, private = publication.send(client(), private=wanted)
+    print(address)
+    if private != wanted:
+        now = "private" if private else "public"
+        print(f"{args.repo_id} was there before and stays {now}", file=sys.stderr)
+    return 0
+
+
+def _plan(args: argparse.Namespace) -> Publication:
+    from lmdiag.hub import publish
+
+    if args.what == "data":
+        return publish.plan_data(args.dir, args.repo_id, benchmark=args.benchmark)
+    if args.what == "metric":
+        return publish.plan_metric(args.repo_id)
+    return publish.plan_leaderboard(args.dir, args.repo_id)

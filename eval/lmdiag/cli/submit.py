@@ -1,0 +1,40 @@
+"""`lmdiag submit`: offer a run to the model's repository and the leaderboard."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the run and where to offer it."""
+    parser.add_argument("run", type=Path, metavar="RUN", help="a finished run directory")
+    parser.add_argument(
+        "--data",
+        metavar="ORG/NAME",
+        help="the published data set (default: the one the run was made on)",
+    )
+    parser.add_argument(
+        "--results-repo",
+        metavar="ORG/NAME",
+        help="data set repository that collects runs for a leaderboard",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="show the files, send nothing")
+
+
+def main(args: argparse.Namespace) -> int:
+    """Verifies the run, then shows or opens the pull requests."""
+    from lmdiag.hub.client import client
+    from lmdiag.hub.shape import read_strictly
+    from lmdiag.hub.submit import check_commit, prepare
+
+    api = client()
+    offers = prepare(args.run, args.data, args.results_repo, str(api.endpoint))
+    if args.dry_run:
+        print("\n".join(offer.describe() for offer in offers))
+        return 0
+    check_commit(api, read_strictly(args.run)["model"])
+    for offer in offers:
+        address = offer.send(api)
+        print(address or f"{offer.repo_id} has all of it already")
+    return 0

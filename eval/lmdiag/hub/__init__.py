@@ -1,0 +1,11 @@
+"""What is sent to the Hub, and what is checked before.
+
+| module | does |
+| --- | --- |
+| `client` | the connection, and the Hub's errors as one line without secrets |
+| `publish` | pushes the data set, the metric and the leaderboard |
+| `headline` | the figures that stand for a run, and the ids the Hub knows them by |
+| `verify` | recomputes a run from its predictions; says what is wrong with it |
+| `plausible` | what predictions say of each other: numbers that no model gives |
+| `submit` | offers a run to the model's repository and to the results repository |
+"""

@@ -1,0 +1,92 @@
+"""The connection to the Hub, and its errors as one line that holds no secret."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from lmdiag.schema import BadInput
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import HfHubHTTPError
+
+REPO_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
+"""namespace/name, as the Hub takes them."""
+
+_TOKEN = re.compile(r"\b(?:hf|api_org)_[A-Za-z0-9]{8,}\b")
+
+
+def client(token: str | None = None) -> HfApi:
+    """Returns a client of the Hub that `HF_ENDPOINT` names, with the token of the environment."""
+    from huggingface_hub import HfApi
+
+    return HfApi(token=token, library_name="lmdiag")
+
+
+def check_repo_id(repo_id: str, option: str) -> str:
+    """Returns the id of a repository.
+
+    Raises:
+        BadInput: it is not namespace/name.
+    """
+    if not REPO_ID.fullmatch(repo_id) or ".." in repo_id or "--" in repo_id:
+        raise BadInput(f"{option} {repo_id!r} is no repository: write namespace/name")
+    return repo_id
+
+
+def without_secrets(text: str) -> str:
+    """Returns the text with everything that looks like a token of the Hub blotted out."""
+    from huggingface_hub import get_token
+
+    token = get_token()
+    if token:
+        text = text.replace(token, "hf_***")
+    return _TOKEN.sub("hf_***", text)
+
+
+def find_secret(content: bytes) -> bool:
+    """Returns whether a token of the Hub stands in the bytes of a file."""
+    text = content.decode("utf-8", "replace")
+    return without_secrets(text) != text
+
+
+@contextmanager
+def plain_errors(doing: str) -> Iterator[None]:
+    """Turns what the Hub refuses, and a Hub out of reach, into `BadInput`.
+
+    Args:
+        doing: what is going on, for the message, e.g. "cannot publish to org/lmdiag".
+    """
+    import httpx2
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, OfflineModeIsEnabled
+
+    try:
+        yield
+    except OfflineModeIsEnabled:
+        raise BadInput(f"{doing}: HF_HUB_OFFLINE is set; unset it to reach the Hub") from None
+    except HfHubHTTPError as error:
+        raise BadInput(without_secrets(f"{doing}: {_explain(error)}")) from None
+    except (httpx2.TransportError, ConnectionError):
+        raise BadInput(f"{doing}: the Hub cannot be reached; check the network") from None
+    except (HFValidationError, ValueError) as error:
+        raise BadInput(without_secrets(f"{doing}: {' '.join(str(error).split())}")) from None
+
+
+def _explain(error: HfHubHTTPError) -> str:
+    """One line for an HTTP error: what to do where the status tells, else the server's words."""
+    from huggingface_hub import get_token
+
+    status = error.response.status_code
+    if status == 401 and get_token() is None:
+        return "no token; log in with `hf auth login`, or set HF_TOKEN"
+    if status in (401, 404):
+        return "not found, or not yours to see; check the name, and the token with `hf auth whoami`"
+    if status == 403:
+        return "your token may not write there; use one with write access to that namespace"
+    if status == 412:
+        return "the repository has changed meanwhile; try again"
+    said = error.server_message or f"HTTP status {status}"
+    return " ".join(said.split())
