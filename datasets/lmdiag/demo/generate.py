@@ -276,6 +276,8 @@ def write_verbs(path: Path, most: int = 20_000, rarest: float = 3.6) -> None:
         if not plural.isalpha() or plural not in getAllLemmas(plural, upos="VERB").get("VERB", ()):
             continue
         forms = [form for tag in ("VBZ", "VBD", "VBG") for form in getInflection(plural, tag)[:1]]
+        # Of all verbs, only the plural of "be" is not its base form.
+        plural = {"be": "are"}.get(plural, plural)
         rarity = min(zipf_frequency(form, "en") for form in (plural, *forms))
         if len(forms) == 3 and rarity >= rarest and forms[0] != plural:
             rows.append(f"{len(rows)},{forms[0]},{plural},{rarity:.2f}\n")
