@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from lmdiag.journal import Journal
 from lmdiag.schema import Answer, WordScore
 
