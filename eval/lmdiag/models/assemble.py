@@ -6,15 +6,26 @@ from typing import TYPE_CHECKING
 
 from lmdiag.models.causal import CausalAsker, opening_tokens
 from lmdiag.models.forward import Reader
+from lmdiag.models.layout import settle
 from lmdiag.models.masked import MaskedAsker
 from lmdiag.models.model import Model
 from lmdiag.models.rows import Asker
+from lmdiag.models.seq2seq import SENTINEL, Seq2SeqAsker, prompt_for
 from lmdiag.models.vocabulary import Vocabulary
 from lmdiag.models.words import Spelling, is_cased
 from lmdiag.schema import BadInput, ModelInfo
 
 if TYPE_CHECKING:
+    import torch
+
     from lmdiag.models.loading import LoadOptions, Parts
+
+
+LIMITS = ("max_position_embeddings", "n_positions", "max_seq_len", "max_sequence_length")
+"""Where configurations keep the longest input."""
+
+UNLIMITED = ("t5", "mt5", "umt5", "longt5", "switch_transformers")
+"""Types whose `n_positions` is the length of their training inputs, not a limit."""
 
 
 def assemble(model_id: str, parts: Parts, options: LoadOptions) -> Model:
@@ -34,27 +45,58 @@ def assemble(model_id: str, parts: Parts, options: LoadOptions) -> Model:
         opening = opening_tokens(spelling, options.bos, bos, model_id)
         asker = CausalAsker(spelling, opening, limit, model_id)
     else:
-        raise BadInput(f"model {model_id}: encoder-decoders cannot be asked yet")
-    reader = Reader(parts.model, parts.tokenizer.pad_token_id or 0)
+        asker = _seq2seq(model_id, parts, spelling, limit)
+    reader = Reader(
+        parts.model,
+        parts.tokenizer.pad_token_id or 0,
+        causal=parts.kind == "causal",
+        first_position=first_position(parts),
+    )
+    settle(reader, asker, options.packing, model_id)
     info = _info(model_id, parts, options, limit, bos=bool(opening))
     return Model(info, asker, reader, Vocabulary(parts.tokenizer))
 
 
-def max_length(parts: Parts) -> int | None:
-    """Returns the longest input in tokens; None for a model without a limit.
+def _seq2seq(model_id: str, parts: Parts, spelling: Spelling, limit: int | None) -> Seq2SeqAsker:
+    """Returns what asks an encoder-decoder: by sentinel (T5 family) or by mask (BART)."""
+    start = parts.config.decoder_start_token_id
+    sentinel = parts.tokenizer.get_vocab().get(SENTINEL)
+    filler = parts.tokenizer.mask_token_id if sentinel is None else sentinel
+    if filler is None or start is None or (sentinel is None and parts.config.model_type != "bart"):
+        raise BadInput(
+            f"model {model_id} ({parts.config.model_type}) was not trained to fill a blank in a "
+            f"text: its tokenizer has no {SENTINEL}, as T5's has, and it is no BART"
+        )
+    return Seq2SeqAsker(spelling, filler, prompt_for(start, sentinel), limit, model_id)
 
-    Embeddings of positions that keep a padding index count from the one after it (RoBERTa: 514
-    entries, 512 tokens).
+
+def first_position(parts: Parts) -> int:
+    """Returns the number of a text's first position where the model is given positions.
+
+    Embeddings of positions that keep a padding index count from the one after it (RoBERTa).
     """
+    table = _positions(parts)
+    return 0 if table is None or table.padding_idx is None else int(table.padding_idx) + 1
+
+
+def _positions(parts: Parts) -> torch.nn.Embedding | None:
+    """Returns the model's table of learnt positions, if it has one by that name."""
+    import torch
+
     for name, module in parts.model.named_modules():
-        padding = getattr(module, "padding_idx", None)
-        if name.endswith("position_embeddings") and padding is not None:
-            return int(module.num_embeddings) - int(padding) - 1
-    if parts.config.model_type in ("mamba", "mamba2", "falcon_mamba", "rwkv", "t5", "mt5", "umt5"):
+        if name.endswith("position_embeddings") and isinstance(module, torch.nn.Embedding):
+            return module
+    return None
+
+
+def max_length(parts: Parts) -> int | None:
+    """Returns the longest input in tokens; None for a model without a limit."""
+    config = parts.config.get_text_config()
+    if config.model_type in UNLIMITED:
         return None
-    names = ("max_position_embeddings", "n_positions", "max_seq_len", "max_sequence_length")
-    limits = [getattr(parts.config, name, None) for name in names]
-    return next((int(limit) for limit in limits if limit and limit > 0), None)
+    limits = [getattr(config, name, None) for name in LIMITS]
+    limit = next((int(limit) for limit in limits if limit and limit > 0), None)
+    return limit if limit is None else limit - first_position(parts)
 
 
 def _info(

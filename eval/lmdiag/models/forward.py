@@ -3,20 +3,28 @@
 The projection to the vocabulary is most of the memory and, for small models, much of the time, so a
 hook on it drops all other positions first; a model that projects otherwise (without the module that
 it names) projects everywhere and is cut down afterwards. The softmax runs in float32 or better.
+
+Rows go through together in one of three layouts. Which of them leaves the numbers alone depends on
+the model, and is found out once by `layout.settle`.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
+from lmdiag.models.packing import WIDTH, pack
 from lmdiag.models.rows import Row
 
 if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel
+
+Layout = Literal["packed", "padded", "equal"]
+Place = tuple[int, int]
+"""Row of a batch and position in it."""
 
 
 class Reader:
@@ -25,12 +33,27 @@ class Reader:
     Args:
         model: in evaluation mode, on its device.
         pad: id that fills rows up; whichever, since it is masked.
+        causal: whether a token sees those before it alone.
+
+    Attributes:
+        layout: packed (several rows side by side in one), padded (each row by itself, the shorter
+            ones filled up on the right) or equal (rows of the same length at a time).
+        width: tokens in a packed row.
+        gathers: whether the hook on the projection is used.
+        first_position: number of the first position, where positions are given.
     """
 
-    def __init__(self, model: PreTrainedModel, pad: int) -> None:
+    def __init__(
+        self, model: PreTrainedModel, pad: int, *, causal: bool, first_position: int = 0
+    ) -> None:
         self.model = model
+        self.causal = causal
+        self.layout: Layout = "padded"
+        self.width = WIDTH
+        self.gathers = True
+        self.first_position = first_position
+        self.accepted = frozenset(inspect.signature(model.forward).parameters)
         self._pad = pad
-        self._accepted = frozenset(inspect.signature(model.forward).parameters)
 
     def read(self, rows: Sequence[Row]) -> torch.Tensor:
         """Returns the log-probabilities (nats) at all reads of all rows, in order.
@@ -39,33 +62,81 @@ class Reader:
             (reads, vocabulary) on the model's device, float32 or the model's dtype if that is
             finer.
         """
-        return self._padded(rows)
+        import torch
 
-    def _padded(self, rows: Sequence[Row]) -> torch.Tensor:
-        """Reads rows as they are, the shorter ones filled up on the right."""
+        groups = self._groups(rows)
+        parts = [self._read_together(rows, group) for group in groups]
+        if len(parts) == 1:
+            return parts[0]
+        starts = [0]
+        for row in rows:
+            starts.append(starts[-1] + len(row.reads))
+        order = [
+            read for group in groups for n in group for read in range(starts[n], starts[n + 1])
+        ]
+        joined = torch.cat(parts)
+        return torch.empty_like(joined).index_copy_(
+            0, torch.tensor(order, device=joined.device), joined
+        )
+
+    def _groups(self, rows: Sequence[Row]) -> list[list[int]]:
+        """Returns the numbers of the rows that go through the model together."""
+        groups: dict[tuple[int, ...], list[int]] = {}
+        for number, row in enumerate(rows):
+            key: tuple[int, ...] = ()
+            if self.layout == "packed":
+                key = (len(row.ids) > self.width,)
+            elif self.layout == "equal":
+                key = (len(row.source), len(row.ids))
+            groups.setdefault(key, []).append(number)
+        return list(groups.values())
+
+    def _read_together(self, rows: Sequence[Row], group: Sequence[int]) -> torch.Tensor:
+        chosen = [rows[number] for number in group]
+        packed = self.layout == "packed" and len(chosen[0].ids) <= self.width
+        inputs, places = self.packed(chosen) if packed else self.padded(chosen)
+        return self.run(inputs, places)
+
+    def padded(self, rows: Sequence[Row]) -> tuple[dict[str, torch.Tensor], list[Place]]:
+        """Returns the model's inputs with each row by itself, and where its reads are."""
         inputs = self._fill([row.ids for row in rows])
         if rows[0].source:
             inputs = {f"decoder_{name}": tensor for name, tensor in inputs.items()}
             inputs |= self._fill([row.source for row in rows])
-        places = [(index, read) for index, row in enumerate(rows) for read in row.reads]
-        return self.run(inputs, places)
+        return inputs, [(index, read) for index, row in enumerate(rows) for read in row.reads]
 
-    def _fill(self, rows: Sequence[Sequence[int]]) -> dict[str, torch.Tensor]:
+    def packed(self, rows: Sequence[Row]) -> tuple[dict[str, torch.Tensor], list[Place]]:
+        """Returns the model's inputs with several rows in one, and where their reads are."""
+        import numpy as np
         import torch
 
-        width = max(map(len, rows))
-        ids = [[*row, *[self._pad] * (width - len(row))] for row in rows]
-        mask = [[1] * len(row) + [0] * (width - len(row)) for row in rows]
-        return {"input_ids": torch.tensor(ids), "attention_mask": torch.tensor(mask)}
+        packs, placed = pack([row.ids for row in rows], self.width, causal=self.causal)
+        width = max(len(one.ids) for one in packs)
+        sees = torch.from_numpy(np.stack([one.sees(width) for one in packs]))
+        mask = torch.zeros(sees.shape, dtype=self.model.dtype)
+        mask.masked_fill_(~sees, torch.finfo(self.model.dtype).min)
+        positions = [
+            [self.first_position + depth for depth in one.depths] + [0] * (width - len(one.ids))
+            for one in packs
+        ]
+        inputs = {
+            "input_ids": self._fill([one.ids for one in packs])["input_ids"],
+            "attention_mask": mask[:, None],
+            "position_ids": torch.tensor(positions),
+        }
+        places = [
+            (index, tokens[read])
+            for row, (index, tokens) in zip(rows, placed, strict=True)
+            for read in row.reads
+        ]
+        return inputs, places
 
-    def run(
-        self, inputs: dict[str, torch.Tensor], places: Sequence[tuple[int, int]]
-    ) -> torch.Tensor:
+    def run(self, inputs: Mapping[str, torch.Tensor], places: Sequence[Place]) -> torch.Tensor:
         """Runs the model once.
 
         Args:
             inputs: its arguments; those that it does not take are left out.
-            places: (row, position) of each distribution that is wanted.
+            places: of the distributions that are wanted.
 
         Returns:
             (places, vocabulary) log-probabilities in nats, see `read`.
@@ -75,13 +146,21 @@ class Reader:
         device = cast("torch.Tensor", self.model.get_input_embeddings().weight).device
         arguments: dict[str, Any] = {name: value.to(device) for name, value in inputs.items()}
         arguments["use_cache"] = False
-        arguments = {name: value for name, value in arguments.items() if name in self._accepted}
+        arguments = {name: value for name, value in arguments.items() if name in self.accepted}
         index = torch.tensor(places).T
         with torch.inference_mode(), self._gathering(index) as gathered:
             logits = self.model(**arguments).logits
             logits = logits[0] if gathered else _take(logits, index)
             dtype = torch.promote_types(logits.dtype, torch.float32)
             return logits.log_softmax(-1, dtype=dtype)
+
+    def _fill(self, rows: Sequence[Sequence[int]]) -> dict[str, torch.Tensor]:
+        import torch
+
+        width = max(map(len, rows))
+        ids = [[*row, *[self._pad] * (width - len(row))] for row in rows]
+        mask = [[1] * len(row) + [0] * (width - len(row)) for row in rows]
+        return {"input_ids": torch.tensor(ids), "attention_mask": torch.tensor(mask)}
 
     @contextmanager
     def _gathering(self, index: torch.Tensor) -> Iterator[list[bool]]:
@@ -92,17 +171,19 @@ class Reader:
         """
         head = self.model.get_output_embeddings()  # type: ignore[no-untyped-call]
         happened: list[bool] = []
+        if head is None or not self.gathers:
+            yield happened
+            return
 
         def gather(_: Any, inputs: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
             happened.append(True)
             return (_take(inputs[0], index)[None], *inputs[1:])
 
-        handle = head.register_forward_pre_hook(gather) if head is not None else None
+        handle = head.register_forward_pre_hook(gather)
         try:
             yield happened
         finally:
-            if handle is not None:
-                handle.remove()
+            handle.remove()
 
 
 def _take(states: torch.Tensor, index: torch.Tensor) -> torch.Tensor:

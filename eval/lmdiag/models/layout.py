@@ -1,0 +1,113 @@
+"""How rows may go through a model together without changing its numbers: tried once per model.
+
+Position schemes, convolutions, state-space recurrences and Fourier mixing all have their own idea
+of neighbours. So instead of a list of families, a few contexts are read one at a time, by the plain
+model, and then together in each layout; the fastest layout that gives the same numbers is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from lmdiag.models.rows import Asker, Row
+from lmdiag.schema import BadInput, Query, Question
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PretrainedConfig
+
+    from lmdiag.models.forward import Reader
+
+PROBES = (
+    Question(Query("The old man said that it was a"), ("house", "wheelbarrow", "wheelhouse")),
+    Question(Query("The old dog had a"), ("home", "philosophy")),
+)
+"""Two contexts of unlike length that begin alike, with words of several pieces."""
+
+ROUNDING = 100.0
+"""Differences that pass for rounding: so many times the dtype's epsilon, by the largest value."""
+
+
+NARROWEST = 16
+"""Packs of fewer tokens gain nothing."""
+
+
+def settle(reader: Reader, asker: Asker, packing: str, model_id: str) -> None:
+    """Finds the reader's layout: the first of packed, padded and equal that is exact.
+
+    Packing is tried in float32 and better alone, where rounding does not hide an error.
+
+    Args:
+        reader: its `layout`, `width` and `gathers` are set.
+        asker: makes rows of the probes.
+        packing: auto, always (also in half precision) or never.
+        model_id: for messages.
+
+    Raises:
+        BadInput: packing is asked for and changes the model's numbers.
+    """
+    import torch
+
+    rows = [row for question in PROBES for row in asker.encode(question).rows[:2]]
+    reader.gathers = False
+    alone = torch.cat([reader.run(*reader.padded([row])) for row in rows])
+    reader.gathers = True
+    reader.gathers = _same(reader.run(*reader.padded(rows[:1])), alone[: len(rows[0].reads)])
+    reader.width = min(reader.width, reach(reader.model.config) or reader.width)
+    if packing != "never" and _may_pack(reader, packing):
+        reader.layout = "packed"
+        if _tries(reader, rows, alone):
+            return
+    if packing == "always":
+        raise BadInput(
+            f"model {model_id} cannot read several contexts in one row, or gives other numbers "
+            "then: leave --packing always out"
+        )
+    reader.layout = "padded"
+    mixes = reader.model.config.model_type == "fnet"  # positions, padded ones too, by design
+    if mixes or not _same(reader.read(rows), alone):
+        reader.layout = "equal"
+
+
+def reach(config: PretrainedConfig) -> int | None:
+    """Returns how far apart two tokens may lie that see each other in every layer; None: any.
+
+    A mask of one's own takes the place of a sliding window, so that packs must fit into it.
+    """
+    text = config.get_text_config()
+    windows = [getattr(text, name, None) for name in ("sliding_window", "window_size")]
+    local = getattr(text, "local_attention", None)  # both sides together (ModernBERT)
+    windows.append(local // 2 if local else None)
+    return min((int(window) for window in windows if window), default=None)
+
+
+def _may_pack(reader: Reader, packing: str) -> bool:
+    import torch
+
+    fine = torch.finfo(reader.model.dtype).eps <= torch.finfo(torch.float32).eps
+    attention = getattr(reader.model.config, "_attn_implementation", None)
+    return (
+        (fine or packing == "always")
+        and reader.width >= NARROWEST
+        and attention in (None, "eager", "sdpa")
+        and {"attention_mask", "position_ids"} <= reader.accepted
+    )
+
+
+def _tries(reader: Reader, rows: Sequence[Row], alone: torch.Tensor) -> bool:
+    """Whether the reader's layout runs at all and gives the numbers of each row alone."""
+    try:
+        together = reader.read(rows)
+    except Exception:  # whatever a model raises that does not know such masks: it cannot pack
+        return False
+    return _same(together, alone)
+
+
+def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether two sets of log-probabilities differ by rounding only."""
+    import torch
+
+    epsilon = max(torch.finfo(one.dtype).eps, torch.finfo(torch.float32).eps)
+    scale = max(1.0, float(other[other.isfinite()].abs().max()))
+    return torch.allclose(one, other, rtol=0.0, atol=ROUNDING * epsilon * scale)

@@ -1,0 +1,112 @@
+"""Several contexts in one row: fewer, fuller rows keep a processor busier than many short ones.
+
+Each token sees the tokens of its own context alone, by a mask of its own, and is told its position
+in its own context. For causal models a pack is the prefix tree of its contexts: a token sees its
+ancestors, and what contexts have in common at their beginning is read once. Masked models read both
+sides, so that nothing can be shared: a pack is a row of blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from lmdiag.models.words import Pieces
+
+if TYPE_CHECKING:
+    import numpy as np
+
+WIDTH = 64
+"""Tokens in a pack. Longer packs gain less, since attention grows with the square."""
+
+
+class Pack:
+    """Contexts side by side.
+
+    Args:
+        causal: whether they share what they have in common at their beginning.
+
+    Attributes:
+        ids: tokens.
+        depths: each token's position in its context, from 0.
+    """
+
+    def __init__(self, *, causal: bool) -> None:
+        self.causal = causal
+        self.ids: list[int] = []
+        self.depths: list[int] = []
+        self._parents: list[int] = []
+        self._children: dict[tuple[int, int], int] = {}
+        self._block_starts: list[int] = []
+
+    def shared(self, ids: Pieces) -> list[int]:
+        """Returns the places of the tokens at a context's beginning that the pack has already."""
+        places: list[int] = []
+        parent = -1
+        for token in ids if self.causal else ():
+            parent = self._children.get((parent, token), -1)
+            if parent < 0:
+                break
+            places.append(parent)
+        return places
+
+    def add(self, ids: Pieces) -> list[int]:
+        """Adds a context and returns the places of its tokens."""
+        places = self.shared(ids)
+        start = len(self.ids)
+        for depth in range(len(places), len(ids)):
+            place, parent = len(self.ids), places[-1] if places else -1
+            self._children[parent, ids[depth]] = place
+            self._parents.append(parent)
+            self._block_starts.append(start)
+            self.ids.append(ids[depth])
+            self.depths.append(depth)
+            places.append(place)
+        return places
+
+    def sees(self, width: int) -> np.ndarray:
+        """Returns which token sees which: (width, width) booleans, [i, j] where i sees j.
+
+        Places beyond the last token see themselves, since a softmax over nothing is NaN.
+        """
+        import numpy as np
+
+        table = np.eye(width, dtype=bool)
+        if not self.causal:
+            starts = np.array(self._block_starts)
+            table[: len(starts), : len(starts)] = starts[:, None] == starts
+            return table
+        for place, parent in enumerate(self._parents):
+            if parent >= 0:
+                table[place] |= table[parent]
+        return table
+
+
+def pack(
+    contexts: Sequence[Pieces], width: int, *, causal: bool
+) -> tuple[list[Pack], list[tuple[int, list[int]]]]:
+    """Puts contexts into packs, longest first, each where most of it stands already.
+
+    Args:
+        contexts: token ids of each.
+        width: tokens that a pack holds; no context is longer.
+        causal: see `Pack`.
+
+    Returns:
+        The packs, and for each context the number of its pack and the places of its tokens there.
+    """
+    packs: list[Pack] = []
+    placed: list[tuple[int, list[int]]] = [(0, [])] * len(contexts)
+    order = sorted(range(len(contexts)), key=lambda n: (-len(contexts[n]), contexts[n]))
+    for number in order:
+        ids = contexts[number]
+        fitting = [
+            (-shared, index)
+            for index, candidate in enumerate(packs)
+            if len(candidate.ids) + len(ids) - (shared := len(candidate.shared(ids))) <= width
+        ]
+        if not fitting:
+            packs.append(Pack(causal=causal))
+        index = min(fitting)[1] if fitting else len(packs) - 1
+        placed[number] = (index, packs[index].add(ids))
+    return packs, placed
