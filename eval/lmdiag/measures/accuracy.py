@@ -1,0 +1,115 @@
+"""Measures of the top-k list: accuracy@k, and its fit to the determiner before the blank."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from lmdiag.measures.levels import quartiles, row_levels
+from lmdiag.measures.scores import Columns, Scores, build, known, objects, select
+
+VOWELS = frozenset("aeiou")
+"""First letters that take "an", by spelling, as NEG-136-SIMP itself picks its determiners."""
+
+
+def accuracy(rows: Columns, predictions: Columns, *, k: Sequence[int], cased: bool) -> list[Scores]:
+    """Returns accuracy@k: the share of rows with an expected word among the first k top words.
+
+    Only rows with `expected` count (SPEC 1). Words are compared whole, so a piece shown as "##ing"
+    never passes for a word. A list of fewer than k words is taken as it is. Rows without any list
+    are left out. Broken down as in SPEC 8, role88 also by quartile of `expected_cloze`.
+
+    Source: Ettinger (2020), tables 4, 7, 8 and 11.
+    """
+    if not known(predictions, "top_words"):
+        return []
+    where = [i for i, words in enumerate(rows["expected"]) if words]
+    fold = str if cased else str.casefold
+    first = np.array(
+        [first_hit(predictions["top_words"][i], rows["expected"][i], fold) for i in where]
+    )
+    levels = row_levels(rows)
+    if "expected_cloze" in rows:
+        levels["cloze_quartile"] = quartiles(rows["expected_cloze"])
+    levels = {name: select(labels, where) for name, labels in levels.items()}
+    items = objects(rows["id"])[where]
+    undefined = np.isnan(first)
+    return [
+        build(
+            f"accuracy@{rank}",
+            items,
+            np.where(undefined, np.nan, first <= rank),
+            "proportion",
+            levels,
+        )
+        for rank in k
+    ]
+
+
+def first_hit(
+    top_words: Sequence[str] | None, expected: Sequence[str], fold: Callable[[str], str]
+) -> float:
+    """Returns the place, from 1, of the first hit; inf without one, NaN without a list."""
+    if top_words is None:
+        return np.nan
+    wanted = {fold(word) for word in expected}
+    hits = (place for place, word in enumerate(top_words, start=1) if fold(word) in wanted)
+    return float(next(hits, np.inf))
+
+
+def determiner_match(rows: Columns, predictions: Columns, *, k: Sequence[int]) -> list[Scores]:
+    """Returns determiner_match@k: the mean share of the top k that fit the a or an before it.
+
+    Counted once for each distinct context of NEG-136-SIMP. By spelling, as the data set has it:
+    `an` before a, e, i, o, u, else `a`. Only an item that starts with a letter can fit: a piece
+    ("##n"), a punctuation mark, a number or a special token ("[UNK]") is no word that a determiner
+    could take.
+
+    Source: the observation on table 13 of Ettinger (2020), made a number.
+    """
+    if "subset" not in rows or not known(predictions, "top_words"):
+        return []
+    where = simple_contexts(rows)
+    items = objects(rows["id"])[where]
+    levels = {"polarity": select(rows["polarity"], where)} if "polarity" in rows else {}
+    determiners = [rows["context"][i].rsplit(maxsplit=1)[-1].lower() for i in where]
+    lists = [predictions["top_words"][i] for i in where]
+    return [
+        build(
+            f"determiner_match@{rank}",
+            items,
+            np.array(
+                [fitting(words, word, rank) for words, word in zip(lists, determiners, strict=True)]
+            ),
+            "share",
+            levels,
+        )
+        for rank in k
+    ]
+
+
+def simple_contexts(rows: Columns) -> list[int]:
+    """Returns the first row of each distinct context of simp that ends in a determiner."""
+    first: dict[str, int] = {}
+    for i, (subset, context) in enumerate(zip(rows["subset"], rows["context"], strict=True)):
+        if subset == "simp" and context.lower().endswith((" a", " an")):
+            first.setdefault(context, i)
+    return list(first.values())
+
+
+def fitting(top_words: Sequence[str] | None, determiner: str, k: int) -> float:
+    """Returns the share of the first k words that fit the determiner; NaN for an empty list."""
+    if not top_words:
+        return np.nan
+    words = top_words[:k]
+    return sum(fits(word, determiner) for word in words) / len(words)
+
+
+def fits(word: str, determiner: str) -> bool:
+    """Returns whether a word's first letter goes with the determiner.
+
+    >>> fits("insect", "an"), fits("insect", "a"), fits("##n", "a"), fits("[UNK]", "a")
+    (True, False, False, False)
+    """
+    return word[:1].isalpha() and (word[0].lower() in VOWELS) == (determiner == "an")
