@@ -1,0 +1,257 @@
+"""How sure a number is: intervals, paired tests, and their adjustment for many (SPEC 4).
+
+Pure functions; whatever is drawn at random comes from a generator that the caller passes in. scipy
+and statsmodels do the arithmetic, and are imported where they are used because they load slowly.
+Undefined is NaN.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+LEVEL = 0.95
+"""Confidence of every interval."""
+
+UNDEFINED = (math.nan, math.nan)
+Floats = NDArray[np.float64]
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A measure's value and its 95% interval.
+
+    Attributes:
+        value: NaN where there is nothing to measure.
+        n: number of items.
+        ci_low, ci_high: bounds of the interval; NaN where undefined.
+    """
+
+    value: float
+    n: int
+    ci_low: float
+    ci_high: float
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A difference between two paired measurements, first minus second.
+
+    Attributes:
+        value: the difference.
+        ci_low, ci_high: 95% interval.
+        p: two-sided p-value of no difference.
+    """
+
+    value: float
+    ci_low: float
+    ci_high: float
+    p: float
+
+
+# ---- one sample ---------------------------------------------------------------------------------
+
+
+def point(values: Floats, statistic: str) -> float:
+    """Returns the value of a measure from its items' values.
+
+    Args:
+        values: (n,), or (n, 2) for the correlations.
+        statistic: "proportion", "share" or "mean" (all means), "spearman" or "pearson".
+
+    Returns:
+        The value; NaN for no items, and for a correlation of fewer than two or of constant values.
+    """
+    if len(values) == 0:
+        return math.nan
+    if statistic not in ("spearman", "pearson"):
+        return float(values.mean())
+    return float(correlation(values[np.newaxis], statistic)[0])
+
+
+def estimate(values: Floats, statistic: str) -> Estimate:
+    """Returns value, n and interval: Wilson, t, or Fisher's z as befits the statistic.
+
+    Args:
+        values, statistic: see `point`; a "share" is a mean of values in [0, 1].
+    """
+    value, n = point(values, statistic), len(values)
+    if statistic == "proportion":
+        bounds = wilson(float(values.sum()), n)
+    elif statistic in ("spearman", "pearson"):
+        bounds = correlation_interval(value, n)
+    else:
+        bounds = mean_interval(values, within=(0.0, 1.0) if statistic == "share" else None)
+    return Estimate(value, n, *bounds)
+
+
+def wilson(successes: float, n: int) -> Interval:
+    """Returns Wilson's score interval of a proportion; NaN for n = 0.
+
+    Source: Wilson (1927); statsmodels computes it.
+    """
+    if n == 0:
+        return UNDEFINED
+    from statsmodels.stats.proportion import proportion_confint
+
+    low, high = proportion_confint(successes, n, alpha=1 - LEVEL, method="wilson")
+    return float(low), float(high)
+
+
+def mean_interval(values: Floats, within: Interval | None = None) -> Interval:
+    """Returns Student's t interval of a mean; NaN for fewer than two values.
+
+    Args:
+        values: (n,).
+        within: what the mean can be at all, e.g. (0, 1) for shares; the bounds are clipped to it.
+    """
+    if len(values) < 2:
+        return UNDEFINED
+    from scipy.special import stdtrit
+
+    margin = float(
+        stdtrit(len(values) - 1, (1 + LEVEL) / 2) * values.std(ddof=1) / math.sqrt(len(values))
+    )
+    low, high = within or (-math.inf, math.inf)
+    return max(low, float(values.mean()) - margin), min(high, float(values.mean()) + margin)
+
+
+def correlation_interval(r: float, n: int) -> Interval:
+    """Returns the interval of a correlation by Fisher's z; NaN for n <= 3 or an undefined r.
+
+    Exact for Pearson of normal data, an approximation for Spearman.
+    """
+    if n <= 3 or math.isnan(r):
+        return UNDEFINED
+    from scipy.special import ndtri
+
+    margin = float(ndtri((1 + LEVEL) / 2)) / math.sqrt(n - 3)
+    centre = math.atanh(r) if abs(r) < 1 else math.copysign(math.inf, r)
+    return math.tanh(centre - margin), math.tanh(centre + margin)
+
+
+def correlation(samples: Floats, statistic: str) -> Floats:
+    """Returns the correlation within each sample.
+
+    Args:
+        samples: (samples, n, 2), the two variables last.
+        statistic: "spearman" (mean ranks for ties) or "pearson".
+
+    Returns:
+        (samples,); NaN where a variable is constant.
+    """
+    if statistic == "spearman":
+        from scipy.stats import rankdata
+
+        samples = np.asarray(rankdata(samples, axis=1), dtype=np.float64)
+    centred = samples - samples.mean(axis=1, keepdims=True)
+    first, second = centred[..., 0], centred[..., 1]
+    spread = np.sqrt((first**2).sum(axis=1) * (second**2).sum(axis=1))
+    with np.errstate(invalid="ignore"):
+        r = np.clip((first * second).sum(axis=1) / spread, -1, 1)
+    return np.where(spread > 0, r, np.nan)
+
+
+# ---- two paired samples -------------------------------------------------------------------------
+
+
+def mcnemar(first: Floats, second: Floats) -> float:
+    """Returns the two-sided p of McNemar's exact test on paired verdicts.
+
+    Only items on which the two disagree tell: under no difference, each of them is a fair coin.
+
+    Args:
+        first, second: (n,), each value 0 or 1.
+
+    Raises:
+        ValueError: values are no verdicts, or not paired.
+
+    Source: McNemar (1947) in its exact binomial form; scipy computes it.
+    """
+    if first.shape != second.shape or not np.isin(np.concatenate([first, second]), (0, 1)).all():
+        raise ValueError("McNemar's test takes two arrays of 0 and 1 of one length")
+    from scipy.stats import binomtest
+
+    won, lost = int((first > second).sum()), int((first < second).sum())
+    return float(binomtest(won, won + lost, 0.5).pvalue) if won + lost else 1.0
+
+
+def paired_bootstrap(
+    first: Floats,
+    second: Floats,
+    statistic: str,
+    rng: np.random.Generator,
+    resamples: int = 10_000,
+) -> Difference:
+    """Returns the difference first - second, its percentile interval and p, over resampled items.
+
+    Items are drawn with replacement, each with both its values. p is twice the smaller share of
+    resamples on either side of no difference, with one added to both counts so that it is never 0.
+
+    Args:
+        first, second: (n,) or (n, 2), paired.
+        statistic: see `point`.
+        rng: where the resamples come from.
+        resamples: how many.
+
+    Source: Efron and Tibshirani (1993), chapters 13 and 16.
+    """
+    if first.shape != second.shape:
+        raise ValueError(f"paired samples differ in shape: {first.shape} and {second.shape}")
+    value = point(first, statistic) - point(second, statistic)
+    if len(first) < 2 or math.isnan(value):
+        return Difference(value, math.nan, math.nan, math.nan)
+    drawn = np.concatenate(
+        [draw(first, second, statistic, rng, size) for size in batches(resamples, len(first))]
+    )
+    low, high = np.nanquantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return Difference(value, float(low), float(high), two_sided(drawn))
+
+
+def draw(
+    first: Floats, second: Floats, statistic: str, rng: np.random.Generator, size: int
+) -> Floats:
+    """Returns the difference in each of `size` resamples, (size,)."""
+    n = len(first)
+    if statistic in ("spearman", "pearson"):
+        chosen = rng.integers(n, size=(size, n))
+        return correlation(first[chosen], statistic) - correlation(second[chosen], statistic)
+    distinct, counts = np.unique(first - second, return_counts=True)
+    if len(distinct) <= n // 4:
+        # few distinct differences, as of verdicts: how often each is drawn is multinomial
+        return np.asarray(rng.multinomial(n, counts / n, size=size) @ distinct / n)
+    return np.asarray((first - second)[rng.integers(n, size=(size, n))].mean(axis=1))
+
+
+def batches(resamples: int, n: int, cells: int = 4_000_000) -> list[int]:
+    """Returns sizes of batches of resamples that keep at most `cells` values in memory each."""
+    size = max(1, cells // n)
+    return [min(size, resamples - start) for start in range(0, resamples, size)]
+
+
+def two_sided(drawn: Floats) -> float:
+    """Returns the bootstrap's p-value from the resampled differences."""
+    tail = min((drawn <= 0).sum(), (drawn >= 0).sum())
+    return min(1.0, 2 * (float(tail) + 1) / (len(drawn) + 1))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Returns p-values adjusted over their family by Holm's method; NaN stays and does not count.
+
+    Source: Holm (1979); statsmodels computes it.
+    """
+    p = np.asarray(p_values, dtype=np.float64)
+    there = ~np.isnan(p)
+    if not there.any():
+        return list(p_values)
+    from statsmodels.stats.multitest import multipletests
+
+    adjusted = p.copy()
+    adjusted[there] = multipletests(p[there], method="holm")[1]
+    result: list[float] = adjusted.tolist()
+    return result
