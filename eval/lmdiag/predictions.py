@@ -1,0 +1,280 @@
+"""Predictions on disk: those of a run, read and written (SPEC 5), and how they meet the rows.
+
+`predictions.parquet` has a row per stimulus, perturbation and shuffle, `agreement.parquet` one per
+distinct context with its EW and MW. The same predictions give the same bytes, and a file is there
+whole or not at all. What other programs made is read by `lmdiag.elsewhere`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lmdiag.measures import AGREEMENT_LAYOUT
+from lmdiag.schema import AGREEMENT, BadInput, Kind, Predictions
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lmdiag.measures import Columns
+    from lmdiag.queries import Setting
+    from lmdiag.stimuli import Stimuli
+
+FILE, AGREEMENT_FILE = "predictions.parquet", "agreement.parquet"
+COLUMNS = ("id", "log_prob", "rank", "n_tokens", "top_words", "top_log_probs")
+NAMED = 3
+"""Ids that a message names before it only counts."""
+
+Key = tuple[str, int]
+"""A setting: (perturbation, run)."""
+Context = tuple[str, str, str | None]
+"""A context as it was asked: (context, right context or "", right number)."""
+Values = tuple[float | None, ...]
+
+
+# ---- a run's own files --------------------------------------------------------------------------
+
+
+def write_run(
+    folder: Path, found: Sequence[Predictions], settings: Sequence[Setting], *, kind: Kind
+) -> None:
+    """Writes the predictions of a run and, where there are any, the EW and MW of its contexts.
+
+    Args:
+        folder: run directory.
+        found: predictions of each setting.
+        settings: the rows that each of them answers, parallel to `found`.
+        kind: of the model; a causal one saw the left context alone.
+    """
+    contexts: dict[Context, Values] = {}
+    for part, setting in zip(found, settings, strict=True):
+        if any(value is not None for value in part.agreement):
+            keys = contexts_of(setting.stimuli.columns(), kind)
+            pairs = zip(keys, part.agreement, strict=True)
+            contexts |= {key: value for key, value in pairs if value is not None}
+    if contexts:
+        write_agreement(folder / AGREEMENT_FILE, contexts)
+    write(folder / FILE, found)
+
+
+def read_run(
+    folder: Path, stimuli: Mapping[str, Stimuli], results: Mapping[str, Any]
+) -> dict[str, dict[Key, Predictions]]:
+    """Returns task -> (perturbation, run) -> predictions in the order of the task's rows.
+
+    Args:
+        folder: run directory.
+        stimuli: task -> its rows.
+        results: `results.json`, of which only the model's kind counts.
+
+    Raises:
+        BadInput: a file is missing or damaged, or its ids are not those of the rows.
+    """
+    tasks = {row: task for task, rows in stimuli.items() for row in rows.columns()["id"]}
+    found: dict[str, dict[Key, Predictions]] = {task: {} for task in stimuli}
+    for key, part in read(folder / FILE).items():
+        owners = [tasks.get(row) for row in part.id]
+        if None in owners:
+            foreign = [row for row, owner in zip(part.id, owners, strict=True) if owner is None]
+            raise BadInput(
+                f"{folder / FILE}: {ids(foreign)} in none of the tasks {', '.join(stimuli)}"
+            )
+        for task in dict.fromkeys(owners):
+            own = [i for i, owner in enumerate(owners) if owner == task]
+            rows = stimuli[str(task)].columns()["id"]
+            found[str(task)][key] = align(take(part, own), rows, where=str(folder / FILE))
+    for task, runs in found.items():
+        if not runs:
+            raise BadInput(
+                f"{folder / FILE} has no predictions for {task}: run again with --overwrite"
+            )
+    if (folder / AGREEMENT_FILE).exists() and AGREEMENT in found:
+        attach(
+            found[AGREEMENT], folder / AGREEMENT_FILE, stimuli[AGREEMENT], results["model"]["kind"]
+        )
+    return found
+
+
+def attach(runs: dict[Key, Predictions], file: Path, rows: Stimuli, kind: Kind) -> None:
+    """Gives each row of agreement the EW and MW of its context.
+
+    Raises:
+        BadInput: the file has none for a row's context.
+    """
+    values = read_agreement(file)
+    try:
+        found: list[Values | None] = [values[key] for key in contexts_of(rows.columns(), kind)]
+    except KeyError as error:
+        raise BadInput(f"{file} lacks the context {error}: run again with --overwrite") from None
+    for key, part in runs.items():
+        runs[key] = replace(part, agreement=found)
+
+
+def contexts_of(rows: Columns, kind: Kind) -> list[Context]:
+    """Returns the context of each row as a model of this kind is asked it."""
+    right = [""] * len(rows["id"]) if kind == "causal" else rows["right_context"]
+    return list(zip(rows["context"], right, rows["number"], strict=True))
+
+
+# ---- the files ----------------------------------------------------------------------------------
+
+
+def write(path: Path, found: Iterable[Predictions]) -> None:
+    """Writes predictions of several settings to one Parquet file, in the order given."""
+    import pyarrow as pa
+
+    words, numbers = pa.list_(pa.string()), pa.list_(pa.float64())
+    types = (pa.string(), pa.float64(), pa.int32(), pa.int32(), words, numbers)
+    schema = pa.schema(
+        {"id": pa.string(), "perturbation": pa.string(), "run": pa.int32()}
+        | dict(zip(COLUMNS, types, strict=True))
+    )
+    parts = [
+        pa.table(
+            {
+                **{
+                    name: pa.array(getattr(part, name), field)
+                    for name, field in zip(COLUMNS, types, strict=True)
+                },
+                "perturbation": pa.repeat(part.perturbation, len(part.id)),
+                "run": pa.repeat(pa.scalar(part.run, pa.int32()), len(part.id)),
+            }
+        ).select(schema.names)
+        for part in found
+    ]
+    save(path, pa.concat_tables(parts) if parts else schema.empty_table())
+
+
+def read(path: Path) -> dict[Key, Predictions]:
+    """Returns (perturbation, run) -> predictions, in the order of the file.
+
+    Raises:
+        BadInput: no such file, no Parquet, or columns missing.
+    """
+    table = load(path, (*COLUMNS, "perturbation", "run"))
+    columns = {name: table.column(name).to_pylist() for name in table.column_names}
+    keys = list(zip(columns.pop("perturbation"), columns.pop("run"), strict=True))
+    places: dict[Key, list[int]] = {}
+    for i, key in enumerate(keys):
+        places.setdefault(key, []).append(i)
+    whole = Predictions(**columns)
+    return {
+        key: replace(take(whole, where), perturbation=key[0], run=key[1])
+        for key, where in places.items()
+    }
+
+
+def write_agreement(path: Path, contexts: Mapping[Context, Values]) -> None:
+    """Writes the EW and MW of contexts: their text, then the columns of `AGREEMENT_LAYOUT`."""
+    import pyarrow as pa
+
+    names = ("context", "right_context", "number")
+    texts = {
+        name: pa.array([key[i] for key in contexts], pa.string()) for i, name in enumerate(names)
+    }
+    values = {
+        name: pa.array([value[i] for value in contexts.values()], pa.float64())
+        for i, name in enumerate(AGREEMENT_LAYOUT)
+    }
+    save(path, pa.table(texts | values))
+
+
+def read_agreement(path: Path) -> dict[Context, Values]:
+    """Inverse of `write_agreement`.
+
+    Raises:
+        BadInput: no such file, no Parquet, or columns missing.
+    """
+    table = load(path, ("context", "right_context", "number", *AGREEMENT_LAYOUT))
+    keys = zip(*(table.column(name).to_pylist() for name in table.column_names[:3]), strict=True)
+    values = zip(*(table.column(name).to_pylist() for name in AGREEMENT_LAYOUT), strict=True)
+    return dict(zip(keys, values, strict=True))
+
+
+def save(path: Path, table: pa.Table) -> None:
+    """Writes a Parquet file so that at any moment either the old or the new one is there, whole."""
+    import pyarrow.parquet as pq
+
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with draft.open("wb") as file:
+            pq.write_table(table, file, compression="zstd")
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def load(path: Path, names: Sequence[str]) -> pa.Table:
+    """Returns the named columns of a Parquet file.
+
+    Raises:
+        BadInput: no such file, no Parquet, or columns missing.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        there = pq.read_schema(path).names
+        missing = [name for name in names if name not in there]
+        if missing:
+            raise BadInput(f"{path} has no column {missing[0]}: it is not a file of this lmdiag")
+        return pq.read_table(path, columns=list(names))
+    except FileNotFoundError:
+        raise BadInput(f"{path} does not exist: `lmdiag run` writes it") from None
+    except (pa.ArrowInvalid, OSError) as error:
+        raise BadInput(
+            f"{path} is damaged or no Parquet file ({error}): run again with --overwrite"
+        ) from None
+
+
+# ---- predictions and rows -----------------------------------------------------------------------
+
+
+def align(part: Predictions, rows: Sequence[str], where: str) -> Predictions:
+    """Returns the predictions in the order of the rows, exactly one for each.
+
+    Args:
+        part: predictions in any order.
+        rows: ids of the rows.
+        where: the file, for messages.
+
+    Raises:
+        BadInput: ids are missing, doubled or foreign; the first few are named.
+    """
+    if part.id == list(rows):
+        return part
+    place = {row: i for i, row in enumerate(part.id)}
+    if len(place) < len(part.id):
+        doubled = [row for row, times in Counter(part.id).items() if times > 1]
+        raise BadInput(f"{where}: {ids(doubled)} more than once: give each row one prediction")
+    wanted = set(rows)
+    if foreign := [row for row in part.id if row not in wanted]:
+        raise BadInput(
+            f"{where}: {ids(foreign)} not among the rows: take them out, or name their --task"
+        )
+    if missing := [row for row in rows if row not in place]:
+        raise BadInput(f"{where}: {ids(missing)} missing: give every row a prediction")
+    return take(part, [place[row] for row in rows])
+
+
+def take(part: Predictions, where: Sequence[int]) -> Predictions:
+    """Returns the predictions at some positions."""
+    columns: dict[str, Any] = {name: [getattr(part, name)[i] for i in where] for name in COLUMNS}
+    agreement = [part.agreement[i] for i in where] if part.agreement else []
+    return replace(part, **columns, agreement=agreement)
+
+
+def ids(found: Sequence[str]) -> str:
+    """Returns how many ids and the first few, as the start of a message.
+
+    >>> ids(["a", "b", "c", "d"])
+    '4 ids (a, b, c, …)'
+    """
+    named = ", ".join(found[:NAMED]) + (", …" if len(found) > NAMED else "")
+    return f"id {named}" if len(found) == 1 else f"{len(found)} ids ({named})"
