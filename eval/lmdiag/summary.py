@@ -1,0 +1,210 @@
+"""From rows and predictions to the measures of `results.json`.
+
+This is the one way there, for run, score and metric alike. The form is that of SPEC 8: name ->
+value, n, ci_low, ci_high, and `by`, the same for each level of each break-down. Undefined is None.
+The settings that were shuffled several times additionally have `sd` and `runs`.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lmdiag import measures, stats
+from lmdiag.schema import AGREEMENT, BadInput, Kind, Predictions, Protocol
+
+if TYPE_CHECKING:
+    from lmdiag.measures import Columns, Scores
+    from lmdiag.stimuli import Stimuli
+
+SHUFFLED = frozenset(("shuf", "shuf_trunc"))
+"""Settings that are run several times; their figures are means over the runs."""
+
+ABOUT_PEOPLE = ("human_", "cloze_difference")
+"""Measures of what people said to the rows as they are; they say nothing of perturbed ones."""
+
+
+def evaluate(
+    stimuli: Stimuli,
+    runs: Sequence[Predictions],
+    protocol: Protocol,
+    cased: bool,
+    kind: Kind = "masked",
+) -> dict[str, Any]:
+    """Returns {"measures": ..., "unscorable": ...} of one task in one setting.
+
+    Args:
+        stimuli: the rows.
+        runs: their predictions, in the rows' order; several in a shuffled setting.
+        protocol: `k` and `threshold` count here.
+        cased: compare words with `expected` exactly, else case-blind.
+        kind: of the model; a causal one saw the left context alone.
+
+    Raises:
+        BadInput: predictions do not belong to the rows.
+    """
+    return summarise(
+        stimuli.task,
+        stimuli.columns(),
+        runs,
+        k=protocol.k,
+        threshold=protocol.threshold,
+        cased=cased,
+        kind=kind,
+    )
+
+
+def summarise(
+    task: str,
+    rows: Columns,
+    runs: Sequence[Predictions],
+    *,
+    k: Sequence[int],
+    threshold: float,
+    cased: bool,
+    kind: Kind = "masked",
+) -> dict[str, Any]:
+    """Returns {"measures": ..., "unscorable": ...} from plain columns; see `evaluate`."""
+    found = [
+        measure(run_scores(task, rows, run, k=k, threshold=threshold, cased=cased, kind=kind))
+        for run in runs
+    ]
+    shuffled = bool(runs) and runs[0].perturbation in SHUFFLED
+    return {
+        "measures": over_runs(found) if shuffled else found[0],
+        "unscorable": unscorable(rows, runs),
+    }
+
+
+def scores(
+    stimuli: Stimuli,
+    run: Predictions,
+    protocol: Protocol,
+    cased: bool,
+    kind: Kind = "masked",
+) -> list[Scores]:
+    """Returns the per-item scores behind `evaluate`, for plots, the bootstrap and comparisons."""
+    knobs: dict[str, Any] = {"k": protocol.k, "threshold": protocol.threshold}
+    return run_scores(stimuli.task, stimuli.columns(), run, **knobs, cased=cased, kind=kind)
+
+
+def run_scores(
+    task: str, rows: Columns, run: Predictions, *, kind: Kind, **knobs: Any
+) -> list[Scores]:
+    """Returns the scores of one run, without those on people where the rows were perturbed."""
+    if list(rows["id"]) != run.id:
+        raise BadInput(
+            f"predictions of {task} are not in the order of its rows: "
+            "align them by `lmdiag.predictions.align`"
+        )
+    found = measures.score(task, rows, vars(run), left_only=kind == "causal", **knobs)
+    about_people = ABOUT_PEOPLE if run.perturbation != "none" else ()
+    return [scores for scores in found if not scores.name.startswith(about_people)]
+
+
+def measure(found: Sequence[Scores]) -> dict[str, Any]:
+    """Returns name -> cell with break-downs."""
+    return {
+        scores.name: cell(scores)
+        | {
+            "by": {
+                column: {level: cell(levels[level]) for level in measures.in_order(levels)}
+                for column, levels in scores.by.items()
+            }
+        }
+        for scores in found
+    }
+
+
+def cell(scores: Scores) -> dict[str, Any]:
+    """Returns value, n and interval; None where undefined."""
+    estimate = asdict(stats.estimate(scores.values, scores.statistic))
+    return {name: none_if_nan(value) for name, value in estimate.items()}
+
+
+def none_if_nan(value: float) -> float | None:
+    """Returns the value, or None for NaN, which JSON does not have."""
+    return None if np.isnan(value) else value
+
+
+def over_runs(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Returns the measures of a shuffled setting: means over its runs."""
+    merged = {}
+    for name, first in runs[0].items():
+        there = [run[name] for run in runs if name in run]
+        by = {
+            column: {
+                level: merge(
+                    [
+                        run["by"][column][level]
+                        for run in there
+                        if level in run["by"].get(column, {})
+                    ]
+                )
+                for level in levels
+            }
+            for column, levels in first["by"].items()
+        }
+        merged[name] = merge(there) | {"by": by}
+    return merged
+
+
+def merge(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Returns the mean of the runs' cells, with the standard deviation (population) over runs.
+
+    The bounds are means of the runs' bounds: the interval over items of a typical run. How far the
+    order of the words moves the figure is what `sd` says. n is that of a run.
+    """
+    values = [cell["value"] for cell in cells]
+    undefined = None in values
+    return {
+        "value": None if undefined else statistics.fmean(values),
+        "n": min(cell["n"] for cell in cells),
+        **{bound: mean_or_none([cell[bound] for cell in cells]) for bound in ("ci_low", "ci_high")},
+        "sd": None if undefined else statistics.pstdev(values),
+        "runs": len(cells),
+    }
+
+
+def mean_or_none(values: Sequence[float | None]) -> float | None:
+    """Returns the mean; None where any value is."""
+    known = [value for value in values if value is not None]
+    return statistics.fmean(known) if len(known) == len(values) else None
+
+
+def unscorable(rows: Columns, runs: Sequence[Predictions]) -> list[dict[str, str]]:
+    """Returns the rows whose word the tokenizer cannot spell, as id and word; each once.
+
+    Predictions that have no log-probability at all say nothing of any word.
+    """
+    missing = {
+        i: None
+        for run in runs
+        if any(value is not None for value in run.log_prob)
+        for i, value in enumerate(run.log_prob)
+        if value is None
+    }
+    return [{"id": rows["id"][i], "word": rows["target"][i]} for i in sorted(missing)]
+
+
+def not_computed(task: str, rows: Columns, run: Predictions) -> list[str]:
+    """Returns a line for each thing that these predictions do not allow to compute, and why."""
+    lines = []
+    if not any(value is not None for value in run.log_prob):
+        what = "sensitivity and all that compares probabilities"
+        lines.append(f"{what}: the predictions have no log_prob")
+    if not any(words is not None for words in run.top_words):
+        lines.append(
+            "accuracy and all that looks at the top words: the predictions have no top_words"
+        )
+    elif not any(rows["expected"]):
+        lines.append("accuracy: no row of this data has expected words")
+    if task == AGREEMENT and not any(value is not None for value in run.n_tokens):
+        lines.append("tse: the predictions have no n_tokens")
+    if task == AGREEMENT and not any(value is not None for value in run.agreement):
+        lines.append("ew, mw: these need the whole distribution; `lmdiag run` computes them")
+    return lines
