@@ -1,0 +1,150 @@
+"""Cloze diagnostics as a metric of the `evaluate` library: a thin coat over `lmdiag.summary`."""
+
+import json
+from typing import Any
+
+import datasets
+import evaluate
+
+from lmdiag.elsewhere import gather
+from lmdiag.schema import CORE_COLUMNS, BadInput
+from lmdiag.summary import summarise
+
+_DESCRIPTION = """
+Measures of psycholinguistic diagnostics for language models: accuracy@k against what people say,
+sensitivity to good and bad completions of a sentence, and the break-downs of the diagnostic at
+hand, each with its number of items and a 95% interval.
+"""
+
+_CITATION = """
+@article{ettinger-2020-what-bert-is-not,
+  author  = {Ettinger, Allyson},
+  title   = {What {BERT} Is Not: Lessons from a New Suite of Psycholinguistic Diagnostics for
+             Language Models},
+  journal = {Transactions of the Association for Computational Linguistics},
+  volume  = {8},
+  pages   = {34--48},
+  year    = {2020},
+  doi     = {10.1162/tacl_a_00298}
+}
+"""
+
+_INPUTS = """
+Args:
+    predictions: a dict for each row, with
+        top_words: the most probable words at the blank, best first;
+        log_prob: natural log of the probability of the row's target; None if it cannot be scored.
+        Either may be missing from all predictions: what the other allows is computed.
+    references: the rows, as `load_dataset` gives them: the core columns id, item, condition,
+        context, right_context, target, good, contrast, expected, and any further ones.
+    k: ranks for accuracy, by default [1, 5].
+    threshold: smallest difference in probability for sensitivity@threshold, by default 0.01.
+    cased: compare words with `expected` exactly (default), or case-blind for uncased models.
+
+Returns:
+    measure -> {"value", "n", "ci_low", "ci_high", "by": {column: {level: the same}}}, and
+    "unscorable", a list of {"id", "word"}, where a target could not be scored.
+
+Raises:
+    lmdiag.schema.BadInput: malformed predictions, missing columns, ids that are doubled.
+
+Example:
+    >>> rows = [
+    ...     {"id": "1-good", "item": "1", "condition": "good", "context": "A robin is a",
+    ...      "right_context": "", "target": "bird", "good": True, "contrast": "1",
+    ...      "expected": ["bird"]},
+    ...     {"id": "1-bad", "item": "1", "condition": "bad", "context": "A robin is a",
+    ...      "right_context": "", "target": "tool", "good": False, "contrast": "1",
+    ...      "expected": []},
+    ... ]
+    >>> predictions = [
+    ...     {"top_words": ["bird", "robin"], "log_prob": -0.5},
+    ...     {"top_words": ["bird", "robin"], "log_prob": -7.5},
+    ... ]
+    >>> metric = evaluate.load("metrics/cloze_diagnostics")
+    >>> metric.compute(predictions=predictions, references=rows)["sensitivity"]["value"]
+    1.0
+"""
+
+
+class ClozeDiagnostics(evaluate.Metric):
+    """Measures of a cloze diagnostic; the configuration names the task, and any name will do.
+
+    Predictions and rows travel through the library's cache as JSON text: its features would refuse
+    the further columns that the break-downs are made of.
+    """
+
+    def _info(self) -> evaluate.MetricInfo:
+        text = datasets.Value("string")
+        return evaluate.MetricInfo(
+            description=_DESCRIPTION,
+            citation=_CITATION,
+            inputs_description=_INPUTS,
+            features=datasets.Features({"predictions": text, "references": text}),
+            reference_urls=["https://doi.org/10.1162/tacl_a_00298"],
+        )
+
+    def add(self, *, prediction: Any = None, reference: Any = None, **kwargs: Any) -> None:
+        """Adds one prediction and its row."""
+        super().add(prediction=_text(prediction), reference=_text(reference), **kwargs)
+
+    def add_batch(self, *, predictions: Any = None, references: Any = None, **kwargs: Any) -> None:
+        """Adds predictions and their rows."""
+        super().add_batch(
+            predictions=[_text(prediction) for prediction in predictions],
+            references=[_text(reference) for reference in references],
+            **kwargs,
+        )
+
+    def _compute(
+        self,
+        predictions: list[str],
+        references: list[str],
+        k: tuple[int, ...] = (1, 5),
+        threshold: float = 0.01,
+        cased: bool = True,
+    ) -> dict[str, Any]:
+        rows = [json.loads(row) for row in references]
+        columns = _columns(rows)
+        given = [json.loads(prediction) for prediction in predictions]
+        records = (
+            (f"prediction {number}", prediction | {"id": row})
+            for number, (prediction, row) in enumerate(
+                zip(given, columns["id"], strict=True), start=1
+            )
+        )
+        found = summarise(
+            self.config_name,
+            columns,
+            [gather(records, "predictions")],
+            k=tuple(k),
+            threshold=threshold,
+            cased=cased,
+        )
+        unscorable = {"unscorable": found["unscorable"]} if found["unscorable"] else {}
+        return found["measures"] | unscorable
+
+
+def _text(record: Any) -> str:
+    """Returns a prediction or row as JSON text; what is text already, as from a form, stays."""
+    return record if isinstance(record, str) else json.dumps(record, default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    """Returns the Python value of a number or array of another library."""
+    return value.tolist()
+
+
+def _columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    """Returns the rows as columns, with None where a row lacks a further column."""
+    for number, row in enumerate(rows, start=1):
+        if missing := [name for name in CORE_COLUMNS if name not in row]:
+            raise BadInput(
+                f"reference {number} has no {missing[0]}: give whole rows of the data set"
+            )
+    columns = {
+        name: [row.get(name) for row in rows] for name in dict.fromkeys(c for r in rows for c in r)
+    }
+    if len(set(columns["id"])) < len(rows):
+        raise BadInput("references have the same id more than once: give each row once")
+    return columns
