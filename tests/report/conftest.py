@@ -35,7 +35,7 @@ def results(tasks: Json, model: str = "org/model") -> Json:
             "id": model, "revision": None, "commit": "86b5e0934494bd15c963", "kind": "masked",
             "dtype": "float32", "cased": False, "n_parameters": 109_514_298,
         },
-        "data": {"source": "lmdiag"},
+        "data": {"source": "lmdiag", "tasks": {task: {"n": 10} for task in tasks}},
         "n_contexts": 198,
         "tasks": tasks,
     }  # fmt: skip

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from lmdiag.report import numbers
-from lmdiag.report.tables import Cell, Table, sections
+from lmdiag.report.tables import Table, sections
 
 from .conftest import Json, measure, results, setting
 
@@ -162,17 +164,37 @@ def test_undefined_figures_are_shown_as_such() -> None:
     assert grid(section.tables[0]) == {("prefer good", "Orig"): "–"}
 
 
-def test_published_figures_and_whether_they_agree() -> None:
-    # 7 of 18 is 38.9 percent; the paper prints 38.9, which is .389
-    ours = Cell(7 / 18, 18, 0.203, 0.614, None, True, published=0.389)
-    assert numbers.published(ours) == "38.9 (0.0)"
-    assert ours.agrees
-    theirs = ours._replace(published=0.944)
-    assert numbers.published(theirs) == "94.4 (−55.5)*"
-    assert theirs.agrees is False
-    # the paper rounds: an interval that ends at .94444 still holds its 94.4
-    assert ours._replace(high=0.94399, published=0.944).agrees
-    assert ours._replace(published=None).agrees is None
+def test_published_figures_stand_beside_those_of_the_same_model_and_rows(neg136: Json) -> None:
+    run = results({"neg136": neg136}, "bert-base-uncased")
+    run["data"]["tasks"]["neg136"]["n"] = 136
+    (section,) = sections([run])
+    simp = section.tables[1].rows[0].cells
+    # table 12 has 100 and 0.0; ours are 18 and 0 of 18
+    assert [numbers.published(cell) for cell in simp if cell] == ["100.0 (0.0)", "0.0 (0.0)"]
+    # table 14 has 62.5, 87.5, 75.0 and 0.0; ours are all 4 of 8, give or take ten points
+    natural = section.tables[2].rows[0].cells
+    assert [numbers.published(cell) for cell in natural if cell] == [
+        "62.5 (−12.5)*", "87.5 (−37.5)*", "75.0 (−25.0)*", "0.0 (+50.0)*",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("model", "n"), [("bert-base-uncased", 104), ("org/model", 136)])
+def test_other_rows_and_other_models_have_no_published_figures(
+    neg136: Json, model: str, n: int
+) -> None:
+    run = results({"neg136": neg136}, model)
+    run["data"]["tasks"]["neg136"]["n"] = n
+    (section,) = sections([run])
+    assert not any(row.is_published for table in section.tables for row in table.rows)
+
+
+def test_what_papers_say_of_people_stands_under_the_published_rows(cprag102: Json) -> None:
+    run = results({"cprag102": cprag102})
+    assert sections([run])[0].people == ()
+    run["data"]["tasks"]["cprag102"]["n"] = 102
+    assert sections([run])[0].people[0] == (
+        "people: mean cloze of the expected completion 0.74 (Ettinger 2020, section 5.1)"
+    )
 
 
 def test_signed_differences_never_show_minus_zero() -> None:

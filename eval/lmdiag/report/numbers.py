@@ -24,17 +24,16 @@ def interval(cell: Cell) -> str:
 
 
 def published(cell: Cell) -> str:
-    """The paper's figure and the difference to it, e.g. `38.9 (+5.6)`; "" where there is none.
+    """The paper's figure and ours less it, e.g. `38.9 (+5.6)`; "" where there is none.
 
     A star marks a figure that lies outside our interval.
     """
     if cell.published is None:
         return ""
-    shown = figure(cell.published, cell.percent)
-    if cell.published_sd is not None:
-        shown += f" ± {figure(cell.published_sd, cell.percent)}"
-    star = "*" if cell.agrees is False else ""
-    return f"{shown} ({signed(cell.difference, cell.percent)}){star}"
+    theirs = cell.published.figure
+    spread = "" if theirs.sd is None else f" ± {theirs.sd:.1f}"
+    star = "*" if cell.published.within is False else ""
+    return f"{theirs.value:.1f}{spread} ({signed(cell.published.difference / 100, True)}){star}"
 
 
 def figure(number: float | None, percent: bool) -> str:

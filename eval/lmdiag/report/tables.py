@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
+from lmdiag import published
+from lmdiag.published import Beside
 from lmdiag.report.layouts import TITLES, Layout, Line, Place, everything, layouts
 
 Results = Mapping[str, Any]
@@ -17,6 +19,9 @@ FRACTIONS = {
 }  # fmt: skip
 """Measures that readers see in percent."""
 
+PUBLISHED_ROWS = {"cprag102": 102, "role88": 88, "neg136": 136}
+"""Rows of the data that the paper reports on: other data have other numbers of rows."""
+
 
 class Cell(NamedTuple):
     """One figure.
@@ -27,8 +32,7 @@ class Cell(NamedTuple):
         low, high: its 95% interval, None where there is none.
         sd: standard deviation over the runs of a shuffled setting, else None.
         percent: whether readers see it times 100.
-        published: the paper's figure for this model in the same unit, None where it has none.
-        published_sd: the paper's standard deviation.
+        published: the paper's figure for this model, None where it has none.
     """
 
     value: float | None
@@ -37,23 +41,7 @@ class Cell(NamedTuple):
     high: float | None
     sd: float | None
     percent: bool
-    published: float | None = None
-    published_sd: float | None = None
-
-    @property
-    def difference(self) -> float | None:
-        """Ours less the paper's; None where either is missing."""
-        if self.value is None or self.published is None:
-            return None
-        return self.value - self.published
-
-    @property
-    def agrees(self) -> bool | None:
-        """Whether the paper's figure lies within our interval; None where there is none."""
-        if self.published is None or self.low is None or self.high is None:
-            return None
-        half_a_digit = 0.0005 if self.percent else 0.0  # published figures are rounded
-        return self.low - half_a_digit <= self.published <= self.high + half_a_digit
+    published: Beside | None = None
 
 
 @dataclass(frozen=True)
@@ -85,7 +73,7 @@ class Row:
         return "–".join(map(str, dict.fromkeys((*self.counts[:1], *self.counts[-1:]))))
 
     @property
-    def published(self) -> bool:
+    def is_published(self) -> bool:
         """Whether the paper has any of its figures."""
         return any(cell and cell.published is not None for cell in self.cells)
 
@@ -141,6 +129,7 @@ class Section:
         title: what it tests.
         tables: in the paper's shape.
         further: every figure that the tables do not show, none where they show all.
+        people: what the papers say of people, beyond what the data give.
         unscorable: words left out.
         signatures: what makes the figures comparable, one for each run.
     """
@@ -149,6 +138,7 @@ class Section:
     title: str
     tables: tuple[Table, ...]
     further: Table | None
+    people: tuple[str, ...]
     unscorable: tuple[Unscorable, ...]
     signatures: tuple[str, ...]
 
@@ -156,6 +146,14 @@ class Section:
 def _counts(cells: Iterable[Cell | None]) -> list[int]:
     """The distinct n of some figures, in order; figures without one do not matter."""
     return sorted({cell.n for cell in cells if cell and cell.n is not None})
+
+
+class Source(NamedTuple):
+    """A run, the name its rows go by, and what the papers say of its model."""
+
+    results: Results
+    label: str
+    beside: Mapping[Place, Beside]
 
 
 def sections(runs: Sequence[Results]) -> list[Section]:
@@ -168,18 +166,42 @@ def _section(task: str, runs: Sequence[Results]) -> Section:
     settings = dict.fromkeys(setting for run in runs for setting in run["tasks"][task])
     measures = _merged(task, runs)
     shown: set[Place] = set()
-    tables = [
-        _fill(layout, task, runs, shown) for layout in layouts(task, list(settings), measures)
+    sources = [Source(run, model_label(run), published_beside(run, task)) for run in runs]
+    filled = [
+        _fill(layout, task, sources, shown) for layout in layouts(task, list(settings), measures)
     ]
-    rest = _fill(everything(settings, measures), task, runs, set(), skip=shown)
+    rest = _fill(everything(settings, measures), task, sources, set(), skip=shown)
     return Section(
         task=task,
         title=TITLES.get(task, task),
-        tables=tuple(table for table in tables if table.rows),
+        tables=tuple(table for table in filled if table.rows),
         further=rest if rest.rows else None,
+        people=tuple(_people(task)) if are_published_rows(runs[0], task) else (),
         unscorable=tuple(_unscorable(task, runs)),
         signatures=tuple(dict.fromkeys(_signature(run, task) for run in runs)),
     )
+
+
+def are_published_rows(run: Results, task: str) -> bool:
+    """Whether a run is on the rows that the paper reports on, not on others of the same form."""
+    n = run["data"]["tasks"].get(task, {}).get("n")
+    return task in PUBLISHED_ROWS and n == PUBLISHED_ROWS[task]
+
+
+def published_beside(run: Results, task: str) -> dict[Place, Beside]:
+    """Returns where the paper has figures of the run's model on these rows, and which."""
+    if not are_published_rows(run, task):
+        return {}
+    return {
+        Place(b.figure.setting, b.figure.measure, b.figure.by, b.figure.level): b
+        for b in published.beside(run)
+        if b.figure.task == task
+    }
+
+
+def _people(task: str) -> Iterator[str]:
+    for fact in published.human(task):
+        yield f"people: {fact['fact']} {fact['value']} (Ettinger 2020, section {fact['section']})"
 
 
 def _merged(task: str, runs: Sequence[Results]) -> dict[str, dict[str, Any]]:
@@ -197,7 +219,7 @@ def _merged(task: str, runs: Sequence[Results]) -> dict[str, dict[str, Any]]:
 def _fill(
     layout: Layout,
     task: str,
-    runs: Sequence[Results],
+    sources: Sequence[Source],
     shown: set[Place],
     skip: Set[Place] = frozenset(),
 ) -> Table:
@@ -210,12 +232,12 @@ def _fill(
     rows = []
     for line in layout.rows:
         places = [layout.place(line, column) for column in layout.columns]
-        for run in runs[:1] if line.human else runs:
-            cells = [None if place in skip else _cell(run, task, place) for place in places]
+        for source in sources[:1] if line.human else sources:
+            cells = [None if place in skip else _cell(source, task, place) for place in places]
             if any(cells):
                 shown.update(p for p, cell in zip(places, cells, strict=True) if cell)
                 plain = tuple(map(_plain, layout.columns, cells))
-                model = "" if line.human else model_label(run)
+                model = "" if line.human else source.label
                 rows.append(Row(line.label, plain, model, line.depth, line.human))
     kept = [i for i in range(len(layout.columns)) if any(row.cells[i] for row in rows)]
     return Table(
@@ -226,9 +248,11 @@ def _fill(
     )
 
 
-def _cell(run: Results, task: str, place: Place) -> Cell | None:
+def _cell(source: Source, task: str, place: Place) -> Cell | None:
     """Returns the figure at a place of a run; None where the run has none."""
-    measure = run["tasks"][task].get(place.setting, {}).get("measures", {}).get(place.measure)
+    measure = (
+        source.results["tasks"][task].get(place.setting, {}).get("measures", {}).get(place.measure)
+    )
     if measure is not None and place.by:
         measure = measure.get("by", {}).get(place.by, {}).get(place.level)
     if measure is None:
@@ -240,6 +264,7 @@ def _cell(run: Results, task: str, place: Place) -> Cell | None:
         high=measure.get("ci_high"),
         sd=measure.get("sd"),
         percent=is_fraction(place.measure),
+        published=source.beside.get(place),
     )
 
 

@@ -49,7 +49,8 @@ def print_measures(
         unscorable: entries with `id` and `word`.
     """
     content = {"signature": signature, "measures": measures, "unscorable": unscorable}
-    results = {"model": {"id": "", "revision": None}, "tasks": {task: {"none": content}}}
+    model = {"id": "", "revision": None}
+    results = {"model": model, "data": {"tasks": {}}, "tasks": {task: {"none": content}}}
     for section in sections([results]):
         _print_section(section, console or _standard_output())
 
@@ -127,7 +128,7 @@ def _drawn(table: Table, width: int) -> rich.table.Table:
         n = [row.n] if table.n_by == "row" else []
         figures = [_styled(column[at]) for column in columns]
         drawn.add_row(Text("  " * row.depth + row.label), *n, *figures)
-        if row.published:
+        if row.is_published:
             paper = [numbers.published(cell) if cell else "" for cell in row.cells]
             texts = ["  " * (row.depth + 1) + "published", *([""] if n else []), *paper]
             drawn.add_row(*(Text(text, style="dim") for text in texts))
@@ -180,8 +181,9 @@ def _remarks(section: Section) -> list[str]:
     """What stands under the tables: stars, words left out, the signature."""
     lines = []
     cells = [cell for table in section.tables for row in table.rows for cell in row.cells if cell]
-    if any(cell.agrees is False for cell in cells):
+    if any(cell.published and cell.published.within is False for cell in cells):
         lines.append("* the published figure lies outside our 95% interval")
+    lines += section.people
     lines += unscorable_lines(section.unscorable)
     return lines + [signature for signature in section.signatures if signature]
 
