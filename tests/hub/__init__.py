@@ -7,7 +7,7 @@ has the endpoints, `wire` the HTTP; `clients` sets up a client that knows nothin
 
 from __future__ import annotations
 
-from .clients import client_env, run_client
+from .clients import client_env, run_client, run_lmdiag
 from .server import LoopbackHub
 from .store import Refused, Repository, Store, User
 
@@ -19,4 +19,5 @@ __all__ = [
     "User",
     "client_env",
     "run_client",
+    "run_lmdiag",
 ]

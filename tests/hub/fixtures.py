@@ -16,10 +16,22 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackHub]:
-    """An empty Hub, and this process set to speak plain HTTP to it."""
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_DISABLE_XET", True)
+    """An empty Hub, and this process set to speak plain HTTP to it, with its owner's token.
+
+    The settings are those that the environment would give a fresh process (see `client_env`).
+    """
     with LoopbackHub(tmp_path / "hub") as server:
+        template = server.url + "/{repo_id}/resolve/{revision}/{filename}"
+        settings = {
+            "ENDPOINT": server.url,
+            "HUGGINGFACE_CO_URL_TEMPLATE": template,
+            "HF_HUB_CACHE": str(tmp_path / "hub-cache"),
+            "HF_HUB_OFFLINE": False,
+            "HF_HUB_DISABLE_XET": True,
+        }
+        for name, value in settings.items():
+            monkeypatch.setattr(f"huggingface_hub.constants.{name}", value)
+        monkeypatch.setenv("HF_TOKEN", "hf_test")
         yield server
 
 

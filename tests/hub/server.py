@@ -91,10 +91,16 @@ class LoopbackHub:
             raise Refused(400, "Invalid sdk")
         namespace = wish.get("organization") or user.name
         private = wish.get("visibility") == "private"
-        repository = self.store.create(
-            user, kind, namespace, wish["name"], private=private, sdk=wish.get("sdk")
-        )
-        return Reply({"url": self._address(repository), "id": repository.id})
+        prefix = "" if kind == "models" else f"{kind}/"
+        made = {"url": f"{self.url}/{prefix}{namespace}/{wish['name']}"}
+        try:
+            self.store.create(
+                user, kind, namespace, wish["name"], private=private, sdk=wish.get("sdk")
+            )
+        except Refused as refusal:
+            # Clients that do not mind an existing repository read its address from the refusal.
+            return Reply({"error": str(refusal)} | made, refusal.status)
+        return Reply(made)
 
     @route("POST", r"/api/validate-yaml")
     def validate_yaml(self, request: Request) -> Reply:

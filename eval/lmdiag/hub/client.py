@@ -77,10 +77,8 @@ def plain_errors(doing: str) -> Iterator[None]:
 
 def _explain(error: HfHubHTTPError) -> str:
     """One line for an HTTP error: what to do where the status tells, else the server's words."""
-    from huggingface_hub import get_token
-
     status = error.response.status_code
-    if status == 401 and get_token() is None:
+    if status == 401 and "authorization" not in error.response.request.headers:
         return "no token; log in with `hf auth login`, or set HF_TOKEN"
     if status in (401, 404):
         return "not found, or not yours to see; check the name, and the token with `hf auth whoami`"
