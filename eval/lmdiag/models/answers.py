@@ -14,7 +14,7 @@ from lmdiag.schema import Answer, BadInput, WordScore
 if TYPE_CHECKING:
     import torch
 
-    Agreement = Sequence[tuple[float | None, ...] | None]
+    from lmdiag.models.verbs import Verbs
 
 
 def answers(
@@ -22,7 +22,7 @@ def answers(
     log_probs: torch.Tensor,
     vocabulary: Vocabulary,
     top: int,
-    agreement: Agreement,
+    verbs: Verbs | None,
 ) -> list[Answer]:
     """Returns the answers of a batch.
 
@@ -31,11 +31,12 @@ def answers(
         log_probs: (reads, vocabulary), nats, the reads of all questions in order.
         vocabulary: shows the items.
         top: length of the list of the most probable items.
-        agreement: per question, its EW and MW; None outside agreement.
+        verbs: for EW and MW of questions with a `number`; None outside agreement.
     """
     blanks = log_probs[_starts(batch)]
     ids, values = best(blanks, top)
     scores = score(batch, log_probs, blanks)
+    agreement = _agreement(batch, blanks, verbs)
     return [
         Answer(
             words=dict(zip(encoded.words, words, strict=True)),
@@ -117,6 +118,20 @@ def score(
         ]
         for columns in zip(pieces, totals, above, strict=True)
     ]
+
+
+def _agreement(
+    batch: Sequence[Encoded], blanks: torch.Tensor, verbs: Verbs | None
+) -> list[tuple[float | None, ...] | None]:
+    """Returns EW and MW of each question that has a number, None for the others."""
+    found: list[tuple[float | None, ...] | None] = [None] * len(batch)
+    numbers = [encoded.question.number for encoded in batch]
+    asked = [index for index, number in enumerate(numbers) if number is not None]
+    if verbs is not None and asked:
+        plural = [numbers[index] == "plural" for index in asked]
+        for index, values in zip(asked, verbs.agreement(blanks[asked], plural), strict=True):
+            found[index] = values
+    return found
 
 
 def _pieces(batch: Sequence[Encoded], log_probs: torch.Tensor) -> list[list[list[float]]]:

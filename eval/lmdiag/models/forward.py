@@ -143,8 +143,7 @@ class Reader:
         """
         import torch
 
-        device = cast("torch.Tensor", self.model.get_input_embeddings().weight).device
-        arguments: dict[str, Any] = {name: value.to(device) for name, value in inputs.items()}
+        arguments: dict[str, Any] = {name: each.to(self.device) for name, each in inputs.items()}
         arguments["use_cache"] = False
         arguments = {name: value for name, value in arguments.items() if name in self.accepted}
         index = torch.tensor(places).T
@@ -153,6 +152,11 @@ class Reader:
             logits = logits[0] if gathered else _take(logits, index)
             dtype = torch.promote_types(logits.dtype, torch.float32)
             return logits.log_softmax(-1, dtype=dtype)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model's inputs go."""
+        return cast("torch.Tensor", self.model.get_input_embeddings().weight).device
 
     def _fill(self, rows: Sequence[Sequence[int]]) -> dict[str, torch.Tensor]:
         import torch

@@ -6,9 +6,21 @@ from collections.abc import Sequence
 
 from lmdiag.models.answers import answers, refuse_nan
 from lmdiag.models.forward import Reader
-from lmdiag.models.rows import Asker, Encoded
+from lmdiag.models.memory import is_out_of_memory, release
+from lmdiag.models.plan import batches
+from lmdiag.models.rows import Asker, Encoded, shorten
+from lmdiag.models.verbs import Verbs
 from lmdiag.models.vocabulary import Vocabulary
-from lmdiag.schema import Answer, ModelInfo, Question
+from lmdiag.schema import Answer, BadInput, ModelInfo, Query, Question
+
+BUDGETS = {"cpu": 512}
+"""Tokens in a batch by type of device: on a processor, as many as its caches like."""
+
+DEFAULT_BUDGET = 16_384
+"""Tokens in a batch on accelerators, halved until they fit."""
+
+VERB_PLACE = Query("The old man", "it.")
+"""Where a verb stands when it is seen whether it is a single token."""
 
 
 class Model:
@@ -28,6 +40,26 @@ class Model:
         self.asker = asker
         self.reader = reader
         self.vocabulary = vocabulary
+        self._verbs: Verbs | None = None
+        self._fits: int | None = None
+
+    def set_verbs(self, pairs: Sequence[tuple[str, str]]) -> int:
+        """Has answers to questions with a `number` say EW and MW over these verbs.
+
+        Args:
+            pairs: (singular, plural) forms.
+
+        Returns:
+            number of verbs whose two forms are both single tokens: those that count.
+        """
+        ids = []
+        for forms in pairs:
+            question = Question(VERB_PLACE, forms)
+            singular, plural = map(self.asker.encode(question).words.get, forms)
+            if singular and plural and len(singular) == len(plural) == 1 and singular != plural:
+                ids.append((singular[0].token, plural[0].token))
+        self._verbs = Verbs.of(list(dict.fromkeys(ids)))
+        return len(self._verbs)
 
     def encode(self, question: Question) -> Encoded:
         """Returns a question as rows of token ids; runs on the CPU, without the model.
@@ -38,31 +70,61 @@ class Model:
         return self.asker.encode(question)
 
     def plan(self, encoded: Sequence[Encoded], batch_size: int | None = None) -> list[list[int]]:
-        """Deals questions out to batches, longest first.
-
-        A function of its arguments alone, so that every process comes to the same batches.
+        """Deals questions out to batches; see `plan.batches`.
 
         Args:
             encoded: all questions of a run.
             batch_size: questions in a batch; None for what suits the device.
-
-        Returns:
-            for each batch, the numbers of its questions; every number is in one batch.
         """
-        order = sorted(range(len(encoded)), key=lambda number: -encoded[number].length)
-        size = batch_size or 32
-        return [order[start : start + size] for start in range(0, len(order), size)]
+        return batches(
+            encoded,
+            budget=BUDGETS.get(self.reader.device.type, DEFAULT_BUDGET),
+            count=batch_size,
+            packed=self.reader.layout == "packed",
+            causal=self.reader.causal,
+        )
 
     def answer(self, batch: Sequence[Encoded], top: int) -> list[Answer]:
         """Returns the answers to a batch of questions, in their order.
+
+        A batch that does not fit into memory is asked in halves, and so are later ones of its size.
 
         Args:
             batch: the questions.
             top: length of the list of the most probable items.
 
         Raises:
-            BadInput: NaN or infinite logits; names model and context.
+            BadInput: NaN or infinite logits (names model and context); one question alone does not
+                fit into memory.
         """
+        if not batch:
+            return []
+        size = sum(encoded.length for encoded in batch)
+        if len(batch) == 1 or self._fits is None or size <= self._fits:
+            found = self._try(batch, top)
+            if found is not None:
+                return found
+            self._fits = size // 2
+        middle = len(batch) // 2
+        return self.answer(batch[:middle], top) + self.answer(batch[middle:], top)
+
+    def _try(self, batch: Sequence[Encoded], top: int) -> list[Answer] | None:
+        """Returns the answers, or None where memory runs out, of which nothing is held then."""
+        try:
+            return self._answer(batch, top)
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
+            if len(batch) == 1:
+                context = shorten(batch[0].question.query.context)
+                raise BadInput(
+                    f"model {self.info.id} runs out of memory on the one context {context!r}: "
+                    "use a smaller --dtype, --device-map auto, or another device"
+                ) from error
+        release()
+        return None
+
+    def _answer(self, batch: Sequence[Encoded], top: int) -> list[Answer]:
         log_probs = self.reader.read([row for encoded in batch for row in encoded.rows])
         refuse_nan(batch, log_probs, self.info.id)
-        return answers(batch, log_probs, self.vocabulary, top, [None] * len(batch))
+        return answers(batch, log_probs, self.vocabulary, top, self._verbs)

@@ -62,6 +62,11 @@ class Encoded:
         return sum(len(row.ids) + len(row.source) for row in self.rows)
 
     @cached_property
+    def longest(self) -> int:
+        """Tokens of its longest row."""
+        return max(len(row.ids) + len(row.source) for row in self.rows)
+
+    @cached_property
     def n_reads(self) -> int:
         """Distributions that the question reads."""
         return sum(len(row.reads) for row in self.rows)

@@ -1,0 +1,170 @@
+"""EW and MW of a context, from the whole distribution at its blank (Newman et al. 2021, SPEC 4).
+
+With label = the right number: EW is the share of verbs whose right form is more probable than the
+wrong one, MW the mass on right forms over the mass on all forms. With a cut-off, the vocabulary is
+sorted by probability, tokens are kept from one end until their cumulative mass reaches it, and the
+two values are interpolated linearly there, between the last token before it and the first at or
+past it. In the top a verb counts for EW when either form is kept, and for MW only kept forms count;
+in the bottom both forms must be kept.
+
+All contexts, cut-offs and verbs are worked on at once, in float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
+
+TOP = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.97, 1.0)
+BOTTOM = (0.5, 0.1, 0.01, 0.001, 1e-4, 1e-5, 1e-6)
+"""Cut-offs of the paper's curves; those of `lmdiag.measures`, which a test compares."""
+
+N_VALUES = 2 + 3 * (len(TOP) + len(BOTTOM))
+"""EW and MW of all verbs, then EW, MW and mass for each top and each bottom cut-off."""
+
+_ELEMENTS = 2**22
+"""Vocabulary items that are sorted at a time, to bound the memory."""
+
+
+@dataclass(frozen=True)
+class Verbs:
+    """Verbs whose two forms are both single tokens.
+
+    Attributes:
+        singular: (verbs,) ids of the forms that go with a singular subject.
+        plural: (verbs,) ids of the forms that go with a plural one.
+    """
+
+    singular: torch.Tensor
+    plural: torch.Tensor
+
+    @classmethod
+    def of(cls, pairs: Sequence[tuple[int, int]]) -> Verbs:
+        """Makes them of (singular, plural) ids."""
+        import torch
+
+        singular, plural = torch.tensor(pairs).reshape(-1, 2).T
+        return cls(singular, plural)
+
+    def __len__(self) -> int:
+        return len(self.singular)
+
+    def agreement(
+        self, log_probs: torch.Tensor, plural: Sequence[bool]
+    ) -> list[tuple[float | None, ...]]:
+        """Returns the values of some contexts, in the order of `measures.AGREEMENT_LAYOUT`.
+
+        Args:
+            log_probs: (contexts, vocabulary), nats.
+            plural: for each context, whether the plural forms are the right ones.
+
+        Returns:
+            for each context `N_VALUES` numbers, None where no verb is kept.
+
+        The toy example of the paper's text, with the verbs are/is and exist/exists:
+
+        >>> toy = torch.tensor([[0.6, 0.05, 0.1, 0.25]], dtype=torch.float64).log()
+        >>> ew, mw, *_ = Verbs.of([(1, 0), (3, 2)]).agreement(toy, [True])[0]
+        >>> round(ew, 12), round(mw, 12)
+        (0.5, 0.7)
+        """
+        import torch
+
+        labels = torch.tensor(plural, device=log_probs.device)
+        chunk = max(1, _ELEMENTS // log_probs.shape[-1])
+        values = [
+            self._values(some, label)
+            for some, label in zip(
+                torch.split(log_probs, chunk), torch.split(labels, chunk), strict=True
+            )
+        ]
+        return [
+            tuple(None if value != value else value for value in row)  # NaN
+            for row in torch.cat(values).tolist()
+        ]
+
+    def _values(self, log_probs: torch.Tensor, plural: torch.Tensor) -> torch.Tensor:
+        """Returns (contexts, N_VALUES), NaN where undefined."""
+        import torch
+
+        ordered, order = log_probs.sort(dim=-1, descending=True, stable=True)
+        mass = ordered.double().exp()
+        places = torch.arange(order.shape[-1], device=order.device).expand_as(order)
+        ranks = torch.empty_like(order).scatter_(-1, order, places)
+        both = torch.stack([self.plural, self.singular]).to(order.device)
+        ids = torch.where(plural[:, None, None], both, both.flip(0))  # right forms, wrong forms
+        rank = ranks.gather(-1, ids.flatten(1)).view_as(ids)
+        p = log_probs.gather(-1, ids.flatten(1)).double().exp().view_as(ids)
+        whole = _tally(p, rank, torch.full_like(rank[:, 0, :1], mass.shape[-1]), both_forms=False)
+        top = _cut(mass, TOP[:-1], p, rank, both_forms=False)
+        last = mass.shape[-1] - 1
+        bottom = _cut(mass.flip(-1), BOTTOM, p, last - rank, both_forms=True)
+        cuts = torch.cat([top, whole, bottom], dim=1)  # a top cut-off of 1 keeps the whole
+        return torch.cat([whole[:, 0, :2], cuts.flatten(1)], dim=-1)
+
+
+def _cut(
+    mass: torch.Tensor,
+    cutoffs: Sequence[float],
+    p: torch.Tensor,
+    rank: torch.Tensor,
+    *,
+    both_forms: bool,
+) -> torch.Tensor:
+    """Returns EW, MW and mass at each cut-off, (contexts, cut-offs, 3).
+
+    Args:
+        mass: (contexts, vocabulary) probabilities, sorted from the end that is kept.
+        cutoffs: cumulative masses.
+        p: (contexts, 2, verbs) probabilities of right and wrong forms.
+        rank: (contexts, 2, verbs) their places in `mass`.
+        both_forms: whether a verb counts only where both of its forms are kept.
+    """
+    import torch
+
+    cumulative = mass.cumsum(-1)
+    wanted = torch.tensor(cutoffs, dtype=mass.dtype, device=mass.device).expand(len(mass), -1)
+    at = torch.searchsorted(cumulative, wanted.contiguous()).clamp(max=mass.shape[-1] - 1)
+    before, past = _tally(p, rank, torch.cat([at, at + 1], dim=1), both_forms).chunk(2, dim=1)
+    step = mass.gather(-1, at)
+    share = (wanted - (cumulative.gather(-1, at) - step)) / step
+    return torch.where(before.isnan(), past, before + share[:, :, None] * (past - before))
+
+
+def _tally(
+    p: torch.Tensor, rank: torch.Tensor, sizes: torch.Tensor, both_forms: bool
+) -> torch.Tensor:
+    """Returns EW, MW and mass over the kept forms, NaN where there are none.
+
+    Args:
+        p: (contexts, 2, verbs) probabilities of right and wrong forms.
+        rank: (contexts, 2, verbs) places of the forms in the sorted vocabulary.
+        sizes: (contexts, cut-offs) how many tokens are kept.
+        both_forms: see `_cut`.
+
+    Returns:
+        (contexts, cut-offs, 3).
+    """
+    import torch
+
+    verb = rank.amax(1) if both_forms else rank.amin(1)  # the place from which on a verb counts
+    right_rank, wrong_rank = (verb, verb) if both_forms else rank.unbind(1)
+    right = _sum_kept(p[:, 0], right_rank, sizes)
+    mass = right + _sum_kept(p[:, 1], wrong_rank, sizes)
+    better = _sum_kept((p[:, 0] > p[:, 1]).double(), verb, sizes)
+    counted = _sum_kept(torch.ones_like(p[:, 0]), verb, sizes)
+    values = torch.stack([better / counted, right / mass, mass], dim=-1)
+    return torch.where(mass[..., None] > 0, values, torch.nan)
+
+
+def _sum_kept(values: torch.Tensor, rank: torch.Tensor, sizes: torch.Tensor) -> torch.Tensor:
+    """Returns the sums of the values whose rank is below each size: (contexts, sizes)."""
+    import torch
+
+    rank, order = rank.sort(dim=-1)
+    sums = torch.nn.functional.pad(values.gather(-1, order).cumsum(-1), (1, 0))
+    return sums.gather(-1, torch.searchsorted(rank, sizes))
