@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from lmdiag.report import numbers
-from lmdiag.report.tables import Table, sections
+from lmdiag.report.records import Table
+from lmdiag.report.tables import sections
 
 from .conftest import Json, measure, results, setting
 

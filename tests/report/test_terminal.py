@@ -29,7 +29,7 @@ def test_a_run_at_a_hundred_columns(cprag102: Json) -> None:
     assert "CPRAG-102: commonsense and pragmatic inference" in lines
     assert "k = 1 34 23.5 [13.5, 33.5] 11.8 ± 3.1" in lines
     assert "high constraint 17 29.4 [19.4, 39.4]" in lines
-    assert "unscorable: 1 rows (mascara)" in lines
+    assert "unscorable: 1 row (mascara)" in lines
     assert SIGNATURE in lines
 
 
@@ -67,7 +67,7 @@ def test_names_of_strangers_are_no_markup(cprag102: Json) -> None:
     cprag102["none"]["unscorable"] = [{"id": "x", "word": "[bold red]w[/nonsense]"}]
     lines = printed(results({"cprag102": cprag102}, model="[link=x]evil[/]"), 100)
     assert "[link=x]evil[/]" in lines
-    assert "unscorable: 1 rows ([bold red]w[/nonsense])" in lines
+    assert "unscorable: 1 row ([bold red]w[/nonsense])" in lines
 
 
 def test_scored_predictions_print_without_a_model() -> None:
@@ -81,4 +81,4 @@ def test_scored_predictions_print_without_a_model() -> None:
     )
     lines = words(stream.getvalue().splitlines())
     assert "prefer good 4 75.0 [65.0, 85.0]" in lines
-    assert lines[-2:] == ["unscorable: 1 rows (zzz)", SIGNATURE]
+    assert lines[-2:] == ["unscorable: 1 row (zzz)", SIGNATURE]

@@ -6,33 +6,19 @@ Ettinger (2020); the table of agreement has the rows and columns of Newman et al
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-Measures = Mapping[str, Mapping[str, Any]]
-"""The `measures` of one setting in `results.json` (SPEC 8)."""
-
-TITLES = {
-    "cprag102": "CPRAG-102: commonsense and pragmatic inference",
-    "role88": "ROLE-88: semantic roles and event knowledge",
-    "neg136": "NEG-136: category membership and negation",
-    "agreement": "Agreement of subject and verb",
-}
-
-SETTINGS = {
-    "none": "Orig",
-    "shuf": "Shuf",
-    "trunc": "Trunc",
-    "shuf_trunc": "Shuf + Trunc",
-    "obj": "-Obj",
-    "sub": "-Sub",
-    "both": "-Both",
-}
-"""Setting -> its heading in tables 4 and 7."""
-
-QUARTILES = {"1": "≤ .17", "2": "≤ .23", "3": "≤ .33", "4": "≤ .77"}
-"""Quartile of `expected_cloze` -> its heading in table 8; true of the 88 published rows only."""
+from lmdiag.report.labels import (
+    CONSTRUCTIONS,
+    SETTINGS,
+    Measures,
+    knob,
+    label,
+    level_label,
+    quartile_headings,
+)
 
 
 class Place(NamedTuple):
@@ -132,61 +118,6 @@ def everything(settings: Iterable[str], measures: Measures) -> Layout:
     return Layout("All measures", "", tuple(rows), _settings(settings))
 
 
-def label(measure: str) -> str:
-    """Returns a measure's name as words: `accuracy@5` is "accuracy, k = 5"."""
-    name, _, knob = measure.partition("@")
-    words = LABELS.get(name, name.replace("_", " "))
-    if not knob:
-        return words
-    if name == "sensitivity":
-        return f"prefer good by > {_short(knob)}"
-    if name.startswith(("accuracy", "determiner_match")):
-        return f"{words}, k = {knob}"
-    return f"{words}, {knob.replace('=', ' ')}"
-
-
-LABELS = {
-    "sensitivity": "prefer good",
-    "human_sensitivity": "people prefer good",
-    "within_category_boost": "within > between",
-    "probability_difference": "mean p(good) − p(bad)",
-    "cloze_difference": "mean cloze difference, people",
-    "spearman": "Spearman, log p and cloze",
-    "pearson": "Pearson, log p and cloze",
-    "determiner_match": "top words that fit a / an",
-    "ew": "EW",
-    "mw": "MW",
-    "tse": "TSE",
-}
-"""Measures whose names are not words already."""
-
-CONSTRUCTIONS = {
-    "simple": "Simple",
-    "sentential_complement": "In a sentential complement",
-    "vp_coordination": "VP coordination",
-    "across_prepositional_phrase": "Across a prepositional phrase",
-    "across_subject_relative": "Across a subject relative",
-    "across_object_relative": "Across an object relative",
-    "across_object_relative_no_that": "Across an object relative, no that",
-    "in_object_relative": "In an object relative",
-    "in_object_relative_no_that": "In an object relative, no that",
-    "blimp": "BLiMP",
-}
-"""Construction -> row of the agreement table, in its order; any others follow."""
-
-
-def level_label(by: str, level: str) -> str:
-    """Returns a level of a break-down as words."""
-    if by == "cloze_quartile":
-        return f"cloze quartile {level}"
-    if by == "construction":
-        return CONSTRUCTIONS.get(level, level)
-    if by == "template":
-        return level
-    words = level.replace("less_natural", "less natural").replace("/", ", ").replace("_", " ")
-    return f"{words} constraint" if by == "constraint" else words
-
-
 def _cprag102(settings: Sequence[str], measures: Measures) -> list[Layout]:
     accuracy = [line for name in _family(measures, "accuracy@") for line in _broken(name)]
     sensitivity = [
@@ -274,19 +205,10 @@ def _levels(measures: Measures, by: str) -> tuple[Line, ...]:
     return tuple(Line(level_label(by, level), by=by, level=level) for level in order)
 
 
-def quartile_headings(measures: Measures) -> dict[str, str]:
-    """Returns level -> heading of table 8; bounds only where the bins are the published ones."""
-    for measure in measures.values():
-        bins = measure.get("by", {}).get("cloze_quartile", {})
-        if [bins[level]["n"] for level in sorted(bins)] == [25, 23, 23, 17]:
-            return QUARTILES
-    return {"1": "lowest quartile", "2": "second", "3": "third", "4": "highest"}
-
-
 def _broken(name: str) -> list[Line]:
     """A measure of cprag102 and its two constraints."""
     return [
-        Line(_knob(name), measure=name),
+        Line(knob(name), measure=name),
         Line("high constraint", measure=name, by="constraint", level="high", depth=1),
         Line("low constraint", measure=name, by="constraint", level="low", depth=1),
     ]
@@ -303,11 +225,11 @@ def _settings(settings: Iterable[str]) -> tuple[Line, ...]:
 
 
 def _accuracy(measures: Measures) -> tuple[Line, ...]:
-    return tuple(Line(_knob(name), measure=name) for name in _family(measures, "accuracy@"))
+    return tuple(Line(knob(name), measure=name) for name in _family(measures, "accuracy@"))
 
 
 def _sensitivity(measures: Measures) -> tuple[Line, ...]:
-    return tuple(Line(_knob(name), measure=name) for name in _family(measures, "sensitivity"))
+    return tuple(Line(knob(name), measure=name) for name in _family(measures, "sensitivity"))
 
 
 def _others(measures: Measures) -> tuple[Line, ...]:
@@ -320,16 +242,3 @@ def _others(measures: Measures) -> tuple[Line, ...]:
 
 def _family(measures: Measures, prefix: str) -> list[str]:
     return [name for name in measures if name.startswith(prefix)]
-
-
-def _knob(measure: str) -> str:
-    """A name in a table whose title says the rest: `k = 5`, `prefer good`, `by > .01`."""
-    name, _, knob = measure.partition("@")
-    if not knob:
-        return label(measure)
-    return f"k = {knob}" if name == "accuracy" else f"by > {_short(knob)}"
-
-
-def _short(knob: str) -> str:
-    """A threshold as the papers write it: `0.01` is ".01"."""
-    return knob.removeprefix("0") if knob.startswith("0.") else knob

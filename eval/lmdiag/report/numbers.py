@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from lmdiag.report.tables import Cell
+from lmdiag.report.records import Cell
 
 NOTHING = "–"
 """What stands for a figure that is not defined."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from lmdiag import published
 from lmdiag.published import Beside
-from lmdiag.report.layouts import TITLES, Layout, Line, Place, everything, layouts
+from lmdiag.report.labels import TITLES
+from lmdiag.report.layouts import Layout, Line, Place, everything, layouts
+from lmdiag.report.records import Cell, Row, Section, Table, Unscorable
 
 Results = Mapping[str, Any]
 """The content of a `results.json`."""
@@ -21,131 +23,6 @@ FRACTIONS = {
 
 PUBLISHED_ROWS = {"cprag102": 102, "role88": 88, "neg136": 136}
 """Rows of the data that the paper reports on: other data have other numbers of rows."""
-
-
-class Cell(NamedTuple):
-    """One figure.
-
-    Attributes:
-        value: as in `results.json`: a proportion in [0, 1], or a number of its own unit.
-        n: how many rows, contrasts or contexts it is over.
-        low, high: its 95% interval, None where there is none.
-        sd: standard deviation over the runs of a shuffled setting, else None.
-        percent: whether readers see it times 100.
-        published: the paper's figure for this model, None where it has none.
-    """
-
-    value: float | None
-    n: int | None
-    low: float | None
-    high: float | None
-    sd: float | None
-    percent: bool
-    published: Beside | None = None
-
-
-@dataclass(frozen=True)
-class Row:
-    """A row of a table.
-
-    Attributes:
-        label: what was measured.
-        cells: one a column, None where there is no such figure.
-        model: whose figures these are, "" for people's.
-        depth: 1 for a break-down of the row above.
-        human: whether the figures are people's.
-    """
-
-    label: str
-    cells: tuple[Cell | None, ...]
-    model: str
-    depth: int = 0
-    human: bool = False
-
-    @property
-    def counts(self) -> list[int]:
-        """The distinct n of its figures, in order."""
-        return _counts(self.cells)
-
-    @property
-    def n(self) -> str:
-        """The n of its figures, e.g. `34`, or `31–33` where they differ."""
-        return "–".join(map(str, dict.fromkeys((*self.counts[:1], *self.counts[-1:]))))
-
-    @property
-    def is_published(self) -> bool:
-        """Whether the paper has any of its figures."""
-        return any(cell and cell.published is not None for cell in self.cells)
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table: a title, the paper's table of the same shape, headings and rows."""
-
-    title: str
-    source: str
-    columns: tuple[str, ...]
-    rows: tuple[Row, ...]
-
-    def part(self, start: int, stop: int) -> Table:
-        """Returns the table with some of its columns, and the rows that have figures there."""
-        cut = (replace(row, cells=row.cells[start:stop]) for row in self.rows)
-        rows = tuple(row for row in cut if any(row.cells))
-        return replace(self, columns=self.columns[start:stop], rows=rows)
-
-    @property
-    def percent(self) -> bool:
-        """Whether all figures are percentages."""
-        return all(cell.percent for row in self.rows for cell in row.cells if cell)
-
-    @property
-    def n_by(self) -> Literal["row", "column"]:
-        """Where n is said: once a row, or once a column where only that says it all."""
-        rows = all(len(row.counts) <= 1 for row in self.rows)
-        columns = all(self.column_n(i) is not None for i in range(len(self.columns)))
-        return "column" if columns and not rows else "row"
-
-    def column_n(self, column: int) -> int | None:
-        """The n of a column, where its figures share it."""
-        counts = _counts(row.cells[column] for row in self.rows)
-        return counts[0] if len(counts) == 1 else None
-
-
-class Unscorable(NamedTuple):
-    """A word that a tokenizer cannot spell."""
-
-    model: str
-    setting: str
-    id: str
-    word: str
-
-
-@dataclass(frozen=True)
-class Section:
-    """All tables of one diagnostic.
-
-    Attributes:
-        task: name of the config.
-        title: what it tests.
-        tables: in the paper's shape.
-        further: every figure that the tables do not show, none where they show all.
-        people: what the papers say of people, beyond what the data give.
-        unscorable: words left out.
-        signatures: what makes the figures comparable, one for each run.
-    """
-
-    task: str
-    title: str
-    tables: tuple[Table, ...]
-    further: Table | None
-    people: tuple[str, ...]
-    unscorable: tuple[Unscorable, ...]
-    signatures: tuple[str, ...]
-
-
-def _counts(cells: Iterable[Cell | None]) -> list[int]:
-    """The distinct n of some figures, in order; figures without one do not matter."""
-    return sorted({cell.n for cell in cells if cell and cell.n is not None})
 
 
 class Source(NamedTuple):

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lmdiag.report import numbers
-from lmdiag.report.tables import Results, Section, Table, Unscorable, sections
+from lmdiag.report.records import Section, Table
+from lmdiag.report.tables import Results, sections
 
 if TYPE_CHECKING:
     import rich.table
     from rich.console import Console
     from rich.text import Text
-
-NAMED = 5
-"""Unscorable words that are named before the rest is only counted."""
 
 LABEL, NARROW = 36, 18
 """Characters that the label of a row keeps: where there is room for it, and where not."""
@@ -94,7 +92,7 @@ def _print_section(section: Section, console: Console) -> None:
         for piece in pieces(table, console.width):
             console.print(_drawn(piece, console.width))
     console.print()
-    for line in _remarks(section):
+    for line in (*section.remarks, *filter(None, section.signatures)):
         console.print(Text(line, style="dim"), soft_wrap=True)
 
 
@@ -175,28 +173,3 @@ def _width(table: Table, *, beside: bool, label: int) -> int:
 
 def _longest(table: Table) -> int:
     return max(len(row.label) + 2 * row.depth for row in table.rows)
-
-
-def _remarks(section: Section) -> list[str]:
-    """What stands under the tables: stars, words left out, the signature."""
-    lines = []
-    cells = [cell for table in section.tables for row in table.rows for cell in row.cells if cell]
-    if any(cell.published and cell.published.within is False for cell in cells):
-        lines.append("* the published figure lies outside our 95% interval")
-    lines += section.people
-    lines += unscorable_lines(section.unscorable)
-    return lines + [signature for signature in section.signatures if signature]
-
-
-def unscorable_lines(words: Iterable[Unscorable]) -> list[str]:
-    """Returns one line per setting that counts and names the words left out."""
-    by_setting: dict[str, list[Unscorable]] = {}
-    for word in words:
-        by_setting.setdefault(word.setting, []).append(word)
-    lines = []
-    for setting, left_out in by_setting.items():
-        distinct = list(dict.fromkeys(word.word for word in left_out))
-        named = ", ".join(distinct[:NAMED]) + (", …" if len(distinct) > NAMED else "")
-        where = "" if setting == "none" else f" in {setting}"
-        lines.append(f"unscorable{where}: {len(left_out)} rows ({named})")
-    return lines

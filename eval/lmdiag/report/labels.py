@@ -1,0 +1,106 @@
+"""Names as readers see them: of diagnostics, settings, measures and levels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+Measures = Mapping[str, Mapping[str, Any]]
+"""The `measures` of one setting in `results.json` (SPEC 8)."""
+
+TITLES = {
+    "cprag102": "CPRAG-102: commonsense and pragmatic inference",
+    "role88": "ROLE-88: semantic roles and event knowledge",
+    "neg136": "NEG-136: category membership and negation",
+    "agreement": "Agreement of subject and verb",
+}
+
+SETTINGS = {
+    "none": "Orig",
+    "shuf": "Shuf",
+    "trunc": "Trunc",
+    "shuf_trunc": "Shuf + Trunc",
+    "obj": "-Obj",
+    "sub": "-Sub",
+    "both": "-Both",
+}
+"""Setting -> its heading in tables 4 and 7."""
+
+QUARTILES = {"1": "≤ .17", "2": "≤ .23", "3": "≤ .33", "4": "≤ .77"}
+"""Quartile of `expected_cloze` -> its heading in table 8; true of the 88 published rows only."""
+
+LABELS = {
+    "sensitivity": "prefer good",
+    "human_sensitivity": "people prefer good",
+    "within_category_boost": "within > between",
+    "probability_difference": "mean p(good) − p(bad)",
+    "cloze_difference": "mean cloze difference, people",
+    "spearman": "Spearman, log p and cloze",
+    "pearson": "Pearson, log p and cloze",
+    "determiner_match": "top words that fit a / an",
+    "ew": "EW",
+    "mw": "MW",
+    "tse": "TSE",
+}
+"""Measures whose names are not words already."""
+
+CONSTRUCTIONS = {
+    "simple": "Simple",
+    "sentential_complement": "In a sentential complement",
+    "vp_coordination": "VP coordination",
+    "across_prepositional_phrase": "Across a prepositional phrase",
+    "across_subject_relative": "Across a subject relative",
+    "across_object_relative": "Across an object relative",
+    "across_object_relative_no_that": "Across an object relative, no that",
+    "in_object_relative": "In an object relative",
+    "in_object_relative_no_that": "In an object relative, no that",
+    "blimp": "BLiMP",
+}
+"""Construction -> row of the agreement table, in its order; any others follow."""
+
+
+def label(measure: str) -> str:
+    """Returns a measure's name as words: `accuracy@5` is "accuracy, k = 5"."""
+    name, _, knob = measure.partition("@")
+    words = LABELS.get(name, name.replace("_", " "))
+    if not knob:
+        return words
+    if name.endswith("sensitivity"):
+        return f"{words} by > {_short(knob)}"
+    if name.startswith(("accuracy", "determiner_match")):
+        return f"{words}, k = {knob}"
+    return f"{words}, {knob.replace('=', ' ')}"
+
+
+def level_label(by: str, level: str) -> str:
+    """Returns a level of a break-down as words."""
+    if by == "cloze_quartile":
+        return f"cloze quartile {level}"
+    if by == "construction":
+        return CONSTRUCTIONS.get(level, level)
+    if by == "template":
+        return level
+    words = level.replace("less_natural", "less natural").replace("/", ", ").replace("_", " ")
+    return f"{words} constraint" if by == "constraint" else words
+
+
+def knob(measure: str) -> str:
+    """Returns a name for a table whose title says the rest: `k = 5`, `prefer good`, `by > .01`."""
+    name, _, value = measure.partition("@")
+    if not value:
+        return label(measure)
+    return f"k = {value}" if name == "accuracy" else f"by > {_short(value)}"
+
+
+def _short(knob: str) -> str:
+    """A threshold as the papers write it: `0.01` is ".01"."""
+    return knob.removeprefix("0") if knob.startswith("0.") else knob
+
+
+def quartile_headings(measures: Measures) -> dict[str, str]:
+    """Returns level -> heading of table 8; bounds only where the bins are the published ones."""
+    for measure in measures.values():
+        bins = measure.get("by", {}).get("cloze_quartile", {})
+        if [bins[level]["n"] for level in sorted(bins)] == [25, 23, 23, 17]:
+            return QUARTILES
+    return {"1": "lowest quartile", "2": "second", "3": "third", "4": "highest"}

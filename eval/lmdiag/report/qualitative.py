@@ -1,0 +1,88 @@
+"""Chosen items with their top words, as in tables 6, 10, 13 and 15 of Ettinger (2020)."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from lmdiag.report.items import BLANK, Choice, TopWord, items
+from lmdiag.report.tables import model_label
+from lmdiag.schema import BadInput
+
+if TYPE_CHECKING:
+    from lmdiag.results import Run
+
+
+class Chosen(NamedTuple):
+    """A context of a chosen item.
+
+    Attributes:
+        context, right_context: the text around the blank.
+        said: each model, by name, with its most probable words.
+    """
+
+    context: str
+    right_context: str
+    said: list[tuple[str, tuple[TopWord, ...]]]
+
+    @property
+    def sentence(self) -> str:
+        """The context with its blank."""
+        return f"{self.context} {BLANK} {self.right_context}".rstrip()
+
+
+def choose(runs: Sequence[Run], ids: Sequence[str]) -> list[Chosen]:
+    """Returns the distinct contexts of chosen items, in the order in which they were named.
+
+    Args:
+        runs: runs on the same data.
+        ids: of rows (`neg136-simp-4-TA`) or of contrasts (`role88-68`).
+
+    Raises:
+        BadInput: no run has an item of that name.
+    """
+    found = [_by_id(run) for run in runs]
+    known = {name for by_id in found for name in by_id}
+    for name in ids:
+        if name not in known:
+            raise BadInput(f"no item {name!r} in {_names(runs)}{_near(name, known)}")
+    said: dict[tuple[str, str], dict[str, tuple[TopWord, ...]]] = {}
+    for name in ids:
+        for run, by_id in zip(runs, found, strict=True):
+            for choice in by_id.get(name, ()):
+                said.setdefault(choice.sentence, {})[model_label(run.results)] = choice.top
+    models = [model_label(run.results) for run in runs]
+    return [
+        Chosen(*sentence, [(model, top.get(model, ())) for model in models])
+        for sentence, top in said.items()
+    ]
+
+
+def _by_id(run: Run) -> dict[str, list[Choice]]:
+    """Row or contrast id -> its rows."""
+    found: dict[str, list[Choice]] = {}
+    for name, choice in _named(run):
+        found.setdefault(name, []).append(choice)
+    return found
+
+
+def _named(run: Run) -> Iterator[tuple[str, Choice]]:
+    for task in run.stimuli:
+        for item in items(run, task):
+            for choice in item.choices:
+                yield item.id, choice
+                yield choice.id, choice
+
+
+def _names(runs: Sequence[Run]) -> str:
+    return " or ".join(str(run.path) for run in runs)
+
+
+def _near(name: str, known: set[str]) -> str:
+    """What may have been meant; of many ids, only those that begin alike are compared."""
+    alike = sorted(other for other in known if other[:3] == name[:3])[:2000]
+    near = difflib.get_close_matches(name, alike, n=3, cutoff=0.6)
+    return (
+        f": did you mean {', '.join(near)}?" if near else ": ids are those of predictions.parquet"
+    )
