@@ -81,7 +81,8 @@ def estimate(values: Floats, statistic: str) -> Estimate:
         values, statistic: see `point`; a "share" is a mean of values in [0, 1].
     """
     value, n = point(values, statistic), len(values)
-    if statistic == "proportion":
+    # shares that never vary give t no spread to work on, but are no surer than proportions
+    if statistic == "proportion" or (statistic == "share" and n and not np.ptp(values)):
         bounds = wilson(float(values.sum()), n)
     elif statistic in ("spearman", "pearson"):
         bounds = correlation_interval(value, n)

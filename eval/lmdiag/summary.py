@@ -191,20 +191,23 @@ def unscorable(rows: Columns, runs: Sequence[Predictions]) -> list[dict[str, str
     return [{"id": rows["id"][i], "word": rows["target"][i]} for i in sorted(missing)]
 
 
-def not_computed(task: str, rows: Columns, run: Predictions) -> list[str]:
-    """Returns a line for each thing that these predictions do not allow to compute, and why."""
+def not_computed(stimuli: Stimuli, run: Predictions, protocol: Protocol) -> list[str]:
+    """Returns a line for each thing that predictions do not allow to compute, and why."""
     lines = []
-    if not any(value is not None for value in run.log_prob):
-        what = "sensitivity and all that compares probabilities"
-        lines.append(f"{what}: the predictions have no log_prob")
-    if not any(words is not None for words in run.top_words):
+    if all(value is None for value in run.log_prob):
+        lines.append("all that compares probabilities: the predictions have no log_prob")
+    lengths = [len(words) for words in run.top_words if words is not None]
+    if not lengths:
+        lines.append("all that looks at the top words: the predictions have no top_words")
+    elif not any(stimuli.columns()["expected"]):
+        lines.append(f"accuracy: no row of {stimuli.task} has expected words")
+    short = [k for k in protocol.k if lengths and max(lengths) < k]
+    if short:
         lines.append(
-            "accuracy and all that looks at the top words: the predictions have no top_words"
+            f"true accuracy@{short[0]}: no list of top words is longer than {max(lengths)}"
         )
-    elif not any(rows["expected"]):
-        lines.append("accuracy: no row of this data has expected words")
-    if task == AGREEMENT and not any(value is not None for value in run.n_tokens):
+    if stimuli.task == AGREEMENT and all(value is None for value in run.n_tokens):
         lines.append("tse: the predictions have no n_tokens")
-    if task == AGREEMENT and not any(value is not None for value in run.agreement):
-        lines.append("ew, mw: these need the whole distribution; `lmdiag run` computes them")
+    if stimuli.task == AGREEMENT and not any(run.agreement):
+        lines.append("ew and mw: they need the whole distribution, as `lmdiag run` has it")
     return lines

@@ -82,7 +82,7 @@ def determiner_match(rows: Columns, predictions: Columns, *, k: Sequence[int]) -
             np.array(
                 [fitting(words, word, rank) for words, word in zip(lists, determiners, strict=True)]
             ),
-            "share",
+            "proportion" if rank == 1 else "share",
             levels,
         )
         for rank in k

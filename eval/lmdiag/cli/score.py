@@ -1,0 +1,141 @@
+"""`lmdiag score`: the measures of predictions that another program made, or a run's own again."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from lmdiag.cli.run import positive, probability
+from lmdiag.schema import BadInput, Protocol
+
+if TYPE_CHECKING:
+    from lmdiag.schema import Kind, Predictions
+    from lmdiag.stimuli import Stimuli
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments of SPEC 8."""
+    parser.add_argument("--task", required=True, metavar="T", help="config of the data set")
+    parser.add_argument(
+        "--predictions",
+        required=True,
+        type=Path,
+        metavar="FILE",
+        help="JSON lines or Parquet with id, top_words, log_prob; or a run directory",
+    )
+    parser.add_argument(
+        "--data",
+        help="built directory, Hub data set or file of rows (lmdiag; for a run, its own)",
+    )
+    parser.add_argument(
+        "--data-revision", metavar="R", help="branch, tag or commit of a Hub data set"
+    )
+    parser.add_argument("--k", type=positive, nargs="+", help="ranks for accuracy@k (1 5)")
+    parser.add_argument(
+        "--threshold", type=probability, metavar="P", help="for sensitivity@P (0.01)"
+    )
+    case = parser.add_mutually_exclusive_group()
+    case.add_argument(
+        "--cased",
+        action="store_true",
+        default=None,
+        help="compare words with the expected ones exactly (default; of a run, as its model is)",
+    )
+    case.add_argument("--uncased", action="store_false", dest="cased", help="compare case-blind")
+    parser.add_argument(
+        "--setting", default="none", metavar="P", help="perturbation of a run to score (none)"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON document, nothing else")
+
+
+def main(args: argparse.Namespace) -> int:
+    """Scores and prints; what cannot be computed is said on standard error."""
+    from lmdiag import results, summary
+
+    asked = of_a_run(args) if args.predictions.is_dir() else of_a_file(args)
+    found = summary.evaluate(asked.stimuli, asked.runs, asked.protocol, asked.cased, asked.kind)
+    for note in summary.not_computed(asked.stimuli, asked.runs[0], asked.protocol):
+        print(f"lmdiag: not computed: {note}", file=sys.stderr)
+    signature = results.signature(asked.protocol, asked.stimuli.fingerprint)
+    if args.json:
+        document = {"task": args.task, "signature": signature, **found}
+        print(json.dumps(document, ensure_ascii=False, allow_nan=False))
+    else:
+        show(args.task, found, signature)
+    return 0
+
+
+class Asked(NamedTuple):
+    """What is scored, and how."""
+
+    stimuli: Stimuli
+    runs: Sequence[Predictions]
+    protocol: Protocol
+    cased: bool
+    kind: Kind
+
+
+def of_a_file(args: argparse.Namespace) -> Asked:
+    """Returns the predictions of a file; nothing is known of their model but what is said."""
+    from lmdiag import stimuli
+    from lmdiag.elsewhere import read_elsewhere
+
+    rows = stimuli.load(args.data or "lmdiag", args.task, revision=args.data_revision)
+    runs = read_elsewhere(args.predictions, rows, args.setting)
+    protocol = knobs(args, Protocol(tasks=(args.task,)))
+    return Asked(rows, runs, protocol, args.cased is not False, "masked")
+
+
+def of_a_run(args: argparse.Namespace) -> Asked:
+    """Returns the predictions of a run directory, which knows its model and protocol.
+
+    Raises:
+        BadInput: no finished run, other data, or a task, setting or rank that it does not have.
+    """
+    from lmdiag.results import load_run
+
+    run = load_run(args.predictions, args.data)
+    settings = run.results["tasks"].get(args.task, {})
+    if args.setting not in settings:
+        there = ", ".join(f"{task} ({' '.join(of)})" for task, of in run.results["tasks"].items())
+        wanted = f"{args.task} in setting {args.setting}"
+        raise BadInput(f"{args.predictions} has no {wanted}: choose from {there}")
+    protocol = as_run(run.results["protocol"])
+    asked = knobs(args, protocol)
+    if max(asked.k) > protocol.top:
+        raise BadInput(
+            f"--k {max(asked.k)}: {args.predictions} keeps the first {protocol.top} words only; "
+            f"run the model again with --k {max(asked.k)}"
+        )
+    parts = sorted(run.predictions[args.task].items())
+    runs = [part for (name, _), part in parts if name == args.setting]
+    model = run.results["model"]
+    cased = model["cased"] if args.cased is None else args.cased
+    return Asked(run.stimuli[args.task], runs, asked, cased, model["kind"])
+
+
+def as_run(record: Mapping[str, Any]) -> Protocol:
+    """Returns the protocol that `results.json` describes."""
+    names = [field.name for field in fields(Protocol)]
+    values = {name: record[name] for name in names if name in record}
+    lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
+    return Protocol(**values | lists)
+
+
+def knobs(args: argparse.Namespace, protocol: Protocol) -> Protocol:
+    """Returns the protocol with the ranks and the threshold that were asked for."""
+    k = tuple(sorted(set(args.k))) if args.k else protocol.k
+    threshold = protocol.threshold if args.threshold is None else args.threshold
+    return replace(protocol, k=k, threshold=threshold)
+
+
+def show(task: str, found: Mapping[str, Any], signature: str) -> None:
+    """Prints the tables."""
+    from lmdiag.report.terminal import print_measures
+
+    print_measures(task, found["measures"], signature=signature, unscorable=found["unscorable"])
