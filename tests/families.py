@@ -30,6 +30,9 @@ class Family:
         model: name of the model's class in transformers.
         config: arguments of its configuration beside the vocabulary's size.
         spare: rows of the embeddings without a token.
+        width: standard deviation of the weight matrices; smaller for families that do not scale
+            their attention, which would magnify the rounding of float32.
+        attention: implementation that the reference runs; another than the one that lmdiag gets.
     """
 
     name: str
@@ -39,31 +42,34 @@ class Family:
     model: str
     config: dict[str, Any] = field(default_factory=dict)
     spare: int = 0
+    width: float = 0.25
+    attention: str = "eager"
 
     def make(self, folder: Path) -> Path:
-        """Writes the model and its tokenizer into a folder, seeded by nothing but the name."""
+        """Writes the model and its tokenizer into a folder; the same ones every time."""
         import torch
         import transformers
 
         size = self.tokenizer(folder)
         model_class = getattr(transformers, self.model)
         config = model_class.config_class(vocab_size=size + self.spare, **self.config)
-        model = model_class(config)
-        generator = torch.Generator().manual_seed(sum(self.name.encode()))
-        spread(model, generator)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(sum(self.name.encode()))
+            model = model_class(config)
+            spread(model, self.width)
         model.save_pretrained(folder)
         return folder
 
 
-def spread(model: Any, generator: Any) -> None:
+def spread(model: Any, width: float) -> None:
     """Draws the weights anew: matrices widely, everything else a little away from its start."""
     import torch
 
     with torch.no_grad():
         for name, parameter in model.named_parameters():
-            noise = torch.randn(parameter.shape, generator=generator)
+            noise = torch.randn(parameter.shape)
             if parameter.dim() == 2 and not name.endswith(("A_log", "time_mix")):
-                parameter.copy_(0.4 * noise)
+                parameter.copy_(width * noise)
             else:
                 parameter.add_(0.1 * noise)
         model.tie_weights()
@@ -74,7 +80,7 @@ BERT_LIKE = {
     "num_hidden_layers": 2,
     "num_attention_heads": 2,
     "intermediate_size": 48,
-    "max_position_embeddings": 66,
+    "max_position_embeddings": 130,
 }
 ROBERTA_LIKE = BERT_LIKE | {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2}
 ROBERTA_LIKE |= {"type_vocab_size": 1}
@@ -93,17 +99,13 @@ T5_LIKE = {
     "num_heads": 2,
     "decoder_start_token_id": 0,
 }
-GPT2_LIKE = {"n_embd": 32, "n_layer": 2, "n_head": 2, "n_positions": 66}
+GPT2_LIKE = {"n_embd": 32, "n_layer": 2, "n_head": 2, "n_positions": 130}
 GPT2_LIKE |= {"bos_token_id": 0, "eos_token_id": 0}
 GATED = {"feed_forward_proj": "gated-gelu", "tie_word_embeddings": False}
 
 
 def _bert_cased(folder: Path) -> int:
     return files.bert(folder, lower=False)
-
-
-def _fnet(folder: Path) -> int:
-    return files.albert(folder, "FNetTokenizer")
 
 
 def _deberta_v2(folder: Path) -> int:
@@ -123,7 +125,7 @@ MASKED = (
     Family("bert-cased", "masked", "wordpiece", _bert_cased, "BertForMaskedLM", BERT_LIKE),
     Family(
         "distilbert", "masked", "wordpiece", files.bert, "DistilBertForMaskedLM",
-        {"dim": 32, "n_layers": 2, "n_heads": 2, "hidden_dim": 48, "max_position_embeddings": 66},
+        {"dim": 32, "n_layers": 2, "n_heads": 2, "hidden_dim": 48, "max_position_embeddings": 130},
     ),
     Family(
         "electra", "masked", "wordpiece", files.bert, "ElectraForMaskedLM",
@@ -131,7 +133,7 @@ MASKED = (
     ),
     Family(
         "mpnet", "masked", "wordpiece", files.mpnet, "MPNetForMaskedLM",
-        BERT_LIKE | {"pad_token_id": 1, "relative_attention_num_buckets": 8},
+        BERT_LIKE | {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2},
     ),
     Family("roberta", "masked", "byte-level", files.roberta, "RobertaForMaskedLM", ROBERTA_LIKE),
     Family("deberta", "masked", "byte-level", files.deberta, "DebertaForMaskedLM", DEBERTA_LIKE),
@@ -159,7 +161,7 @@ MASKED = (
         BERT_LIKE | {"embedding_size": 24},
     ),
     Family(
-        "fnet", "masked", "unigram", _fnet, "FNetForMaskedLM",
+        "fnet", "masked", "unigram", files.fnet, "FNetForMaskedLM",
         {key: BERT_LIKE[key] for key in BERT_LIKE if key != "num_attention_heads"}
         | {"type_vocab_size": 4},
     ),
@@ -182,10 +184,11 @@ CAUSAL = (
     Family(
         "gpt_neo", "causal", "byte-level", files.gpt2, "GPTNeoForCausalLM",
         {
-            "hidden_size": 32, "num_layers": 2, "num_heads": 2, "max_position_embeddings": 66,
+            "hidden_size": 32, "num_layers": 2, "num_heads": 2, "max_position_embeddings": 130,
             "attention_types": [[["global", "local"], 1]], "window_size": 8,
             "bos_token_id": 0, "eos_token_id": 0,
         },
+        width=0.15,
     ),
     Family(
         "gpt_neox", "causal", "byte-level", files.gpt_neox, "GPTNeoXForCausalLM", BERT_LIKE,
@@ -195,7 +198,7 @@ CAUSAL = (
         "opt", "causal", "byte-level", _opt, "OPTForCausalLM",
         {
             "hidden_size": 32, "word_embed_proj_dim": 24, "num_hidden_layers": 2, "ffn_dim": 48,
-            "num_attention_heads": 2, "max_position_embeddings": 66, "pad_token_id": 1,
+            "num_attention_heads": 2, "max_position_embeddings": 130, "pad_token_id": 1,
             "bos_token_id": 0, "eos_token_id": 0,
         },
     ),
@@ -213,6 +216,8 @@ CAUSAL = (
     Family(
         "falcon-alibi", "causal", "byte-level", files.falcon, "FalconForCausalLM",
         {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "alibi": True},
+        # Its eager attention adds the position bias twice (transformers 5.23).
+        attention="sdpa",
     ),
     Family(
         "phi", "causal", "byte-level", files.gpt2, "PhiForCausalLM",
@@ -267,7 +272,7 @@ CAUSAL = (
         "xglm", "causal", "unigram", files.xglm, "XGLMForCausalLM",
         {
             "d_model": 32, "num_layers": 2, "attention_heads": 2, "ffn_dim": 48,
-            "max_position_embeddings": 66, "pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2,
+            "max_position_embeddings": 130, "pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2,
         },
     ),
 )  # fmt: skip
@@ -275,15 +280,19 @@ CAUSAL = (
 SEQ2SEQ = (
     Family("t5", "seq2seq", "unigram", files.t5, "T5ForConditionalGeneration", T5_LIKE, SPARE),
     Family(
-        "flan-t5", "seq2seq", "unigram", files.t5, "T5ForConditionalGeneration", T5_LIKE | GATED
+        "flan-t5", "seq2seq", "unigram", files.t5, "T5ForConditionalGeneration", T5_LIKE | GATED,
+        width=0.15,
     ),
-    Family("mt5", "seq2seq", "unigram", files.t5, "MT5ForConditionalGeneration", T5_LIKE | GATED),
+    Family(
+        "mt5", "seq2seq", "unigram", files.t5, "MT5ForConditionalGeneration", T5_LIKE | GATED,
+        width=0.15,
+    ),
     Family(
         "bart", "seq2seq", "byte-level", files.roberta, "BartForConditionalGeneration",
         {
             "d_model": 32, "encoder_layers": 2, "decoder_layers": 2, "encoder_ffn_dim": 48,
             "encoder_attention_heads": 2, "decoder_attention_heads": 2, "decoder_ffn_dim": 48,
-            "max_position_embeddings": 66, "forced_bos_token_id": 0,
+            "max_position_embeddings": 130, "forced_bos_token_id": 0,
         },
     ),
 )  # fmt: skip

@@ -27,6 +27,9 @@ COMMANDS = {
 }
 """Command name -> one line of help; each command is the module `lmdiag.cli.<name>`."""
 
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+UNWRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST}
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code; argument errors exit with 2 by argparse."""
@@ -38,9 +41,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BadInput as error:
         return fail(str(error), code=2)
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS):
+        if error.errno not in FULL | UNWRITABLE:
             raise
-        return fail(explain_write_failure(error), code=1)
+        return fail(explain_write_failure(error), code=1 if error.errno in FULL else 2)
     except KeyboardInterrupt:
         return fail("interrupted; what was saved is kept, the same command resumes", code=1)
 
