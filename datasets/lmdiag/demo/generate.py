@@ -271,7 +271,7 @@ def write_verbs(path: Path, most: int = 20_000, rarest: float = 3.6) -> None:
     from lemminflect import getAllLemmas, getInflection
     from wordfreq import top_n_list, zipf_frequency
 
-    rows = []
+    rows: list[str] = []
     for plural in top_n_list("en", most):
         if not plural.isalpha() or plural not in getAllLemmas(plural, upos="VERB").get("VERB", ()):
             continue

@@ -42,7 +42,7 @@ CITATION = """\
 
 
 @dataclass
-class LmdiagConfig(datasets.BuilderConfig):
+class LmdiagConfig(datasets.BuilderConfig):  # type: ignore[misc]
     """A diagnostic and where its source files come from.
 
     Attributes:
@@ -58,7 +58,7 @@ class LmdiagConfig(datasets.BuilderConfig):
         return f"{self.name}-{open_source(self.source).digest(self.name)[:16]}"
 
 
-class Lmdiag(datasets.GeneratorBasedBuilder):
+class Lmdiag(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
     """Psycholinguistic diagnostics for language models."""
 
     VERSION = datasets.Version(VERSION)

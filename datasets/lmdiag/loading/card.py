@@ -71,7 +71,7 @@ def _infos(built: list[Built]) -> list[dict[str, Any]]:
 
     data = DatasetCardData()
     DatasetInfosDict({each.config: each.info for each in built}).to_dataset_card_data(data)
-    infos = data.to_dict()["dataset_info"]
+    infos = data.to_dict()["dataset_info"]  # type: ignore[no-untyped-call]
     return infos if isinstance(infos, list) else [{"config_name": built[0].config, **infos}]
 
 

@@ -182,4 +182,4 @@ def _read_by_datasets(repo: str, config: str, commit: str | None) -> Raw:
     name = SPLIT if SPLIT in splits else next(iter(splits))
     if name != SPLIT and len(splits) > 1:
         raise BadInput(f"{repo} has no split {SPLIT!r} among {', '.join(splits)}")
-    return Raw(splits[name].data.table, lambda row: f"{repo}, {name} row {row + 1}")
+    return Raw(repo, splits[name].data.table, lambda row: f"{repo}, {name} row {row + 1}")

@@ -33,10 +33,12 @@ class Raw:
     """A table as it was read.
 
     Attributes:
+        name: of the file or data set.
         table: all rows.
         where: names a row.
     """
 
+    name: str
     table: pa.Table
     where: Where
 
@@ -54,10 +56,10 @@ class Raw:
         try:
             table = pa.concat_tables([part.table for part in parts])
         except pa.ArrowInvalid as error:
-            names = f"{parts[0].where(0)} and {parts[1].where(0)}"
-            raise BadInput(f"files of one config have other columns ({names})") from error
+            names = ", ".join(part.name for part in parts)
+            raise BadInput(f"the columns of {names} differ: they are one config") from error
         owners = [(part, row) for part in parts for row in range(part.table.num_rows)]
-        return cls(table, lambda row: owners[row][0].where(owners[row][1]))
+        return cls(parts[0].name, table, lambda row: owners[row][0].where(owners[row][1]))
 
 
 def read_file(path: Path) -> Raw:
@@ -84,7 +86,7 @@ def _read_parquet(path: Path) -> Raw:
         table = pq.read_table(path)
     except pa.ArrowInvalid as error:
         raise BadInput(f"{path} is no Parquet file: build it again") from error
-    return Raw(table, lambda row: f"{path}, row {row + 1}")
+    return Raw(str(path), table, lambda row: f"{path}, row {row + 1}")
 
 
 def _read_csv(path: Path, delimiter: str = ",") -> Raw:
@@ -146,7 +148,7 @@ def _from_columns(path: Path, columns: dict[str, list[Any]], lines: list[int]) -
             arrays[name] = pa.array(_typed(name, values, where))
         except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
             raise BadInput(f"{path}: the column {name} mixes types: {error}") from error
-    return Raw(pa.table(arrays), where)
+    return Raw(str(path), pa.table(arrays), where)
 
 
 READERS: dict[str, Callable[[Path], Raw]] = {
@@ -170,15 +172,13 @@ def normalise(raw: Raw) -> tuple[pa.Table, Where]:
 
     table, where = raw.table, raw.where
     if not table.num_rows:
-        raise BadInput(f"no rows, only columns {', '.join(table.column_names) or 'none'}")
+        raise BadInput(f"{raw.name} has no rows")
     if "right_context" not in table.column_names:
         table = table.append_column("right_context", pa.array([""] * table.num_rows))
     for name in CORE_COLUMNS:
         if name not in table.column_names:
-            raise BadInput(
-                f"{where(0).rpartition(':')[0] or where(0)}: the column {name} is missing; "
-                f"the core columns are {', '.join(CORE_COLUMNS)}"
-            )
+            core = ", ".join(CORE_COLUMNS)
+            raise BadInput(f"{raw.name}: the column {name} is missing; the core columns are {core}")
         place = table.column_names.index(name)
         table = table.set_column(place, name, _core(name, table.column(name), where))
     return table, where
