@@ -115,15 +115,28 @@ def camembert(folder: Path) -> int:
     return _save(tokenizer, folder, "CamembertTokenizer", config, specials, mask_lstrip=True)
 
 
-def albert(folder: Path, tokenizer_class: str = "AlbertTokenizer") -> int:
-    """Lower-cased SentencePiece unigram without accents; [CLS] text [SEP] (also FNet)."""
+def albert(folder: Path) -> int:
+    """Lower-cased SentencePiece unigram without accents; [CLS] text [SEP]."""
     specials = ("<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]")
     tokenizer = _unigram(specials, lower=True)
+    folding = [normalizers.NFKD(), normalizers.StripAccents(), normalizers.Lowercase()]
+    tokenizer.normalizer = normalizers.Sequence([*_quotes(), *folding, _nmt_nfkc()])
     _template(tokenizer, "[CLS] $A [SEP]")
     config = _names(
         "<unk>", bos="[CLS]", eos="[SEP]", pad="<pad>", cls="[CLS]", sep="[SEP]", mask="[MASK]"
     )
-    return _save(tokenizer, folder, tokenizer_class, config, specials, mask_lstrip=True)
+    return _save(tokenizer, folder, "AlbertTokenizer", config, specials, mask_lstrip=True)
+
+
+def fnet(folder: Path) -> int:
+    """ALBERT's convention with case and accents kept."""
+    specials = ("<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]")
+    tokenizer = _unigram(specials)
+    tokenizer.normalizer = normalizers.Sequence([*_quotes(), _nmt_nfkc()])
+    _template(tokenizer, "[CLS] $A [SEP]")
+    config = _names("<unk>", pad="<pad>", cls="[CLS]", sep="[SEP]", mask="[MASK]")
+    config |= {"do_lower_case": False, "keep_accents": True}
+    return _save(tokenizer, folder, "FNetTokenizer", config, specials, mask_lstrip=True)
 
 
 def deberta_v2(folder: Path, *, split_by_punct: bool) -> int:
@@ -272,11 +285,22 @@ def _unigram(
     unknown = next(i for i, (piece, _) in enumerate(vocab) if piece in ("<unk>", "[UNK]"))
     vocab = [*vocab, *((piece, 0.0) for piece in tail)]
     tokenizer = Tokenizer(models.Unigram(vocab, unknown))
+    tokenizer.normalizer = normalizers.Sequence(
+        [_nmt_nfkc(), normalizers.Replace(Regex(" {2,}"), " ")]
+    )
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()]
     )
     tokenizer.decoder = decoders.Metaspace()
     return tokenizer
+
+
+def _nmt_nfkc() -> normalizers.Normalizer:
+    return normalizers.Precompiled(vocabularies.charsmap())
+
+
+def _quotes() -> list[normalizers.Normalizer]:
+    return [normalizers.Replace("``", '"'), normalizers.Replace("''", '"')]
 
 
 def _template(tokenizer: Tokenizer, single: str) -> None:

@@ -8,6 +8,8 @@ rare ones several; characters that TEXT lacks are unknown to WordPiece and unigr
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -92,16 +94,26 @@ def byte_level_gpt4() -> pre_tokenizers.PreTokenizer:
 
 
 @lru_cache
-def wordpiece(*, lower: bool, specials: tuple[str, ...], size: int = 330) -> dict[str, int]:
-    """Returns a WordPiece vocabulary that begins with the special tokens."""
-    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lower)
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    trainer = trainers.WordPieceTrainer(
-        vocab_size=size, special_tokens=list(specials), show_progress=False
-    )
-    tokenizer.train_from_iterator(LINES, trainer)
-    return tokenizer.get_vocab()
+def wordpiece(*, lower: bool, specials: tuple[str, ...]) -> dict[str, int]:
+    """Returns a WordPiece vocabulary: special tokens, letters, frequent words, parts of words.
+
+    Counted here, because the library's trainer breaks ties differently in every process.
+    """
+    normalizer = normalizers.BertNormalizer(lowercase=lower)
+    splitter = pre_tokenizers.BertPreTokenizer()
+    pieces = [piece for piece, _ in splitter.pre_tokenize_str(normalizer.normalize_str(TEXT))]
+    letters = sorted({letter for piece in pieces for letter in piece})
+    words = _most_common(pieces, 60)
+    opening = _most_common([piece[:n] for piece in pieces for n in (2, 3)], 60)
+    parts = [
+        piece[start : start + n]
+        for piece in pieces
+        for n in (2, 3)
+        for start in range(1, len(piece) - n + 1)
+    ]
+    continuing = [f"##{part}" for part in (*letters, *_most_common(parts, 80))]
+    unique = dict.fromkeys([*specials, *letters, *words, *opening, *continuing])
+    return {piece: number for number, piece in enumerate(unique)}
 
 
 @lru_cache
@@ -139,7 +151,11 @@ def metaspace_bpe(
 def unigram(
     *, specials: tuple[str, ...], lower: bool = False, size: int = 220
 ) -> list[tuple[str, float]]:
-    """Returns pieces with log-probabilities; the special tokens come first, with 0."""
+    """Returns pieces with log-probabilities; the special tokens come first, with 0.
+
+    The trainer's last digits and the order of equal pieces change from process to process: they are
+    rounded off, and ordered here, no two pieces equal.
+    """
     tokenizer = Tokenizer(models.Unigram())
     steps = [normalizers.NFKC()]
     if lower:
@@ -151,9 +167,26 @@ def unigram(
     )
     tokenizer.train_from_iterator(LINES, trainer)
     vocab = _model(tokenizer)["vocab"]
-    return [(piece, 0.0) for piece in specials] + [
-        (piece, score) for piece, score in vocab if piece != "<unk>"
-    ]
+    rounded = [(piece, round(score, 3)) for piece, score in vocab if piece != "<unk>"]
+    ordered = sorted(rounded, key=lambda entry: (-entry[1], entry[0]))
+    pieces = [(piece, score - 1e-6 * place) for place, (piece, score) in enumerate(ordered)]
+    return [(piece, 0.0) for piece in specials] + pieces
+
+
+@lru_cache
+def charsmap() -> bytes:
+    """Returns SentencePiece's own normalisation table (nmt_nfkc), as published files carry it."""
+    import sentencepiece
+    from sentencepiece import sentencepiece_model_pb2
+
+    rules = sentencepiece.SentencePieceNormalizer(rule_name="nmt_nfkc")
+    model = sentencepiece_model_pb2.ModelProto.FromString(rules.serialized_model_proto())
+    return bytes(model.normalizer_spec.precompiled_charsmap)
+
+
+def _most_common(texts: Iterable[str], n: int) -> list[str]:
+    counts = Counter(texts)
+    return sorted(counts, key=lambda text: (-counts[text], text))[:n]
 
 
 def _parts(tokenizer: Tokenizer) -> tuple[dict[str, int], list[tuple[str, str]]]:

@@ -1,0 +1,199 @@
+"""Every family of models, asked by lmdiag and by an independent float64 reference.
+
+The reference (`reference`, `spelling`) spells words by hand and runs transformers' own model on one
+sentence at a time, without padding, for every piece of every word.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from families import CAUSAL, FAMILIES, MASKED, SEQ2SEQ
+from reference import Reference
+from vocabularies import UNKNOWN
+
+from lmdiag.models import LoadOptions, load
+from lmdiag.schema import Answer, Query, Question
+from models.comparison import (
+    PLAIN,
+    QUERIES,
+    TOP,
+    WORDS,
+    Compared,
+    ask,
+    compare,
+    questions,
+)
+
+TOLERANCE = 1e-5
+"""Nats; the models are float32, the reference float64."""
+
+BOS_FAMILIES = ("gpt2", "opt", "llama3", "llama", "gemma", "gpt_neox", "mamba", "bloom")
+"""With and without a beginning-of-sequence token by default."""
+
+
+@pytest.fixture(scope="session")
+def compared(family_dir: Callable[[str], Path]) -> Callable[[str], list[Compared]]:
+    """Returns a function from a family's name to its answers beside the reference's."""
+
+    @functools.lru_cache
+    def run(name: str) -> list[Compared]:
+        return compare(FAMILIES[name], family_dir(name))
+
+    return run
+
+
+def check_words(pairs: list[Compared]) -> None:
+    for pair in pairs:
+        for word, scored in pair.words.items():
+            given = pair.answer.words[word]
+            if scored is None:
+                assert given == (None, None, 0), word
+                continue
+            assert given.log_prob == pytest.approx(scored.log_prob, abs=TOLERANCE), word
+            assert given.n_tokens == len(scored.pieces), word
+            assert given.rank in scored.ranks, word
+
+
+def check_top(pair: Compared) -> None:
+    """Each place holds the reference's item, or one that is as good within the tolerance."""
+    values = [value for _, value in pair.top]
+    assert pair.answer.top_log_probs == pytest.approx(values[:TOP], abs=TOLERANCE)
+    for word, value in zip(pair.answer.top_words, values, strict=False):
+        near = {shown for shown, other in pair.top if abs(other - value) < 2 * TOLERANCE}
+        assert word in near or None in near, (word, near)
+
+
+def check_same(first: list[Answer], second: list[Answer]) -> None:
+    """Answers to the same questions are the same up to float32."""
+    for one, other in zip(first, second, strict=True):
+        assert one.top_words == other.top_words
+        assert one.top_log_probs == pytest.approx(other.top_log_probs, abs=TOLERANCE)
+        for word, score in one.words.items():
+            assert score[1:] == other.words[word][1:], word
+            if score.log_prob is not None:
+                assert score.log_prob == pytest.approx(other.words[word].log_prob, abs=TOLERANCE)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_words_and_ranks(name: str, compared: Callable[[str], list[Compared]]) -> None:
+    pairs = compared(name)
+    check_words(pairs)
+    # Both kinds of words were there to be checked, everywhere.
+    for pair in pairs:
+        assert len(pair.differences(several=False)) >= 2
+        assert len(pair.differences(several=True)) >= 2
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_most_probable_items(name: str, compared: Callable[[str], list[Compared]]) -> None:
+    for pair in compared(name):
+        check_top(pair)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_unknown_words_are_unscorable(name: str, compared: Callable[[str], list[Compared]]) -> None:
+    spelled_by_bytes = FAMILIES[name].convention in ("byte-level", "metaspace-bpe")
+    for pair in compared(name):
+        score = pair.answer.words[UNKNOWN]
+        assert (score.log_prob is not None) == spelled_by_bytes
+        assert (score.n_tokens > 0) == spelled_by_bytes
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_batches_do_not_matter(name: str, family_dir: Callable[[str], Path]) -> None:
+    model = load(str(family_dir(name)))
+    asked = questions()
+    alone = ask(model, asked, 1)
+    check_same(alone, ask(model, asked))
+    check_same(alone, ask(model, asked, 2))
+    check_same(alone[::-1], ask(model, asked[::-1]))
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_the_context_matters(name: str, compared: Callable[[str], list[Compared]]) -> None:
+    # Guards the other tests: a model that looked at nothing but the blank would agree too.
+    probabilities = [pair.answer.words[PLAIN].log_prob for pair in compared(name)]
+    assert len({round(p, 4) for p in probabilities if p is not None}) == len(QUERIES)
+
+
+@pytest.mark.parametrize("name", ["bert", "roberta", "gpt2", "llama", "mamba", "bloom", "t5"])
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_padding_side_does_not_matter(
+    name: str, side: str, family_dir: Callable[[str], Path], tmp_path: Path
+) -> None:
+    folder = shutil.copytree(family_dir(name), tmp_path / name)
+    file = folder / "tokenizer_config.json"
+    file.write_text(json.dumps(json.loads(file.read_text("utf-8")) | {"padding_side": side}))
+    check_same(ask(load(str(family_dir(name))), questions()), ask(load(str(folder)), questions()))
+
+
+@pytest.mark.parametrize("name", BOS_FAMILIES)
+@pytest.mark.parametrize("bos", ["always", "never"])
+def test_beginning_of_sequence(name: str, bos: str, family_dir: Callable[[str], Path]) -> None:
+    pairs = compare(FAMILIES[name], family_dir(name), bos)
+    check_words(pairs)
+    for pair in pairs:
+        check_top(pair)
+
+
+@pytest.mark.parametrize("name", BOS_FAMILIES)
+def test_beginning_of_sequence_by_default(name: str, family_dir: Callable[[str], Path]) -> None:
+    folder = str(family_dir(name))
+    default, always, never = (
+        ask(load(folder, LoadOptions(bos=bos)), questions()) for bos in ("auto", "always", "never")
+    )
+    has_one = name in ("opt", "llama3", "llama", "gemma")
+    check_same(default, always if has_one else never)
+    gaps = [
+        abs(one.top_log_probs[0] - other.top_log_probs[0])
+        for one, other in zip(always, never, strict=True)
+    ]
+    assert max(gaps) > 1000 * TOLERANCE
+    assert load(folder).info.bos == has_one
+
+
+@pytest.mark.parametrize("family", CAUSAL, ids=lambda family: family.name)
+def test_causal_models_do_not_see_the_right(family, family_dir: Callable[[str], Path]) -> None:
+    model = load(str(family_dir(family.name)))
+    context = QUERIES[0].context
+    bare, more = (Question(Query(context, right), WORDS) for right in ("", "and nothing else."))
+    check_same(ask(model, [bare]), ask(model, [more]))
+
+
+@pytest.mark.parametrize("name", ["bert", "roberta", "xlm-roberta", "llama", "gemma", "opt", "t5"])
+def test_empty_context(name: str, family_dir: Callable[[str], Path]) -> None:
+    """At the beginning of the text a word stands as the tokenizer has it there."""
+    family = FAMILIES[name]
+    model = load(str(family_dir(name)))
+    (answer,) = ask(model, [Question(Query("", "was asleep."), ("bird", "penguin"))])
+    reference = Reference(family_dir(name), family.kind, family.convention)
+    # Llama puts a blank before a text's first word, Gemma and the byte-level ones do not.
+    blank = name == "llama"
+    for word, given in answer.words.items():
+        pieces = reference.speller.spell(word, blank=blank)
+        assert pieces is not None
+        assert given.n_tokens == len(pieces)
+        assert given.log_prob is not None
+        assert math.isfinite(given.log_prob)
+
+
+@pytest.mark.parametrize("family", MASKED, ids=lambda family: family.name)
+def test_masked_models_see_the_right(family, family_dir: Callable[[str], Path]) -> None:
+    model = load(str(family_dir(family.name)))
+    context = QUERIES[0].context
+    first, second = ask(
+        model, [Question(Query(context, right), ("tree",)) for right in ("", "and nothing else.")]
+    )
+    assert first.top_log_probs[0] != pytest.approx(second.top_log_probs[0], abs=1e-3)
+
+
+def test_every_kind_is_there() -> None:
+    assert {family.kind for family in FAMILIES.values()} == {"masked", "causal", "seq2seq"}
+    assert len(MASKED) + len(CAUSAL) + len(SEQ2SEQ) == len(FAMILIES) >= 35

@@ -1,0 +1,195 @@
+"""An independent reference for what a model says at a blank: SPEC 2, word for word, nothing clever.
+
+transformers' own model in float64, one sentence at a time, the whole of its logits, one forward
+pass for every piece of every word. Nothing here is shared with `lmdiag.models`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from spelling import Speller
+
+PUNCTUATION = ".,;:!?"
+
+
+@contextmanager
+def double() -> Iterator[None]:
+    """Makes float64 the type of whatever a model makes on the way, and keeps it quiet."""
+    import torch
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A word at a blank, by the reference.
+
+    Attributes:
+        log_prob: nats.
+        pieces: ids of its pieces.
+        ranks: lowest and highest rank that a model within `tolerance` of the reference may give.
+    """
+
+    log_prob: float
+    pieces: list[int]
+    ranks: range
+
+
+class Reference:
+    """A model of one family, asked in float64.
+
+    Args:
+        folder: of the model.
+        kind: masked, causal or seq2seq.
+        convention: of its tokenizer, see `spelling`.
+        bos: auto, always or never.
+        attention: implementation of the attention.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        kind: str,
+        convention: str,
+        bos: str = "auto",
+        attention: str = "eager",
+    ) -> None:
+        import torch
+        import transformers
+
+        self.kind = kind
+        self.bos = bos
+        self._known: dict[tuple[tuple[int, ...], int, tuple[int, ...]], Any] = {}
+        self.speller = Speller(folder, convention)
+        self.tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+        name = {"masked": "MaskedLM", "causal": "CausalLM", "seq2seq": "Seq2SeqLM"}[kind]
+        model_class = getattr(transformers, f"AutoModelFor{name}")
+        with double():
+            self.model = model_class.from_pretrained(
+                folder, dtype=torch.float64, attn_implementation=attention
+            ).eval()
+
+    def score(self, context: str, right: str, word: str, tolerance: float = 1e-5) -> Scored | None:
+        """Returns the word's score; None for a word that the vocabulary cannot spell."""
+        pieces = self.speller.spell(word, blank=bool(context))
+        if pieces is None:
+            return None
+        total = 0.0
+        for index, piece in enumerate(pieces):
+            total += float(self._distribution(context, right, word, pieces, index)[piece])
+        blank = self.blank(context, right, word)
+        others = [p for token, p in enumerate(blank.tolist()) if token != pieces[0]]
+        lowest = 1 + sum(p > total + tolerance for p in others)
+        highest = 1 + sum(p > total - tolerance for p in others)
+        return Scored(total, pieces, range(lowest, highest + 1))
+
+    def blank(self, context: str, right: str, word: str) -> Any:
+        """Returns the log-probabilities at the blank: one mask, or what follows the context.
+
+        Args:
+            context, right: the text around the blank.
+            word: any word that stands there without changing the pieces of the text around it.
+        """
+        pieces = self.speller.spell(word, blank=bool(context))
+        assert pieces is not None
+        return self._distribution(context, right, word, pieces, 0, n_masks=1)
+
+    def top(self, context: str, right: str, word: str, k: int) -> list[tuple[str | None, float]]:
+        """Returns the k most probable items as shown, with log-probabilities; ties by id."""
+        values = self.blank(context, right, word).tolist()
+        order = sorted(range(len(values)), key=lambda token: (-values[token], token))
+        return [(self.speller.show(token), values[token]) for token in order[:k]]
+
+    def _distribution(
+        self,
+        context: str,
+        right: str,
+        word: str,
+        pieces: list[int],
+        index: int,
+        n_masks: int | None = None,
+    ) -> Any:
+        """Returns float64 log-probabilities for the piece after `pieces[:index]`."""
+        if self.kind == "masked":
+            left, after = self._around(context, right, word, pieces)
+            masks = [self.tokenizer.mask_token_id] * ((n_masks or len(pieces)) - index)
+            return self._read(left + pieces[:index] + masks + after, len(left) + index)
+        if self.kind == "causal":
+            ids = self._prompt(context) + pieces[:index]
+            return self._read(ids, len(ids) - 1)
+        source, start = self._source(context, right, word, pieces)
+        ids = start + pieces[:index]
+        return self._read(ids, len(ids) - 1, source)
+
+    def _read(self, ids: list[int], position: int, source: list[int] | None = None) -> Any:
+        """Runs the model on one sequence; returns float64 log-probabilities at one position."""
+        key = (tuple(ids), position, tuple(source or ()))
+        if key not in self._known:
+            self._known[key] = self._run(ids, position, source)
+        return self._known[key]
+
+    def _run(self, ids: list[int], position: int, source: list[int] | None) -> Any:
+        import torch
+
+        inputs = {"input_ids": torch.tensor([ids])}
+        if source is not None:
+            inputs = {
+                "input_ids": torch.tensor([source]),
+                "decoder_input_ids": torch.tensor([ids]),
+            }
+        cache = {} if self.kind == "masked" else {"use_cache": False}
+        with torch.inference_mode(), double():
+            logits = self.model(**inputs, **cache).logits
+        return torch.log_softmax(logits[0, position].double(), dim=-1)
+
+    def _around(
+        self, context: str, right: str, word: str, pieces: list[int]
+    ) -> tuple[list[int], list[int]]:
+        """Returns the pieces on both sides of a word, from a sentence that has the word in it."""
+        right = right or "."
+        sentence = f"{context} {word}" if context else word
+        sentence += right if right[0] in PUNCTUATION else f" {right}"
+        whole = self.tokenizer(sentence).input_ids
+        places = [
+            start
+            for start in range(len(whole) - len(pieces) + 1)
+            if whole[start : start + len(pieces)] == pieces
+        ]
+        assert len(places) == 1, f"{word!r} is not in the sentence once: {sentence!r}"
+        return whole[: places[0]], whole[places[0] + len(pieces) :]
+
+    def _prompt(self, context: str) -> list[int]:
+        """Returns the context's pieces with the special token that the rule puts before it."""
+        plain = self.tokenizer(context, add_special_tokens=False).input_ids
+        default = self.tokenizer(context).input_ids
+        if self.bos == "never":
+            return plain
+        if self.bos == "auto" or len(default) > len(plain):
+            return default
+        return [self.tokenizer.bos_token_id, *plain]
+
+    def _source(
+        self, context: str, right: str, word: str, pieces: list[int]
+    ) -> tuple[list[int], list[int]]:
+        """Returns the encoder's input and what the decoder has read before the blank.
+
+        T5 fills the first sentinel; BART writes the whole sentence again, up to the blank.
+        """
+        left, after = self._around(context, right, word, pieces)
+        begin = self.model.config.decoder_start_token_id
+        if self.tokenizer.mask_token_id is not None:
+            return [*left, self.tokenizer.mask_token_id, *after], [begin, *left]
+        sentinel = self.tokenizer.convert_tokens_to_ids("<extra_id_0>")
+        return [*left, sentinel, *after], [begin, sentinel]
