@@ -24,15 +24,15 @@ class Place:
 
     Attributes:
         name: what the user called it.
-        configs: config -> patterns of its files inside `root`; without `root` the values are empty.
-        root: directory of the files; None where `datasets` does the reading.
+        configs: config -> patterns of its files inside `root`; empty where `datasets` finds them.
+        root: directory of the files.
         revisions: config -> commit; the key "" stands for all others.
         fetch: brings files of a Hub data set into `root`; nothing for local ones.
     """
 
     name: str
     configs: Mapping[str, tuple[str, ...]]
-    root: Path | None
+    root: Path
     revisions: Mapping[str, str | None] = field(default_factory=dict)
     fetch: Callable[[tuple[str, ...]], object] = lambda patterns: None
 
@@ -46,9 +46,9 @@ class Place:
         Raises:
             BadInput: a file is missing or malformed.
         """
-        if self.root is None:
-            return _read_by_datasets(self.name, config, self.revision(config))
         patterns = self.configs[config]
+        if not patterns:
+            return _read_by_datasets(self.name, self.root, config)
         self.fetch(patterns)
         files = [path for pattern in patterns for path in sorted(self.root.glob(pattern))]
         if not files:
@@ -138,7 +138,8 @@ def _hub(repo: str, revision: str | None) -> Place:
     commit = root.name
     configs = _configs(root, repo) if (root / CARD).is_file() else {}
     if not configs:
-        return Place(repo, _names_by_datasets(repo, commit), None, {"": commit})
+        root = _snapshot(repo, commit, (CARD, *(f"**{suffix}" for suffix in READERS)))
+        return Place(repo, _names_by_datasets(repo, root), root, {"": commit})
     return Place(repo, configs, root, {"": commit}, lambda wanted: _snapshot(repo, commit, wanted))
 
 
@@ -149,7 +150,7 @@ def _snapshot(repo: str, revision: str | None, patterns: tuple[str, ...]) -> Pat
         folder = snapshot_download(
             repo, repo_type="dataset", revision=revision, allow_patterns=list(patterns)
         )
-    except errors.RepositoryNotFoundError as error:
+    except (errors.RepositoryNotFoundError, errors.HFValidationError) as error:
         raise BadInput(
             f"no data set {repo} here or on the Hub, or no access to it: build one by {BUILD}"
         ) from error
@@ -162,21 +163,21 @@ def _snapshot(repo: str, revision: str | None, patterns: tuple[str, ...]) -> Pat
     return Path(folder)
 
 
-def _names_by_datasets(repo: str, commit: str) -> dict[str, tuple[str, ...]]:
-    """Configs of a Hub data set without YAML, as `datasets` infers them."""
+def _names_by_datasets(repo: str, root: Path) -> dict[str, tuple[str, ...]]:
+    """Configs of a data set without YAML, as `datasets` infers them."""
     from datasets import get_dataset_config_names
 
     try:
-        return dict.fromkeys(get_dataset_config_names(repo, revision=commit), ())
+        return dict.fromkeys(get_dataset_config_names(str(root)), ())
     except (ValueError, OSError) as error:
         raise BadInput(f"{repo} cannot be read by datasets: {error}") from error
 
 
-def _read_by_datasets(repo: str, config: str, commit: str | None) -> Raw:
+def _read_by_datasets(repo: str, root: Path, config: str) -> Raw:
     from datasets import load_dataset
 
     try:
-        splits = load_dataset(repo, config, revision=commit)
+        splits = load_dataset(str(root), config)
     except (ValueError, OSError) as error:
         raise BadInput(f"{repo} cannot be read by datasets: {error}") from error
     name = SPLIT if SPLIT in splits else next(iter(splits))

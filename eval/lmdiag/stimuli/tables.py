@@ -189,8 +189,10 @@ def _core(name: str, column: pa.ChunkedArray, where: Where) -> pa.ChunkedArray |
     import pyarrow as pa
 
     due = {"good": pa.bool_(), "expected": pa.list_(pa.string())}.get(name, pa.string())
-    if column.type != due:
+    if column.type != due or column.null_count:
         values = _typed(name, column.to_pylist(), where)
+        if name == "right_context":  # what wrote the table may not tell "" from nothing
+            values = [value or "" for value in values]
         try:
             column = pa.array(values, due)
         except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
