@@ -101,7 +101,8 @@ def wilson(successes: float, n: int) -> Interval:
     from statsmodels.stats.proportion import proportion_confint
 
     low, high = proportion_confint(successes, n, alpha=1 - LEVEL, method="wilson")
-    return float(low), float(high)
+    # rounding may leave the bounds a hair on the wrong side of 0 of n and of n of n
+    return min(float(low), successes / n), max(float(high), successes / n)
 
 
 def mean_interval(values: Floats, within: Interval | None = None) -> Interval:
@@ -210,7 +211,8 @@ def paired_bootstrap(
     drawn = np.concatenate(
         [draw(first, second, statistic, rng, size) for size in batches(resamples, len(first))]
     )
-    low, high = np.nanquantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    drawn = drawn[~np.isnan(drawn)]  # a resample of one item over and over has no correlation
+    low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return Difference(value, float(low), float(high), two_sided(drawn))
 
 

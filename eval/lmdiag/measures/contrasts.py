@@ -74,7 +74,8 @@ class Contrasts:
         """
         good = np.where(self.good < 0, np.nan, values[self.good])
         worst = np.full(len(self.ids), -np.inf)
-        np.maximum.at(worst, self.bad_of, values[self.bad])
+        with np.errstate(invalid="ignore"):  # NaN is what an unscorable row is meant to bring
+            np.maximum.at(worst, self.bad_of, values[self.bad])
         alone = np.bincount(self.bad_of, minlength=len(self.ids)) == 0
         return good, np.where(alone, np.nan, worst)
 
