@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any, Protocol
 
+from lmdiag.schema import BadInput
+
 WAIT = timedelta(minutes=10)
 """The longest that a process waits for another before it ends with an error."""
 
@@ -80,13 +82,22 @@ class Processes:
             self._join()
 
     def _join(self) -> None:
-        """Enters the group that accelerate or torchrun announced in the environment."""
+        """Enters the group that accelerate or torchrun announced in the environment.
+
+        On a machine without accelerators, accelerate joins processes only where it is told that
+        the CPU is meant; it would otherwise run each of them alone, without a word.
+        """
+        import torch
         from accelerate import PartialState
 
-        state = PartialState(timeout=WAIT)
+        state = PartialState(cpu=not torch.accelerator.is_available(), timeout=WAIT)
         self.rank, self.count, self.device = state.process_index, state.num_processes, state.device
-        if self.count > 1:
-            self._store = self._connect()
+        if self.count != int(os.environ["WORLD_SIZE"]):
+            raise BadInput(
+                f"{os.environ['WORLD_SIZE']} processes were announced but {self.count} joined: "
+                "start them by `accelerate launch` or `torchrun`"
+            )
+        self._store = self._connect()
 
     def _connect(self) -> Store:
         """Opens the shared store: a server on the first process, at a free port of its own."""

@@ -1,0 +1,87 @@
+"""Runs on one, two and three real processes give the same files."""
+
+import hashlib
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from families import FAMILIES
+
+TASKS = ("cprag102", "role88", "neg136", "agreement")
+
+
+def launch(root: Path, count: int, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Runs `eval/run.py` on so many processes, as `accelerate launch` does on several CPUs."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "torch.distributed.run", f"--nproc_per_node={count}"]
+    command += [f"--master_port={port}", str(root / "eval/run.py"), *arguments]
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    folder = tmp_path_factory.mktemp("models")
+    return [FAMILIES[name].make(folder / name) for name in ("bert", "gpt2")]
+
+
+@pytest.fixture(scope="module")
+def runs(
+    tmp_path_factory: pytest.TempPathFactory, root: Path, models: list[Path], demo_dir: Path
+) -> dict[int, Path]:
+    """Number of processes -> output of the same sweep over two models."""
+    outputs = {}
+    for count in (1, 2, 3):
+        outputs[count] = tmp_path_factory.mktemp(f"processes{count}")
+        arguments = ["--model", *map(str, models), "--data", str(demo_dir), "--tasks", *TASKS]
+        arguments += ["--perturb", "all", "--shuffles", "2", "--output", str(outputs[count])]
+        done = launch(root, count, *arguments)
+        assert done.returncode == 0, done.stderr
+    return outputs
+
+
+@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize("name", ["bert", "gpt2"])
+def test_the_files_are_the_same_to_the_last_byte(
+    runs: dict[int, Path], name: str, count: int
+) -> None:
+    for file in ("predictions.parquet", "agreement.parquet"):
+        ((one,), (several,)) = ([*runs[n].glob(f"{name}/*/{file}")] for n in (1, count))
+        digests = [hashlib.sha256(path.read_bytes()).hexdigest() for path in (one, several)]
+        assert digests[0] == digests[1]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("name", ["bert", "gpt2"])
+def test_there_were_as_many_processes_as_asked_for(
+    runs: dict[int, Path], name: str, count: int
+) -> None:
+    (path,) = runs[count].glob(f"{name}/*/results.json")
+    assert json.loads(path.read_text())["device"]["processes"] == count
+
+
+def test_a_context_that_one_process_cannot_answer_ends_all_with_its_message(
+    tmp_path: Path, root: Path, demo_dir: Path, models: list[Path]
+) -> None:
+    import torch
+    from safetensors.torch import load_file, save_file
+
+    broken = tmp_path / "broken"
+    subprocess.run(["cp", "-r", str(models[0]), str(broken)], check=True)
+    weights = load_file(broken / "model.safetensors")
+    name = "cls.predictions.bias"
+    weights[name] = torch.full_like(weights[name], torch.nan)
+    save_file(weights, broken / "model.safetensors", metadata={"format": "pt"})
+    done = launch(
+        root, 2, "--model", str(broken), "--data", str(demo_dir), "--output", str(tmp_path / "out")
+    )
+    assert done.returncode != 0
+    assert "lmdiag: error: " in done.stderr
+    assert "NaN" in done.stderr or "nan" in done.stderr
+    assert not [*tmp_path.rglob("results.json")]
