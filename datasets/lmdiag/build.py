@@ -46,6 +46,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         print(f"build.py: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("build.py: interrupted, nothing was written", file=sys.stderr)
+        return 1
     for name, rows in built.items():
         print(f"{name:<10} {rows:>8,} rows")
     print(f"written: {args.out}")

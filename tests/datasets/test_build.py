@@ -230,6 +230,15 @@ def test_a_failed_build_leaves_the_data_set_as_it_was(
     assert names(tmp_path) == ["out", "tree"]
 
 
+def test_what_a_killed_build_left_behind_is_swept(scripts: Path, tmp_path: Path) -> None:
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    for process in (dead.pid, os.getpid()):
+        (tmp_path / f".out.{process}.building" / "new").mkdir(parents=True)
+    assert run(scripts, tmp_path / "out", "--source", "demo", "--configs", "verbs").returncode == 0
+    assert names(tmp_path) == [f".out.{os.getpid()}.building", "out"]  # this one lives
+
+
 def test_other_people_s_directories_are_refused(scripts: Path, tmp_path: Path) -> None:
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter.txt").write_text("It was")

@@ -70,8 +70,8 @@ def build(out: Path, source: str, configs: Sequence[str] | None = None) -> list[
     names = list(dict.fromkeys(configs or opened.configs()))
     files = {name: opened.files(name) for name in names}
     out.parent.mkdir(parents=True, exist_ok=True)
-    work = out.parent / f".{out.name}.{os.getpid()}.building"
-    shutil.rmtree(work, ignore_errors=True)
+    _sweep(out)
+    work = _workplace(out, os.getpid())
     try:
         new = work / "new"
         new.mkdir(parents=True)
@@ -83,6 +83,28 @@ def build(out: Path, source: str, configs: Sequence[str] | None = None) -> list[
     finally:
         shutil.rmtree(work, ignore_errors=True)
     return built
+
+
+def _workplace(out: Path, process: int | str) -> Path:
+    return out.parent / f".{out.name}.{process}.building"
+
+
+def _sweep(out: Path) -> None:
+    """Removes what builds left behind that were killed; other processes may be building now."""
+    for work in out.parent.glob(_workplace(out, "*").name):
+        process = work.name.split(".")[-2]
+        if process.isdigit() and not _runs(int(process)):
+            shutil.rmtree(work, ignore_errors=True)
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _check_target(out: Path) -> None:
