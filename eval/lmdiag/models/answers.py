@@ -144,7 +144,7 @@ def _pieces(batch: Sequence[Encoded], log_probs: torch.Tensor) -> list[list[list
         for word in encoded.words.values()
         for step in word or ()
     ]
-    places = torch.tensor(steps, device=log_probs.device).reshape(-1, 2)
+    places = torch.tensor(steps, dtype=torch.long, device=log_probs.device).view(-1, 2)
     values = iter(log_probs[places[:, 0], places[:, 1]].tolist())
     return [
         [list(islice(values, len(word or ()))) for word in encoded.words.values()]

@@ -28,6 +28,9 @@ PROBES = (
 ROUNDING = 100.0
 """Differences that pass for rounding: so many times the dtype's epsilon, by the largest value."""
 
+COARSE_ROUNDING = 8.0
+"""The same for half precision, where 100 steps would pass anything."""
+
 
 NARROWEST = 16
 """Packs of fewer tokens gain nothing."""
@@ -53,7 +56,9 @@ def settle(reader: Reader, asker: Asker, packing: str, model_id: str) -> None:
     reader.gathers = False
     alone = torch.cat([reader.run(*reader.padded([row])) for row in rows])
     reader.gathers = True
-    reader.gathers = _same(reader.run(*reader.padded(rows[:1])), alone[: len(rows[0].reads)])
+    reader.gathers = _same(
+        reader, reader.run(*reader.padded(rows[:1])), alone[: len(rows[0].reads)]
+    )
     reader.width = min(reader.width, reach(reader.model.config) or reader.width)
     if packing != "never" and _may_pack(reader, packing):
         reader.layout = "packed"
@@ -66,7 +71,7 @@ def settle(reader: Reader, asker: Asker, packing: str, model_id: str) -> None:
         )
     reader.layout = "padded"
     mixes = reader.model.config.model_type == "fnet"  # positions, padded ones too, by design
-    if mixes or not _same(reader.read(rows), alone):
+    if mixes or not _same(reader, reader.read(rows), alone):
         reader.layout = "equal"
 
 
@@ -83,12 +88,9 @@ def reach(config: PretrainedConfig) -> int | None:
 
 
 def _may_pack(reader: Reader, packing: str) -> bool:
-    import torch
-
-    fine = torch.finfo(reader.model.dtype).eps <= torch.finfo(torch.float32).eps
     attention = getattr(reader.model.config, "_attn_implementation", None)
     return (
-        (fine or packing == "always")
+        (_is_fine(reader) or packing == "always")
         and reader.width >= NARROWEST
         and attention in (None, "eager", "sdpa")
         and {"attention_mask", "position_ids"} <= reader.accepted
@@ -101,13 +103,21 @@ def _tries(reader: Reader, rows: Sequence[Row], alone: torch.Tensor) -> bool:
         together = reader.read(rows)
     except Exception:  # whatever a model raises that does not know such masks: it cannot pack
         return False
-    return _same(together, alone)
+    return _same(reader, together, alone)
 
 
-def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
-    """Whether two sets of log-probabilities differ by rounding only."""
+def _same(reader: Reader, one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether two sets of log-probabilities differ by no more than the model's dtype rounds."""
     import torch
 
-    epsilon = max(torch.finfo(one.dtype).eps, torch.finfo(torch.float32).eps)
+    epsilon = max(torch.finfo(reader.model.dtype).eps, torch.finfo(torch.float32).eps)
+    steps = ROUNDING if _is_fine(reader) else COARSE_ROUNDING
     scale = max(1.0, float(other[other.isfinite()].abs().max()))
-    return torch.allclose(one, other, rtol=0.0, atol=ROUNDING * epsilon * scale)
+    return torch.allclose(one, other, rtol=0.0, atol=steps * epsilon * scale)
+
+
+def _is_fine(reader: Reader) -> bool:
+    """Whether the model computes in float32 or better."""
+    import torch
+
+    return torch.finfo(reader.model.dtype).eps <= torch.finfo(torch.float32).eps

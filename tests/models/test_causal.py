@@ -1,0 +1,176 @@
+"""Causal models: the context, what follows it, and what may stand before it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lmdiag.schema import BadInput, Query, Question
+from models.test_masked import some_questions
+from models.toys import alone, asked, byte_level, gpt2, sentencepiece
+
+TOKENIZER = byte_level("Ġ b", "Ġb i", "Ġbi r", "Ġbir d", "Ġ t", "Ġt r", "Ġtr e", "Ġtre e", "Ġ a")
+NETWORK = gpt2(len(TOKENIZER))
+MODEL = asked(NETWORK, TOKENIZER, "causal")
+
+
+def ids(*pieces: str) -> list[int]:
+    return TOKENIZER.convert_tokens_to_ids(list(pieces))
+
+
+class TestRows:
+    def test_one_row_for_words_of_one_piece(self) -> None:
+        (row,) = MODEL.encode(Question(Query("be a"), ("bird", "tree"))).rows
+        assert list(row.ids) == ids("b", "e", "Ġa")
+        assert row.reads == (2,)
+
+    def test_what_is_right_of_the_blank_is_not_seen(self) -> None:
+        one = MODEL.encode(Question(Query("be a", "on the tree."), ("bird",)))
+        assert one.rows == MODEL.encode(Question(Query("be a"), ("bird",))).rows
+
+    def test_words_share_their_beginnings(self) -> None:
+        """birds = bird s, birdsx = bird s x, tre = Ġtre: one row carries all three."""
+        encoded = MODEL.encode(Question(Query("a"), ("bird", "birds", "birdsx", "tre")))
+        (row,) = encoded.rows
+        assert list(row.ids) == ids("a", "Ġbird", "s")
+        assert row.reads == (0, 1, 2)
+        assert encoded.words["birdsx"] == ((0, *ids("Ġbird")), (1, *ids("s")), (2, *ids("x")))
+        assert encoded.words["tre"] == ((0, *ids("Ġtre")),)
+
+    def test_words_that_part_ways(self) -> None:
+        """The distribution at the blank is read once, in the first row."""
+        encoded = MODEL.encode(Question(Query("a"), ("birds", "trees")))
+        assert [list(row.ids) for row in encoded.rows] == [ids("a", "Ġbird"), ids("a", "Ġtree")]
+        assert [row.reads for row in encoded.rows] == [(0, 1), (1,)]
+        assert encoded.words["trees"] == ((0, *ids("Ġtree")), (2, *ids("s")))
+
+    def test_end_tokens_never_follow_the_context(self) -> None:
+        tokenizer = byte_level(end=True)
+        model = asked(gpt2(len(tokenizer)), tokenizer, "causal")
+        (row,) = model.encode(Question(Query("ab"), ("c",))).rows
+        assert tokenizer.convert_ids_to_tokens(row.ids) == ["a", "b", "Ġ"]
+
+    def test_too_long(self) -> None:
+        with pytest.raises(BadInput, match=r"'xxxx.*…' takes 97 tokens .* model toy reads at most"):
+            MODEL.encode(Question(Query("x" * 97), ("bird",)))
+
+
+class TestBos:
+    LLAMA = sentencepiece("▁the", "▁bird", bos=True)
+    BARE = sentencepiece("▁the", "▁bird")
+
+    def rows(self, tokenizer: object, bos: str, context: str = "the") -> list[list[str]]:
+        network = gpt2(len(tokenizer))  # type: ignore[arg-type]
+        model = asked(network, tokenizer, "causal", bos=bos)  # type: ignore[arg-type]
+        encoded = model.encode(Question(Query(context), ("bird",)))
+        assert model.info.bos == (encoded.rows[0].ids[0] == 1)
+        return [tokenizer.convert_ids_to_tokens(row.ids) for row in encoded.rows]  # type: ignore[attr-defined]
+
+    def test_by_default(self) -> None:
+        assert self.rows(self.LLAMA, "auto") == [["<s>", "▁the"]]
+        assert self.rows(self.BARE, "auto") == [["▁the"]]
+
+    def test_always(self) -> None:
+        assert self.rows(self.LLAMA, "always") == [["<s>", "▁the"]]
+        assert self.rows(self.BARE, "always") == [["<s>", "▁the"]]
+
+    def test_never(self) -> None:
+        assert self.rows(self.LLAMA, "never") == [["▁the"]]
+        assert self.rows(self.BARE, "never") == [["▁the"]]
+
+    def test_empty_context(self) -> None:
+        assert self.rows(self.LLAMA, "auto", "") == [["<s>"]]
+        with pytest.raises(BadInput, match=r"model toy has nothing to read .* --bos always"):
+            self.rows(self.BARE, "auto", "")
+
+    def test_there_is_none(self) -> None:
+        tokenizer = byte_level()
+        tokenizer.bos_token = None
+        with pytest.raises(BadInput, match="model toy: its tokenizer has no beginning-of-sequence"):
+            asked(gpt2(len(tokenizer)), tokenizer, "causal", bos="always")
+
+
+class TestNumbers:
+    """Against the whole model on one row, in float64."""
+
+    def test_chain_rule(self) -> None:
+        """log p(birds) = log p(Ġbird | be a) + log p(s | be a Ġbird)."""
+        (answer,) = MODEL.answer([MODEL.encode(Question(Query("be a"), ("birds", "tree")))], 4)
+        bird, s, tree = ids("Ġbird", "s", "Ġtree")
+        blank = alone(NETWORK, ids("b", "e", "Ġa"), 2)
+        after = alone(NETWORK, [*ids("b", "e", "Ġa"), bird], 3)
+        total = float(blank[bird] + after[s])
+        assert answer.words["birds"].log_prob == pytest.approx(total, abs=1e-5)
+        assert answer.words["tree"].log_prob == pytest.approx(float(blank[tree]), abs=1e-5)
+        others = [float(value) for token, value in enumerate(blank) if token != bird]
+        assert answer.words["birds"].rank == 1 + sum(value > total for value in others)
+
+    def test_a_word_without_its_blank_is_another(self) -> None:
+        """GPT-2's `bird` without a blank never passes for the word."""
+        tokenizer = byte_level("b i", "bi r", "bir d", "Ġ bird")
+        model = asked(gpt2(len(tokenizer)), tokenizer, "causal")
+        (answer,) = model.answer([model.encode(Question(Query("a"), ("bird",)))], len(tokenizer))
+        shown = dict(zip(answer.top_words, answer.top_log_probs, strict=True))
+        assert shown["bird"] == answer.words["bird"].log_prob
+        assert shown["##bird"] != shown["bird"]
+
+    @pytest.mark.parametrize("context", ["the new", "the"])
+    def test_pieces_across_the_boundary(self, context: str) -> None:
+        """`new york` is one piece: the word is still scored after the text's own pieces.
+
+        The context keeps the split that it has as plain text, and york the pieces that it has
+        elsewhere after a space: p(york | the new) = p(▁york | ▁the ▁new).
+        """
+        tokenizer = sentencepiece("▁new", "▁new▁york", "▁york", "▁the", split=False)
+        network = gpt2(len(tokenizer))
+        model = asked(network, tokenizer, "causal")
+        (answer,) = model.answer([model.encode(Question(Query(context), ("york",)))], 3)
+        prompt = tokenizer.convert_tokens_to_ids([f"▁{word}" for word in context.split()])
+        york = tokenizer.convert_tokens_to_ids("▁york")
+        exact = alone(network, prompt, len(prompt) - 1)[york]
+        assert answer.words["york"].log_prob == pytest.approx(float(exact), abs=1e-5)
+        assert answer.words["york"].n_tokens == 1
+
+    def test_words_exclude_each_other(self) -> None:
+        """Words of equally many pieces, all there are, have at most the mass of 1."""
+        letters = "abcdefgh"
+        words = tuple(one + other for one in letters for other in letters)
+        (answer,) = MODEL.answer([MODEL.encode(Question(Query("be a"), words))], 3)
+        total = math.fsum(math.exp(score.log_prob or 0.0) for score in answer.words.values())
+        assert 0 < total <= 1
+
+
+@given(st.integers(1, 7), st.permutations(range(12)))
+@settings(max_examples=15, deadline=None)
+def test_whatever_the_batch(size: int, order: list[int]) -> None:
+    encoded = [MODEL.encode(question) for question in some_questions(12)]
+    one_by_one = [MODEL.answer([question], 5)[0] for question in encoded]
+    for start in range(0, 12, size):
+        batch = order[start : start + size]
+        for number, answer in zip(batch, MODEL.answer([encoded[n] for n in batch], 5), strict=True):
+            assert answer.top_words == one_by_one[number].top_words
+            for word, score in answer.words.items():
+                expected = one_by_one[number].words[word]
+                assert score.rank == expected.rank
+                assert score.log_prob == pytest.approx(expected.log_prob, abs=2e-5)
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama", "mistral", "bloom", "mamba", "opt"])
+def test_float64(name: str, family_dir: Callable[[str], Path]) -> None:
+    """A float64 model is asked in float64: together and alone agree far below float32."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    folder = family_dir(name)
+    network = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float64).eval()
+    model = asked(network, AutoTokenizer.from_pretrained(folder), "causal")
+    encoded = [model.encode(question) for question in some_questions(6)]
+    together = model.answer(encoded, 5)
+    for question, answer in zip(encoded, together, strict=True):
+        for word, score in model.answer([question], 5)[0].words.items():
+            assert answer.words[word].log_prob == pytest.approx(score.log_prob, abs=1e-9)

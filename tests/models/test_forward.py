@@ -1,0 +1,238 @@
+"""Rows through the model: layouts, the cut projection, ties, broken numbers, full memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lmdiag.models import LoadOptions, Model, load
+from lmdiag.models.answers import best
+from lmdiag.models.layout import reach
+from lmdiag.models.rows import Row
+from lmdiag.schema import BadInput, Query, Question
+from models.test_masked import some_questions
+from models.toys import asked, bert, byte_level, gpt2, wordpiece
+
+TOKENIZER = wordpiece("a", "the", "robin", "is", "bird", "tree", "##s", ".", "near")
+BYTES = byte_level("Ġ b", "Ġb i")
+
+PACKED = ("bert", "roberta", "albert", "distilbert", "gpt2", "llama", "opt", "gpt_neox", "phi")
+PADDED = ("deberta-v3", "bloom", "mamba", "rwkv", "t5", "mistral", "modernbert", "gpt_neo")
+
+
+class TestLayout:
+    @pytest.mark.parametrize("name", PACKED)
+    def test_packed(self, name: str, family_dir: Callable[[str], Path]) -> None:
+        assert load(str(family_dir(name))).reader.layout == "packed"
+
+    @pytest.mark.parametrize("name", PADDED)
+    def test_padded(self, name: str, family_dir: Callable[[str], Path]) -> None:
+        """Other position schemes, and windows narrower than a pack."""
+        assert load(str(family_dir(name))).reader.layout == "padded"
+
+    def test_equal(self, family_dir: Callable[[str], Path]) -> None:
+        """FNet mixes all positions, those filled up too: only rows of one length go together."""
+        assert load(str(family_dir("fnet"))).reader.layout == "equal"
+
+    def test_never(self, family_dir: Callable[[str], Path]) -> None:
+        model = load(str(family_dir("bert")), LoadOptions(packing="never"))
+        assert model.reader.layout == "padded"
+
+    def test_always(self, family_dir: Callable[[str], Path]) -> None:
+        with pytest.raises(BadInput, match="cannot read several contexts in one row"):
+            load(str(family_dir("mamba")), LoadOptions(packing="always"))
+
+    def test_half_precision_is_not_packed(self) -> None:
+        """Rounding would hide an error."""
+        network = gpt2(len(BYTES)).to(torch.bfloat16)
+        assert asked(network, BYTES, "causal").reader.layout == "padded"
+
+    @pytest.mark.parametrize(
+        ("name", "tokens"),
+        [("mistral", 6), ("modernbert", 2), ("gpt_neo", 8), ("gpt2", None), ("bert", None)],
+    )
+    def test_reach(self, name: str, tokens: int | None, family_dir: Callable[[str], Path]) -> None:
+        assert reach(load(str(family_dir(name))).reader.model.config) == tokens
+
+    @pytest.mark.parametrize("name", ["bert", "roberta", "gpt2", "llama", "opt"])
+    def test_layouts_agree(self, name: str, family_dir: Callable[[str], Path]) -> None:
+        """Packed, padded, and one at a time: the same numbers, rows beyond the pack's width too."""
+        model = load(str(family_dir(name)))
+        model.reader.width = 24  # some rows are longer
+        rows = [row for question in some_questions(25) for row in model.encode(question).rows]
+        assert {len(row.ids) > 24 for row in rows} == {True, False}
+        packed = model.reader.read(rows)
+        model.reader.layout = "padded"
+        padded = model.reader.read(rows)
+        model.reader.layout = "equal"
+        equal = model.reader.read(rows)
+        alone = torch.cat([model.reader.read([row]) for row in rows])
+        for together in (packed, padded, equal):
+            assert (together - alone).abs().max() < 3e-5
+
+
+class TestProjection:
+    @pytest.mark.parametrize("name", ["bert", "albert", "electra", "gpt2", "gemma2", "t5", "fnet"])
+    def test_cut_or_whole(self, name: str, family_dir: Callable[[str], Path]) -> None:
+        """Projecting the wanted positions only gives what projecting everything gives."""
+        model = load(str(family_dir(name)))
+        rows = [row for question in some_questions(4) for row in model.encode(question).rows]
+        assert model.reader.gathers
+        cut = model.reader.read(rows)
+        model.reader.gathers = False
+        assert (cut - model.reader.read(rows)).abs().max() < 1e-5
+
+    def test_only_wanted_positions_are_projected(self) -> None:
+        network = gpt2(len(BYTES))
+        model = asked(network, BYTES, "causal")
+        seen = []
+        network.lm_head.register_forward_hook(lambda _, inputs, __: seen.append(inputs[0].shape))
+        rows = [Row((1, 2, 3, 4), (3,)), Row((5, 6), (0, 1))]
+        assert model.reader.read(rows).shape == (3, len(BYTES))
+        assert [tuple(shape[:2]) for shape in seen] == [(1, 3)]
+
+    def test_a_model_that_projects_otherwise(self) -> None:
+        """Without the module that it names, all positions are projected and cut down."""
+        network = gpt2(len(BYTES))
+        network.get_output_embeddings = lambda: None  # type: ignore[method-assign]
+        model = asked(network, BYTES, "causal")
+        rows = [Row((1, 2, 3, 4), (3,)), Row((5, 6), (0, 1))]
+        plain = asked(gpt2(len(BYTES)), BYTES, "causal").reader.read(rows)
+        assert (model.reader.read(rows) - plain).abs().max() < 1e-6
+
+    def test_softmax_is_never_in_half_precision(self) -> None:
+        network = gpt2(len(BYTES)).to(torch.bfloat16)
+        found = asked(network, BYTES, "causal").reader.read([Row((1, 2, 3), (2,))])
+        assert found.dtype == torch.float32
+        assert float(found.exp().sum()) == pytest.approx(1, abs=1e-6)
+
+    def test_float64_stays(self) -> None:
+        network = gpt2(len(BYTES)).double()
+        found = asked(network, BYTES, "causal").reader.read([Row((1, 2, 3), (2,))])
+        assert found.dtype == torch.float64
+
+
+class TestBest:
+    def test_ties_by_id(self) -> None:
+        values = torch.tensor([[0.5, 2.0, 1.0, 1.0, 2.0, 1.0], [3.0, 3.0, 3.0, 3.0, 3.0, 3.0]])
+        ids, found = best(values, 4)
+        assert ids.tolist() == [[1, 4, 2, 3], [0, 1, 2, 3]]
+        assert found.tolist() == [[2.0, 2.0, 1.0, 1.0], [3.0] * 4]
+
+    @given(
+        st.lists(st.lists(st.integers(-3, 0), min_size=7, max_size=7), min_size=1, max_size=4),
+        st.integers(1, 9),
+    )
+    @settings(deadline=None)
+    def test_is_the_sorted_list(self, rows: list[list[int]], top: int) -> None:
+        ids, _ = best(torch.tensor(rows, dtype=torch.float32), top)
+        for row, found in zip(rows, ids.tolist(), strict=True):
+            assert found == sorted(range(7), key=lambda token: (-row[token], token))[:top]
+
+
+class TestBrokenNumbers:
+    @pytest.mark.parametrize("value", [float("nan"), float("inf")])
+    @pytest.mark.parametrize("kind", ["masked", "causal"])
+    def test_refused(self, value: float, kind: Any) -> None:
+        """One bad logit at one blank: model and context are named, nothing is scored."""
+        tokenizer = TOKENIZER if kind == "masked" else BYTES
+        network = (bert if kind == "masked" else gpt2)(len(tokenizer))
+        model = asked(network, tokenizer, kind)
+        contexts = ("a tree", "near the robin")
+        encoded = [model.encode(Question(Query(text), ("bird",))) for text in contexts]
+        bad = encoded[1].rows[0].ids
+
+        def spoil(_: Any, inputs: Any, output: torch.Tensor) -> torch.Tensor:
+            output[..., -1, 7] = value  # the last of the gathered positions
+            return output
+
+        network.get_output_embeddings().register_forward_hook(spoil)
+        assert bad  # the second question's row is read last
+        with pytest.raises(BadInput, match=r"model toy gives NaN .*'near the robin'"):
+            model.answer(encoded, 5)
+
+    def test_minus_infinity_is_a_probability_of_zero(self) -> None:
+        network = gpt2(len(BYTES))
+        model = asked(network, BYTES, "causal")
+
+        def forbid(_: Any, inputs: Any, output: torch.Tensor) -> torch.Tensor:
+            output[..., 7] = -torch.inf
+            return output
+
+        network.lm_head.register_forward_hook(forbid)
+        (answer,) = model.answer([model.encode(Question(Query("be"), ("bird",)))], len(BYTES))
+        assert answer.top_log_probs[-1] == -torch.inf
+
+
+class TestMemory:
+    QUESTIONS = tuple(
+        Question(Query(context), ("bird", "birds", "tree"))
+        for context in ("a", "the robin is a", "a tree", "near the robin is the tree", "is")
+    )
+
+    @contextmanager
+    def full(self, model: Model, tokens: int, error: type[Exception]) -> Iterator[list[int]]:
+        """Has every forward pass of more tokens fail, as a device does; yields those tried."""
+        tried: list[int] = []
+
+        def check(_: Any, __: Any, inputs: dict[str, torch.Tensor]) -> None:
+            tried.append(inputs["input_ids"].numel())
+            if tried[-1] > tokens:
+                raise error("CUDA out of memory. Tried to allocate 20.00 GiB")
+
+        handle = model.reader.model.register_forward_pre_hook(check, with_kwargs=True)
+        try:
+            yield tried
+        finally:
+            handle.remove()
+
+    @pytest.mark.parametrize("error", [torch.OutOfMemoryError, RuntimeError, MemoryError])
+    @pytest.mark.parametrize("packing", ["auto", "never"])
+    def test_halves(self, packing: str, error: type[Exception]) -> None:
+        """Down to one question a time, with the same numbers, and no attempt twice too large."""
+        model = asked(bert(len(TOKENIZER)), TOKENIZER, "masked", packing=packing)
+        encoded = [model.encode(question) for question in self.QUESTIONS]
+        expected = model.answer(encoded, 5)
+        largest = max(len(e.rows) * max(len(row.ids) for row in e.rows) for e in encoded)
+        with self.full(model, largest, error) as tried:
+            found = model.answer(encoded, 5)
+            failed = sum(tokens > largest for tokens in tried)
+            again = model.answer(encoded, 5)
+            assert sum(tokens > largest for tokens in tried) <= failed + 1  # it has learnt
+        for answers in (found, again):
+            for answer, right in zip(answers, expected, strict=True):
+                assert answer.top_words == right.top_words
+                for word, score in answer.words.items():
+                    assert score.rank == right.words[word].rank
+                    assert score.log_prob == pytest.approx(right.words[word].log_prob, abs=1e-5)
+
+    def test_one_question_alone(self) -> None:
+        model = asked(gpt2(len(BYTES)), BYTES, "causal")
+        encoded = [model.encode(question) for question in self.QUESTIONS]
+        with (
+            self.full(model, 0, torch.OutOfMemoryError),
+            pytest.raises(BadInput, match="model toy runs out of memory on the one context 'a'"),
+        ):
+            model.answer(encoded, 5)
+
+    def test_other_errors_pass(self) -> None:
+        model = asked(gpt2(len(BYTES)), BYTES, "causal")
+        encoded = [model.encode(question) for question in self.QUESTIONS]
+
+        def fail(*_: Any) -> None:
+            raise RuntimeError("shape mismatch")
+
+        model.reader.model.register_forward_pre_hook(fail)
+        with pytest.raises(RuntimeError, match="shape mismatch"):
+            model.answer(encoded, 5)
+
+
+def test_no_questions() -> None:
+    assert asked(gpt2(len(BYTES)), BYTES, "causal").answer([], 5) == []
