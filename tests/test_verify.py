@@ -73,6 +73,14 @@ def of_type(column: str, kind: pa.DataType) -> Callable[[Path], None]:
     return tamper
 
 
+def unreadable_ids(run: Path) -> None:
+    """Writes bytes that are no UTF-8 into a column of text."""
+    table = pq.read_table(run / "predictions.parquet")
+    damaged = pa.array([b"\xff"] * len(table)).cast(pa.string(), safe=False)
+    table = table.set_column(table.schema.get_field_index("id"), "id", damaged)
+    pq.write_table(table, run / "predictions.parquet")
+
+
 def measure(results: Json, task: str, name: str) -> Json:
     found: Json = results["tasks"][task]["none"]["measures"][name]
     return found
@@ -146,12 +154,14 @@ TAMPERED: dict[str, tuple[Callable[[Path], object], str]] = {
         write("predictions.parquet", b"PAR1 but not really"),
         "predictions.parquet is no Parquet file",
     ),
-    "predictions a link": (
-        lambda run: (
-            (run / "predictions.parquet").rename(run / "p")
-            and (run / "predictions.parquet").symlink_to(run / "p")
-        ),
-        "there is no predictions.parquet",
+    "words no Unicode": (unreadable_ids, "predictions.parquet cannot be read"),
+    "model id no Unicode": (
+        in_json(lambda r: r["model"].update(id="\ud800")),
+        "model.id is no Unicode text",
+    ),
+    "measure named to fool a terminal": (
+        in_json(lambda r: r["tasks"]["role88"]["none"]["measures"].update({"\x1b[2J": 1})),
+        "measures ⟨U+001B⟩[2J: does not follow from its predictions",
     ),
     "log_prob as text": (of_type("log_prob", pa.string()), "column log_prob is string, not double"),
     # Runs that are not the whole of the protocol, or another.

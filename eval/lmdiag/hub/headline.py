@@ -59,15 +59,15 @@ HEADLINES = (
         *("subset", "simp"),
     ),
     Headline(
-        *("neg136_sensitivity_simp_affirmative", "neg136", "sensitivity", "true, affirmed"),
+        *("neg136_sensitivity_simp_affirmative", "neg136", "sensitivity", "sensitivity, affirmed"),
         *("subset/polarity", "simp/affirmative"),
     ),
     Headline(
-        *("neg136_sensitivity_simp_negative", "neg136", "sensitivity", "true, negated"),
+        *("neg136_sensitivity_simp_negative", "neg136", "sensitivity", "sensitivity, negated"),
         *("subset/polarity", "simp/negative"),
     ),
     Headline(
-        *("neg136_sensitivity_nat", "neg136", "sensitivity", "natural sentences"),
+        *("neg136_sensitivity_nat", "neg136", "sensitivity", "sensitivity, natural"),
         *("subset", "nat"),
     ),
     Headline("agreement_tse", "agreement", "tse", "TSE"),
@@ -75,3 +75,12 @@ HEADLINES = (
     Headline("agreement_mw", "agreement", "mw", "MW"),
 )
 """In the order of `eval.yaml`."""
+
+OVERVIEW = (
+    "cprag102_accuracy_at_5", "cprag102_sensitivity",
+    "role88_accuracy_at_5", "role88_sensitivity",
+    "neg136_accuracy_at_5_simp",
+    "neg136_sensitivity_simp_affirmative", "neg136_sensitivity_simp_negative",
+    "agreement_tse",
+)  # fmt: skip
+"""Headline figures that a reader sees first; the first of them orders the leaderboard."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -16,6 +17,9 @@ MAX_RESULTS = 20_000_000
 
 MAX_TEXT = 300
 """Characters of a name."""
+
+MAX_COUNT = 2**53
+"""Of parameters: what a number in JavaScript can count up to."""
 
 MAX_ITEMS = 50
 """Entries of a list."""
@@ -67,7 +71,7 @@ def read_strictly(folder: Path) -> dict[str, Any]:
         BadInput: it is missing, too large, no strict JSON (NaN is none), or of another form.
     """
     path = folder / RESULTS
-    if not path.is_file() or path.is_symlink():
+    if not path.is_file():
         raise BadInput(f"there is no {RESULTS}")
     if path.stat().st_size > MAX_RESULTS:
         raise BadInput(f"{RESULTS} has more than {MAX_RESULTS:,} bytes")
@@ -96,8 +100,8 @@ def _misfit_facts(results: Mapping[str, Any]) -> Iterator[str]:
     except ValueError:
         yield "finished is no ISO 8601 date"
     for count in ("vocab_size", "n_parameters"):
-        if results["model"][count] < 0:
-            yield f"model.{count} is below 0"
+        if not 0 <= results["model"][count] < MAX_COUNT:
+            yield f"model.{count} is no number of them"
 
 
 def misfits(value: Any, form: Any, path: str) -> Iterator[str]:
@@ -125,5 +129,7 @@ def misfits(value: Any, form: Any, path: str) -> Iterator[str]:
             yield f"{path} must be one of {', '.join(form)}"
     elif not isinstance(value, form) or (isinstance(value, bool) and form is not bool):
         yield f"{path} is of the wrong type"
+    elif isinstance(value, str) and re.search("[\ud800-\udfff]", value):
+        yield f"{path} is no Unicode text"
     elif isinstance(value, str) and len(value) > MAX_TEXT:
         yield f"{path} has more than {MAX_TEXT} characters"

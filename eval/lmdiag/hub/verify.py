@@ -12,8 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lmdiag.hub.client import REPO_ID
 from lmdiag.hub.plausible import first_few, implausible
 from lmdiag.hub.shape import read_strictly
+from lmdiag.hub.text import visible
 from lmdiag.results import AGREEMENT as AGREEMENT_FILE
 from lmdiag.results import PREDICTIONS, combine, signature
 from lmdiag.schema import AGREEMENT, DIAGNOSTICS, BadInput, Predictions, Protocol
@@ -53,6 +55,16 @@ class Benchmark:
     revision: str | None = None
     _loaded: dict[str, Stimuli] = field(default_factory=dict, repr=False)
 
+    @property
+    def is_on_hub(self) -> bool:
+        """Whether the data are a data set of the Hub, not a directory of this machine."""
+        return not Path(self.data).exists() and bool(REPO_ID.fullmatch(self.data))
+
+    @property
+    def name(self) -> str:
+        """What to call the data: of a directory its last name, for paths are no one's business."""
+        return self.data if self.is_on_hub else Path(self.data).resolve().name
+
     def stimuli(self, task: str) -> Stimuli:
         """The rows of a task.
 
@@ -76,6 +88,10 @@ def verify(folder: Path, benchmark: Benchmark) -> list[str]:
     Raises:
         BadInput: the benchmark itself cannot be loaded.
     """
+    return [visible(reason) for reason in _reasons(folder, benchmark)]
+
+
+def _reasons(folder: Path, benchmark: Benchmark) -> list[str]:
     try:
         results = read_strictly(folder)
     except BadInput as error:
@@ -164,7 +180,7 @@ def _file_reasons(folder: Path, rows: Mapping[str, Stimuli]) -> Iterator[str]:
     expected = sum(map(len, rows.values()))
     limits = f"{MAX_PREDICTIONS:,} bytes or {2 * expected:,} rows"
     for path in (folder / name for name in names):
-        if not path.is_file() or path.is_symlink():
+        if not path.is_file():
             yield f"there is no {path.name}"
             continue
         try:
@@ -198,7 +214,7 @@ def read_predictions(
 
     try:
         found = predictions.read_run(folder, rows, dict(results))
-    except pa.ArrowException as error:
+    except (pa.ArrowException, UnicodeDecodeError) as error:
         raise BadInput(f"{PREDICTIONS} cannot be read: {str(error).splitlines()[0]}") from None
     for task, settings in found.items():
         if set(settings) != {("none", 0)}:

@@ -1,0 +1,127 @@
+"""The rows of the board: models, people, what papers say of BERT; and the order of them all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from lmdiag import measures, published, stats, summary
+from lmdiag.hub.headline import HEADLINES, OVERVIEW, Headline
+from lmdiag.hub.verify import Benchmark
+from lmdiag.leaderboard.collect import Entry
+from lmdiag.report.tables import PUBLISHED_ROWS
+from lmdiag.schema import BadInput, Protocol
+
+Origin = Literal["submitted", "people", "published"]
+
+PEOPLE = "People"
+PAPER_SIZES = {"bert-base-uncased": 110_000_000, "bert-large-uncased": 340_000_000}
+"""Parameters of the published models, as Devlin et al. (2019) give them."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A headline figure.
+
+    Attributes:
+        value: proportion.
+        n: items it is a share of.
+        low, high: 95% interval; None where there is none.
+    """
+
+    value: float
+    n: int
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One row of the board.
+
+    Attributes:
+        name: model id, or who it is.
+        origin: submitted (verified here), people, or published (a paper's figures).
+        figures: headline id -> figure, for those it has.
+        model: of `results.json`; None for people, little for published rows.
+        entry: the submission; None for the others.
+    """
+
+    name: str
+    origin: Origin
+    figures: Mapping[str, Figure]
+    model: Mapping[str, Any] | None = None
+    entry: Entry | None = None
+
+
+def standings(entries: Sequence[Entry], benchmark: Benchmark) -> list[Standing]:
+    """Returns all rows, best first by the first figure of the overview, the next deciding ties."""
+    rows = [*map(_submitted, entries), *_people(benchmark), *_published(benchmark)]
+    return sorted(rows, key=_order)
+
+
+def _order(row: Standing) -> tuple[Any, ...]:
+    figures = (row.figures.get(key) for key in OVERVIEW)
+    values = tuple(-1.0 if figure is None else figure.value for figure in figures)
+    return (*(-value for value in values), row.name, row.origin)
+
+
+def _submitted(entry: Entry) -> Standing:
+    cells = {headline.id: headline.find(entry.results) for headline in HEADLINES}
+    figures = {key: _figure(cell) for key, cell in cells.items() if cell is not None}
+    model = entry.results["model"]
+    return Standing(model["id"], "submitted", figures, model, entry)
+
+
+def _figure(cell: Mapping[str, Any]) -> Figure:
+    return Figure(cell["value"], cell["n"], cell["ci_low"], cell["ci_high"])
+
+
+def _people(benchmark: Benchmark) -> Iterator[Standing]:
+    """What the cloze values of the data say of people, by the code that measures models."""
+    figures = {}
+    for headline in HEADLINES:
+        if headline.by is None and headline.measure.startswith("sensitivity"):
+            cell = _human_measures(benchmark, headline.task).get(f"human_{headline.measure}")
+            if cell is not None:
+                figures[headline.id] = _figure(cell)
+    if figures:
+        yield Standing(PEOPLE, "people", figures)
+
+
+def _human_measures(benchmark: Benchmark, task: str) -> Mapping[str, Any]:
+    try:
+        rows = benchmark.stimuli(task).columns()
+    except BadInput:  # a data set without agreement has no row for it
+        return {}
+    return summary.measure(measures.human(rows, threshold=Protocol().threshold))
+
+
+def _published(benchmark: Benchmark) -> Iterator[Standing]:
+    """The papers' figures, on the rows that the papers report on and on no others."""
+    if any(len(benchmark.stimuli(task)) != rows for task, rows in PUBLISHED_ROWS.items()):
+        return
+    for name in dict.fromkeys(figure.model for figure in published.figures()):
+        said = {_key(figure): figure for figure in published.lookup(name)}
+        found = {headline.id: said.get(_place(headline)) for headline in HEADLINES}
+        figures = {key: _from_paper(each) for key, each in found.items() if each is not None}
+        model = {"kind": "masked", "n_parameters": PAPER_SIZES.get(name)}
+        yield Standing(name, "published", figures, model)
+
+
+def _key(figure: published.Figure) -> tuple[str, str, str, str] | None:
+    place = (figure.task, figure.measure, figure.by, figure.level)
+    return place if figure.setting == "none" else None
+
+
+def _place(headline: Headline) -> tuple[str, str, str, str]:
+    return (headline.task, headline.measure, headline.by or "", headline.level or "")
+
+
+def _from_paper(figure: published.Figure) -> Figure:
+    """A published percentage; its interval follows from n where the figure is a share of it."""
+    share, hits = figure.value / 100, round(figure.value / 100 * figure.n)
+    if abs(100 * hits / figure.n - figure.value) > published.HALF_A_DIGIT + 1e-9:
+        return Figure(share, figure.n, None, None)
+    return Figure(share, figure.n, *stats.wilson(hits, figure.n))
