@@ -47,7 +47,7 @@ class Verbs:
         """Makes them of (singular, plural) ids."""
         import torch
 
-        singular, plural = torch.tensor(pairs).reshape(-1, 2).T
+        singular, plural = torch.tensor(pairs, dtype=torch.long).view(-1, 2).T
         return cls(singular, plural)
 
     def __len__(self) -> int:
@@ -99,7 +99,8 @@ class Verbs:
         ids = torch.where(plural[:, None, None], both, both.flip(0))  # right forms, wrong forms
         rank = ranks.gather(-1, ids.flatten(1)).view_as(ids)
         p = log_probs.gather(-1, ids.flatten(1)).double().exp().view_as(ids)
-        whole = _tally(p, rank, torch.full_like(rank[:, 0, :1], mass.shape[-1]), both_forms=False)
+        size = torch.full_like(order[:, :1], mass.shape[-1])
+        whole = _tally(p, rank, size, both_forms=False)
         top = _cut(mass, TOP[:-1], p, rank, both_forms=False)
         last = mass.shape[-1] - 1
         bottom = _cut(mass.flip(-1), BOTTOM, p, last - rank, both_forms=True)
@@ -129,14 +130,16 @@ def _cut(
     cumulative = mass.cumsum(-1)
     wanted = torch.tensor(cutoffs, dtype=mass.dtype, device=mass.device).expand(len(mass), -1)
     at = torch.searchsorted(cumulative, wanted.contiguous()).clamp(max=mass.shape[-1] - 1)
-    before, past = _tally(p, rank, torch.cat([at, at + 1], dim=1), both_forms).chunk(2, dim=1)
+    before, past = _tally(p, rank, torch.cat([at, at + 1], dim=1), both_forms=both_forms).chunk(
+        2, dim=1
+    )
     step = mass.gather(-1, at)
     share = (wanted - (cumulative.gather(-1, at) - step)) / step
     return torch.where(before.isnan(), past, before + share[:, :, None] * (past - before))
 
 
 def _tally(
-    p: torch.Tensor, rank: torch.Tensor, sizes: torch.Tensor, both_forms: bool
+    p: torch.Tensor, rank: torch.Tensor, sizes: torch.Tensor, *, both_forms: bool
 ) -> torch.Tensor:
     """Returns EW, MW and mass over the kept forms, NaN where there are none.
 

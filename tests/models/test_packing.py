@@ -1,0 +1,107 @@
+"""Packs and batches: every token in its place, every question in one batch."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lmdiag.models.packing import Pack, pack
+from lmdiag.models.plan import batches
+from lmdiag.models.rows import Encoded, Row
+from lmdiag.schema import Query, Question
+
+CONTEXTS = st.lists(
+    st.lists(st.integers(0, 3), min_size=1, max_size=9).map(tuple), min_size=1, max_size=12
+)
+
+
+def test_tree() -> None:
+    """`1 2 3` and `1 2 4` share their beginning; each token sees itself and its ancestors."""
+    tree = Pack(causal=True)
+    assert tree.add((1, 2, 3)) == [0, 1, 2]
+    assert tree.add((1, 2, 4)) == [0, 1, 3]
+    assert (tree.ids, tree.depths) == ([1, 2, 3, 4], [0, 1, 2, 2])
+    assert tree.sees(5).astype(int).tolist() == [
+        [1, 0, 0, 0, 0],
+        [1, 1, 0, 0, 0],
+        [1, 1, 1, 0, 0],
+        [1, 1, 0, 1, 0],
+        [0, 0, 0, 0, 1],  # filled up: sees itself
+    ]
+
+
+def test_blocks() -> None:
+    """Masked models read both sides: nothing is shared, each block sees all of itself."""
+    blocks = Pack(causal=False)
+    blocks.add((1, 2))
+    assert blocks.add((1, 2, 3)) == [2, 3, 4]
+    assert blocks.depths == [0, 1, 0, 1, 2]
+    assert blocks.sees(5).astype(int).tolist() == [
+        [1, 1, 0, 0, 0],
+        [1, 1, 0, 0, 0],
+        [0, 0, 1, 1, 1],
+        [0, 0, 1, 1, 1],
+        [0, 0, 1, 1, 1],
+    ]
+
+
+@given(CONTEXTS, st.booleans(), st.integers(9, 20))
+def test_every_context_sees_itself_alone(
+    contexts: list[tuple[int, ...]], causal: bool, width: int
+) -> None:
+    packs, placed = pack(contexts, width, causal=causal)
+    assert all(0 < len(one.ids) <= width for one in packs)
+    for ids, (number, places) in zip(contexts, placed, strict=True):
+        one = packs[number]
+        assert [one.ids[place] for place in places] == list(ids)
+        assert [one.depths[place] for place in places] == list(range(len(ids)))
+        sees = one.sees(width)[places]
+        inside = np.ones((len(ids), len(ids)), dtype=bool)
+        assert (sees[:, places] == (np.tril(inside) if causal else inside)).all()
+        assert sees.sum() == (np.tril(inside) if causal else inside).sum()  # and nothing else
+
+
+def test_what_is_shared_goes_together() -> None:
+    """Twins in the last token cost one token more, in the pack that has their beginning."""
+    twins = [(1, 2, 3, 4, 5, 6), (7, 8, 9, 10), (1, 2, 3, 4, 5, 9)]
+    packs, placed = pack(twins, 8, causal=True)
+    assert [len(one.ids) for one in packs] == [7, 4]
+    assert [number for number, _ in placed] == [0, 1, 0]
+
+
+def encoded(contexts: list[tuple[int, ...]]) -> list[Encoded]:
+    question = Question(Query(""), ())
+    return [Encoded(question, (Row(ids, (len(ids) - 1,)),), {}) for ids in contexts]
+
+
+@given(
+    CONTEXTS, st.integers(1, 40), st.one_of(st.none(), st.integers(1, 5)), st.booleans(),
+    st.booleans(),
+)  # fmt: skip
+def test_every_question_is_in_one_batch(
+    contexts: list[tuple[int, ...]], budget: int, count: int | None, packed: bool, causal: bool
+) -> None:
+    questions = encoded(contexts)
+    dealt = batches(questions, budget=budget, count=count, packed=packed, causal=causal)
+    assert sorted(number for batch in dealt for number in batch) == list(range(len(contexts)))
+    sizes = [sum(questions[number].length for number in batch) for batch in dealt]
+    assert sizes == sorted(sizes, reverse=True)
+    for batch in dealt:
+        if count is not None:
+            assert len(batch) <= count
+        elif len(batch) > 1:
+            rows = [contexts[number] for number in batch]
+            tree = {row[: end + 1] for row in rows for end in range(len(row))}
+            blocks = sum(map(len, rows))
+            padded = len(rows) * max(map(len, rows))
+            assert (len(tree) if causal else blocks) <= budget if packed else padded <= budget
+
+
+def test_batches_are_a_function_of_the_questions() -> None:
+    """Twins stay together where that is cheaper; longest first where it is not."""
+    contexts = [(1, 2, 3), (4, 5, 6), (1, 2, 7), (4, 5, 8), (9,)]
+    shared = batches(encoded(contexts), budget=4, count=None, packed=True, causal=True)
+    assert shared == [[0, 2], [1, 3], [4]]
+    plain = batches(encoded(contexts), budget=6, count=None, packed=False, causal=True)
+    assert plain == [[0, 1], [2, 3], [4]]
