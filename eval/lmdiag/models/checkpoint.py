@@ -21,10 +21,13 @@ MODEL_FILES = (
 )  # fmt: skip
 """Files of a model folder that decide what it answers; cards and optimiser states do not."""
 
-_STEP = re.compile(
-    r"(?<![a-z])(?:global_?)?(?:steps?|checkpoint|ckpt|iter|iteration)[-_ ]?(\d+)([km]?)(?![a-z\d])"
-    r"|(?<![a-z\d])(\d+)([km]?)[-_ ]?steps?(?![a-z\d])",
-    re.IGNORECASE,
+_STEPS = (
+    re.compile(
+        r"(?<![a-z])(?:global_?)?(?:steps?|checkpoint|ckpt|iter|iteration)[-_ ]?(\d+)([km]?)"
+        r"(?![a-z\d])",
+        re.IGNORECASE,
+    ),
+    re.compile(r"(?<![a-z\d])(\d+)([km]?)[-_ ]?steps?(?![a-z\d])", re.IGNORECASE),
 )
 _UNITS = {"": 1, "k": 1_000, "m": 1_000_000}
 
@@ -48,9 +51,9 @@ class Checkpoint:
     training_step: int | None
 
     @property
-    def is_folder(self) -> bool:
-        """Whether the model is read from a local folder."""
-        return self.revision is None
+    def may_be_pickled(self) -> bool:
+        """Whether there may be weights in another form than safetensors; on the Hub, perhaps."""
+        return self.revision is not None or any(Path(self.location).glob("pytorch_model*.bin*"))
 
 
 def resolve(model_id: str, revision: str | None = None) -> Checkpoint:
@@ -81,11 +84,10 @@ def training_step(name: str) -> int | None:
     >>> [training_step(n) for n in ("step1000", "checkpoint-500", "1000-steps", "step_20k", "main")]
     [1000, 500, 1000, 20000, None]
     """
-    match = _STEP.search(name)
-    if match is None:
-        return None
-    number, unit = (match[1], match[2]) if match[1] else (match[3], match[4])
-    return int(number) * _UNITS[unit.lower()]
+    for pattern in _STEPS:
+        if match := pattern.search(name):
+            return int(match[1]) * _UNITS[match[2].lower()]
+    return None
 
 
 @functools.lru_cache(maxsize=64)
@@ -148,11 +150,14 @@ def _hub_commit(model_id: str, revision: str | None) -> str:
             error
         )
     except errors.HfHubHTTPError as error:
-        status = getattr(error.response, "status_code", "an error")
-        raise BadInput(f"{name}: the Hub answered {status}; try again later") from error
-    except (errors.LocalEntryNotFoundError, OSError) as error:
         raise BadInput(
-            f"{name} is not in the cache and the Hub cannot be reached: "
+            f"{name}: the Hub does not accept the token: log in again with `hf auth login`"
+        ) from error
+    except (errors.LocalEntryNotFoundError, OSError) as error:
+        status = getattr(getattr(error.__cause__, "response", None), "status_code", None)
+        why = f"answers {status}" if status else "cannot be reached"
+        raise BadInput(
+            f"{name} is not in the cache and the Hub {why}: "
             "check the network, or give a local folder"
         ) from error
     return Path(config).parent.name

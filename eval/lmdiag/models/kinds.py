@@ -43,7 +43,7 @@ def detect(model_id: str, config: PretrainedConfig) -> Kind:
 
 
 def needs_decoder_flag(config: PretrainedConfig) -> bool:
-    """Whether the type attends to both sides unless its configuration says that it is a decoder."""
+    """Whether a type attends to both sides unless its configuration calls it a decoder (BERT)."""
     return config.model_type in _classes()["masked"]
 
 

@@ -1,20 +1,25 @@
 """From a model's name to its weights and tokenizer, or to one clear line that says why not.
 
-What would quietly give wrong numbers is refused here: a head that the checkpoint lacks, a tokenizer
-with more entries than the model, a masked model without a mask token.
+What would quietly give wrong numbers is refused (`lmdiag.models.checks`), not warned of.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 from lmdiag.models.checkpoint import Checkpoint, resolve
+from lmdiag.models.checks import (
+    check_report,
+    check_tokenizer,
+    check_vocabulary,
+    explain,
+    first_line,
+)
 from lmdiag.models.kinds import AUTO_CLASSES, detect, needs_decoder_flag
 from lmdiag.schema import BadInput, Kind, Unit
 
@@ -104,7 +109,7 @@ def load_parts(model_id: str, options: LoadOptions | None = None) -> Parts:
         kind = detect(model_id, config) if options.kind == "auto" else options.kind
         tokenizer = _load_tokenizer(checkpoint, kind, options)
         model = _load_model(checkpoint, config, kind, options)
-    _check_vocabulary(checkpoint, tokenizer, model)
+    check_vocabulary(checkpoint, tokenizer, model)
     return Parts(
         model=model,
         tokenizer=tokenizer,
@@ -142,7 +147,7 @@ def _load_config(checkpoint: Checkpoint, options: LoadOptions) -> PretrainedConf
             trust_remote_code=options.trust_remote_code,
         )
     except (ValueError, OSError, KeyError, TypeError, AttributeError, ImportError) as error:
-        raise _explain(checkpoint, "configuration", error) from error
+        raise explain(checkpoint, "configuration", error) from error
     return config  # type: ignore[no-any-return]
 
 
@@ -158,23 +163,8 @@ def _load_tokenizer(
             trust_remote_code=options.trust_remote_code,
         )
     except Exception as error:  # tokenizers raises bare Exceptions for broken files
-        raise _explain(checkpoint, "tokenizer", error) from error
-    if not tokenizer.is_fast:
-        raise BadInput(
-            f"model {checkpoint.id}: its tokenizer ({type(tokenizer).__name__}) has no fast "
-            "version, which lmdiag needs for the characters behind each token"
-        )
-    if set(tokenizer.get_vocab()) <= set(tokenizer.all_special_tokens):
-        raise BadInput(
-            f"model {checkpoint.id} comes without a tokenizer's vocabulary: "
-            "put the tokenizer's files beside the weights"
-        )
-    if kind == "masked" and tokenizer.mask_token_id is None:
-        raise BadInput(
-            f"model {checkpoint.id}: its tokenizer has no mask token, so it cannot be asked as a "
-            "masked model; try --kind causal"
-        )
-    return tokenizer  # type: ignore[return-value]
+        raise explain(checkpoint, "tokenizer", error) from error
+    return check_tokenizer(checkpoint, tokenizer, kind)
 
 
 def _load_model(
@@ -183,10 +173,9 @@ def _load_model(
     import transformers
     from safetensors import SafetensorError
 
-    if kind == "causal" and needs_decoder_flag(config):
-        # BERT's decoder attends to both sides unless it is told that it is one.
-        config.is_decoder = True
-    device = _device(options)
+    if needs_decoder_flag(config):
+        config.is_decoder = kind == "causal"
+    device = _device(checkpoint, options)
     arguments = _arguments(checkpoint, options, device)
     auto_class = getattr(transformers, AUTO_CLASSES[kind])
     try:
@@ -197,23 +186,28 @@ def _load_model(
             model = model.to(device)
     except SafetensorError as error:
         raise BadInput(
-            f"model {checkpoint.id}: its safetensors weights are damaged ({_first_line(error)}): "
+            f"model {checkpoint.id}: its safetensors weights are damaged ({first_line(error)}): "
             "fetch or save them again"
         ) from error
     except (ValueError, OSError, ImportError, RuntimeError, KeyError) as error:
-        raise _explain(checkpoint, f"{kind} model", error) from error
-    _check_report(checkpoint, kind, report)
+        raise explain(checkpoint, f"{kind} model", error) from error
+    check_report(checkpoint, kind, report)
     model.eval().requires_grad_(False)
     return model  # type: ignore[no-any-return]
 
 
-def _device(options: LoadOptions) -> torch.device:
+def _device(checkpoint: Checkpoint, options: LoadOptions) -> torch.device:
     import torch
 
-    if options.device is not None:
-        return torch.device(options.device)
-    accelerator = torch.accelerator.current_accelerator(check_available=True)
-    return accelerator or torch.device("cpu")
+    if options.device is None:
+        accelerator = torch.accelerator.current_accelerator(check_available=True)
+        return accelerator or torch.device("cpu")
+    try:
+        return torch.empty(0, device=options.device).device
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise BadInput(
+            f"model {checkpoint.id}: there is no device {options.device} here; leave --device out"
+        ) from error
 
 
 def _arguments(
@@ -268,57 +262,3 @@ def _tensor_parallel(checkpoint: Checkpoint, options: LoadOptions) -> Any:
     if options.device_map is not None:
         raise BadInput(f"model {checkpoint.id}: --tp and --device-map exclude each other")
     return DistributedConfig(tp_plan="auto")
-
-
-def _check_report(checkpoint: Checkpoint, kind: Kind, report: dict[str, Any]) -> None:
-    """Refuses weights that were made up because the checkpoint lacks them."""
-    missing = sorted({*report["missing_keys"], *(key for key, *_ in report["mismatched_keys"])})
-    if missing:
-        raise BadInput(
-            f"model {checkpoint.id} lacks {len(missing)} weights of a {kind} model (first: "
-            f"{missing[0]}), which would be random: it was not saved with that head; see --kind"
-        )
-
-
-def _check_vocabulary(
-    checkpoint: Checkpoint, tokenizer: PreTrainedTokenizerFast, model: PreTrainedModel
-) -> None:
-    """Refuses a tokenizer that can produce ids without an embedding.
-
-    Added tokens that no text and no template produces may lie beyond (gemma-3's image token does).
-    """
-    rows = len(cast("torch.Tensor", model.get_input_embeddings().weight))
-    unused = set(tokenizer.added_tokens_decoder) - set(tokenizer.all_special_ids)
-    largest = max(id for id in tokenizer.get_vocab().values() if id not in unused)
-    if largest >= rows:
-        raise BadInput(
-            f"model {checkpoint.id}: its tokenizer has ids up to {largest} but the model only "
-            f"{rows} embeddings: the tokenizer belongs to another model"
-        )
-
-
-def _explain(checkpoint: Checkpoint, what: str, error: Exception) -> BadInput:
-    """Puts an exception of transformers into one line that names the model and the remedy."""
-    text = str(error)
-    head = f"model {checkpoint.id}"
-    if "trust_remote_code" in text:
-        return BadInput(
-            f"{head} brings its own code: read it, and add --trust-remote-code if you trust it"
-        )
-    if "safetensors" in text and "file named" in text:
-        return BadInput(
-            f"{head} has no safetensors weights; pickled ones (pytorch_model.bin) can run code "
-            "when they are read: add --allow-pickle if you trust where they are from"
-        )
-    if "Unrecognized configuration class" in text:
-        return BadInput(f"{head} has no {what} in transformers: choose another --kind")
-    if "ignore_mismatched_sizes" in text:
-        return BadInput(f"{head}: its weights do not have the shapes that its config.json says")
-    return BadInput(f"{head}: cannot load its {what}: {_first_line(error)}")
-
-
-def _first_line(error: Exception) -> str:
-    """Returns the first line of an exception's text, without anything that looks like a token."""
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    line = re.sub(r"\bhf_\w{8,}|(?<=//)[^/@\s]+@", "***", lines[0])
-    return line if len(line) <= 200 else line[:197] + "..."

@@ -1,0 +1,132 @@
+"""Models from the Hub: pinned to a commit, read again without a network, refused in one line."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+from hub import LoopbackHub
+
+from lmdiag.models.loading import LoadOptions, load_parts
+from lmdiag.schema import BadInput
+
+pytest_plugins = ["hub.fixtures"]
+
+
+@pytest.fixture
+def published(hub: LoopbackHub, family_dir: Callable[[str], Path]) -> str:
+    """A small GPT-2 on the Hub."""
+    from huggingface_hub import HfApi
+
+    api = HfApi(endpoint=hub.url, token="hf_test")
+    api.create_repo("org/tiny-gpt2")
+    api.upload_folder(repo_id="org/tiny-gpt2", folder_path=family_dir("gpt2"))
+    return "org/tiny-gpt2"
+
+
+def test_a_model_is_pinned_to_its_commit(hub: LoopbackHub, published: str) -> None:
+    from huggingface_hub import HfApi
+
+    commit = HfApi(endpoint=hub.url, token="hf_test").model_info(published).sha
+    assert commit is not None
+    parts = load_parts(published)
+    assert (parts.commit, parts.kind, parts.training_step) == (commit, "causal", None)
+    assert load_parts(published, LoadOptions(revision=commit)).commit == commit
+    assert load_parts(published, LoadOptions(revision="main")).commit == commit
+
+
+def test_once_read_no_network_is_needed(published: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    commit = load_parts(published).commit
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    assert load_parts(published).commit == commit
+
+
+class Refusing(BaseHTTPRequestHandler):
+    """A Hub that refuses everything, each repository in a way of its own."""
+
+    WAYS: ClassVar = {
+        "missing": (401, "RepoNotFound"),
+        "gated": (403, "GatedRepo"),
+        "old": (404, "RevisionNotFound"),
+        "empty": (404, "EntryNotFound"),
+        "down": (500, ""),
+        "no-entry": (403, ""),
+        "stale": (401, ""),
+    }
+
+    def do_GET(self) -> None:
+        status, code = self.WAYS[self.path.split("/")[2]]
+        self.send_response(status)
+        if code:
+            self.send_header("X-Error-Code", code)
+        if status == 401 and not code:
+            self.send_header("X-Error-Message", "Invalid credentials in Authorization header")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    do_HEAD = do_GET
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Keeps quiet."""
+
+
+@pytest.fixture
+def refusing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """This process set to speak to a Hub that refuses everything."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), Refusing) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        point_to(f"http://127.0.0.1:{server.server_port}", tmp_path, monkeypatch)
+        yield
+        server.shutdown()
+
+
+def point_to(url: str, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    template = url + "/{repo_id}/resolve/{revision}/{filename}"
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", url)
+    monkeypatch.setattr("huggingface_hub.constants.HUGGINGFACE_CO_URL_TEMPLATE", template)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(cache / "empty-cache"))
+    monkeypatch.setenv("HF_TOKEN", "hf_secretsecretsecret")
+    # Between its five tries the client waits, longer each time.
+    monkeypatch.setattr("huggingface_hub.utils._http.time.sleep", lambda seconds: None)
+
+
+def refusal(model: str, revision: str | None = None) -> str:
+    with pytest.raises(BadInput) as caught:
+        load_parts(model, LoadOptions(revision=revision))
+    message = str(caught.value)
+    assert "\n" not in message
+    assert model in message
+    assert "secret" not in message
+    return message
+
+
+@pytest.mark.usefixtures("refusing")
+@pytest.mark.parametrize(
+    ("model", "revision", "told"),
+    [
+        ("org/missing", None, "check the spelling"),
+        ("org/gated", None, "ask for access"),
+        ("org/old", "step1000", "has no revision step1000"),
+        ("org/empty", None, "has no config.json"),
+        ("org/down", None, "the Hub answers 500"),
+        ("org/no-entry", None, "the Hub answers 403"),
+        ("org/stale", None, "does not accept the token"),
+    ],
+)
+def test_the_hub_refuses(model: str, revision: str | None, told: str) -> None:
+    assert told in refusal(model, revision)
+
+
+def test_no_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    point_to("http://127.0.0.1:9", tmp_path, monkeypatch)  # the discard port: nobody answers
+    assert "cannot be reached" in refusal("org/some-model")
+
+
+def test_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    point_to("http://127.0.0.1:9", tmp_path, monkeypatch)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    assert "not in the cache" in refusal("org/some-model")
