@@ -17,7 +17,7 @@ from lmdiag import perturb, predictions, results, summary
 from lmdiag.journal import Journal
 from lmdiag.queries import Key, Setting, collect, spread
 from lmdiag.report.progress import Progress
-from lmdiag.schema import AGREEMENT, Answer, BadInput, Predictions, Protocol
+from lmdiag.schema import AGREEMENT, Answer, BadInput, Kind, Predictions, Protocol
 from lmdiag.scoring import ask
 
 if TYPE_CHECKING:
@@ -192,9 +192,12 @@ def _write(
     kind, cased = model.info.kind, model.info.cased
     found = [spread(setting, answers, kind=kind, cased=cased) for setting in material.settings]
     predictions.write_run(folder.path, found, material.settings, kind=kind)
-    facts = describe(model, material, len(answers), processes, seconds)
+    n_contexts = len({query for query, _ in answers})
+    facts = describe(model, material, n_contexts, processes, seconds)
     read_back = predictions.read_run(folder.path, material.stimuli, facts)
-    facts["tasks"] = evaluate(read_back, material.stimuli, material.protocol, cased=cased)
+    facts["tasks"] = evaluate(
+        read_back, material.stimuli, material.protocol, cased=cased, kind=kind
+    )
     folder.finish(facts)
     return facts
 
@@ -205,6 +208,7 @@ def evaluate(
     protocol: Protocol,
     *,
     cased: bool,
+    kind: Kind,
 ) -> dict[str, dict[str, Any]]:
     """Returns task -> setting -> signature, measures and unscorable words."""
     measured: dict[str, dict[str, Any]] = {}
@@ -215,7 +219,7 @@ def evaluate(
             by_setting.setdefault(name, []).append(part)
         measured[task] = {
             name: {"signature": results.signature(protocol, rows.fingerprint)}
-            | summary.evaluate(rows, parts, protocol, cased=cased)
+            | summary.evaluate(rows, parts, protocol, cased=cased, kind=kind)
             for name, parts in by_setting.items()
         }
     return measured
