@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lmdiag.predictions import COLUMNS, align, load, read, take
+from lmdiag.predictions import COLUMNS, align, read, take
 from lmdiag.schema import BadInput, Predictions
 
 if TYPE_CHECKING:
@@ -93,13 +93,18 @@ def records(path: Path) -> Iterator[Record]:
 
 def parquet_columns(path: Path) -> dict[str, list[Any]]:
     """Returns those columns of a Parquet file that predictions can have."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    there = pq.read_schema(path).names
-    if "id" not in there:
-        raise BadInput(f"{path} has no column id: predictions have id, top_words and log_prob")
-    names = [name for name in COLUMNS if name in there]
-    columns: dict[str, list[Any]] = load(path, names).to_pydict()
+    try:
+        there = pq.read_schema(path).names
+        if "id" not in there:
+            raise BadInput(f"{path} has no column id: predictions have id, top_words and log_prob")
+        table = pq.read_table(path, columns=[name for name in COLUMNS if name in there])
+        table.validate(full=True)
+        columns: dict[str, list[Any]] = table.to_pydict()
+    except (pa.ArrowException, OSError) as error:
+        raise BadInput(f"{path} is damaged ({error!s:.60}): write it again") from None
     return columns
 
 

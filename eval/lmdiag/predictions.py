@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 FILE, AGREEMENT_FILE = "predictions.parquet", "agreement.parquet"
 COLUMNS = ("id", "log_prob", "rank", "n_tokens", "top_words", "top_log_probs")
+"""Columns of `predictions.parquet` that are fields of `Predictions`, row by row."""
 NAMED = 3
 """Ids that a message names before it only counts."""
 
@@ -123,43 +124,63 @@ def contexts_of(rows: Columns, kind: Kind) -> list[Context]:
 # ---- the files ----------------------------------------------------------------------------------
 
 
+def schema() -> pa.Schema:
+    """Returns the columns of `predictions.parquet`."""
+    import pyarrow as pa
+
+    words, numbers = pa.list_(pa.string()), pa.list_(pa.float64())
+    return pa.schema(
+        {
+            "id": pa.string(),
+            "perturbation": pa.string(),
+            "run": pa.int32(),
+            "log_prob": pa.float64(),
+            "rank": pa.int32(),
+            "n_tokens": pa.int32(),
+            "top_words": words,
+            "top_log_probs": numbers,
+        }
+    )
+
+
+def agreement_schema() -> pa.Schema:
+    """Returns the columns of `agreement.parquet`: a context, then `AGREEMENT_LAYOUT`."""
+    import pyarrow as pa
+
+    texts = dict.fromkeys(("context", "right_context", "number"), pa.string())
+    return pa.schema(texts | dict.fromkeys(AGREEMENT_LAYOUT, pa.float64()))
+
+
 def write(path: Path, found: Iterable[Predictions]) -> None:
     """Writes predictions of several settings to one Parquet file, in the order given."""
     import pyarrow as pa
 
-    words, numbers = pa.list_(pa.string()), pa.list_(pa.float64())
-    types = (pa.string(), pa.float64(), pa.int32(), pa.int32(), words, numbers)
-    schema = pa.schema(
-        {"id": pa.string(), "perturbation": pa.string(), "run": pa.int32()}
-        | dict(zip(COLUMNS, types, strict=True))
-    )
     parts = [
         pa.table(
-            {
-                **{
-                    name: pa.array(getattr(part, name), field)
-                    for name, field in zip(COLUMNS, types, strict=True)
-                },
-                "perturbation": pa.repeat(part.perturbation, len(part.id)),
-                "run": pa.repeat(pa.scalar(part.run, pa.int32()), len(part.id)),
-            }
-        ).select(schema.names)
+            {name: getattr(part, name) for name in COLUMNS}
+            | {
+                "perturbation": [part.perturbation] * len(part.id),
+                "run": [part.run] * len(part.id),
+            },
+            schema=schema(),
+        )
         for part in found
     ]
-    save(path, pa.concat_tables(parts) if parts else schema.empty_table())
+    save(path, pa.concat_tables(parts) if parts else schema().empty_table())
 
 
 def read(path: Path) -> dict[Key, Predictions]:
     """Returns (perturbation, run) -> predictions, in the order of the file.
 
     Raises:
-        BadInput: no such file, no Parquet, or columns missing.
+        BadInput: no such file, no Parquet, other columns, or NaN for a log-probability.
     """
-    table = load(path, (*COLUMNS, "perturbation", "run"))
-    columns = {name: table.column(name).to_pylist() for name in table.column_names}
-    keys = list(zip(columns.pop("perturbation"), columns.pop("run"), strict=True))
+    columns = load(path, schema()).to_pydict()
+    nan = [row for row, p in zip(columns["id"], columns["log_prob"], strict=True) if p != p]
+    if nan:
+        raise BadInput(f"{path}: the log_prob of {ids(nan)} is NaN: run again with --overwrite")
     places: dict[Key, list[int]] = {}
-    for i, key in enumerate(keys):
+    for i, key in enumerate(zip(columns.pop("perturbation"), columns.pop("run"), strict=True)):
         places.setdefault(key, []).append(i)
     whole = Predictions(**columns)
     return {
@@ -169,30 +190,22 @@ def read(path: Path) -> dict[Key, Predictions]:
 
 
 def write_agreement(path: Path, contexts: Mapping[Context, Values]) -> None:
-    """Writes the EW and MW of contexts: their text, then the columns of `AGREEMENT_LAYOUT`."""
+    """Writes the EW and MW of contexts."""
     import pyarrow as pa
 
-    names = ("context", "right_context", "number")
-    texts = {
-        name: pa.array([key[i] for key in contexts], pa.string()) for i, name in enumerate(names)
-    }
-    values = {
-        name: pa.array([value[i] for value in contexts.values()], pa.float64())
-        for i, name in enumerate(AGREEMENT_LAYOUT)
-    }
-    save(path, pa.table(texts | values))
+    rows = [key + value for key, value in contexts.items()]
+    columns = list(zip(*rows, strict=True)) or [()] * len(agreement_schema())
+    save(path, pa.table(list(columns), schema=agreement_schema()))
 
 
 def read_agreement(path: Path) -> dict[Context, Values]:
     """Inverse of `write_agreement`.
 
     Raises:
-        BadInput: no such file, no Parquet, or columns missing.
+        BadInput: no such file, no Parquet, or other columns.
     """
-    table = load(path, ("context", "right_context", "number", *AGREEMENT_LAYOUT))
-    keys = zip(*(table.column(name).to_pylist() for name in table.column_names[:3]), strict=True)
-    values = zip(*(table.column(name).to_pylist() for name in AGREEMENT_LAYOUT), strict=True)
-    return dict(zip(keys, values, strict=True))
+    columns = load(path, agreement_schema()).to_pydict().values()
+    return {(row[0], row[1], row[2]): row[3:] for row in zip(*columns, strict=True)}
 
 
 def save(path: Path, table: pa.Table) -> None:
@@ -210,27 +223,27 @@ def save(path: Path, table: pa.Table) -> None:
         draft.unlink(missing_ok=True)
 
 
-def load(path: Path, names: Sequence[str]) -> pa.Table:
-    """Returns the named columns of a Parquet file.
+def load(path: Path, schema: pa.Schema) -> pa.Table:
+    """Returns a Parquet file's columns of a schema, every value checked.
 
     Raises:
-        BadInput: no such file, no Parquet, or columns missing.
+        BadInput: no such file, no Parquet, or columns that are missing or of another type.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         there = pq.read_schema(path).names
-        missing = [name for name in names if name not in there]
-        if missing:
-            raise BadInput(f"{path} has no column {missing[0]}: it is not a file of this lmdiag")
-        return pq.read_table(path, columns=list(names))
+        if missing := [name for name in schema.names if name not in there]:
+            raise BadInput(f"{path} has no column {missing[0]}: no lmdiag wrote it so")
+        table = pq.read_table(path, columns=schema.names).select(schema.names).cast(schema)
+        table.validate(full=True)
+        return table
     except FileNotFoundError:
         raise BadInput(f"{path} does not exist: `lmdiag run` writes it") from None
-    except (pa.ArrowInvalid, OSError) as error:
-        raise BadInput(
-            f"{path} is damaged or no Parquet file ({error}): run again with --overwrite"
-        ) from None
+    except (pa.ArrowException, OSError) as error:
+        reason = str(error).partition("\n")[0]
+        raise BadInput(f"{path} cannot be read ({reason}): run again with --overwrite") from None
 
 
 # ---- predictions and rows -----------------------------------------------------------------------

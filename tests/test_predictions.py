@@ -1,0 +1,240 @@
+"""Predictions on disk: what is written is read, and nothing else is taken for it."""
+
+from __future__ import annotations
+
+import math
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scored import predictions_of
+
+from lmdiag import predictions, stimuli
+from lmdiag.measures import AGREEMENT_LAYOUT
+from lmdiag.predictions import align, read, read_run, write, write_run
+from lmdiag.queries import Setting
+from lmdiag.schema import BadInput, Predictions
+
+RUN = {"model": {"kind": "masked"}}
+
+
+def some(n: int = 3, **more: Any) -> Predictions:
+    """Predictions with all that can be in them: an unscorable word, a log-probability of zero."""
+    return Predictions(
+        id=[f"row-{i}" for i in range(n)],
+        log_prob=[None, -0.1 - 0.2, 0.0][:n],
+        rank=[None, 12, 1][:n],
+        n_tokens=[0, 2, 1][:n],
+        top_words=[["“a”", "##b"], [], ["c"]][:n],
+        top_log_probs=[[-1.5, -2.5], [], [-1e-300]][:n],
+        **more,
+    )
+
+
+def test_what_is_written_is_read_to_the_last_bit(tmp_path: Path) -> None:
+    found = [some(), some(perturbation="shuf", run=0), some(2, perturbation="shuf", run=1)]
+    write(tmp_path / "p.parquet", found)
+    assert list(read(tmp_path / "p.parquet").values()) == found
+    assert list(read(tmp_path / "p.parquet")) == [("none", 0), ("shuf", 0), ("shuf", 1)]
+
+
+def test_the_columns_are_those_of_the_specification(tmp_path: Path) -> None:
+    write(tmp_path / "p.parquet", [some()])
+    schema = pq.read_schema(tmp_path / "p.parquet")
+    assert {field.name: str(field.type) for field in schema} == {
+        "id": "string",
+        "perturbation": "string",
+        "run": "int32",
+        "log_prob": "double",
+        "rank": "int32",
+        "n_tokens": "int32",
+        "top_words": "list<element: string>",
+        "top_log_probs": "list<element: double>",
+    }
+
+
+def test_the_same_predictions_are_the_same_bytes_in_every_process(tmp_path: Path) -> None:
+    write(tmp_path / "here.parquet", [some()])
+    code = (
+        "import sys; sys.path.insert(0, 'tests'); from pathlib import Path;"
+        "from test_predictions import some, write; write(Path(sys.argv[1]), [some()])"
+    )
+    subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "there.parquet")],
+        check=True, cwd=Path(__file__).parents[1], env=os.environ | {"PYTHONHASHSEED": "7"},
+    )  # fmt: skip
+    assert (tmp_path / "here.parquet").read_bytes() == (tmp_path / "there.parquet").read_bytes()
+
+
+def test_a_write_that_fails_leaves_the_old_file_and_no_draft(tmp_path: Path) -> None:
+    path = tmp_path / "p.parquet"
+    write(path, [some()])
+    before = path.read_bytes()
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))  # as on a disk that is full
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            write(path, [some(perturbation="shuf")])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["p.parquet"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "does not exist"),
+        (b"PAR1 but then nothing of it", "cannot be read"),
+        (b"", "cannot be read"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_named(
+    tmp_path: Path, content: bytes | None, message: str
+) -> None:
+    path = tmp_path / "p.parquet"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(BadInput, match=rf"p\.parquet.*{message}"):
+        read(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"log_prob": None}, "no column log_prob"),
+        ({"log_prob": ["high"]}, "cannot be read"),
+        ({"top_words": ["bird"]}, "cannot be read"),
+        ({"id": [b"\xff"]}, "cannot be read"),
+        ({"log_prob": [math.nan]}, "log_prob of id row-0 is NaN"),
+    ],
+)
+def test_columns_must_be_what_they_are(
+    tmp_path: Path, change: dict[str, Any], message: str
+) -> None:
+    path = tmp_path / "p.parquet"
+    write(path, [some(1)])
+    columns = pq.read_table(path).to_pydict() | change
+    pq.write_table(pa.table({name: of for name, of in columns.items() if of is not None}), path)
+    with pytest.raises(BadInput, match=message):
+        read(path)
+
+
+# ---- meeting the rows ---------------------------------------------------------------------------
+
+
+@given(st.permutations([f"row-{i}" for i in range(3)]))
+def test_predictions_take_the_order_of_the_rows(rows: list[str]) -> None:
+    aligned = align(some(), rows, "file")
+    assert aligned.id == rows
+    assert aligned.rank == [{"row-0": None, "row-1": 12, "row-2": 1}[row] for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("given_ids", "message"),
+    [
+        (["a", "b"], r"^file: id c missing"),
+        ([], r"^file: 3 ids \(a, b, c\) missing"),
+        (["a", "b", "c", "b"], r"^file: id b more than once"),
+        (
+            ["a", "b", "c", "v", "w", "x", "y", "z"],
+            r"^file: 5 ids \(v, w, x, …\) not among the rows",
+        ),
+    ],
+)
+def test_ids_must_be_those_of_the_rows(given_ids: list[str], message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        align(predictions_of({"id": given_ids}), ["a", "b", "c"], "file")
+
+
+# ---- a run's files ------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def rows(demo_dir: Path) -> dict[str, stimuli.Stimuli]:
+    return {task: stimuli.load(str(demo_dir), task) for task in ("neg136", "agreement")}
+
+
+def agreement_of(
+    rows: stimuli.Stimuli, *, left_only: bool
+) -> list[tuple[float | None, ...] | None]:
+    """Values that tell the contexts apart; the last cut-off has none."""
+    columns = rows.columns()
+    right = [""] * len(rows) if left_only else columns["right_context"]
+    keys = list(zip(columns["context"], right, columns["number"], strict=True))
+    place = {key: i / len(keys) for i, key in enumerate(dict.fromkeys(keys))}
+    return [(*[place[key]] * (len(AGREEMENT_LAYOUT) - 3), None, None, None) for key in keys]
+
+
+@pytest.mark.parametrize("kind", ["masked", "causal"])
+def test_a_run_is_read_back_with_the_values_of_its_contexts(
+    tmp_path: Path, rows: dict[str, stimuli.Stimuli], kind: Any
+) -> None:
+    agreement = agreement_of(rows["agreement"], left_only=kind == "causal")
+    found = {
+        "neg136": predictions_of(rows["neg136"].columns(), [-1.0] * len(rows["neg136"])),
+        "agreement": predictions_of(rows["agreement"].columns(), agreement=agreement),
+    }
+    settings = [Setting(rows[task]) for task in found]
+    write_run(tmp_path, list(found.values()), settings, kind=kind)
+    back = read_run(tmp_path, rows, {"model": {"kind": kind}})
+    assert back == {task: {("none", 0): part} for task, part in found.items()}
+    contexts = predictions.read_agreement(tmp_path / "agreement.parquet")
+    assert len(contexts) == len(set(agreement))
+
+
+def test_a_run_without_agreement_has_no_such_file(
+    tmp_path: Path, rows: dict[str, stimuli.Stimuli]
+) -> None:
+    part = predictions_of(rows["neg136"].columns(), [-1.0] * len(rows["neg136"]))
+    write_run(tmp_path, [part], [Setting(rows["neg136"])], kind="masked")
+    assert [file.name for file in tmp_path.iterdir()] == ["predictions.parquet"]
+
+
+def test_a_run_that_was_tampered_with_is_refused(
+    tmp_path: Path, rows: dict[str, stimuli.Stimuli]
+) -> None:
+    only = {"neg136": rows["neg136"]}
+    ids = rows["neg136"].columns()["id"]
+    file = tmp_path / "predictions.parquet"
+    for changed, message in (
+        ([*ids, "stranger"], "id stranger in none of the tasks neg136"),
+        (ids[1:], f"id {ids[0]} missing"),
+        ([*ids, ids[0]], f"id {ids[0]} more than once"),
+    ):
+        write(file, [predictions_of({"id": changed}, [-1.0] * len(changed))])
+        with pytest.raises(BadInput, match=message):
+            read_run(tmp_path, only, RUN)
+    write(file, [predictions_of({"id": ids}, [-1.0] * len(ids))])
+    with pytest.raises(BadInput, match="no predictions for agreement"):
+        read_run(tmp_path, rows, RUN)
+
+
+def test_a_context_without_values_is_an_error(
+    tmp_path: Path, rows: dict[str, stimuli.Stimuli]
+) -> None:
+    only = {"agreement": rows["agreement"]}
+    agreement = agreement_of(rows["agreement"], left_only=False)
+    part = predictions_of(rows["agreement"].columns(), agreement=agreement)
+    write_run(tmp_path, [part], [Setting(rows["agreement"])], kind="masked")
+    file = tmp_path / "agreement.parquet"
+    contexts = predictions.read_agreement(file)
+    contexts.pop(next(iter(contexts)))
+    predictions.write_agreement(file, contexts)
+    with pytest.raises(BadInput, match=r"agreement\.parquet lacks the context"):
+        read_run(tmp_path, only, RUN)
+
+
+def test_values_survive_as_they_are(tmp_path: Path) -> None:
+    values = (0.1 + 0.2, None, *[math.ulp(0.0)] * (len(AGREEMENT_LAYOUT) - 2))
+    contexts = {("The keys", "here.", "plural"): values, ("Women", "", None): values}
+    predictions.write_agreement(tmp_path / "a.parquet", contexts)
+    assert predictions.read_agreement(tmp_path / "a.parquet") == contexts
