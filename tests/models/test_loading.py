@@ -380,6 +380,18 @@ class TestOptions:
         monkeypatch.setenv("WORLD_SIZE", "2")
         assert "exclude each other" in refusal(bert, tp=True, device_map="auto")
 
+    def test_tensor_parallel_without_a_plan(
+        self, gpt2: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("WORLD_SIZE", "2")
+        assert "no plan to split a gpt2" in refusal(gpt2, tp=True)
+
+    def test_tensor_parallel_with_heads_that_do_not_divide(
+        self, family_dir: FamilyDir, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("WORLD_SIZE", "2")
+        assert "1 key-value heads" in refusal(family_dir("llama"), tp=True)
+
     def test_unknown_attention(self, bert: Path) -> None:
         assert "attention" in refusal(bert, attention="sideways")
 

@@ -26,6 +26,7 @@ from lmdiag.schema import BadInput, Kind, Unit
 if TYPE_CHECKING:
     import torch
     from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
+    from transformers.distributed.configuration_utils import DistributedConfig
 
 Dtype = Literal["auto", "float32", "bfloat16", "float16"]
 
@@ -176,7 +177,7 @@ def _load_model(
     if needs_decoder_flag(config):
         config.is_decoder = kind == "causal"
     device = _device(checkpoint, options)
-    arguments = _arguments(checkpoint, options, device)
+    arguments = _arguments(checkpoint, config, options, device)
     auto_class = getattr(transformers, AUTO_CLASSES[kind])
     try:
         model, report = auto_class.from_pretrained(
@@ -211,7 +212,7 @@ def _device(checkpoint: Checkpoint, options: LoadOptions) -> torch.device:
 
 
 def _arguments(
-    checkpoint: Checkpoint, options: LoadOptions, device: torch.device
+    checkpoint: Checkpoint, config: PretrainedConfig, options: LoadOptions, device: torch.device
 ) -> dict[str, Any]:
     """Returns the arguments of `from_pretrained` that the options ask for."""
     arguments: dict[str, Any] = {
@@ -228,7 +229,7 @@ def _arguments(
         arguments["quantization_config"] = _quantization(checkpoint, options)
         arguments.setdefault("device_map", {"": device})
     if options.tp:
-        arguments["distributed_config"] = _tensor_parallel(checkpoint, options)
+        arguments["distributed_config"] = _tensor_parallel(checkpoint, config, options)
     return arguments
 
 
@@ -251,14 +252,31 @@ def _quantization(checkpoint: Checkpoint, options: LoadOptions) -> Any:
     return BitsAndBytesConfig(**{f"load_in_{options.quantization}": True})  # type: ignore[no-untyped-call]
 
 
-def _tensor_parallel(checkpoint: Checkpoint, options: LoadOptions) -> Any:
+def _tensor_parallel(
+    checkpoint: Checkpoint, config: PretrainedConfig, options: LoadOptions
+) -> DistributedConfig:
+    """Returns the plan that splits each layer over all processes, or refuses."""
     from transformers.distributed.configuration_utils import DistributedConfig
 
-    if int(os.environ.get("WORLD_SIZE", "1")) < 2:
+    head = f"model {checkpoint.id}"
+    processes = int(os.environ.get("WORLD_SIZE", "1"))
+    if processes < 2:
         raise BadInput(
-            f"model {checkpoint.id}: --tp splits it over several processes, but there is one: "
+            f"{head}: --tp splits it over several processes, but there is one: "
             "start with torchrun or accelerate launch --num_processes N"
         )
     if options.device_map is not None:
-        raise BadInput(f"model {checkpoint.id}: --tp and --device-map exclude each other")
+        raise BadInput(f"{head}: --tp and --device-map exclude each other")
+    text = config.get_text_config()
+    if not text.base_model_tp_plan:
+        raise BadInput(
+            f"{head}: transformers has no plan to split a {text.model_type} model over "
+            "processes: leave --tp out, or try --device-map auto"
+        )
+    heads = getattr(text, "num_key_value_heads", None) or text.num_attention_heads
+    if heads % processes:
+        raise BadInput(
+            f"{head}: its {heads} key-value heads cannot be shared evenly by {processes} "
+            "processes: start a number of processes that divides them"
+        )
     return DistributedConfig(tp_plan="auto")

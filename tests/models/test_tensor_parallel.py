@@ -1,0 +1,53 @@
+"""One model over two real processes gives the numbers that it gives in one."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from families import FAMILIES
+
+from lmdiag.models import load
+from models.comparison import ask, questions
+
+PROGRAM = """
+import json, os, sys
+import torch.distributed as dist
+from lmdiag.models import LoadOptions, load
+from models.comparison import ask, questions
+
+model = load(sys.argv[1], LoadOptions(tp=True))
+answers = [answer.to_json() for answer in ask(model, questions())]
+if dist.get_rank() == 0:
+    print(json.dumps({"processes": dist.get_world_size(), "answers": answers}))
+"""
+
+
+def test_two_processes_share_a_model(tmp_path: Path) -> None:
+    llama = FAMILIES["llama"]
+    two_heads = dataclasses.replace(llama, config=llama.config | {"num_key_value_heads": 2})
+    folder = two_heads.make(tmp_path / "llama")
+    (tmp_path / "program.py").write_text(PROGRAM)
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
+    done = subprocess.run(
+        [*launcher, "--standalone", str(tmp_path / "program.py"), str(folder)],
+        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parent.parent)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert told["processes"] == 2
+    alone = [answer.to_json() for answer in ask(load(str(folder)), questions())]
+    for one, other in zip(told["answers"], alone, strict=True):
+        assert one["top"][0] == other["top"][0]
+        assert one["top"][1] == pytest.approx(other["top"][1], abs=1e-5)
+        for word, score in one["words"].items():
+            assert score == pytest.approx(other["words"][word], abs=1e-5)
