@@ -145,6 +145,13 @@ MASKED = (
         },
     ),
     Family(
+        "modernbert-wide", "masked", "byte-level", files.modernbert, "ModernBertForMaskedLM",
+        BERT_LIKE | {
+            "pad_token_id": 3, "cls_token_id": 1, "sep_token_id": 2, "bos_token_id": 1,
+            "eos_token_id": 2, "local_attention": 128, "global_attn_every_n_layers": 2,
+        },
+    ),
+    Family(
         "eurobert", "masked", "byte-level", files.eurobert, "EuroBertForMaskedLM",
         LLAMA_LIKE | {"pad_token_id": 3, "mask_token_id": 2, "bos_token_id": 0, "eos_token_id": 1},
     ),
@@ -267,6 +274,10 @@ CAUSAL = (
     Family(
         "gemma3", "causal", "metaspace-bpe", files.gemma, "Gemma3ForCausalLM",
         LLAMA_LIKE | {"sliding_window": 6, "query_pre_attn_scalar": 16},
+    ),
+    Family(
+        "gemma3-wide", "causal", "metaspace-bpe", files.gemma, "Gemma3ForCausalLM",
+        LLAMA_LIKE | {"sliding_window": 512, "query_pre_attn_scalar": 16},
     ),
     Family(
         "xglm", "causal", "unigram", files.xglm, "XGLMForCausalLM",

@@ -38,6 +38,13 @@ BOS_FAMILIES = ("gpt2", "opt", "llama3", "llama", "gemma", "gpt_neox", "mamba", 
 """With and without a beginning-of-sequence token by default."""
 
 
+PADDED = {"deberta", "deberta-v2", "deberta-v3", "bloom", "falcon-alibi", "mamba", "rwkv"}
+"""Families whose position schemes do not let several contexts share a row."""
+
+NARROW = {"modernbert", "gpt_neo", "mistral", "gemma2", "gemma3"}
+"""Families that could, but have a window here that is too narrow to be worth it."""
+
+
 @pytest.fixture(scope="session")
 def compared(family_dir: Callable[[str], Path]) -> Callable[[str], list[Compared]]:
     """Returns a function from a family's name to its answers beside the reference's."""
@@ -114,6 +121,15 @@ def test_batches_do_not_matter(name: str, family_dir: Callable[[str], Path]) -> 
     check_same(alone, ask(model, asked))
     check_same(alone, ask(model, asked, 2))
     check_same(alone[::-1], ask(model, asked[::-1]))
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_packing_does_not_matter(name: str, family_dir: Callable[[str], Path]) -> None:
+    folder = str(family_dir(name))
+    packed, plain = load(folder), load(folder, LoadOptions(packing="never"))
+    check_same(ask(packed, questions()), ask(plain, questions()))
+    together = {"fnet"} | PADDED | NARROW | {family.name for family in SEQ2SEQ}
+    assert (packed.reader.layout == "packed") == (name not in together)
 
 
 @pytest.mark.parametrize("name", FAMILIES)
