@@ -1,3 +1,27 @@
-"""Psycholinguistic diagnostics for masked and causal language models."""
+"""Psycholinguistic diagnostics for masked, causal and encoder-decoder language models.
+
+`load_stimuli`, `load_model`, `measure` and `compare` are the Python API (`lmdiag.api`); nothing is
+imported before it is used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lmdiag.api import compare, load_model, load_stimuli, measure
 
 __version__ = "0.1.0"
+__all__ = ["__version__", "compare", "load_model", "load_stimuli", "measure"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'lmdiag' has no attribute {name!r}")
+    from lmdiag import api
+
+    return getattr(api, name)
+
+
+def __dir__() -> list[str]:
+    return __all__

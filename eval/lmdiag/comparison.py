@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -73,9 +73,16 @@ def compare(a: Run, b: Run, *, seed: int = 0, resamples: int = RESAMPLES) -> lis
         BadInput: the runs differ in data or protocol; the parts of the signature that do are named.
     """
     refuse_different(a, b)
+    return compare_pairs(paired(a, b), seed=seed, resamples=resamples)
+
+
+def compare_pairs(
+    pairs: Iterable[tuple[str, str, Scores, Scores]], *, seed: int, resamples: int
+) -> list[Comparison]:
+    """Returns a comparison for each (task, setting, scores of A, scores of B), p adjusted."""
     found = [
         compare_scores(task, setting, first, second, seed=seed, resamples=resamples)
-        for task, setting, first, second in paired(a, b)
+        for task, setting, first, second in pairs
     ]
     adjusted = stats.holm([comparison.p for comparison in found])
     return [replace(one, p_adjusted=p) for one, p in zip(found, adjusted, strict=True)]

@@ -71,3 +71,17 @@ def _records(path: Path) -> Iterator[tuple[list[int], list[Answer]]]:
             if line.endswith(b"\n") and checksum == b"%08x" % zlib.crc32(text):
                 numbers, answers = json.loads(text)
                 yield numbers, [Answer.from_json(answer) for answer in answers]
+
+
+class NoJournal(Journal):
+    """Keeps nothing: for questions that are asked in memory."""
+
+    def __init__(self) -> None:
+        super().__init__(Path(os.devnull))
+
+    def read(self) -> dict[int, Answer]:
+        """Returns nothing."""
+        return {}
+
+    def append(self, answers: Mapping[int, Answer]) -> None:
+        """Forgets a batch."""

@@ -72,13 +72,16 @@ class Processes:
         rank: number of this process, from 0.
         count: how many there are.
         device: the torch device that accelerate assigned to this process; None to choose freely.
+
+    Args:
+        alone: share with no others, whatever the environment announces.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, alone: bool = False) -> None:
         self.rank, self.count, self.device = 0, 1, None
         self._store: Store = LocalStore()
         self._queues = 0
-        if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        if not alone and int(os.environ.get("WORLD_SIZE", "1")) > 1:
             self._join()
 
     def _join(self) -> None:

@@ -201,6 +201,8 @@ class Predictions:
         top_words, top_log_probs: see `Answer`; the second may be None where unknown.
         perturbation: setting, "none" for the unperturbed one.
         run: number of the shuffle, 0 outside the shuffled settings.
+        agreement: per row, the EW and MW of its context, see `Answer`; empty where not asked.
+        model: whose predictions they are; None for those of other programs.
     """
 
     id: list[str]
@@ -212,3 +214,4 @@ class Predictions:
     perturbation: str = "none"
     run: int = 0
     agreement: list[tuple[float | None, ...] | None] = field(default_factory=list)
+    model: ModelInfo | None = None

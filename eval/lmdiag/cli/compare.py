@@ -8,7 +8,6 @@ import math
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -77,15 +76,14 @@ def show(a: Run, b: Run, found: Sequence[Comparison], args: argparse.Namespace) 
     from rich.console import Console
     from rich.text import Text
 
+    from lmdiag.report.paired import print_comparisons
+
     console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
     for name, run in (("A", a), ("B", b)):
         model = run.results["model"]
         console.print(Text(f"{name}  {model['id']}  ", style="bold"), end="")
         console.print(Text(f"commit {model['commit'][:12]}", style="dim"))
-    for (task, setting), rows in groupby(found, key=lambda one: (one.task, one.setting)):
-        console.print()
-        console.print(Text(task if setting == "none" else f"{task}, {setting}", style="bold"))
-        console.print(table(list(rows)))
+    print_comparisons(found, console)
     console.print()
     remarks = (
         f"A - B and its 95% interval: paired bootstrap over items, {args.resamples} resamples",
@@ -95,47 +93,3 @@ def show(a: Run, b: Run, found: Sequence[Comparison], args: argparse.Namespace) 
     )
     for remark in remarks:
         console.print(Text(remark, style="dim"))
-
-
-def table(rows: Sequence[Comparison]) -> Any:
-    """Returns the rows of one task in one setting as a table."""
-    from rich import box
-    from rich.table import Table
-
-    drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="dim")
-    drawn.add_column("", overflow="fold", min_width=max(len(one.measure) for one in rows))
-    for heading in ("n", "A", "B", "A - B", "95% interval", "p", "p adj."):
-        drawn.add_column(heading, justify="right", no_wrap=True)
-    for one in rows:
-        percent = one.statistic in ("proportion", "share")
-        a, b, difference, low, high = (
-            figure(value, percent)
-            for value in (one.a, one.b, one.difference, one.ci_low, one.ci_high)
-        )
-        p = f"{p_value(one.p)} {one.test[0]}"
-        interval = f"[{low}, {high}]"
-        drawn.add_row(
-            one.measure, str(one.n), a, b, difference, interval, p, p_value(one.p_adjusted)
-        )
-    return drawn
-
-
-def figure(value: float, percent: bool) -> str:
-    """Returns a value as readers see it: percent with one decimal, else three decimals."""
-    if math.isnan(value):
-        return "–"
-    text = f"{100 * value:.1f}" if percent else f"{value:.3f}"
-    return text.lstrip("-") if not text.strip("-0.") else text
-
-
-def p_value(p: float) -> str:
-    """Returns a p-value in three decimals; a smaller one is "< .001".
-
-    >>> p_value(0.0426), p_value(0.0002), p_value(1.0)
-    ('.043', '< .001', '1')
-    """
-    if math.isnan(p):
-        return "–"
-    if p < 0.001:
-        return "< .001"
-    return "1" if p > 0.9995 else f"{p:.3f}".removeprefix("0")
