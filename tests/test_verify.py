@@ -285,7 +285,11 @@ TAMPERED: dict[str, tuple[Callable[[Path], object], str]] = {
     # Predictions that no model makes.
     "log_prob NaN": (
         in_table(lambda c: c["log_prob"].__setitem__(0, float("nan"))),
-        "a log-probability is not finite",
+        "the log_prob of id cprag102-0-expected is NaN",
+    ),
+    "top log_prob infinite": (
+        in_table(lambda c: c["top_log_probs"][0].__setitem__(4, -float("inf"))),
+        "a log-probability is not finite (cprag102-0-expected)",
     ),
     "log_prob above 0": (
         in_table(lambda c: c["log_prob"].__setitem__(0, 0.5)),

@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from lmdiag import predictions, results, stimuli, summary
-from lmdiag.schema import DIAGNOSTICS, ModelInfo, Predictions, Protocol
+from lmdiag.measures import AGREEMENT_LAYOUT
+from lmdiag.queries import Setting
+from lmdiag.schema import AGREEMENT, DIAGNOSTICS, ModelInfo, Predictions, Protocol
 from lmdiag.stimuli import Stimuli
 
 FILLERS = tuple(f"filler{index}" for index in range(20))
@@ -47,6 +49,7 @@ def make_run(
     protocol: Protocol | None = None,
     skill: float = 1.0,
     seed: int = 0,
+    fillers: Sequence[str] = FILLERS,
 ) -> Path:
     """Writes the run directory of a made-up model.
 
@@ -57,31 +60,38 @@ def make_run(
         protocol: only unperturbed ones.
         skill: nats that good completions have before others, on average.
         seed: of the distributions.
+        fillers: words of the vocabulary that are nobody's target.
     """
     info, protocol = info or model_info(), protocol or Protocol()
     rows = {task: stimuli.load(str(data), task, limit=protocol.limit) for task in protocol.tasks}
-    found = {task: invent(rows[task], skill, seed, protocol.top) for task in rows}
+    found = {task: invent(rows[task], skill, seed, protocol.top, fillers) for task in rows}
     folder.mkdir(parents=True, exist_ok=True)
-    predictions.write(folder / results.PREDICTIONS, list(found.values()))
+    settings = [Setting(each) for each in rows.values()]
+    predictions.write_run(folder, list(found.values()), settings, kind=info.kind)
     record = describe(info, protocol, rows, found)
     (folder / results.RESULTS).write_text(json.dumps(record, indent=1, allow_nan=False))
     return folder
 
 
-def invent(rows: Stimuli, skill: float, seed: int, top: int = 5) -> Predictions:
+def invent(
+    rows: Stimuli, skill: float, seed: int, top: int = 5, fillers: Sequence[str] = FILLERS
+) -> Predictions:
     """Predictions from a random distribution over a small vocabulary at every blank."""
     columns = rows.columns()
     log_prob, rank, top_words, top_log_probs = [], [], [], []
     for context, right, target in zip(
         columns["context"], columns["right_context"], columns["target"], strict=True
     ):
-        ranked = _distribution(columns, context, right, skill, seed)
+        ranked = _distribution(columns, (context, right), skill, seed, fillers)
         words = [word for word, _ in ranked]
         log_prob.append(dict(ranked)[target.lower()])
         rank.append(words.index(target.lower()) + 1)
         top_words.append(words[:top])
         top_log_probs.append([value for _, value in ranked[:top]])
+    asked = zip(columns["context"], columns["right_context"], strict=True)
+    weights = [_weights(f"{seed} {context} {right}") for context, right in asked]
     return Predictions(
+        agreement=list(weights) if rows.task == AGREEMENT else [],
         id=columns["id"],
         log_prob=list(log_prob),
         rank=list(rank),
@@ -91,14 +101,24 @@ def invent(rows: Stimuli, skill: float, seed: int, top: int = 5) -> Predictions:
     )
 
 
+def _weights(key: str) -> tuple[float, ...]:
+    """EW and MW of a context at every cut-off."""
+    draw = random.Random(key)
+    return tuple(draw.random() for _ in AGREEMENT_LAYOUT)
+
+
 def _distribution(
-    columns: Mapping[str, Sequence[Any]], context: str, right: str, skill: float, seed: int
+    columns: Mapping[str, Sequence[Any]],
+    query: tuple[str, str],
+    skill: float,
+    seed: int,
+    fillers: Sequence[str],
 ) -> list[tuple[str, float]]:
     """(word, log-probability in nats) of the words at a blank, best first."""
-    draw = random.Random(f"{seed} {context} {right}")
-    good: dict[str, bool] = dict.fromkeys(FILLERS, False)
+    draw = random.Random(f"{seed} {query}")
+    good: dict[str, bool] = dict.fromkeys(fillers, False)
     for index, other in enumerate(columns["context"]):
-        if (other, columns["right_context"][index]) == (context, right):
+        if (other, columns["right_context"][index]) == query:
             target = columns["target"][index].lower()
             good[target] = good.get(target, False) or columns["good"][index]
             good |= {word.lower(): True for word in columns["expected"][index]}

@@ -9,5 +9,6 @@
 | `shape` | the form of a `results.json`, read strictly |
 | `verify` | recomputes a run from its predictions; says what is wrong with it |
 | `plausible` | what predictions say of each other: numbers that no model gives |
+| `card` | the card of a run, for people who decide about a pull request |
 | `submit` | offers a run to the model's repository and to the results repository |
 """

@@ -41,6 +41,14 @@ class Headline:
         return figure if figure is not None and figure["value"] is not None else None
 
 
+SHORT_TITLES = {
+    "cprag102": "CPRAG-102",
+    "role88": "ROLE-88",
+    "neg136": "NEG-136",
+    "agreement": "Agreement",
+}
+"""Config -> its name where there is little room."""
+
 HEADLINES = (
     Headline("cprag102_accuracy_at_1", "cprag102", "accuracy@1", "accuracy, first word"),
     Headline("cprag102_accuracy_at_5", "cprag102", "accuracy@5", "accuracy, first five"),

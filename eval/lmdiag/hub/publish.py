@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,7 +68,9 @@ class Publication:
         Raises:
             BadInput: the Hub refuses, or cannot be reached.
         """
-        with plain_errors(f"cannot publish to {self.repo_id}"):
+        with plain_errors(f"cannot publish to {self.repo_id}"), warnings.catch_warnings():
+            # A leaderboard's Parquet belongs where it is, in a Space.
+            warnings.filterwarnings("ignore", message=".*about to commit a data file")
             api.create_repo(
                 self.repo_id,
                 repo_type=self.repo_type,

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lmdiag.hub.card import result_card
 from lmdiag.hub.client import REPO_ID, check_repo_id, find_secret, plain_errors
 from lmdiag.hub.headline import HEADLINES
 from lmdiag.hub.shape import read_strictly
@@ -55,8 +56,8 @@ class Offer:
         for path, content in self.files.items():
             lines.append(f"  {len(content):,} bytes  {path}")
             if path == EVAL_RESULTS:
-                lines += [f"    {line}" for line in content.decode().splitlines()]
-        return "\n".join(lines)
+                lines += _indented(content.decode())
+        return "\n".join([*lines, "  description:", *_indented(self.description)])
 
     def send(self, api: HfApi) -> str | None:
         """Opens the pull request and returns its address; None where all of it is there already.
@@ -100,9 +101,11 @@ def prepare(folder: Path, data: str | None, results_repo: str | None, endpoint: 
     revision = benchmark.stimuli(DIAGNOSTICS[0]).revision
     if revision is None:
         raise BadInput(f"{benchmark.data} has no commit on the Hub: name a published one by --data")
-    offers = [_model_offer(results, benchmark.data, revision, results_repo, endpoint)]
+    card = result_card(results, benchmark.data, revision, results_repo, endpoint)
+    entries = eval_results(results, benchmark.data, revision, results_repo, endpoint)
+    offers = [_model_offer(results, entries, card)]
     if results_repo is not None:
-        offers.insert(0, _results_offer(folder, results, results_repo))
+        offers.insert(0, _results_offer(folder, results, results_repo, card))
     for offer in offers:
         for path, content in offer.files.items():
             if find_secret(content):
@@ -127,6 +130,10 @@ def run_place(results: Mapping[str, Any]) -> str:
     parts = [model["commit"][:12], model["dtype"], model["quantization"] or ""]
     precision = _slug("-".join(part for part in parts if part))
     return f"{RUNS}/{_slug(model['id'])}/{precision}/{protocol_slug(protocol_of(results))}"
+
+
+def _indented(text: str) -> list[str]:
+    return [f"    {line}" for line in text.splitlines()]
 
 
 def _slug(text: str) -> str:
@@ -161,30 +168,24 @@ def _model_reasons(model: Mapping[str, Any]) -> list[str]:
     return []
 
 
-def _results_offer(folder: Path, results: Mapping[str, Any], repo_id: str) -> Offer:
+def _results_offer(folder: Path, results: Mapping[str, Any], repo_id: str, card: str) -> Offer:
     place = run_place(results)
     names = [name for name in (RESULTS, PREDICTIONS, AGREEMENT) if (folder / name).is_file()]
     files = {f"{place}/{name}": (folder / name).read_bytes() for name in names}
     title = f"Add a run of {results['model']['id']}"
-    return Offer(repo_id, "dataset", files, title, results["signature"])
+    return Offer(repo_id, "dataset", files, title, card)
 
 
 def _model_offer(
-    results: Mapping[str, Any], data: str, revision: str, results_repo: str | None, endpoint: str
+    results: Mapping[str, Any], entries: Sequence[EvalResultEntry], card: str
 ) -> Offer:
     import yaml
     from huggingface_hub import eval_result_entries_to_yaml
 
-    entries = eval_results(results, data, revision, results_repo, endpoint)
-    text = yaml.safe_dump(eval_result_entries_to_yaml(entries), sort_keys=False)
-    description = f"Figures of {data} at commit {revision}. {results['signature']}"
-    return Offer(
-        repo_id=results["model"]["id"],
-        repo_type="model",
-        files={EVAL_RESULTS: text.encode()},
-        title="Add results of the lmdiag diagnostics",
-        description=description,
-    )
+    text = yaml.safe_dump(eval_result_entries_to_yaml(list(entries)), sort_keys=False)
+    files = {EVAL_RESULTS: text.encode()}
+    title = "Add results of the lmdiag diagnostics"
+    return Offer(results["model"]["id"], "model", files, title, card)
 
 
 def eval_results(
@@ -209,7 +210,8 @@ def eval_results(
             raise BadInput(f"{headline.id}: {value!r} is no proportion; it is not sent")
         if not _TASK_ID.fullmatch(headline.id):
             raise BadInput(f"{headline.id!r} is no task id; it is not sent")
-        interval = f"95% interval {figure['ci_low']:.3f}-{figure['ci_high']:.3f}"
+        low, high = figure["ci_low"], figure["ci_high"]
+        interval = "" if low is None else f", 95% interval {low:.3f}-{high:.3f}"
         entries.append(
             EvalResultEntry(
                 dataset_id=data,
@@ -219,7 +221,7 @@ def eval_results(
                 date=results["finished"],
                 source_url=f"{endpoint}/datasets/{results_repo or data}",
                 source_name="lmdiag runs" if results_repo else "lmdiag",
-                notes=f"{results['signature']} (n {figure['n']}, {interval})",
+                notes=f"{results['signature']} (n {figure['n']}{interval})",
             )
         )
     return entries

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 from lmdiag import published
 from lmdiag.home import home
 from lmdiag.hub.client import REPO_ID
-from lmdiag.hub.headline import HEADLINES, OVERVIEW, Headline
+from lmdiag.hub.headline import HEADLINES, OVERVIEW, SHORT_TITLES, Headline
 from lmdiag.hub.text import file_name, visible
 from lmdiag.leaderboard.collect import Entry, Rejected
 from lmdiag.leaderboard.pictures import pictures
 from lmdiag.leaderboard.standing import Figure, Standing
 from lmdiag.report import items, numbers, tables
-from lmdiag.schema import BadInput
 
 if TYPE_CHECKING:
     import jinja2
@@ -26,13 +25,6 @@ if TYPE_CHECKING:
     from lmdiag.hub.verify import Benchmark
 
 HUB = "https://huggingface.co"
-
-SHORT_TITLES = {
-    "cprag102": "CPRAG-102",
-    "role88": "ROLE-88",
-    "neg136": "NEG-136",
-    "agreement": "Agreement",
-}
 
 
 @dataclass(frozen=True)
@@ -98,14 +90,14 @@ def render_board(
     columns = list(_columns(rows))
     groups = list(dict.fromkeys(column.headline.task for column in columns))
     return _render(
-        "board.html.j2",
+        "leaderboard.html.j2",
         columns=columns,
         ordered_by=OVERVIEW[0],
         groups=[(task, SHORT_TITLES[task], _span(columns, task)) for task in groups],
         rows=[_row(row, columns) for row in rows],
         pictures=pictures(rows),
         rejected=rejected,
-        data=_data_facts(benchmark),
+        data=_data_facts(benchmark, groups),
         facts=[fact for task in groups for fact in published.human(task)],
         n_models=sum(row.origin == "submitted" for row in rows),
     )
@@ -117,7 +109,7 @@ def render_model(entry: Entry) -> str:
     results = run.results
     tasks = [(task, SHORT_TITLES[task], _items(run, task)) for task in run.stimuli]
     return _render(
-        "model.html.j2",
+        "leaderboard-model.html.j2",
         model=results["model"],
         results=results,
         link=hub_link(results["model"]["id"], results["model"]["commit"]),
@@ -192,13 +184,8 @@ def _cell(figure: Figure | None, n: int | None) -> CellView | None:
     )
 
 
-def _data_facts(benchmark: Benchmark) -> dict[str, Any]:
-    prints = {}
-    for task in SHORT_TITLES:
-        try:
-            prints[SHORT_TITLES[task]] = benchmark.stimuli(task).fingerprint
-        except BadInput:
-            continue
+def _data_facts(benchmark: Benchmark, tasks: Sequence[str]) -> dict[str, Any]:
+    prints = {SHORT_TITLES[task]: benchmark.stimuli(task).fingerprint for task in tasks}
     link = f"{HUB}/datasets/{benchmark.data}" if benchmark.is_on_hub else ""
     return {"name": benchmark.name, "link": link, "fingerprints": prints}
 
@@ -207,16 +194,13 @@ def _data_facts(benchmark: Benchmark) -> dict[str, Any]:
 
 
 def _render(template: str, **values: Any) -> str:
-    assets = {name: _asset(name) for name in ("style.css", "board.js")}
-    hashes = {name: _csp_hash(text) for name, text in assets.items()}
+    style, script = _asset("leaderboard.css"), _asset("leaderboard.js")
     policy = (
-        f"default-src 'none'; style-src {hashes['style.css']}; script-src {hashes['board.js']}; "
+        f"default-src 'none'; style-src {_csp_hash(style)}; script-src {_csp_hash(script)}; "
         "img-src 'self' data:; base-uri 'none'; form-action 'none'"
     )
     page = _environment().get_template(template)
-    return page.render(
-        policy=policy, style=assets["style.css"], script=assets["board.js"], **values
-    )
+    return page.render(policy=policy, style=style, script=script, **values)
 
 
 @cache
@@ -231,7 +215,7 @@ def _environment() -> jinja2.Environment:
         return value
 
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(home("cards", "leaderboard")),
+        loader=jinja2.FileSystemLoader(home("cards")),
         autoescape=True,
         finalize=finalize,
         undefined=jinja2.StrictUndefined,
@@ -252,7 +236,7 @@ def breakable(name: str) -> Any:
 def _asset(name: str) -> Any:
     from markupsafe import Markup
 
-    return Markup(home("cards", "leaderboard", name).read_text("utf-8"))
+    return Markup(home("cards", name).read_text("utf-8"))
 
 
 def _csp_hash(text: str) -> str:

@@ -1,0 +1,276 @@
+"""The leaderboard in a real browser: what works by mouse, by keyboard, on a phone, in the dark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hub.boards import HOSTILE, build
+from hub.browser import Complaints, browser
+from hub.runs import make_run, model_info
+
+from lmdiag.hub.text import visible
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+MODELS = {
+    "org/strong": ("masked", 110_000_000, 4.0),
+    "org/middle": ("causal", 1_500_000_000, 1.5),
+    "org/weak": ("causal", 70_000_000, 0.0),
+}
+PHONE = {"width": 390, "height": 844}
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with browser() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def site(chromium: Browser, demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three models of different kinds, sizes and skills."""
+    root = tmp_path_factory.mktemp("site")
+    for seed, (name, (kind, size, skill)) in enumerate(MODELS.items()):
+        info = model_info(id=name, kind=kind, n_parameters=size, commit=f"{seed}" * 40)
+        make_run(root / "runs" / name, demo_dir, info=info, skill=skill, seed=seed)
+    return build(root / "board", demo_dir, root / "runs")
+
+
+@pytest.fixture(scope="module")
+def hostile_site(
+    chromium: Browser, demo_dir: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """Models whose names and words try to get out of the page."""
+    root = tmp_path_factory.mktemp("hostile")
+    for seed, name in enumerate(HOSTILE.values()):
+        texts = dict.fromkeys(("id", "commit", "dtype", "architecture", "tokenizer"), name)
+        make_run(
+            root / "runs" / str(seed),
+            demo_dir,
+            info=model_info(**texts, cased=True),
+            seed=seed,
+            fillers=[f"{name} {number}" for number in range(20)],
+        )
+    (root / "runs" / "<img src=x onerror=alert(1)>").mkdir()
+    (root / "runs" / "<img src=x onerror=alert(1)>" / "results.json").write_text("{}")
+    return build(root / "board", demo_dir, root / "runs")
+
+
+@pytest.fixture
+def complaints() -> Iterator[Complaints]:
+    """Fails the test at its end if a page complained of anything or fetched from elsewhere."""
+    found = Complaints()
+    yield found
+    assert not found
+
+
+@pytest.fixture
+def page(chromium: Browser, complaints: Complaints) -> Iterator[Page]:
+    context = chromium.new_context(viewport={"width": 1280, "height": 900})
+    opened = context.new_page()
+    complaints.watch(opened)
+    yield opened
+    context.close()
+
+
+def open_board(page: Page, site: Path) -> None:
+    page.goto((site / "index.html").as_uri())
+
+
+def names(page: Page) -> list[str]:
+    """Names in the table's visible rows, from top to bottom."""
+    return page.locator("#board tbody tr:visible th bdi").all_inner_texts()
+
+
+def test_the_board_stands_in_order(page: Page, site: Path) -> None:
+    open_board(page, site)
+    assert names(page) == ["org/strong", "org/middle", "org/weak", "People"]
+    heading = page.locator("#board th[aria-sort=descending]")
+    assert heading.count() == 1
+    assert heading.is_visible()
+
+
+def test_a_heading_sorts_and_says_so(page: Page, site: Path) -> None:
+    open_board(page, site)
+    heading = page.locator("#board th", has=page.get_by_role("button", name="sensitivity")).nth(1)
+    column = int(heading.get_attribute("data-column") or 0)
+
+    def shown() -> list[str]:
+        cells = page.locator("#board tbody tr").all()
+        keys = [row.locator("> *").nth(column).get_attribute("data-sort") or "" for row in cells]
+        return keys
+
+    heading.get_by_role("button").click()
+    assert heading.get_attribute("aria-sort") == "descending"
+    down = shown()
+    assert down == sorted(down, key=float, reverse=True)
+    heading.get_by_role("button").click()
+    assert heading.get_attribute("aria-sort") == "ascending"
+    assert shown() == down[::-1]
+    assert page.locator("#board th[aria-sort=none]").count() == (
+        page.locator("#board th[aria-sort]").count() - 1
+    )
+
+
+def test_what_has_no_figure_stands_last_either_way(page: Page, site: Path) -> None:
+    open_board(page, site)
+    size = page.get_by_role("button", name="Size")
+    size.click()
+    assert names(page) == ["org/middle", "org/strong", "org/weak", "People"]
+    size.click()
+    assert names(page) == ["org/weak", "org/strong", "org/middle", "People"]
+
+
+def test_everything_can_be_done_by_keyboard(page: Page, site: Path) -> None:
+    open_board(page, site)
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    for _ in range(20):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.textContent") == "Model":
+            break
+    page.keyboard.press("Enter")
+    assert names(page) == ["org/middle", "org/strong", "org/weak", "People"]
+    page.keyboard.press("Space")
+    assert names(page) == ["People", "org/weak", "org/strong", "org/middle"]
+    outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+    assert outline == "solid"
+    for _ in range(20):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.tagName") == "A":
+            break
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/models/org-weak-*.html")
+
+
+def test_filters_narrow_the_board(page: Page, site: Path) -> None:
+    open_board(page, site)
+    count = page.locator("#board-count")
+    assert count.inner_text() == "3 of 3 models"
+    page.get_by_label("Kind").select_option("causal")
+    assert names(page) == ["org/middle", "org/weak"]
+    page.get_by_label("Parameters").select_option(label="below 150M")
+    assert names(page) == ["org/weak"]
+    assert count.inner_text() == "1 of 3 models"
+    page.get_by_label("Kind").select_option("")
+    assert names(page) == ["org/strong", "org/weak"]
+    page.get_by_label("Parameters").select_option("")
+    page.get_by_label("Find a model").fill("MIDD")
+    assert names(page) == ["org/middle"]
+    page.get_by_label("Find a model").fill("")
+    page.get_by_label("People and papers").select_option("hide")
+    assert names(page) == ["org/strong", "org/middle", "org/weak"]
+
+
+def test_columns_can_be_chosen(page: Page, site: Path) -> None:
+    open_board(page, site)
+
+    def heads() -> list[str]:
+        return page.locator("#board thead th.group:visible").all_inner_texts()
+
+    def figures() -> int:
+        return page.locator("#board thead th.figure:visible").count()
+
+    assert heads() == ["CPRAG-102", "ROLE-88", "NEG-136"]
+    assert figures() == 7
+    page.get_by_label("Columns").select_option("neg136")
+    assert heads() == ["NEG-136"]
+    assert figures() == 5
+    page.get_by_label("Columns").select_option("")
+    assert figures() == 13
+    for row in page.locator("#board tbody tr").all():
+        assert row.locator("td.figure:visible").count() == 13
+
+
+def test_a_model_opens_and_its_items_can_be_filtered(page: Page, site: Path) -> None:
+    open_board(page, site)
+    page.get_by_role("link", name="org/strong").click()
+    assert page.locator("h1").inner_text() == "org/strong"
+    count = page.locator("#item-count")
+    total = int(count.inner_text().split()[0])
+    assert page.locator(".items tbody:visible").count() == total
+    shown = 0
+    for outcome, mark in (("good", "✓ good"), ("bad", "✗ bad")):
+        page.get_by_label("Outcome").select_option(outcome)
+        verdicts = page.locator(".items tbody:visible .verdict").all_inner_texts()
+        assert all(mark in verdict for verdict in verdicts)
+        shown += len(verdicts)
+    assert shown == total
+    page.get_by_label("Outcome").select_option("")
+    page.get_by_label("Diagnostic").select_option("role88")
+    assert page.locator("section[data-task]:visible h3").all_inner_texts() == ["ROLE-88"]
+    first = page.locator(".items tbody:visible").first.get_attribute("id") or ""
+    page.get_by_label("Find").fill(first)
+    assert page.locator(".items tbody:visible").count() >= 1
+    assert count.inner_text() != f"{total} of {total} items"
+    page.get_by_label("Find").fill("no sentence has this")
+    assert count.inner_text() == f"0 of {total} items"
+    page.get_by_role("link", name="← lmdiag leaderboard").click()
+    assert names(page)[0] == "org/strong"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_fits_a_phone_and_follows_the_dark(
+    chromium: Browser, complaints: Complaints, site: Path, scheme: str
+) -> None:
+    context = chromium.new_context(viewport=PHONE, color_scheme=scheme)
+    page = context.new_page()
+    complaints.watch(page)
+    for path in (site / "index.html", next(site.glob("models/*.html"))):
+        page.goto(path.as_uri())
+        assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
+        paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        ink = page.evaluate("getComputedStyle(document.body).color")
+        assert contrast(ink, paper) > 12
+        assert (luminance(paper) < 0.1) == (scheme == "dark")
+    context.close()
+
+
+def luminance(color: str) -> float:
+    """Relative luminance of `rgb(r, g, b)` by the definition of WCAG 2."""
+    shares = [int(part) / 255 for part in color.strip("rgb()").split(",")]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in shares]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    """Contrast ratio by the definition of WCAG 2."""
+    bright, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (bright + 0.05) / (dark + 0.05)
+
+
+def test_hostile_text_stays_text(page: Page, hostile_site: Path) -> None:
+    open_board(page, hostile_site)
+    title = page.title()
+    shown = names(page)
+    for name in HOSTILE.values():
+        # A browser runs blanks together; nothing else of the name is lost.
+        assert " ".join(visible(name).split()) in [" ".join(each.split()) for each in shown]
+    page.get_by_label("Find a model").fill("<script>")
+    assert len(names(page)) == 2
+    page.get_by_label("Find a model").fill("")
+    links = page.locator("#board tbody a").all()
+    addresses = [link.get_attribute("href") or "" for link in links]
+    assert len(addresses) == len(HOSTILE)
+    assert page.title() == title
+    assert page.locator("img").count() == 0
+    for address in addresses:
+        page.goto((hostile_site / address).as_uri())
+        assert page.locator("img").count() == 0
+        assert page.locator("script").count() == 1
+        assert page.title().endswith("lmdiag leaderboard")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+
+
+def test_the_table_can_be_read_without_scripts(chromium: Browser, site: Path) -> None:
+    context = chromium.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto((site / "index.html").as_uri())
+    assert names(page) == ["org/strong", "org/middle", "org/weak", "People"]
+    assert not page.locator("#board-controls").is_visible()
+    assert page.locator("#board thead th.figure:visible").count() == 13
+    context.close()
