@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,7 +45,7 @@ def read_elsewhere(path: Path, stimuli: Stimuli, setting: str = "none") -> list[
         return [align(part, rows, str(path)) for part in parts_of_a_run(path, set(rows), setting)]
     if setting != "none":
         raise BadInput(f"{path} has no settings: leave --setting {setting} out")
-    return [align(gather(records(path), path), rows, str(path))]
+    return [align(gather(records(path), str(path)), rows, str(path))]
 
 
 def is_parquet(path: Path) -> bool:
@@ -122,22 +122,22 @@ def parse(line: bytes, where: str) -> dict[str, Any]:
     return record
 
 
-def gather(found: Iterator[Record], path: Path) -> Predictions:
-    """Returns the predictions of a file in its order, every value checked."""
+def gather(found: Iterable[Record], where: str) -> Predictions:
+    """Returns predictions in their order, every value checked; `where` names the whole of them."""
     columns: dict[str, Any] = {name: [] for name in COLUMNS}
-    for where, record in found:
-        columns["id"].append(row_id(record, where))
-        columns["log_prob"].append(log_prob(record, where))
-        columns["top_words"].append(top_words(record, where))
-        columns["rank"].append(count(record, "rank", where))
-        columns["n_tokens"].append(count(record, "n_tokens", where))
+    for place, record in found:
+        columns["id"].append(row_id(record, place))
+        columns["log_prob"].append(log_prob(record, place))
+        columns["top_words"].append(top_words(record, place))
+        columns["rank"].append(count(record, "rank", place))
+        columns["n_tokens"].append(count(record, "n_tokens", place))
         columns["top_log_probs"].append(None)
         if (columns["top_words"][0] is None) != (columns["top_words"][-1] is None):
-            raise BadInput(f"{where}: top_words are there for some ids only; give all or none")
+            raise BadInput(f"{place}: top_words are there for some ids only; give all or none")
     if not columns["id"]:
-        raise BadInput(f"{path} is empty: write one prediction a line")
+        raise BadInput(f"{where} is empty: write one prediction a line")
     if all(value is None for name in ("top_words", "log_prob") for value in columns[name]):
-        raise BadInput(f"{path} has neither top_words nor log_prob: nothing can be computed")
+        raise BadInput(f"{where} has neither top_words nor log_prob: nothing can be computed")
     return Predictions(**columns)
 
 

@@ -1,6 +1,7 @@
 """Cloze diagnostics as a metric of the `evaluate` library: a thin coat over `lmdiag.summary`."""
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import datasets
@@ -31,7 +32,7 @@ _CITATION = """
 
 _INPUTS = """
 Args:
-    predictions: a dict for each row, with
+    predictions: a dict for each row, in the same order, with
         top_words: the most probable words at the blank, best first;
         log_prob: natural log of the probability of the row's target; None if it cannot be scored.
         Either may be missing from all predictions: what the other allows is computed.
@@ -107,22 +108,27 @@ class ClozeDiagnostics(evaluate.Metric):
         rows = [json.loads(row) for row in references]
         columns = _columns(rows)
         given = [json.loads(prediction) for prediction in predictions]
-        records = (
-            (f"prediction {number}", prediction | {"id": row})
-            for number, (prediction, row) in enumerate(
-                zip(given, columns["id"], strict=True), start=1
-            )
-        )
         found = summarise(
             self.config_name,
             columns,
-            [gather(records, "predictions")],
+            [gather(_records(given, columns["id"]), "predictions")],
             k=tuple(k),
             threshold=threshold,
             cased=cased,
         )
         unscorable = {"unscorable": found["unscorable"]} if found["unscorable"] else {}
         return found["measures"] | unscorable
+
+
+def _records(
+    predictions: list[dict[str, Any]], rows: list[str]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yields each prediction with its place and the id of its row."""
+    for number, (prediction, row) in enumerate(zip(predictions, rows, strict=True), start=1):
+        where = f"prediction {number}"
+        if prediction.get("id", row) != row:
+            raise BadInput(f"{where} is for {prediction['id']}, its reference is {row}: align them")
+        yield where, prediction | {"id": row}
 
 
 def _text(record: Any) -> str:
@@ -137,6 +143,8 @@ def _plain(value: Any) -> Any:
 
 def _columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
     """Returns the rows as columns, with None where a row lacks a further column."""
+    if not rows:
+        raise BadInput("there are no references: give the rows of the data set")
     for number, row in enumerate(rows, start=1):
         if missing := [name for name in CORE_COLUMNS if name not in row]:
             raise BadInput(
