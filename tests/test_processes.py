@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from families import FAMILIES
 
@@ -85,3 +87,25 @@ def test_a_context_that_one_process_cannot_answer_ends_all_with_its_message(
     assert "lmdiag: error: " in done.stderr
     assert "NaN" in done.stderr or "nan" in done.stderr
     assert not [*tmp_path.rglob("results.json")]
+
+
+def test_a_model_that_is_split_over_processes_gives_the_numbers_of_a_whole_one(
+    tmp_path: Path, root: Path, demo_dir: Path
+) -> None:
+    model = FAMILIES["llama"].make(tmp_path / "llama")
+    for count, option in ((1, "--quiet"), (2, "--tp")):
+        arguments = ["--model", str(model), "--data", str(demo_dir), "--tasks", "neg136", option]
+        done = launch(root, count, *arguments, "--output", str(tmp_path / str(count)))
+        assert done.returncode == 0, done.stderr
+    whole, split = (
+        json.loads(next((tmp_path / count).rglob("results.json")).read_text())
+        for count in ("1", "2")
+    )
+    assert split["device"]["processes"] == 2
+    tables = [
+        pq.read_table(next((tmp_path / count).rglob("predictions.parquet"))) for count in ("1", "2")
+    ]
+    assert tables[0]["id"] == tables[1]["id"]
+    values = [table["log_prob"].to_numpy() for table in tables]
+    assert np.abs(values[0] - values[1]).max() < 1e-5
+    assert whole["n_contexts"] == split["n_contexts"]

@@ -75,9 +75,12 @@ class Processes:
 
     Args:
         alone: share with no others, whatever the environment announces.
+        together: all processes ask each batch at once, because each holds a part of the model
+            (tensor parallel), instead of taking turns.
     """
 
-    def __init__(self, *, alone: bool = False) -> None:
+    def __init__(self, *, alone: bool = False, together: bool = False) -> None:
+        self.together = together
         self.rank, self.count, self.device = 0, 1, None
         self._store: Store = LocalStore()
         self._queues = 0
@@ -137,7 +140,8 @@ class Processes:
     def queue(self, length: int) -> Queue:
         """Returns the next queue; every process must ask for the same queues in the same order."""
         self._queues += 1
-        return Queue(self._store, str(self._queues), length)
+        store = LocalStore() if self.together else self._store
+        return Queue(store, str(self._queues), length)
 
     def close(self) -> None:
         """Waits for the others and leaves the group."""

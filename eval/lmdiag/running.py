@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmdiag import perturb, predictions, results, summary
-from lmdiag.journal import Journal
+from lmdiag.journal import Journal, NoJournal
 from lmdiag.queries import Key, Setting, collect, spread
 from lmdiag.report.progress import Progress
 from lmdiag.schema import AGREEMENT, Answer, BadInput, Kind, Predictions, Protocol
@@ -127,8 +127,7 @@ def run_model(
         if not processes.first:
             return folder.path, {}
         seconds = {"load": loaded - started, "ask": time.monotonic() - loaded}
-        found = _write(folder, model, material, answers, processes, seconds)
-        return folder.path, found
+        return folder.path, _write(folder, model, material, answers, processes, seconds)
     finally:
         folder.close()
 
@@ -167,7 +166,8 @@ def _ask_all(
     if material.verbs:
         model.set_verbs(list(material.verbs))
     questions = collect(material.settings, kind=model.info.kind, cased=model.info.cased)
-    with Journal(folder.journal, processes.rank) as journal:
+    keeps = processes.first or not processes.together
+    with Journal(folder.journal, processes.rank) if keeps else NoJournal() as journal:
         answers = ask(
             model,
             questions,
@@ -188,7 +188,9 @@ def _write(
     processes: Processes,
     seconds: dict[str, float],
 ) -> dict[str, Any]:
-    """Writes predictions, then the results that are computed from them as read back."""
+    """Writes predictions, the results that are computed from them as read back, the report."""
+    from lmdiag.report.html import render
+
     kind, cased = model.info.kind, model.info.cased
     found = [spread(setting, answers, kind=kind, cased=cased) for setting in material.settings]
     predictions.write_run(folder.path, found, material.settings, kind=kind)
@@ -199,6 +201,8 @@ def _write(
         read_back, material.stimuli, material.protocol, cased=cased, kind=kind
     )
     folder.finish(facts)
+    page = render(results.Run(folder.path, facts, dict(material.stimuli)))
+    results.write_atomically(folder.path / results.REPORT, page.encode())
     return facts
 
 

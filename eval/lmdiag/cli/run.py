@@ -158,7 +158,7 @@ def main(args: argparse.Namespace) -> int:
 
     from lmdiag.processes import Processes
 
-    processes = Processes()
+    processes = Processes(together=args.tp)
     wanted = [(model, revision) for model in args.model for revision in args.revision or [None]]
     failures: list[tuple[str, BadInput]] = []
     documents = []
@@ -260,7 +260,7 @@ def _run_one(
         from lmdiag.report.terminal import print_results
 
         print_results(found)
-        print(f"\nSaved in {path}")
+        print(f"\nSaved in {path}: results.json, predictions.parquet, report.html")
     return found
 
 
