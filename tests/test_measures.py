@@ -420,6 +420,24 @@ def test_a_diagnostic_of_ones_own_is_broken_down_by_what_it_has() -> None:
     }
 
 
+def test_columns_of_ones_own_may_have_names_that_mean_something_here() -> None:
+    rows = rows_of(
+        *(
+            {
+                "id": f"{i}{good}", "contrast": str(i), "good": good, "expected": ["yes"],
+                "natural": "very" if i else "not", "polarity": bool(i), "source": f"page {i}",
+                "target_cloze": "high", "expected_cloze": "low", "subset": i,
+            }
+            for i in range(2)
+            for good in (True, False)
+        )
+    )  # fmt: skip
+    found = measured("own", rows, predictions_of(rows, [-1.0, -2.0] * 2, [["yes"]] * 4))
+    assert set(found) == {"accuracy@1", "accuracy@5", "sensitivity", "sensitivity@0.01"}
+    levels = {name: list(parts) for name, parts in found["sensitivity"].by.items()}
+    assert levels == {"natural": ["not", "very"], "natural/polarity": ["not/false", "very/true"]}
+
+
 def test_a_level_that_differs_within_a_contrast_is_none() -> None:
     rows = rows_of(
         {"id": "1", "contrast": "a", "good": True, "voice": "active"},

@@ -15,14 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmdiag import measures, stats
+from lmdiag.perturb import SHUFFLED
 from lmdiag.schema import AGREEMENT, BadInput, Kind, Predictions, Protocol
 
 if TYPE_CHECKING:
     from lmdiag.measures import Columns, Scores
     from lmdiag.stimuli import Stimuli
-
-SHUFFLED = frozenset(("shuf", "shuf_trunc"))
-"""Settings that are run several times; their figures are means over the runs."""
 
 ABOUT_PEOPLE = ("human_", "cloze_difference")
 """Measures of what people said to the rows as they are; they say nothing of perturbed ones."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from lmdiag.measures.levels import quartiles, row_levels
-from lmdiag.measures.scores import Columns, Scores, build, known, objects, select
+from lmdiag.measures.scores import Columns, Scores, build, known, numeric, objects, select
 
 VOWELS = frozenset("aeiou")
 """First letters that take "an", by spelling, as NEG-136-SIMP itself picks its determiners."""
@@ -30,7 +30,7 @@ def accuracy(rows: Columns, predictions: Columns, *, k: Sequence[int], cased: bo
         [first_hit(predictions["top_words"][i], rows["expected"][i], fold) for i in where]
     )
     levels = row_levels(rows)
-    if "expected_cloze" in rows:
+    if numeric(rows, "expected_cloze"):
         levels["cloze_quartile"] = quartiles(rows["expected_cloze"])
     levels = {name: select(labels, where) for name, labels in levels.items()}
     items = objects(rows["id"])[where]

@@ -19,6 +19,7 @@ from lmdiag.measures.scores import (
     floats,
     known,
     label,
+    numeric,
     objects,
 )
 
@@ -118,7 +119,7 @@ def human(rows: Columns, *, threshold: float) -> list[Scores]:
 
     The same comparison as for a model, on `target_cloze` instead of a model's probability.
     """
-    if not known(rows, "target_cloze"):
+    if not numeric(rows, "target_cloze"):
         return []
     contrasts = Contrasts.of(rows)
     pairs = contrasts.pairs(floats(rows["target_cloze"]))
@@ -134,7 +135,7 @@ def probability_difference(rows: Columns, predictions: Columns) -> list[Scores]:
 
     The bad row is the most probable one where there are several.
     """
-    if not known(rows, "target_cloze") or not known(predictions, "log_prob"):
+    if not numeric(rows, "target_cloze") or not known(predictions, "log_prob"):
         return []
     contrasts = Contrasts.of(rows)
     good, bad = contrasts.pairs(np.exp(floats(predictions["log_prob"])))
@@ -148,7 +149,7 @@ def correlations(rows: Columns, predictions: Columns) -> list[Scores]:
     log-probability to correlate (Pearson), so such rows are left out of that one, and only rank
     lowest in the other.
     """
-    if not known(rows, "target_cloze") or not known(predictions, "log_prob"):
+    if not numeric(rows, "target_cloze") or not known(predictions, "log_prob"):
         return []
     items = objects(rows["id"])
     log_prob = floats(predictions["log_prob"])

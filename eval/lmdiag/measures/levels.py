@@ -68,25 +68,25 @@ def in_order(levels: Iterable[str]) -> list[str]:
 
 def row_levels(rows: Columns) -> dict[str, Labels]:
     """Returns break-down -> level of each row."""
-    levels: dict[str, Labels] = {
-        name: text(rows[name])
-        for name in ("constraint", "subset", "template", "source")
-        if name in rows
-    }
+    levels = {name: text(rows[name]) for name in ("constraint", "subset") if name in rows}
     if "natural" in rows:
-        levels["natural"] = [NATURAL[value] for value in rows["natural"]]
+        levels["natural"] = naturalness(rows["natural"])
     for name in ("subset", "natural"):
         if name in rows and "polarity" in rows:
-            levels[f"{name}/polarity"] = joined(levels[name], rows["polarity"])
-    if "template" in rows:
-        sources = rows.get("source", [None] * len(rows["template"]))
-        levels["construction"] = [
-            construction(*pair) for pair in zip(rows["template"], sources, strict=True)
-        ]
+            levels[f"{name}/polarity"] = joined(levels[name], text(rows["polarity"]))
+    if {"template", "source"} <= rows.keys():
+        pairs = zip(rows["template"], rows["source"], strict=True)
+        levels["construction"] = [construction(*pair) for pair in pairs]
+        levels |= {name: text(rows[name]) for name in ("template", "source")}
     return levels | own_levels(rows)
 
 
-NATURAL = {True: "natural", False: "less_natural", None: None}
+def naturalness(column: Sequence[object]) -> Labels:
+    """Returns the levels of NEG-136-NAT as the paper names them; other columns keep their own."""
+    names = {True: "natural", False: "less_natural", None: None}
+    if not set(map(type, column)) <= {bool, type(None)}:
+        return text(column)
+    return [names[value] for value in column]  # type: ignore[index]
 
 
 def own_levels(rows: Columns) -> dict[str, Labels]:

@@ -111,3 +111,9 @@ def label(number: float) -> str:
 def known(columns: Columns, name: str) -> bool:
     """Returns whether a column is there and says anything at all."""
     return any(value is not None for value in columns.get(name, ()))
+
+
+def numeric(columns: Columns, name: str) -> bool:
+    """Returns whether a column is there, says anything at all, and is of numbers."""
+    values = [value for value in columns.get(name, ()) if value is not None]
+    return bool(values) and all(isinstance(value, int | float) for value in values)
