@@ -6,6 +6,7 @@ pass for every piece of every word. Nothing here is shared with `lmdiag.models`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -89,10 +90,10 @@ class Reference:
         total = 0.0
         for index, piece in enumerate(pieces):
             total += float(self._distribution(context, right, word, pieces, index)[piece])
-        blank = self.blank(context, right, word)
-        others = [p for token, p in enumerate(blank.tolist()) if token != pieces[0]]
-        lowest = 1 + sum(p > total + tolerance for p in others)
-        highest = 1 + sum(p > total - tolerance for p in others)
+        blank = self.blank(context, right, word).clone()
+        blank[pieces[0]] = -math.inf  # the word's own first piece is not counted
+        lowest = 1 + int((blank > total + tolerance).sum())
+        highest = 1 + int((blank > total - tolerance).sum())
         return Scored(total, pieces, range(lowest, highest + 1))
 
     def blank(self, context: str, right: str, word: str) -> Any:
@@ -108,9 +109,9 @@ class Reference:
 
     def top(self, context: str, right: str, word: str, k: int) -> list[tuple[str | None, float]]:
         """Returns the k most probable items as shown, with log-probabilities; ties by id."""
-        values = self.blank(context, right, word).tolist()
-        order = sorted(range(len(values)), key=lambda token: (-values[token], token))
-        return [(self.speller.show(token), values[token]) for token in order[:k]]
+        values = self.blank(context, right, word)
+        order = values.sort(descending=True, stable=True).indices[:k].tolist()
+        return [(self.speller.show(token), float(values[token])) for token in order]
 
     def _distribution(
         self,
@@ -137,6 +138,8 @@ class Reference:
         """Runs the model on one sequence; returns float64 log-probabilities at one position."""
         key = (tuple(ids), position, tuple(source or ()))
         if key not in self._known:
+            if len(self._known) > 100:
+                self._known.clear()
             self._known[key] = self._run(ids, position, source)
         return self._known[key]
 

@@ -90,15 +90,24 @@ def training_step(name: str) -> int | None:
     return None
 
 
-@functools.lru_cache(maxsize=64)
 def digest(folder: Path) -> str:
     """Returns `sha256:` and the first 16 hex digits of a SHA-256 over a model folder.
 
-    Over names and contents of `MODEL_FILES`; once per folder and process, at the disk's speed.
+    Over names and contents of `MODEL_FILES`, at the disk's speed; once a process as long as sizes
+    and times of the files stay the same.
     """
-    total = hashlib.sha256()
     files = {path for pattern in MODEL_FILES for path in folder.glob(pattern) if path.is_file()}
-    for path in sorted(files, key=lambda path: path.name):
+    ordered = sorted(files, key=lambda path: path.name)
+    states = [path.stat() for path in ordered]
+    return _digest(
+        tuple((path, s.st_size, s.st_mtime_ns) for path, s in zip(ordered, states, strict=True))
+    )
+
+
+@functools.lru_cache(maxsize=64)
+def _digest(files: tuple[tuple[Path, int, int], ...]) -> str:
+    total = hashlib.sha256()
+    for path, _, _ in files:
         with path.open("rb") as file:
             content = hashlib.file_digest(file, "sha256")
         total.update(f"{content.hexdigest()}  {path.name}\n".encode())
