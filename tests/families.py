@@ -42,7 +42,7 @@ class Family:
     model: str
     config: dict[str, Any] = field(default_factory=dict)
     spare: int = 0
-    width: float = 0.25
+    width: float = 0.2
     attention: str = "eager"
 
     def make(self, folder: Path) -> Path:
@@ -195,7 +195,7 @@ CAUSAL = (
             "attention_types": [[["global", "local"], 1]], "window_size": 8,
             "bos_token_id": 0, "eos_token_id": 0,
         },
-        width=0.15,
+        width=0.12,
     ),
     Family(
         "gpt_neox", "causal", "byte-level", files.gpt_neox, "GPTNeoXForCausalLM", BERT_LIKE,
@@ -292,11 +292,11 @@ SEQ2SEQ = (
     Family("t5", "seq2seq", "unigram", files.t5, "T5ForConditionalGeneration", T5_LIKE, SPARE),
     Family(
         "flan-t5", "seq2seq", "unigram", files.t5, "T5ForConditionalGeneration", T5_LIKE | GATED,
-        width=0.15,
+        width=0.12,
     ),
     Family(
         "mt5", "seq2seq", "unigram", files.t5, "MT5ForConditionalGeneration", T5_LIKE | GATED,
-        width=0.15,
+        width=0.12,
     ),
     Family(
         "bart", "seq2seq", "byte-level", files.roberta, "BartForConditionalGeneration",

@@ -150,6 +150,22 @@ def test_padding_side_does_not_matter(
     check_same(ask(load(str(family_dir(name))), questions()), ask(load(str(folder)), questions()))
 
 
+def test_padding_token_without_an_embedding(
+    family_dir: Callable[[str], Path], tmp_path: Path
+) -> None:
+    from transformers import AutoTokenizer
+
+    folder = shutil.copytree(family_dir("llama"), tmp_path / "llama")
+    file = folder / "tokenizer_config.json"
+    config = json.loads(file.read_text("utf-8")) | {"pad_token": "[PAD]"}
+    file.write_text(json.dumps(config))
+    options = LoadOptions(packing="never")
+    model = load(str(folder), options)
+    padding = AutoTokenizer.from_pretrained(str(folder)).pad_token_id
+    assert padding >= model.info.vocab_size
+    check_same(ask(load(str(family_dir("llama")), options), questions()), ask(model, questions()))
+
+
 @pytest.mark.parametrize("name", BOS_FAMILIES)
 @pytest.mark.parametrize("bos", ["always", "never"])
 def test_beginning_of_sequence(name: str, bos: str, family_dir: Callable[[str], Path]) -> None:

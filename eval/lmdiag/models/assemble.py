@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from lmdiag.models.causal import CausalAsker, opening_tokens
 from lmdiag.models.forward import Reader
@@ -48,13 +48,23 @@ def assemble(model_id: str, parts: Parts, options: LoadOptions) -> Model:
         asker = _seq2seq(model_id, parts, spelling, limit)
     reader = Reader(
         parts.model,
-        parts.tokenizer.pad_token_id or 0,
+        _padding(parts),
         causal=parts.kind == "causal",
         first_position=first_position(parts),
     )
     settle(reader, asker, options.packing, model_id)
     info = _info(model_id, parts, options, limit, bos=bool(opening))
     return Model(info, asker, reader, Vocabulary(parts.tokenizer))
+
+
+def _padding(parts: Parts) -> int:
+    """Returns the id that fills up short rows: any that the model embeds, for it is masked.
+
+    Padding tokens that were added to a tokenizer after training often have no embedding.
+    """
+    pad = parts.tokenizer.pad_token_id
+    rows = len(cast("torch.Tensor", parts.model.get_input_embeddings().weight))
+    return pad if pad is not None and pad < rows else 0
 
 
 def _seq2seq(model_id: str, parts: Parts, spelling: Spelling, limit: int | None) -> Seq2SeqAsker:
