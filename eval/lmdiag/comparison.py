@@ -112,15 +112,19 @@ def parts(signature: str) -> dict[str, str]:
 
 def paired(a: Run, b: Run) -> Iterator[tuple[str, str, Scores, Scores]]:
     """Yields task, setting and both runs' scores of each measure that can be compared."""
-    kinds = [run.results["model"]["kind"] for run in (a, b)]
-    sides_differ = kinds.count("causal") == 1
+    unlike = sides_differ(a, b)
     for task in a.results["tasks"]:
         for setting in a.results["tasks"][task]:
             first, second = over_runs(a, task, setting), over_runs(b, task, setting)
             for name in first:
-                skipped = sides_differ and name in CONTEXTUAL
+                skipped = unlike and name in CONTEXTUAL
                 if name in second and is_compared(name) and not skipped:
                     yield task, setting, first[name], second[name]
+
+
+def sides_differ(a: Run, b: Run) -> bool:
+    """Returns whether only one of the models sees what is right of the blank."""
+    return [run.results["model"]["kind"] for run in (a, b)].count("causal") == 1
 
 
 def is_compared(measure: str) -> bool:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmdiag.cli.run import positive
+from lmdiag.schema import AGREEMENT
 
 if TYPE_CHECKING:
     from lmdiag.comparison import Comparison
@@ -36,12 +37,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Compares and prints."""
-    from lmdiag.comparison import compare, refuse_different
+    from lmdiag.comparison import CONTEXTUAL, compare, refuse_different, sides_differ
     from lmdiag.results import load_run
 
     a, b = load_run(args.run_a, args.data), load_run(args.run_b, args.data)
     refuse_different(a, b)
     found = compare(a, b, seed=args.seed, resamples=args.resamples)
+    if AGREEMENT in a.results["tasks"] and sides_differ(a, b):
+        names = " and ".join(CONTEXTUAL)
+        why = "only one of the models sees what is right of the blank"
+        print(f"lmdiag: not compared: {names}: {why}", file=sys.stderr)
     if args.json:
         print(json.dumps(document(a, b, found, args), ensure_ascii=False, allow_nan=False))
     else:

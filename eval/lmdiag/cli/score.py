@@ -66,7 +66,7 @@ def main(args: argparse.Namespace) -> int:
         document = {"task": args.task, "signature": signature, **found}
         print(json.dumps(document, ensure_ascii=False, allow_nan=False))
     else:
-        show(args.task, found, signature)
+        show(args.task, args.setting, found, signature)
     return 0
 
 
@@ -134,8 +134,10 @@ def knobs(args: argparse.Namespace, protocol: Protocol) -> Protocol:
     return replace(protocol, k=k, threshold=threshold)
 
 
-def show(task: str, found: Mapping[str, Any], signature: str) -> None:
+def show(task: str, setting: str, found: Mapping[str, Any], signature: str) -> None:
     """Prints the tables."""
     from lmdiag.report.terminal import print_measures
 
+    if setting != "none":
+        print(f"\nsetting: {setting}")
     print_measures(task, found["measures"], signature=signature, unscorable=found["unscorable"])
