@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from lmdiag.schema import Answer, BadInput, Question
 
@@ -18,9 +18,16 @@ if TYPE_CHECKING:
     from lmdiag.journal import Journal
     from lmdiag.models import Model
     from lmdiag.processes import Processes
-    from lmdiag.report.progress import Progress
 
-OpenProgress = Callable[[int, int], AbstractContextManager["Progress"]]
+
+class Bar(Protocol):
+    """Shows how far a run is."""
+
+    def update(self, done_total: int) -> None:
+        """Says that so many questions are answered, by earlier runs and all processes."""
+
+
+OpenProgress = Callable[[int, int], AbstractContextManager[Bar]]
 """Given the number of questions and how many of them are answered already, opens a bar."""
 
 
