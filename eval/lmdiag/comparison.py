@@ -134,9 +134,7 @@ def is_compared(measure: str) -> bool:
 
 def over_runs(run: Run, task: str, setting: str) -> dict[str, Scores]:
     """Returns the scores of a setting by name; those of a shuffled one are means over its runs."""
-    protocol = Protocol(
-        k=tuple(run.results["protocol"]["k"]), threshold=run.results["protocol"]["threshold"]
-    )
+    protocol = Protocol.from_json(run.results["protocol"])
     model = run.results["model"]
     of_runs: dict[str, list[Scores]] = {}
     for (name, _), part in sorted(run.predictions[task].items()):

@@ -75,29 +75,34 @@ def read_run(
     Raises:
         BadInput: a file is missing or damaged, or its ids are not those of the rows.
     """
-    tasks = {row: task for task, rows in stimuli.items() for row in rows.columns()["id"]}
+    file = folder / FILE
     found: dict[str, dict[Key, Predictions]] = {task: {} for task in stimuli}
-    for key, part in read(folder / FILE).items():
-        owners = [tasks.get(row) for row in part.id]
-        if None in owners:
-            foreign = [row for row, owner in zip(part.id, owners, strict=True) if owner is None]
-            raise BadInput(
-                f"{folder / FILE}: {ids(foreign)} in none of the tasks {', '.join(stimuli)}"
-            )
-        for task in dict.fromkeys(owners):
-            own = [i for i, owner in enumerate(owners) if owner == task]
-            rows = stimuli[str(task)].columns()["id"]
-            found[str(task)][key] = align(take(part, own), rows, where=str(folder / FILE))
-    for task, runs in found.items():
-        if not runs:
-            raise BadInput(
-                f"{folder / FILE} has no predictions for {task}: run again with --overwrite"
-            )
+    for key, part in read(file).items():
+        for task, own in by_task(part, stimuli, file).items():
+            found[task][key] = align(own, stimuli[task].columns()["id"], where=str(file))
+    if lacking := [task for task, runs in found.items() if not runs]:
+        raise BadInput(f"{file} has no predictions for {lacking[0]}: run again with --overwrite")
     if (folder / AGREEMENT_FILE).exists() and AGREEMENT in found:
-        attach(
-            found[AGREEMENT], folder / AGREEMENT_FILE, stimuli[AGREEMENT], results["model"]["kind"]
-        )
+        kind = results["model"]["kind"]
+        attach(found[AGREEMENT], folder / AGREEMENT_FILE, stimuli[AGREEMENT], kind)
     return found
+
+
+def by_task(
+    part: Predictions, stimuli: Mapping[str, Stimuli], file: Path
+) -> dict[str, Predictions]:
+    """Returns task -> those of the predictions that are for its rows.
+
+    Raises:
+        BadInput: some are for no row of any task.
+    """
+    owner = {row: task for task, rows in stimuli.items() for row in rows.columns()["id"]}
+    places: dict[str, list[int]] = {}
+    for i, row in enumerate(part.id):
+        places.setdefault(owner.get(row, ""), []).append(i)
+    if foreign := [part.id[i] for i in places.get("", [])]:
+        raise BadInput(f"{file}: {ids(foreign)} in none of the tasks {', '.join(stimuli)}")
+    return {task: take(part, where) for task, where in places.items()}
 
 
 def attach(runs: dict[Key, Predictions], file: Path, rows: Stimuli, kind: Kind) -> None:

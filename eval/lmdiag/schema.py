@@ -6,7 +6,8 @@ Log-probabilities are natural logarithms (nats) everywhere; surprisal in bits is
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, NamedTuple
 
 DIAGNOSTICS = ("cprag102", "role88", "neg136")
@@ -188,6 +189,13 @@ class Protocol:
     def to_json(self) -> dict[str, Any]:
         """Returns plain JSON values."""
         return asdict(self)
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Protocol:
+        """Inverse of `to_json`; keys that are no field are passed over."""
+        values = {each.name: record[each.name] for each in fields(cls) if each.name in record}
+        lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
+        return cls(**values | lists)
 
 
 @dataclass(frozen=True)

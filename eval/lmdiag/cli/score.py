@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -105,7 +105,7 @@ def of_a_run(args: argparse.Namespace) -> Asked:
         there = ", ".join(f"{task} ({' '.join(of)})" for task, of in run.results["tasks"].items())
         wanted = f"{args.task} in setting {args.setting}"
         raise BadInput(f"{args.predictions} has no {wanted}: choose from {there}")
-    protocol = as_run(run.results["protocol"])
+    protocol = Protocol.from_json(run.results["protocol"])
     asked = knobs(args, protocol)
     if max(asked.k) > protocol.top:
         raise BadInput(
@@ -117,14 +117,6 @@ def of_a_run(args: argparse.Namespace) -> Asked:
     model = run.results["model"]
     cased = model["cased"] if args.cased is None else args.cased
     return Asked(run.stimuli[args.task], runs, asked, cased, model["kind"])
-
-
-def as_run(record: Mapping[str, Any]) -> Protocol:
-    """Returns the protocol that `results.json` describes."""
-    names = [field.name for field in fields(Protocol)]
-    values = {name: record[name] for name in names if name in record}
-    lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
-    return Protocol(**values | lists)
 
 
 def knobs(args: argparse.Namespace, protocol: Protocol) -> Protocol:
