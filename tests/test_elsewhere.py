@@ -26,7 +26,7 @@ ROWS = [
 def rows(tmp_path: Path) -> stimuli.Stimuli:
     """Two rows of a diagnostic of one's own."""
     filled = [
-        {"item": "1", "condition": "c", "context": "A robin is a", "right_context": "", **row}
+        {"item": "1", "condition": "c", "context": "A penguin is a", "right_context": "", **row}
         for row in ROWS
     ]
     names = list(filled[0])

@@ -150,7 +150,7 @@ def neg() -> dict[str, list[Any]]:
     for condition, (verb, target) in simple.items():
         rows.append(
             form("simp", "1", condition, natural=None)
-            | {"context": f"A bee {verb}", "target": target}
+            | {"context": f"A wasp {verb}", "target": target}
         )
     for item, natural in (("2", True), ("3", False)):
         rows += [form("nat", item, condition, natural) for condition in simple]
@@ -216,7 +216,8 @@ def test_three_items_of_neg136(neg: dict[str, list[Any]]) -> None:
 
 def test_a_context_that_rows_share_counts_once_for_the_determiner() -> None:
     shared = [
-        form("simp", "1", condition, None) | {"context": "A bee is a"} for condition in ("TA", "FA")
+        form("simp", "1", condition, None) | {"context": "A wasp is a"}
+        for condition in ("TA", "FA")
     ]
     rows = rows_of(*shared)
     found = measured("neg136", rows, predictions_of(rows, top_words=[["bee"], ["ant"]]))
@@ -237,7 +238,7 @@ def one_row(expected: list[str]) -> dict[str, list[Any]]:
         (["Bird"], False, 1),
         (["##bird"], False, 0),
         (["birds", "bir"], False, 0),
-        (["robin", "bird"], True, 0),
+        (["seal", "bird"], True, 0),
         ([], True, 0),
     ],
 )

@@ -11,14 +11,14 @@ import evaluate
 import gradio
 
 ROWS = """\
-{"id": "1-true", "item": "1", "condition": "true", "context": "A robin is a", \
+{"id": "1-true", "item": "1", "condition": "true", "context": "A penguin is a", \
 "right_context": "", "target": "bird", "good": true, "contrast": "1", "expected": ["bird"]}
-{"id": "1-false", "item": "1", "condition": "false", "context": "A robin is a", \
+{"id": "1-false", "item": "1", "condition": "false", "context": "A penguin is a", \
 "right_context": "", "target": "tool", "good": false, "contrast": "1", "expected": []}
 """
 PREDICTIONS = """\
-{"top_words": ["bird", "robin", "person"], "log_prob": -0.6}
-{"top_words": ["bird", "robin", "person"], "log_prob": -8.1}
+{"top_words": ["bird", "seal", "person"], "log_prob": -0.6}
+{"top_words": ["bird", "seal", "person"], "log_prob": -8.1}
 """
 
 

@@ -51,16 +51,16 @@ Raises:
 
 Example:
     >>> rows = [
-    ...     {"id": "1-good", "item": "1", "condition": "good", "context": "A robin is a",
+    ...     {"id": "1-good", "item": "1", "condition": "good", "context": "A penguin is a",
     ...      "right_context": "", "target": "bird", "good": True, "contrast": "1",
     ...      "expected": ["bird"]},
-    ...     {"id": "1-bad", "item": "1", "condition": "bad", "context": "A robin is a",
+    ...     {"id": "1-bad", "item": "1", "condition": "bad", "context": "A penguin is a",
     ...      "right_context": "", "target": "tool", "good": False, "contrast": "1",
     ...      "expected": []},
     ... ]
     >>> predictions = [
-    ...     {"top_words": ["bird", "robin"], "log_prob": -0.5},
-    ...     {"top_words": ["bird", "robin"], "log_prob": -7.5},
+    ...     {"top_words": ["bird", "seal"], "log_prob": -0.5},
+    ...     {"top_words": ["bird", "seal"], "log_prob": -7.5},
     ... ]
     >>> metric = evaluate.load("metrics/cloze_diagnostics")
     >>> metric.compute(predictions=predictions, references=rows)["sensitivity"]["value"]
