@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lmdiag import summary
+from lmdiag.perturb import perturb
 from lmdiag.schema import Predictions, Protocol
 
 if TYPE_CHECKING:
     from lmdiag.measures import Scores
     from lmdiag.results import Run
+    from lmdiag.stimuli import Stimuli
 
 MOST = 600
 """Contrasts of a task that a page lists in full; of more it shows a sample."""
@@ -39,7 +42,8 @@ class Choice:
         id, condition, context, right_context, target, good, expected: the row's own columns.
         log_prob: of the target, in nats; None where unscorable or unknown.
         rank: of the target; None where unknown.
-        top: the most probable words at the blank.
+        words, word_log_probs: the most probable words at the blank, and what is known of them.
+        cased: whether words are compared with `expected` exactly.
     """
 
     id: str
@@ -51,7 +55,20 @@ class Choice:
     expected: tuple[str, ...]
     log_prob: float | None
     rank: int | None
-    top: tuple[TopWord, ...]
+    words: Sequence[str]
+    word_log_probs: Sequence[float] | None
+    cased: bool
+
+    @cached_property
+    def top(self) -> tuple[TopWord, ...]:
+        """The most probable words; agreement has a million of them, so they are made late."""
+        fold = str if self.cased else str.casefold
+        wanted = {fold(word) for word in self.expected}
+        chances: Sequence[float | None] = self.word_log_probs or [None] * len(self.words)
+        return tuple(
+            TopWord(word, None if p is None else math.exp(p), fold(word) in wanted)
+            for word, p in zip(self.words, chances, strict=True)
+        )
 
     @property
     def probability(self) -> float | None:
@@ -124,9 +141,15 @@ def run_scores(run: Run, task: str, setting: str = "none", shuffle: int = 0) -> 
     return {scores.name: scores for scores in found}
 
 
+def as_asked(run: Run, task: str, setting: str) -> Stimuli:
+    """Returns the rows of a task with the contexts that the model saw, in the first run."""
+    rows = run.stimuli[task]
+    return rows if setting == "none" else perturb(rows, setting, 0, run.results["protocol"]["seed"])
+
+
 def items(run: Run, task: str, setting: str = "none") -> list[Item]:
-    """Returns all contrasts of a task in the order of the data."""
-    rows, said = run.stimuli[task].columns(), run.predictions[task][setting, 0]
+    """Returns all contrasts of a task in the order of the data, as they were asked in a setting."""
+    rows, said = as_asked(run, task, setting).columns(), run.predictions[task][setting, 0]
     knobs = protocol(run)
     scores = run_scores(run, task, setting)
     plain = verdicts(scores.get("sensitivity"))
@@ -151,11 +174,7 @@ def items(run: Run, task: str, setting: str = "none") -> list[Item]:
 
 def choices(rows: Mapping[str, Sequence[Any]], said: Predictions, cased: bool) -> Iterable[Choice]:
     """Yields the rows with what a model said of them."""
-    fold = str if cased else str.casefold
     for i, row in enumerate(rows["id"]):
-        wanted = {fold(word) for word in rows["expected"][i]}
-        words = said.top_words[i] or []
-        log_probs: Sequence[float | None] = said.top_log_probs[i] or [None] * len(words)
         yield Choice(
             id=row,
             condition=rows["condition"][i],
@@ -166,10 +185,9 @@ def choices(rows: Mapping[str, Sequence[Any]], said: Predictions, cased: bool) -
             expected=tuple(rows["expected"][i]),
             log_prob=said.log_prob[i],
             rank=said.rank[i],
-            top=tuple(
-                TopWord(word, None if p is None else math.exp(p), fold(word) in wanted)
-                for word, p in zip(words, log_probs, strict=True)
-            ),
+            words=said.top_words[i] or (),
+            word_log_probs=said.top_log_probs[i],
+            cased=cased,
         )
 
 

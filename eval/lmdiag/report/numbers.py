@@ -37,21 +37,17 @@ def published(cell: Cell) -> str:
 
 
 def figure(number: float | None, percent: bool) -> str:
-    """One number: a proportion in percent with one decimal, another with three decimals."""
+    """One number: a proportion in percent with one decimal, another with three; no `−0.0`."""
     if number is None or math.isnan(number):
         return NOTHING
-    return f"{100 * number:.1f}" if percent else f"{number:.3f}"
+    text = f"{100 * number:.1f}" if percent else f"{number:.3f}"
+    return text.replace("-", "−") if text.strip("-0.") else text.lstrip("-")
 
 
 def signed(number: float | None, percent: bool) -> str:
-    """One number with its sign, e.g. a difference in percentage points; never `-0.0`."""
+    """One number with its sign, e.g. a difference in percentage points; zero has none."""
     shown = figure(number, percent)
-    if shown == NOTHING:
-        return shown
-    bare = shown.lstrip("-")
-    if not bare.strip("0."):
-        return bare
-    return f"−{bare}" if shown.startswith("-") else f"+{bare}"
+    return f"+{shown}" if shown[0] not in f"−{NOTHING}" and shown.strip("0.") else shown
 
 
 def count(number: int) -> str:
@@ -59,5 +55,24 @@ def count(number: int) -> str:
     for size, letter in ((1_000_000_000, "B"), (1_000_000, "M"), (1_000, "k")):
         if number >= size:
             short = number / size
-            return f"{short:.0f}{letter}" if short >= 10 else f"{short:.1f}{letter}"
+            digits = f"{short:.0f}" if short >= 10 else f"{short:.1f}".removesuffix(".0")
+            return digits + letter
     return str(number)
+
+
+def probability(p: float | None) -> str:
+    """A probability with two or three digits, e.g. `.421`, `.0037` or `4.2e−07`."""
+    if p is None or math.isnan(p):
+        return NOTHING
+    if p < 0.0001:
+        return f"{p:.1e}".replace("-", "−")
+    return (f"{p:.3f}" if p >= 0.0995 else f"{p:#.2g}").removeprefix("0")
+
+
+def p_value(p: float) -> str:
+    """A p-value with three decimals, e.g. `.043`, or `< .001`."""
+    if math.isnan(p):
+        return NOTHING
+    if p < 0.001:
+        return "< .001"
+    return "1" if p > 0.9995 else f"{p:.3f}".removeprefix("0")

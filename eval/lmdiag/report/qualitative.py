@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from lmdiag.report.items import BLANK, Choice, TopWord, items
-from lmdiag.report.tables import model_label
+from lmdiag.report.tables import names
 from lmdiag.schema import BadInput
 
 if TYPE_CHECKING:
@@ -46,13 +46,13 @@ def choose(runs: Sequence[Run], ids: Sequence[str]) -> list[Chosen]:
     known = {name for by_id in found for name in by_id}
     for name in ids:
         if name not in known:
-            raise BadInput(f"no item {name!r} in {_names(runs)}{_near(name, known)}")
+            raise BadInput(f"no item {name!r} in {_paths(runs)}{_near(name, known)}")
+    models = names([run.results for run in runs])
     said: dict[tuple[str, str], dict[str, tuple[TopWord, ...]]] = {}
     for name in ids:
-        for run, by_id in zip(runs, found, strict=True):
+        for model, by_id in zip(models, found, strict=True):
             for choice in by_id.get(name, ()):
-                said.setdefault(choice.sentence, {})[model_label(run.results)] = choice.top
-    models = [model_label(run.results) for run in runs]
+                said.setdefault(choice.sentence, {})[model] = choice.top
     return [
         Chosen(*sentence, [(model, top.get(model, ())) for model in models])
         for sentence, top in said.items()
@@ -75,7 +75,7 @@ def _named(run: Run) -> Iterator[tuple[str, Choice]]:
                 yield choice.id, choice
 
 
-def _names(runs: Sequence[Run]) -> str:
+def _paths(runs: Sequence[Run]) -> str:
     return " or ".join(str(run.path) for run in runs)
 
 

@@ -59,7 +59,7 @@ class Row:
     @property
     def n(self) -> str:
         """The n of its figures, e.g. `34`, or `31–33` where they differ."""
-        return "–".join(map(str, dict.fromkeys((*self.counts[:1], *self.counts[-1:]))))
+        return "–".join(dict.fromkeys(f"{n:,}" for n in (*self.counts[:1], *self.counts[-1:])))
 
     @property
     def is_published(self) -> bool:

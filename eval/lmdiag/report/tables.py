@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from lmdiag import published
+from lmdiag.hub.text import visible
 from lmdiag.published import Beside
 from lmdiag.report.labels import TITLES
 from lmdiag.report.layouts import Layout, Line, Place, everything, layouts
@@ -26,24 +27,77 @@ PUBLISHED_ROWS = {"cprag102": 102, "role88": 88, "neg136": 136}
 
 
 class Source(NamedTuple):
-    """A run, the name its rows go by, and what the papers say of its model."""
+    """A run, the name its rows go by, and what the papers say of its model.
+
+    Attributes:
+        results: its `results.json`.
+        label: what tells its model from those of the other runs.
+        beside: task -> published figures by their place.
+    """
 
     results: Results
     label: str
-    beside: Mapping[Place, Beside]
+    beside: Mapping[str, Mapping[Place, Beside]]
+
+    def cell(self, task: str, place: Place) -> Cell | None:
+        """Returns the figure at a place; None where the run has none."""
+        setting = self.results["tasks"][task].get(place.setting, {})
+        measure = setting.get("measures", {}).get(place.measure)
+        if measure is not None and place.by:
+            measure = measure.get("by", {}).get(place.by, {}).get(place.level)
+        if measure is None:
+            return None
+        return Cell(
+            value=measure["value"],
+            n=measure.get("n"),
+            low=measure.get("ci_low"),
+            high=measure.get("ci_high"),
+            sd=measure.get("sd"),
+            percent=is_fraction(place.measure),
+            published=self.beside[task].get(place),
+        )
+
+
+def sources_of(runs: Sequence[Results]) -> list[Source]:
+    """Returns the runs with names that tell them apart and what the papers say of their models."""
+    return [
+        Source(run, name, {task: published_beside(run, task) for task in run["tasks"]})
+        for run, name in zip(runs, names(runs), strict=True)
+    ]
+
+
+def names(runs: Sequence[Results]) -> list[str]:
+    """Returns names that tell the runs apart: steps, models, and dtypes or commits where needed."""
+    models = [run["model"] for run in runs]
+    steps = [model.get("training_step") for model in models]
+    if len(runs) > 1 and len({model["id"] for model in models}) == 1 and None not in steps:
+        return [f"step {step}" for step in steps]
+    found = [model_label(run) for run in runs]
+    for key in ("dtype", "quantization", "commit"):
+        twins = {name for name in found if found.count(name) > 1}
+        found = [
+            f"{name} ({visible(str(model[key]))[:12]})"
+            if name in twins and model.get(key)
+            else name
+            for name, model in zip(found, models, strict=True)
+        ]
+    return [
+        f"{name} #{i}" if found.count(name) > 1 else name for i, name in enumerate(found, start=1)
+    ]
 
 
 def sections(runs: Sequence[Results]) -> list[Section]:
     """Returns the sections of all tasks that any of the runs has, in order of appearance."""
+    sources = sources_of(runs)
     tasks = dict.fromkeys(task for run in runs for task in run["tasks"])
-    return [_section(task, [run for run in runs if task in run["tasks"]]) for task in tasks]
+    return [_section(task, [s for s in sources if task in s.results["tasks"]]) for task in tasks]
 
 
-def _section(task: str, runs: Sequence[Results]) -> Section:
+def _section(task: str, sources: Sequence[Source]) -> Section:
+    runs = [source.results for source in sources]
     settings = dict.fromkeys(setting for run in runs for setting in run["tasks"][task])
     measures = _merged(task, runs)
     shown: set[Place] = set()
-    sources = [Source(run, model_label(run), published_beside(run, task)) for run in runs]
     filled = [
         _fill(layout, task, sources, shown) for layout in layouts(task, list(settings), measures)
     ]
@@ -54,7 +108,7 @@ def _section(task: str, runs: Sequence[Results]) -> Section:
         tables=tuple(table for table in filled if table.rows),
         further=rest if rest.rows else None,
         people=tuple(_people(task)) if are_published_rows(runs[0], task) else (),
-        unscorable=tuple(_unscorable(task, runs)),
+        unscorable=tuple(_unscorable(task, sources)),
         signatures=tuple(dict.fromkeys(_signature(run, task) for run in runs)),
     )
 
@@ -110,7 +164,7 @@ def _fill(
     for line in layout.rows:
         places = [layout.place(line, column) for column in layout.columns]
         for source in sources[:1] if line.human else sources:
-            cells = [None if place in skip else _cell(source, task, place) for place in places]
+            cells = [None if place in skip else source.cell(task, place) for place in places]
             if any(cells):
                 shown.update(p for p, cell in zip(places, cells, strict=True) if cell)
                 plain = tuple(map(_plain, layout.columns, cells))
@@ -122,26 +176,6 @@ def _fill(
         source=layout.source,
         columns=tuple(layout.columns[i].label for i in kept),
         rows=tuple(replace(row, cells=tuple(row.cells[i] for i in kept)) for row in rows),
-    )
-
-
-def _cell(source: Source, task: str, place: Place) -> Cell | None:
-    """Returns the figure at a place of a run; None where the run has none."""
-    measure = (
-        source.results["tasks"][task].get(place.setting, {}).get("measures", {}).get(place.measure)
-    )
-    if measure is not None and place.by:
-        measure = measure.get("by", {}).get(place.by, {}).get(place.level)
-    if measure is None:
-        return None
-    return Cell(
-        value=measure["value"],
-        n=measure.get("n"),
-        low=measure.get("ci_low"),
-        high=measure.get("ci_high"),
-        sd=measure.get("sd"),
-        percent=is_fraction(place.measure),
-        published=source.beside.get(place),
     )
 
 
@@ -158,7 +192,8 @@ def is_fraction(measure: str) -> bool:
 def model_label(run: Results) -> str:
     """Returns a model's name, with the revision where one was asked for."""
     model = run["model"]
-    return f"{model['id']}@{model['revision']}" if model.get("revision") else str(model["id"])
+    revision = f"@{model['revision']}" if model.get("revision") else ""
+    return visible(f"{model['id']}{revision}")
 
 
 def _signature(run: Results, task: str) -> str:
@@ -167,8 +202,8 @@ def _signature(run: Results, task: str) -> str:
     return str(settings.get("none", next(iter(settings.values())))["signature"])
 
 
-def _unscorable(task: str, runs: Sequence[Results]) -> Iterator[Unscorable]:
-    for run in runs:
-        for setting, content in run["tasks"][task].items():
+def _unscorable(task: str, sources: Sequence[Source]) -> Iterator[Unscorable]:
+    for source in sources:
+        for setting, content in source.results["tasks"][task].items():
             for entry in content.get("unscorable", []):
-                yield Unscorable(model_label(run), setting, entry["id"], entry["word"])
+                yield Unscorable(source.label, setting, entry["id"], visible(entry["word"]))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from lmdiag.hub.text import visible
 from lmdiag.report import numbers
 from lmdiag.report.records import Section, Table
-from lmdiag.report.tables import Results, sections
+from lmdiag.report.tables import Results, model_label, sections
 
 if TYPE_CHECKING:
     import rich.table
@@ -73,11 +74,11 @@ def _print_heading(results: Results, console: Console) -> None:
         f"commit {model['commit'][:12]}",
     ]
     console.print()
-    console.print(Text(str(model["id"]), style="bold"))
-    console.print(Text(" · ".join(facts), style="dim"))
+    console.print(Text(model_label(results), style="bold"))
+    console.print(Text(visible(" · ".join(facts)), style="dim"))
     asked = f"{results['n_contexts']} contexts" if "n_contexts" in results else ""
     source = f"data {data['source']}"
-    console.print(Text(" · ".join(filter(None, [source, asked])), style="dim"))
+    console.print(Text(visible(" · ".join(filter(None, [source, asked]))), style="dim"))
 
 
 def _print_section(section: Section, console: Console) -> None:

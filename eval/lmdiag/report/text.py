@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from lmdiag.hub.text import visible
 from lmdiag.report import numbers
 from lmdiag.report.layouts import Place
 from lmdiag.report.qualitative import Chosen
@@ -83,7 +84,7 @@ def _markdown_chosen(chosen: Sequence[Chosen]) -> Lines:
 
 def markdown_text(text: str) -> str:
     """Returns text that Markdown shows as it is: no markup, no end of a cell or a line."""
-    return re.sub(r"([\\`*_{}\[\]<>#|$~])", r"\\\1", " ".join(text.split()))
+    return re.sub(r"([\\`*_{}\[\]<>#|$~])", r"\\\1", visible(" ".join(text.split())))
 
 
 IN_MARKDOWN = Style("&emsp;", markdown_text, str)
@@ -161,7 +162,8 @@ LATEX = {
 
 def latex_text(text: str) -> str:
     """Returns text that LaTeX shows as it is."""
-    return "".join(LATEX.get(character, character) for character in " ".join(text.split()))
+    line = visible(" ".join(text.split()))
+    return "".join(LATEX.get(character, character) for character in line)
 
 
 IN_LATEX = Style(r"\quad ", latex_text, latex_text)

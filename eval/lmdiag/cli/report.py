@@ -1,0 +1,70 @@
+"""`lmdiag report`: the tables and pictures of one or several runs."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+HELP = "tables and pictures of one or several runs"
+
+FORMATS = ("html", "markdown", "latex", "csv")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares what the command takes."""
+    parser.add_argument(
+        "runs", nargs="+", type=Path, metavar="RUN",
+        help="run directory; several are compared, checkpoints of one model become curves",
+    )  # fmt: skip
+    parser.add_argument(
+        "--format", choices=FORMATS, default="html",
+        help="html: the whole report with pictures; the others: tables (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--items", nargs="+", default=[], metavar="ID",
+        help="rows or contrasts whose contexts and top words to show, e.g. role88-68",
+    )  # fmt: skip
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE",
+        help="where to write; html goes to report.html in the run directory (of several runs, in "
+        "this folder), anything else to standard output",
+    )  # fmt: skip
+    parser.add_argument("--data", help="data set, where it is no longer where the run found it")
+
+
+def main(args: argparse.Namespace) -> int:
+    """Writes the report; returns the exit code."""
+    text = _html(args) if args.format == "html" else _tables(args)
+    out: Path | None = args.out
+    if out is None and args.format == "html":
+        out = args.runs[0] / "report.html" if len(args.runs) == 1 else Path("report.html")
+    if out is None:
+        sys.stdout.write(text)
+        return 0
+    from lmdiag.results import write_atomically
+
+    write_atomically(out, text.encode())
+    print(f"Saved in {out}")
+    return 0
+
+
+def _html(args: argparse.Namespace) -> str:
+    from lmdiag.report.html import render
+    from lmdiag.results import load_run
+
+    return render([load_run(path, args.data) for path in args.runs], chosen=args.items)
+
+
+def _tables(args: argparse.Namespace) -> str:
+    """The tables as text. They need no data set; the top words of chosen items do."""
+    from lmdiag.report import text
+    from lmdiag.report.qualitative import choose
+    from lmdiag.results import load_run, read_results
+
+    results = [read_results(path) for path in args.runs]
+    loaded = [load_run(path, args.data) for path in args.runs] if args.items else []
+    chosen = choose(loaded, args.items) if loaded else []
+    if args.format == "csv":
+        return text.chosen_csv(chosen) if chosen else text.table_csv(results)
+    return text.latex(results, chosen) if args.format == "latex" else text.markdown(results, chosen)

@@ -1,0 +1,125 @@
+"""Several runs beside each other: paired statistics, and curves over checkpoints."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, NamedTuple
+
+from lmdiag.report import curves
+from lmdiag.report.curves import Curve
+from lmdiag.report.headline import headline
+from lmdiag.report.labels import SETTINGS, TITLES, label
+from lmdiag.report.pictures import Picture
+from lmdiag.report.tables import Source
+
+if TYPE_CHECKING:
+    from lmdiag.comparison import Comparison
+    from lmdiag.results import Run
+
+
+class Row(NamedTuple):
+    """A measure of two runs: its name, and the comparison."""
+
+    label: str
+    compared: Comparison
+
+    @property
+    def percent(self) -> bool:
+        """Whether the figures are shares, which readers see in percent."""
+        return self.compared.statistic in ("proportion", "share")
+
+
+class Group(NamedTuple):
+    """The measures of one task in one setting."""
+
+    title: str
+    rows: list[Row]
+
+
+class Compared(NamedTuple):
+    """Two runs, measure by measure.
+
+    Attributes:
+        a, b: names of the models.
+        groups: the measures by task and setting.
+        reach: the largest bound of any share's interval, in either direction: the end of the scale.
+    """
+
+    a: str
+    b: str
+    groups: list[Group]
+    reach: float
+
+
+def compared(runs: Sequence[Run], sources: Sequence[Source]) -> list[Compared]:
+    """Returns the comparisons of each later run with the first; of checkpoints, of last and first.
+
+    Args:
+        runs: finished runs.
+        sources: the same, parallel.
+
+    Raises:
+        BadInput: the runs differ in data or protocol.
+    """
+    from lmdiag.comparison import compare, refuse_different
+
+    for other in runs[1:]:
+        refuse_different(other, runs[0])
+    others = ends(runs)[1:]
+    return [
+        _compared(sources[i].label, sources[0].label, compare(runs[i], runs[0])) for i in others
+    ]
+
+
+def _compared(a: str, b: str, found: Sequence[Comparison]) -> Compared:
+    groups = [
+        Group(_title(task, setting), [Row(label(one.measure), one) for one in part])
+        for (task, setting), part in groupby(found, key=lambda one: (one.task, one.setting))
+    ]
+    shares = [row.compared for group in groups for row in group.rows if row.percent]
+    bounds = [abs(bound) for one in shares for bound in (one.ci_low, one.ci_high)]
+    reach = max((bound for bound in bounds if not math.isnan(bound)), default=1.0) or 1.0
+    return Compared(a, b, groups, reach)
+
+
+def _title(task: str, setting: str) -> str:
+    title = TITLES.get(task, task)
+    return title if setting == "none" else f"{title}, {SETTINGS.get(setting, setting)}"
+
+
+# ---- checkpoints ---------------------------------------------------------------------------------
+
+
+def are_checkpoints(runs: Sequence[Run]) -> bool:
+    """Returns whether the runs are several training steps of one model."""
+    models = [run.results["model"] for run in runs]
+    steps = {model.get("training_step") for model in models}
+    return (
+        len(runs) > 1 and len({m["id"] for m in models}) == 1 and len(steps - {None}) == len(runs)
+    )
+
+
+def ends(runs: Sequence[Run]) -> list[int]:
+    """Returns which runs are looked at closely: all, but of checkpoints the first and the last."""
+    return [0, len(runs) - 1] if are_checkpoints(runs) else list(range(len(runs)))
+
+
+def by_step(runs: Sequence[Run]) -> list[Run]:
+    """Returns checkpoints in the order of training."""
+    return sorted(runs, key=lambda run: int(run.results["model"]["training_step"]))
+
+
+def progress(sources: Sequence[Source]) -> list[Picture]:
+    """Returns a picture per task: its headline figures over the training steps."""
+    steps = [float(source.results["model"]["training_step"]) for source in sources]
+    found = []
+    for each in headline(sources):
+        lines = []
+        for figure in each.figures:
+            points = [(x, cell) for x, cell in zip(steps, figure.cells, strict=True) if cell]
+            lines.append(Curve(figure.label, [x for x, _ in points], [cell for _, cell in points]))
+        svg = curves.steps(f"steps-{each.task}", f"{each.title} over training steps", lines)
+        found.append(Picture(svg, f"{each.title}, over training steps, with 95% intervals."))
+    return found

@@ -1,0 +1,81 @@
+"""The few figures of each diagnostic that a reader wants first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from lmdiag.report.labels import TITLES, knob, label
+from lmdiag.report.layouts import Place
+from lmdiag.report.records import Cell
+from lmdiag.report.tables import Source
+
+
+class Figure(NamedTuple):
+    """A headline figure.
+
+    Attributes:
+        label: what was measured.
+        cells: of each run, None where it has none.
+        people: the same of people, None where the data do not say it.
+    """
+
+    label: str
+    cells: list[Cell | None]
+    people: Cell | None
+
+
+class Headline(NamedTuple):
+    """The headline figures of one task."""
+
+    task: str
+    title: str
+    figures: list[Figure]
+
+
+def headline(sources: Sequence[Source]) -> list[Headline]:
+    """Returns the headline figures of every task, without those that no run has."""
+    tasks = dict.fromkeys(task for source in sources for task in source.results["tasks"])
+    found = [Headline(task, TITLES.get(task, task), _figures(task, sources)) for task in tasks]
+    return [each for each in found if each.figures]
+
+
+def _figures(task: str, sources: Sequence[Source]) -> list[Figure]:
+    having = [source for source in sources if task in source.results["tasks"]]
+    figures = []
+    for words, place in _places(task, having[0]):
+        cells = [source.cell(task, place) if source in having else None for source in sources]
+        people = having[0].cell(task, place._replace(measure=f"human_{place.measure}"))
+        if any(cells):
+            figures.append(Figure(words, cells, people))
+    return figures
+
+
+def _places(task: str, source: Source) -> list[tuple[str, Place]]:
+    """What is worth a headline, and where it stands."""
+    measures = list(source.results["tasks"][task].get("none", {}).get("measures", {}))
+    if task == "agreement":
+        return [(label(name), Place("none", name)) for name in ("mw", "ew", "tse")]
+    accuracy = [name for name in measures if name.startswith("accuracy@")]
+    sensitivity = [name for name in measures if name.startswith("sensitivity")]
+    if task == "neg136":
+        return [
+            *((f"accuracy, {knob(n)}, SIMP", Place("none", n, "subset", "simp")) for n in accuracy),
+            *(
+                (f"prefer true, {words}", Place("none", "sensitivity", by, level))
+                for words, by, level in NEG136
+            ),
+        ]
+    return [
+        *((f"accuracy, {knob(name)}", Place("none", name)) for name in accuracy),
+        *((label(name), Place("none", name)) for name in sensitivity),
+    ]
+
+
+NEG136 = (
+    ("SIMP affirmative", "subset/polarity", "simp/affirmative"),
+    ("SIMP negative", "subset/polarity", "simp/negative"),
+    ("NAT natural", "natural", "natural"),
+    ("NAT less natural", "natural", "less_natural"),
+)
+"""Negation makes the difference, so the two polarities never share a headline."""
