@@ -110,10 +110,8 @@ def run_model(
     Raises:
         BadInput: see `models.load`, `RunDirectory.open` and `scoring.ask`.
     """
-    from lmdiag import models
-
     started = time.monotonic()
-    model = models.load(model_id, options)
+    model = _load(model_id, options, processes)
     loaded = time.monotonic()
     folder = results.RunDirectory(
         output
@@ -130,6 +128,21 @@ def run_model(
         return folder.path, _write(folder, model, material, answers, processes, seconds)
     finally:
         folder.close()
+
+
+def _load(model_id: str, options: LoadOptions, processes: Processes) -> Model:
+    """Loads the model on every process, or on none: one that fails fails all."""
+    from lmdiag import models
+
+    model, error = None, None
+    try:
+        model = models.load(model_id, options)
+    except BadInput as bad:
+        error = str(bad)
+    errors = [message for message in processes.gather(error) if message is not None]
+    if model is None or errors:
+        raise BadInput(errors[0])
+    return model
 
 
 def _open(
