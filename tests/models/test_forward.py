@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 import torch
+from families import FAMILIES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -60,6 +62,26 @@ class TestLayout:
     )
     def test_reach(self, name: str, tokens: int | None, family_dir: Callable[[str], Path]) -> None:
         assert reach(load(str(family_dir(name))).reader.model.config) == tokens
+
+    @pytest.mark.parametrize(
+        ("name", "window"),
+        [
+            ("modernbert", {"local_attention": 128}),
+            ("mistral", {"sliding_window": 64}),
+            ("gemma2", {"sliding_window": 64}),
+            ("gpt_neo", {"window_size": 64}),
+        ],
+    )
+    def test_wide_windows(self, name: str, window: dict[str, int], tmp_path: Path) -> None:
+        """A window that a pack fits into, as published models have: packed, with equal numbers."""
+        family = FAMILIES[name]
+        folder = dataclasses.replace(family, config=family.config | window).make(tmp_path / name)
+        model = load(str(folder))
+        assert (model.reader.layout, model.reader.width) == ("packed", 64)
+        rows = [row for question in some_questions(25) for row in model.encode(question).rows]
+        packed = model.reader.read(rows)
+        alone = torch.cat([model.reader.run(*model.reader.padded([row])) for row in rows])
+        assert (packed - alone).abs().max() < 3e-5
 
     @pytest.mark.parametrize("name", ["bert", "roberta", "gpt2", "llama", "opt"])
     def test_layouts_agree(self, name: str, family_dir: Callable[[str], Path]) -> None:

@@ -87,6 +87,20 @@ def test_whatever_the_batch(name: str, family_dir: Callable[[str], Path]) -> Non
             assert score.log_prob == pytest.approx(alone.words[word].log_prob, abs=2e-5)
 
 
+def test_each_sentence_is_encoded_once(family_dir: Callable[[str], Path]) -> None:
+    """Words of several pieces that part ways need several decoder rows, but one encoder row."""
+    model = load(str(family_dir("t5")))
+    question = model.encode(Question(NEAR.query, ("sparrows", "elephants", "wrenches")))
+    assert len(question.rows) == 3
+    other = model.encode(Question(Query("A robin is a"), ("bird",)))
+    seen = []
+    model.reader.model.get_encoder().register_forward_pre_hook(
+        lambda _, __, inputs: seen.append(len(inputs["input_ids"])), with_kwargs=True
+    )
+    model.answer([question, other], 5)
+    assert seen == [2]
+
+
 def test_no_blank_to_fill() -> None:
     """An encoder-decoder for other tasks is refused, not asked something that it never saw."""
     tokenizer = wordpiece("a", "the")

@@ -97,15 +97,29 @@ class Reader:
         inputs, places = self.packed(chosen) if packed else self.padded(chosen)
         return self.run(inputs, places)
 
-    def padded(self, rows: Sequence[Row]) -> tuple[dict[str, torch.Tensor], list[Place]]:
+    def padded(self, rows: Sequence[Row]) -> tuple[dict[str, Any], list[Place]]:
         """Returns the model's inputs with each row by itself, and where its reads are."""
-        inputs = self._fill([row.ids for row in rows])
+        inputs: dict[str, Any] = dict(self.fill([row.ids for row in rows]))
         if rows[0].source:
             inputs = {f"decoder_{name}": tensor for name, tensor in inputs.items()}
-            inputs |= self._fill([row.source for row in rows])
+            inputs |= self._encoded([row.source for row in rows])
         return inputs, [(index, read) for index, row in enumerate(rows) for read in row.reads]
 
-    def packed(self, rows: Sequence[Row]) -> tuple[dict[str, torch.Tensor], list[Place]]:
+    def _encoded(self, sources: Sequence[Sequence[int]]) -> dict[str, Any]:
+        """Returns a decoder's inputs about the encoder, which reads each distinct source once."""
+        import torch
+        from transformers.modeling_outputs import BaseModelOutput
+
+        distinct = {source: number for number, source in enumerate(dict.fromkeys(sources))}
+        which = torch.tensor([distinct[source] for source in sources])
+        inputs = {name: value.to(self.device) for name, value in self.fill([*distinct]).items()}
+        with torch.inference_mode():
+            states = self.model.get_encoder()(**inputs).last_hidden_state
+        states = states[which.to(states.device)]
+        mask = inputs["attention_mask"][which.to(self.device)]
+        return {"encoder_outputs": BaseModelOutput(states), "attention_mask": mask}
+
+    def packed(self, rows: Sequence[Row]) -> tuple[dict[str, Any], list[Place]]:
         """Returns the model's inputs with several rows in one, and where their reads are."""
         import numpy as np
         import torch
@@ -120,7 +134,7 @@ class Reader:
             for one in packs
         ]
         inputs = {
-            "input_ids": self._fill([one.ids for one in packs])["input_ids"],
+            "input_ids": self.fill([one.ids for one in packs])["input_ids"],
             "attention_mask": mask[:, None],
             "position_ids": torch.tensor(positions),
         }
@@ -131,11 +145,12 @@ class Reader:
         ]
         return inputs, places
 
-    def run(self, inputs: Mapping[str, torch.Tensor], places: Sequence[Place]) -> torch.Tensor:
+    def run(self, inputs: Mapping[str, Any], places: Sequence[Place]) -> torch.Tensor:
         """Runs the model once.
 
         Args:
-            inputs: its arguments; those that it does not take are left out.
+            inputs: its arguments; those that it does not take are left out, tensors are moved to
+                its device.
             places: of the distributions that are wanted.
 
         Returns:
@@ -143,8 +158,11 @@ class Reader:
         """
         import torch
 
-        arguments: dict[str, Any] = {name: each.to(self.device) for name, each in inputs.items()}
-        arguments["use_cache"] = False
+        arguments = {
+            name: each.to(self.device) if isinstance(each, torch.Tensor) else each
+            for name, each in inputs.items()
+        }
+        arguments["use_cache"] = "past_key_values" in inputs
         arguments = {name: value for name, value in arguments.items() if name in self.accepted}
         index = torch.tensor(places).T
         with torch.inference_mode(), self._gathering(index) as gathered:
@@ -155,10 +173,14 @@ class Reader:
 
     @property
     def device(self) -> torch.device:
-        """Where the model's inputs go."""
-        return cast("torch.Tensor", self.model.get_input_embeddings().weight).device
+        """Where the model's inputs go; accelerate moves them on where weights are offloaded."""
+        import torch
 
-    def _fill(self, rows: Sequence[Sequence[int]]) -> dict[str, torch.Tensor]:
+        home = cast("torch.Tensor", self.model.get_input_embeddings().weight).device
+        return torch.device("cpu") if home.type == "meta" else home
+
+    def fill(self, rows: Sequence[Sequence[int]]) -> dict[str, torch.Tensor]:
+        """Returns `input_ids` and `attention_mask` of rows filled up on the right."""
         import torch
 
         width = max(map(len, rows))

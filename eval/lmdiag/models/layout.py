@@ -39,12 +39,13 @@ NARROWEST = 16
 def settle(reader: Reader, asker: Asker, packing: str, model_id: str) -> None:
     """Finds the reader's layout: the first of packed, padded and equal that is exact.
 
-    Packing is tried in float32 and better alone, where rounding does not hide an error.
+    Packing is tried on processors, which gain by it, and in float32 or better, where rounding does
+    not hide an error.
 
     Args:
         reader: its `layout`, `width` and `gathers` are set.
         asker: makes rows of the probes.
-        packing: auto, always (also in half precision) or never.
+        packing: auto, always (also on accelerators and in half precision) or never.
         model_id: for messages.
 
     Raises:
@@ -56,9 +57,7 @@ def settle(reader: Reader, asker: Asker, packing: str, model_id: str) -> None:
     reader.gathers = False
     alone = torch.cat([reader.run(*reader.padded([row])) for row in rows])
     reader.gathers = True
-    reader.gathers = _same(
-        reader, reader.run(*reader.padded(rows[:1])), alone[: len(rows[0].reads)]
-    )
+    reader.gathers = same(reader, reader.run(*reader.padded(rows[:1])), alone[: len(rows[0].reads)])
     reader.width = min(reader.width, reach(reader.model.config) or reader.width)
     if packing != "never" and _may_pack(reader, packing):
         reader.layout = "packed"
@@ -71,7 +70,7 @@ def settle(reader: Reader, asker: Asker, packing: str, model_id: str) -> None:
         )
     reader.layout = "padded"
     mixes = reader.model.config.model_type == "fnet"  # positions, padded ones too, by design
-    if mixes or not _same(reader, reader.read(rows), alone):
+    if mixes or not same(reader, reader.read(rows), alone):
         reader.layout = "equal"
 
 
@@ -88,9 +87,10 @@ def reach(config: PretrainedConfig) -> int | None:
 
 
 def _may_pack(reader: Reader, packing: str) -> bool:
+    suits = _is_fine(reader) and reader.device.type == "cpu"
     attention = getattr(reader.model.config, "_attn_implementation", None)
     return (
-        (_is_fine(reader) or packing == "always")
+        (suits or packing == "always")
         and reader.width >= NARROWEST
         and attention in (None, "eager", "sdpa")
         and {"attention_mask", "position_ids"} <= reader.accepted
@@ -103,11 +103,16 @@ def _tries(reader: Reader, rows: Sequence[Row], alone: torch.Tensor) -> bool:
         together = reader.read(rows)
     except Exception:  # whatever a model raises that does not know such masks: it cannot pack
         return False
-    return _same(reader, together, alone)
+    return same(reader, together, alone)
 
 
-def _same(reader: Reader, one: torch.Tensor, other: torch.Tensor) -> bool:
-    """Whether two sets of log-probabilities differ by no more than the model's dtype rounds."""
+def same(reader: Reader, one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether two sets of log-probabilities differ by no more than the model's dtype rounds.
+
+    Args:
+        reader: has the model.
+        one, other: (reads, vocabulary), nats.
+    """
     import torch
 
     epsilon = max(torch.finfo(reader.model.dtype).eps, torch.finfo(torch.float32).eps)

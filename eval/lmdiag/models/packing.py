@@ -85,7 +85,9 @@ class Pack:
 def pack(
     contexts: Sequence[Pieces], width: int, *, causal: bool
 ) -> tuple[list[Pack], list[tuple[int, list[int]]]]:
-    """Puts contexts into packs, longest first, each where most of it stands already.
+    """Puts contexts into as few packs as the width allows, and into no wider ones than that needs.
+
+    All packs are as wide as the widest when they go through the model.
 
     Args:
         contexts: token ids of each.
@@ -95,6 +97,20 @@ def pack(
     Returns:
         The packs, and for each context the number of its pack and the places of its tokens there.
     """
+    packs, placed = _fit(contexts, width, causal=causal)
+    tokens = sum(len(one.ids) for one in packs)
+    narrowest = max(-(-tokens // len(packs)), *map(len, contexts))
+    for narrower in range(narrowest, max(len(one.ids) for one in packs)):
+        tried = _fit(contexts, narrower, causal=causal)
+        if len(tried[0]) <= len(packs):
+            return tried
+    return packs, placed
+
+
+def _fit(
+    contexts: Sequence[Pieces], width: int, *, causal: bool
+) -> tuple[list[Pack], list[tuple[int, list[int]]]]:
+    """Puts contexts into packs, longest first, each where most of it stands already."""
     packs: list[Pack] = []
     placed: list[tuple[int, list[int]]] = [(0, [])] * len(contexts)
     order = sorted(range(len(contexts)), key=lambda n: (-len(contexts[n]), contexts[n]))

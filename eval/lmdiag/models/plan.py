@@ -6,10 +6,14 @@ run that goes on where another stopped, comes to the same ones.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 from lmdiag.models.packing import Pack
 from lmdiag.models.rows import Encoded
+
+FULL = 15 / 16
+"""Part of a batch's packs that can be filled: contexts do not add up to their width."""
 
 
 def batches(
@@ -17,9 +21,10 @@ def batches(
 ) -> list[list[int]]:
     """Deals questions out to batches, the one with the most tokens first.
 
-    If that one fits into memory, so do the others, and the small ones at the end let several
-    processes finish together. Questions of like length go together, or, where what they have in
-    common at their beginning is read once, questions that begin alike.
+    If that one fits into memory, so do the others. What goes together depends on how rows are laid
+    out: questions of like length where the shorter ones are filled up; questions of all lengths
+    where rows are packed, which fills the packs; questions that begin alike where packs share what
+    their rows have in common.
 
     Args:
         encoded: the questions.
@@ -34,27 +39,35 @@ def batches(
     order = sorted(range(len(encoded)), key=lambda number: (-encoded[number].longest, number))
     if packed and causal:
         order.sort(key=lambda number: encoded[number].rows[0].ids)
-    if count is not None:
-        dealt = [order[start : start + count] for start in range(0, len(order), count)]
+        dealt = list(_alike(encoded, order, budget * FULL, count))
     elif packed:
-        dealt = list(_packed(encoded, order, budget, causal=causal))
+        dealt = _mixed(encoded, order, budget * FULL, count)
     else:
-        dealt = list(_padded(encoded, order, budget))
+        dealt = list(_padded(encoded, order, budget, count))
     return sorted(dealt, key=lambda batch: -sum(encoded[number].length for number in batch))
 
 
-def _packed(
-    encoded: Sequence[Encoded], order: Sequence[int], budget: int, *, causal: bool
+def _mixed(
+    encoded: Sequence[Encoded], order: Sequence[int], budget: float, count: int | None
+) -> list[list[int]]:
+    """Deals the order out like cards: batches of like size, each with all lengths."""
+    total = sum(encoded[number].length for number in order)
+    n_batches = math.ceil(len(order) / count if count else total / budget)
+    return [list(order[first::n_batches]) for first in range(min(n_batches, len(order)))]
+
+
+def _alike(
+    encoded: Sequence[Encoded], order: Sequence[int], budget: float, count: int | None
 ) -> Iterator[list[int]]:
-    """Cuts the order where a batch's rows, put into one pack, reach the budget."""
+    """Cuts the order where a batch's rows, what they share counted once, reach the budget."""
     batch: list[int] = []
-    together = Pack(causal=causal)
+    together = Pack(causal=True)
     for number in order:
         for row in encoded[number].rows:
             together.add(row.ids)
-        if batch and len(together.ids) > budget:
+        if batch and (len(batch) >= count if count else len(together.ids) > budget):
             yield batch
-            batch, together = [], Pack(causal=causal)
+            batch, together = [], Pack(causal=True)
             for row in encoded[number].rows:
                 together.add(row.ids)
         batch.append(number)
@@ -62,14 +75,16 @@ def _packed(
         yield batch
 
 
-def _padded(encoded: Sequence[Encoded], order: Sequence[int], budget: int) -> Iterator[list[int]]:
+def _padded(
+    encoded: Sequence[Encoded], order: Sequence[int], budget: float, count: int | None
+) -> Iterator[list[int]]:
     """Cuts the order where a batch's rows, all as long as its longest, reach the budget."""
     batch: list[int] = []
     rows, width = 0, 0
     for number in order:
         rows += len(encoded[number].rows)
         width = max(width, encoded[number].longest)
-        if batch and rows * width > budget:
+        if batch and (len(batch) >= count if count else rows * width > budget):
             yield batch
             batch, rows, width = [], len(encoded[number].rows), encoded[number].longest
         batch.append(number)
