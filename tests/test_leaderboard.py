@@ -9,6 +9,7 @@ import re
 import shutil
 import unicodedata
 from collections.abc import Callable
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ from lmdiag.leaderboard.pages import breakable, hub_link
 from lmdiag.leaderboard.pictures import MOST
 from lmdiag.leaderboard.standing import PEOPLE, Figure, Standing, standings
 from lmdiag.schema import DIAGNOSTICS, BadInput, Protocol
+from lmdiag.stimuli import load_verbs
 
 pytest_plugins = ["hub.fixtures"]
 
@@ -134,13 +136,18 @@ def test_published_rows_stand_beside_runs_on_the_published_data(
 
 
 def test_agreement_has_its_columns_and_is_verified(demo_dir: Path, tmp_path: Path) -> None:
-    verbs = 40
+    verbs = len(load_verbs(str(demo_dir)))
     protocol = Protocol(tasks=(*DIAGNOSTICS, "agreement"), verbs=verbs)
     run = make_run(tmp_path / "run", demo_dir, protocol=protocol)
     assert verify(run, Benchmark(str(demo_dir))) == []
     site = build(tmp_path / "board", demo_dir, run)
     (row, _) = json.loads((site / "leaderboard.json").read_text())["rows"]
     assert {"agreement_tse", "agreement_ew", "agreement_mw"} < set(row["figures"])
+    other = replace(protocol, verbs=verbs - 1)
+    short = make_run(tmp_path / "short", demo_dir, protocol=other)
+    assert verify(short, Benchmark(str(demo_dir))) == [
+        f"its list has {verbs - 1} verbs, the benchmark's {verbs}"
+    ]
     (run / "agreement.parquet").unlink()
     assert verify(run, Benchmark(str(demo_dir))) == ["there is no agreement.parquet"]
 

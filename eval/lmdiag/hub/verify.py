@@ -54,6 +54,7 @@ class Benchmark:
     data: str
     revision: str | None = None
     _loaded: dict[str, Stimuli] = field(default_factory=dict, repr=False)
+    _verbs: int | None = field(default=None, repr=False)
 
     @property
     def is_on_hub(self) -> bool:
@@ -76,6 +77,18 @@ class Benchmark:
 
             self._loaded[task] = stimuli.load(self.data, task, revision=self.revision)
         return self._loaded[task]
+
+    def verbs(self) -> int:
+        """Number of pairs in its list of verbs.
+
+        Raises:
+            BadInput: the data set has none.
+        """
+        from lmdiag import stimuli
+
+        if self._verbs is None:
+            self._verbs = len(stimuli.load_verbs(self.data, revision=self.revision))
+        return self._verbs
 
 
 def verify(folder: Path, benchmark: Benchmark) -> list[str]:
@@ -101,7 +114,8 @@ def _reasons(folder: Path, benchmark: Benchmark) -> list[str]:
         return reasons
     tasks = list(results["protocol"]["tasks"])
     rows = {task: benchmark.stimuli(task) for task in tasks}
-    reasons = [*_data_reasons(results, rows), *_file_reasons(folder, rows)]
+    verbs = benchmark.verbs() if AGREEMENT in rows else None
+    reasons = [*_data_reasons(results, rows, verbs), *_file_reasons(folder, rows)]
     if reasons:
         return reasons
     try:
@@ -151,7 +165,9 @@ def _protocol_reasons(results: Mapping[str, Any]) -> Iterator[str]:
         yield f"words were compared {results['protocol']['match']}, its tokenizer needs {match}"
 
 
-def _data_reasons(results: Mapping[str, Any], rows: Mapping[str, Stimuli]) -> Iterator[str]:
+def _data_reasons(
+    results: Mapping[str, Any], rows: Mapping[str, Stimuli], verbs: int | None
+) -> Iterator[str]:
     """Made on the benchmark's rows, and signed for them."""
     said = results["data"]["tasks"]
     for task, stimuli in rows.items():
@@ -161,6 +177,8 @@ def _data_reasons(results: Mapping[str, Any], rows: Mapping[str, Stimuli]) -> It
         elif facts.get("n") != len(stimuli):
             yield f"{task} has {len(stimuli)} rows, not {facts.get('n')}"
     protocol = protocol_of(results)
+    if protocol.verbs != verbs:
+        yield f"its list has {protocol.verbs} verbs, the benchmark's {verbs}"
     fingerprint = combine({task: stimuli.fingerprint for task, stimuli in rows.items()})
     if results["data"]["fingerprint"] != fingerprint:
         yield f"the fingerprint of its data is not the benchmark's ({fingerprint})"
