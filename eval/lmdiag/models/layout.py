@@ -109,6 +109,8 @@ def _tries(reader: Reader, rows: Sequence[Row], alone: torch.Tensor) -> bool:
 def same(reader: Reader, one: torch.Tensor, other: torch.Tensor) -> bool:
     """Whether two sets of log-probabilities differ by no more than the model's dtype rounds.
 
+    NaN equals NaN here: a broken model is refused with the context that it cannot answer.
+
     Args:
         reader: has the model.
         one, other: (reads, vocabulary), nats.
@@ -117,8 +119,9 @@ def same(reader: Reader, one: torch.Tensor, other: torch.Tensor) -> bool:
 
     epsilon = max(torch.finfo(reader.model.dtype).eps, torch.finfo(torch.float32).eps)
     steps = ROUNDING if _is_fine(reader) else COARSE_ROUNDING
-    scale = max(1.0, float(other[other.isfinite()].abs().max()))
-    return torch.allclose(one, other, rtol=0.0, atol=steps * epsilon * scale)
+    largest = other.nan_to_num(0.0, 0.0, 0.0).abs().max()
+    scale = max(1.0, float(largest))
+    return torch.allclose(one, other, rtol=0.0, atol=steps * epsilon * scale, equal_nan=True)
 
 
 def _is_fine(reader: Reader) -> bool:
