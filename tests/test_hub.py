@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from collections.abc import Callable
@@ -59,14 +60,29 @@ def test_the_benchmark_file_goes_only_when_asked(api: HfApi, data: Path) -> None
     extra = data / "old/test.parquet"
     extra.parent.mkdir()
     extra.write_bytes(b"PAR1")
+    note_output(data, "old/test.parquet", hashlib.sha256(b"PAR1").hexdigest())
     publish.plan_data(data, "org/lmdiag").send(api, private=True)
     assert "old/test.parquet" in api.list_repo_files("org/lmdiag", repo_type="dataset")
-    shutil.rmtree(extra.parent)
+    note_output(data, "old/test.parquet", None)
     _, private = publish.plan_data(data, "org/lmdiag").send(api, private=True)
     files = api.list_repo_files("org/lmdiag", repo_type="dataset")
     assert "eval.yaml" in files
     assert "old/test.parquet" not in files
     assert not private, "a repository that was there keeps its visibility"
+
+
+def note_output(data: Path, path: str, digest: str | None) -> None:
+    """Enters a file of a built data set into its provenance, or strikes it out."""
+    provenance = json.loads((data / "provenance.json").read_text())
+    provenance["outputs"][path] = digest
+    if digest is None:
+        del provenance["outputs"][path]
+    (data / "provenance.json").write_text(json.dumps(provenance))
+
+
+def test_what_was_not_built_stays_here(data: Path) -> None:
+    (data / "draft.txt").write_text("not for everyone")
+    assert "draft.txt" not in publish.plan_data(data, "org/lmdiag").files
 
 
 @pytest.mark.parametrize(
@@ -109,9 +125,7 @@ def test_damaged_data_is_not_published(
 )
 def test_a_card_that_leads_nowhere_is_not_published(data: Path, card: str, message: str) -> None:
     (data / "README.md").write_text(card)
-    provenance = json.loads((data / "provenance.json").read_text())
-    del provenance["outputs"]["README.md"]
-    (data / "provenance.json").write_text(json.dumps(provenance))
+    note_output(data, "README.md", hashlib.sha256(card.encode()).hexdigest())
     with pytest.raises(BadInput, match=message):
         publish.plan_data(data, "org/lmdiag")
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 METRIC = "cloze_diagnostics"
 BENCHMARK = "eval.yaml"
+PROVENANCE = "provenance.json"
 SITE_INDEX = "leaderboard.json"
 
 _IGNORED_NAMES = {"__pycache__", ".git", ".cache", ".DS_Store", ".ipynb_checkpoints"}
@@ -101,7 +102,7 @@ class Publication:
 
 
 def plan_data(folder: Path, repo_id: str, *, benchmark: bool = False) -> Publication:
-    """Plans to publish a built data set directory.
+    """Plans to publish a built data set directory: the files that were built, and no others.
 
     Args:
         folder: what `datasets/lmdiag/build.py` wrote.
@@ -120,6 +121,7 @@ def plan_data(folder: Path, repo_id: str, *, benchmark: bool = False) -> Publica
                 f"{folder / path} is not the file that was built (provenance.json has another "
                 "SHA-256): build the data set again"
             )
+    files = {path: files[path] for path in (*provenance["outputs"], PROVENANCE)}
     _check_card(files, kind="dataset")
     if benchmark and BENCHMARK not in files:
         raise BadInput(f"{folder} has no {BENCHMARK} for --benchmark: build the data set again")
@@ -180,7 +182,7 @@ def _collect(folder: Path, repo_id: str) -> dict[str, Path]:
 
 def _read_provenance(folder: Path) -> dict[str, Any]:
     try:
-        record = json.loads((folder / "provenance.json").read_text("utf-8"))
+        record = json.loads((folder / PROVENANCE).read_text("utf-8"))
         outputs = record["outputs"]
         if outputs and all(isinstance(value, str) for value in outputs.values()):
             return dict(record)

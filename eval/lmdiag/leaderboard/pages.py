@@ -98,7 +98,9 @@ def render_board(
         pictures=pictures(rows),
         rejected=rejected,
         data=_data_facts(benchmark, groups),
-        facts=[fact for task in groups for fact in published.human(task)],
+        facts=[fact for task in groups for fact in published.human(task)]
+        if any(row.origin == "published" for row in rows)
+        else [],
         n_models=sum(row.origin == "submitted" for row in rows),
     )
 
@@ -166,7 +168,11 @@ def _detail(row: Standing) -> str:
     if row.origin == "published":
         return "published, Ettinger 2020"
     model = row.model or {}
-    parts = [model["commit"][:7], model["dtype"], model["quantization"] or ""]
+    parts = [
+        model["commit"].removeprefix("sha256:")[:7],
+        model["dtype"],
+        model["quantization"] or "",
+    ]
     return " · ".join(part for part in parts if part)
 
 
