@@ -1,5 +1,6 @@
 """Runs on one, two and three real processes give the same files."""
 
+import dataclasses
 import hashlib
 import json
 import os
@@ -92,7 +93,9 @@ def test_a_context_that_one_process_cannot_answer_ends_all_with_its_message(
 def test_a_model_that_is_split_over_processes_gives_the_numbers_of_a_whole_one(
     tmp_path: Path, root: Path, demo_dir: Path
 ) -> None:
-    model = FAMILIES["llama"].make(tmp_path / "llama")
+    llama = FAMILIES["llama"]
+    two_heads = dataclasses.replace(llama, config=llama.config | {"num_key_value_heads": 2})
+    model = two_heads.make(tmp_path / "llama")
     for count, option in ((1, "--quiet"), (2, "--tp")):
         arguments = ["--model", str(model), "--data", str(demo_dir), "--tasks", "neg136", option]
         done = launch(root, count, *arguments, "--output", str(tmp_path / str(count)))
