@@ -13,6 +13,7 @@ All contexts, cut-offs and verbs are worked on at once, in float64.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,7 @@ BOTTOM = (0.5, 0.1, 0.01, 0.001, 1e-4, 1e-5, 1e-6)
 N_VALUES = 2 + 3 * (len(TOP) + len(BOTTOM))
 """EW and MW of all verbs, then EW, MW and mass for each top and each bottom cut-off."""
 
-_ELEMENTS = 2**22
+_ELEMENTS = 2**20
 """Vocabulary items that are sorted at a time, to bound the memory."""
 
 
@@ -91,21 +92,56 @@ class Verbs:
         """Returns (contexts, N_VALUES), NaN where undefined."""
         import torch
 
-        ordered, order = log_probs.sort(dim=-1, descending=True, stable=True)
-        mass = ordered.double().exp()
-        places = torch.arange(order.shape[-1], device=order.device).expand_as(order)
-        ranks = torch.empty_like(order).scatter_(-1, order, places)
-        both = torch.stack([self.plural, self.singular]).to(order.device)
+        both = torch.stack([self.plural, self.singular]).to(log_probs.device)
         ids = torch.where(plural[:, None, None], both, both.flip(0))  # right forms, wrong forms
-        rank = ranks.gather(-1, ids.flatten(1)).view_as(ids)
         p = log_probs.gather(-1, ids.flatten(1)).double().exp().view_as(ids)
-        size = torch.full_like(order[:, :1], mass.shape[-1])
+        ordered, rank = in_order(log_probs, ids.flatten(1))
+        mass, rank = ordered.double().exp(), rank.view_as(ids)
+        size = torch.full((len(mass), 1), mass.shape[-1], device=mass.device)
         whole = _tally(p, rank, size, both_forms=False)
         top = _cut(mass, TOP[:-1], p, rank, both_forms=False)
         last = mass.shape[-1] - 1
         bottom = _cut(mass.flip(-1), BOTTOM, p, last - rank, both_forms=True)
         cuts = torch.cat([top, whole, bottom], dim=1)  # a top cut-off of 1 keeps the whole
         return torch.cat([whole[:, 0, :2], cuts.flatten(1)], dim=-1)
+
+
+def in_order(log_probs: torch.Tensor, ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Returns the vocabulary from the most to the least probable item, and some items' places.
+
+    Equally probable items are in the order of their ids. In float32, value and id are put into one
+    whole number, which sorts in less than half the time of a stable sort and leaves no ties: the
+    bits of a float of one sign, read as an integer, are in the order of the floats.
+
+    Args:
+        log_probs: (contexts, vocabulary), nats, none above 0.
+        ids: (contexts, items).
+
+    Returns:
+        (contexts, vocabulary) nats, descending, and (contexts, items) places in it, from 0.
+    """
+    import torch
+
+    everything = torch.arange(log_probs.shape[-1], device=log_probs.device)
+    if log_probs.dtype != torch.float32:
+        ordered, order = log_probs.sort(dim=-1, descending=True, stable=True)
+        places = torch.empty_like(order).scatter_(-1, order, everything.expand_as(order))
+        return ordered, places.gather(-1, ids)
+    keys = (log_probs.abs().view(torch.int32).long() << 32) | everything
+    wanted = keys.gather(-1, ids)
+    keys = _sort(keys)
+    return -(keys >> 32).int().view(torch.float32), torch.searchsorted(keys, wanted)
+
+
+def _sort(keys: torch.Tensor) -> torch.Tensor:
+    """Sorts each row, in place where that is faster: on the CPU, rows are shared by the threads."""
+    import torch
+
+    if keys.device.type != "cpu":
+        return keys.sort(dim=-1).values
+    with ThreadPoolExecutor(torch.get_num_threads()) as threads:
+        list(threads.map(lambda row: row.sort(), keys.numpy()))
+    return keys
 
 
 def _cut(
@@ -156,18 +192,23 @@ def _tally(
 
     verb = rank.amax(1) if both_forms else rank.amin(1)  # the place from which on a verb counts
     right_rank, wrong_rank = (verb, verb) if both_forms else rank.unbind(1)
-    right = _sum_kept(p[:, 0], right_rank, sizes)
-    mass = right + _sum_kept(p[:, 1], wrong_rank, sizes)
-    better = _sum_kept((p[:, 0] > p[:, 1]).double(), verb, sizes)
-    counted = _sum_kept(torch.ones_like(p[:, 0]), verb, sizes)
-    values = torch.stack([better / counted, right / mass, mass], dim=-1)
-    return torch.where(mass[..., None] > 0, values, torch.nan)
+    better = (p[:, 0] > p[:, 1]).double()
+    verbs = _sum_kept(torch.stack([better, torch.ones_like(better)], dim=-1), verb, sizes)
+    right = _sum_kept(p[:, 0, :, None], right_rank, sizes)
+    mass = right + _sum_kept(p[:, 1, :, None], wrong_rank, sizes)
+    values = torch.cat([verbs[..., :1] / verbs[..., 1:], right / mass, mass], dim=-1)
+    return torch.where(mass > 0, values, torch.nan)
 
 
 def _sum_kept(values: torch.Tensor, rank: torch.Tensor, sizes: torch.Tensor) -> torch.Tensor:
-    """Returns the sums of the values whose rank is below each size: (contexts, sizes)."""
-    import torch
+    """Returns the sums of what is kept at each size.
 
-    rank, order = rank.sort(dim=-1)
-    sums = torch.nn.functional.pad(values.gather(-1, order).cumsum(-1), (1, 0))
-    return sums.gather(-1, torch.searchsorted(rank, sizes))
+    Args:
+        values: (contexts, verbs, quantities).
+        rank: (contexts, verbs); a verb is kept where it is below the size.
+        sizes: (contexts, cut-offs).
+
+    Returns:
+        (contexts, cut-offs, quantities).
+    """
+    return (rank[:, None] < sizes[:, :, None]).double() @ values
