@@ -149,7 +149,9 @@ def verdict(item: Item) -> Verdict:
         return Verdict("unknown", "cannot be compared")
     size = numbers.probability(abs(item.difference))
     if not item.prefers_good:
-        return Verdict("wrong", f"bad preferred by {size}")
+        return Verdict(
+            "wrong", f"bad preferred by {size}" if item.difference else "neither preferred"
+        )
     if item.by_threshold is False:
         return Verdict("narrow", f"good preferred, but by {size} only")
     return Verdict("right", f"good preferred by {size}")

@@ -1,0 +1,168 @@
+"""Items of a run: what was asked, what was said, and how it came out."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from lmdiag.measures import Scores
+from lmdiag.report.items import MOST, OF_EACH, Choice, Item, items, run_scores, sample
+from lmdiag.report.listing import listed, settings_of, verdict
+from lmdiag.report.qualitative import choose
+from lmdiag.results import Run
+from lmdiag.schema import BadInput
+
+
+def choice(id: str, good: bool, p: float | None, **changes: object) -> Choice:
+    facts = {
+        "id": id, "condition": "c", "context": "A", "right_context": "", "target": id,
+        "good": good, "expected": (), "log_prob": None if p is None else math.log(p or 1e-9),
+        "rank": 1, "words": (), "word_log_probs": None, "cased": True,
+    } | changes  # fmt: skip
+    return Choice(**facts)  # type: ignore[arg-type]
+
+
+def item(name: str, good: float | None, *bad: float | None, **levels: str) -> Item:
+    rows = [choice(f"{name}-good", True, good)]
+    rows += [choice(f"{name}-bad{i}", False, p) for i, p in enumerate(bad)]
+    known = None not in (good, *bad)
+    ahead = known and all((good or 0) > (p or 0) for p in bad)
+    by_far = known and all((good or 0) - (p or 0) > 0.01 for p in bad)
+    return Item(name, tuple(rows), ahead if known else None, by_far if known else None, levels)
+
+
+def test_the_worst_bad_completion_counts() -> None:
+    one = item("x", 0.5, 0.1, 0.2)
+    assert one.bad == pytest.approx(0.2)
+    assert one.difference == pytest.approx(0.3)
+
+
+def test_an_unscorable_row_leaves_the_difference_open() -> None:
+    assert item("x", 0.5, 0.1, None).difference is None
+    assert item("x", None, 0.1).difference is None
+    assert verdict(item("x", None, 0.1)) == ("unknown", "cannot be compared")
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "kind", "text"),
+    [
+        (0.5, 0.25, "right", "good preferred by .250"),
+        (0.5, 0.495, "narrow", "good preferred, but by .0050 only"),
+        (0.25, 0.5, "wrong", "bad preferred by .250"),
+        (0.5, 0.5, "wrong", "neither preferred"),
+    ],
+)
+def test_verdicts_in_words(good: float, bad: float, kind: str, text: str) -> None:
+    assert verdict(item("x", good, bad)) == (kind, text)
+
+
+def test_expected_words_are_compared_as_the_tokenizer_asks() -> None:
+    words = {"words": ("Tree", "bird"), "word_log_probs": (-1.0, -2.0), "expected": ("tree",)}
+    blind, exact = choice("x", True, 0.1, **words, cased=False), choice("x", True, 0.1, **words)
+    assert [entry.expected for entry in blind.top] == [True, False]
+    assert (blind.place, exact.place) == (1, None)
+    assert blind.top[1].probability == pytest.approx(math.exp(-2))
+
+
+def test_words_without_probabilities_are_still_words() -> None:
+    one = choice("x", True, None, words=("a", "b"))
+    assert [(entry.word, entry.probability) for entry in one.top] == [("a", None), ("b", None)]
+
+
+def test_every_contrast_is_an_item_and_agrees_with_the_measures(runs: dict[str, Run]) -> None:
+    run = runs["strong"]
+    for task in ("cprag102", "role88", "neg136"):
+        found = items(run, task)
+        rows = run.stimuli[task].columns()
+        assert [each.id for each in found] == list(dict.fromkeys(rows["contrast"]))
+        assert sorted(c.id for each in found for c in each.choices) == sorted(rows["id"])
+        assert all(each.choices[0].good for each in found)
+        measures = run.results["tasks"][task]["none"]["measures"]
+        for name, known in (
+            ("sensitivity", [each.prefers_good for each in found]),
+            ("sensitivity@0.01", [each.by_threshold for each in found]),
+        ):
+            told = [value for value in known if value is not None]
+            assert measures[name]["n"] == len(told)
+            assert measures[name]["value"] == pytest.approx(sum(told) / len(told))
+        first = [c.place == 1 for each in found for c in each.choices if c.expected]
+        assert measures["accuracy@1"]["value"] == pytest.approx(sum(first) / len(first))
+
+
+def test_difference_and_verdict_are_of_one_mind(runs: dict[str, Run]) -> None:
+    found = items(runs["weak"], "neg136")
+    assert {each.prefers_good for each in found} == {True, False}
+    assert all(each.prefers_good == ((each.difference or 0) > 0) for each in found)
+
+
+def test_perturbed_items_show_what_was_asked(runs: dict[str, Run]) -> None:
+    plain, changed = items(runs["weak"], "role88"), items(runs["weak"], "role88", "obj")
+    assert [each.id for each in plain] == [each.id for each in changed]
+    assert all(" which one the " in c.context for each in changed for c in each.choices)
+    assert not any(" which one the " in c.context for each in plain for c in each.choices)
+
+
+def test_scores_of_a_shuffle_are_its_own(runs: dict[str, Run]) -> None:
+    scores: list[Scores] = [
+        run_scores(runs["strong"], "cprag102", "shuf", shuffle)["accuracy@1"]
+        for shuffle in (0, 1, 2)
+    ]
+    reported = runs["strong"].results["tasks"]["cprag102"]["shuf"]["measures"]["accuracy@1"]
+    means = [float(each.values.mean()) for each in scores]
+    assert reported["value"] == pytest.approx(sum(means) / 3)
+
+
+def test_few_items_are_all_listed() -> None:
+    few = [item(str(i), 0.5, 0.1) for i in range(MOST)]
+    assert sample(few) == few
+
+
+def test_of_too_many_the_worst_and_the_best_of_each_template_are_listed() -> None:
+    many = [
+        item(f"{template}-{i}", 0.5, i / 1000, template=template)
+        for template in ("first", "second")
+        for i in range(MOST)
+    ]
+    listed = sample(many)
+    assert len(listed) == 2 * OF_EACH
+    names = {each.id for each in listed}
+    assert {"first-0", f"first-{MOST - 1}", "second-0", f"second-{MOST - 1}"} <= names
+
+
+def test_an_item_lists_contexts_once_with_their_words(runs: dict[str, Run]) -> None:
+    (first, *_) = listed([items(runs["strong"], "cprag102"), items(runs["weak"], "cprag102")])
+    (sentence,) = first.sentences  # the three completions share a context
+    assert [target.good for target in sentence.targets] == [True, False, False]
+    assert [len(target.said) for target in sentence.targets] == [2, 2, 2]
+    assert len(sentence.tops) == 2
+    assert sentence.expected == (sentence.targets[0].word,)
+    assert len(first.verdicts) == 2
+    assert first.has_expected
+    (pair, *_) = listed([items(runs["weak"], "role88")])
+    assert len(pair.sentences) == 2  # one verb in two contexts
+
+
+def test_anchors_of_perturbed_items_differ(runs: dict[str, Run]) -> None:
+    plain = [each.anchor for each in listed([items(runs["weak"], "role88")])]
+    changed = [each.anchor for each in listed([items(runs["weak"], "role88", "obj")], "obj")]
+    assert changed == [f"obj:{name}" for name in plain]
+    assert settings_of(["shuf", "none", "trunc", "shuf_trunc"]) == ["none", "trunc"]
+
+
+def test_chosen_items_may_be_rows_or_contrasts(runs: dict[str, Run]) -> None:
+    rows = runs["strong"].stimuli["role88"].columns()
+    contrast, row = rows["contrast"][0], rows["id"][2]
+    chosen = choose([runs["strong"], runs["weak"]], [row, contrast])
+    pair = sorted(range(2), key=lambda i: rows["condition"][i])  # appropriate first: table 10
+    assert [entry.context for entry in chosen] == [rows["context"][i] for i in (2, *pair)]
+    assert [model for model, _ in chosen[0].said] == ["org/strong", "org/weak"]
+    assert all(len(top) == 5 for entry in chosen for _, top in entry.said)
+
+
+def test_unknown_items_are_refused_with_near_ones(runs: dict[str, Run]) -> None:
+    name = runs["strong"].stimuli["role88"].columns()["contrast"][0]
+    with pytest.raises(BadInput, match=f"no item '{name}x' in .*did you mean {name}"):
+        choose([runs["strong"]], [f"{name}x"])
+    with pytest.raises(BadInput, match="ids are those of"):
+        choose([runs["strong"]], ["zzz"])
