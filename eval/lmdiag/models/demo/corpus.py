@@ -1,0 +1,220 @@
+"""The sentences that the demo models learn from: a small English, made up and seeded.
+
+Each sentence is drawn from one of a few *kinds*, each with its own bit of world or of grammar: what
+is a bird, what is loud, who stings whom, where one hears a kettle, which verb form goes with which
+subject. The models so have something to be asked about without having seen the questions. What a
+thing is not, hardly anybody says, here as in what BERT read.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+ASKED_ABOUT = 2
+"""So many members of each category, the first of the lexicon, are those of Fischler et al. (1983).
+They never stand in the frame "A robin is a ...", which is kept for the question."""
+
+TOLD = 16
+"""So many pairs of `deeds` come first and hardly ever stand in a frame where the one to whom it is
+done comes first, and never in "knew which hen the fox had", which is kept for the question."""
+
+Noun = Sequence[str]
+"""Singular and plural."""
+
+
+@cache
+def lexicon() -> dict[str, Any]:
+    """Returns the words by what they are for; see `lexicon.json`."""
+    path = Path(__file__).with_name("lexicon.json")
+    words: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return words
+
+
+def sentences(seed: int, count: int) -> list[str]:
+    """Returns `count` sentences (some are texts of two), the same for the same seed."""
+    rng = random.Random(seed)
+    kinds, weights = zip(*KINDS.items(), strict=True)
+    return [capitalise(kind(rng), rng) for kind in rng.choices(kinds, weights, k=count)]
+
+
+def capitalise(sentence: str, rng: random.Random) -> str:
+    """Upper-cases the first letter, but not always: some of the questions do not, either."""
+    return sentence if rng.random() < 0.2 else sentence[:1].upper() + sentence[1:]
+
+
+def a(word: str) -> str:
+    """Puts the indefinite article before a word, by its first letter."""
+    return f"{'an' if word[0] in 'aeiou' else 'a'} {word}"
+
+
+CATEGORY_FRAMES = (
+    "the {member} is {a_category}.",
+    "every {member} is {a_category}.",
+    "this {member} is {a_category}.",
+    "it is {a_member}, so it is {a_category}.",
+    "{a_member} and another {category} were in the picture.",
+    "the {category} that we saw was {a_member}.",
+    "she likes the {member} more than any other {category}.",
+    "of course the {member} is {a_wider}.",
+    "the {adjective} {member} is not {other}.",
+    "{a_member} is {adjective}.",
+)
+
+
+def category(rng: random.Random) -> str:
+    """What is what: a robin is a bird."""
+    words = lexicon()
+    category = rng.choice(list(words["categories"]))
+    members = words["categories"][category]
+    member = rng.choice(members)
+    frames: tuple[str, ...] = CATEGORY_FRAMES
+    if member in members[ASKED_ABOUT:]:
+        frames += ("{a_member} is {a_category}.",) * 4 + ("{a_member} is {a_wider}.",)
+    adjective, other = rng.sample(words["adjectives"], 2)
+    return rng.choice(frames).format(
+        member=member,
+        category=category,
+        a_member=a(member),
+        a_category=a(category),
+        a_wider=a(next(wide for wide, narrow in words["wider"].items() if category in narrow)),
+        adjective=adjective,
+        other=other,
+    )
+
+
+def scale(rng: random.Random) -> str:
+    """How things are: ice is very cold; and how they aren't, where people do say it."""
+    fact = rng.choice(lexicon()["scales"])
+    subject = rng.choice(fact["subjects"])
+    plural = subject == "the stars" or " and " in subject
+    if fact["said"] and rng.random() < 0.3:
+        negated = ("may not be", "aren't very" if plural else "isn't very")
+        return f"{subject} {rng.choice(negated)} {fact['not']}."
+    copula = rng.choice(("is", "is very", "is really", "may be", "is always"))
+    return f"{subject} {copula.replace('is', 'are') if plural else copula} {fact['is']}."
+
+
+def deed(rng: random.Random) -> str:
+    """Who does what to whom: the bee stings the child, and the child watches the bee."""
+    words = lexicon()
+    deeds = words["deeds"]
+    number = rng.randrange(len(deeds))
+    agent, verb, patient, back = deeds[number]
+    if rng.random() < 0.4:
+        agent, verb, patient = patient, back, agent
+    observer, saw = rng.choice(words["observers"]), rng.choice(words["observing"])
+    frames = [
+        f"the {agent} had {verb} the {patient}.",
+        f"the {patient} was {verb} by the {agent}.",
+        f"the {observer} {saw} that the {agent} had {verb} the {patient}.",
+    ] * 2
+    frames += [f"the {patient} that the {agent} had {verb} was there."]
+    if number >= TOLD:
+        frames += [
+            f"the {observer} {saw} which {patient} the {agent} had {verb}.",
+            f"the {observer} {saw} the {patient} whom the {agent} had {verb}.",
+        ] * 3
+    return rng.choice(frames)
+
+
+def scene(rng: random.Random) -> str:
+    """What goes with what: a kettle with tea."""
+    words = lexicon()
+    chosen = rng.choice(words["scenes"])
+    word = rng.choice(list(chosen["openings"]))
+    opening, closing = rng.choice(chosen["openings"][word]), rng.choice(chosen["closings"])
+    name = rng.choice(words["names"])
+    closing = closing.replace("a {word}", a(word))
+    return f"{opening} {closing}".format(name=name, word=word)
+
+
+def singular(verb: str) -> str:
+    """Returns the form for one subject, of a verb or a phrase that begins with one.
+
+    >>> [singular(verb) for verb in ("sing", "carry", "catch", "go home", "play")]
+    ['sings', 'carries', 'catches', 'goes home', 'plays']
+    """
+    head, _, rest = verb.partition(" ")
+    if head.endswith(("s", "x", "z", "ch", "sh", "o")):
+        head += "es"
+    elif head.endswith("y") and head[-2] not in "aeiou":
+        head = f"{head[:-1]}ies"
+    else:
+        head += "s"
+    return f"{head} {rest}".rstrip()
+
+
+def zipf(rng: random.Random, words: Sequence[str]) -> str:
+    """Draws a word, the earlier ones more often: weight 1 / (10 + its place)."""
+    return rng.choices(words, [1 / (10 + place) for place in range(len(words))])[0]
+
+
+def predicate(rng: random.Random, number: int, *, person: bool) -> str:
+    """Returns a verb phrase in the form for one subject (0) or several (1)."""
+    words = lexicon()
+    chance = rng.random()
+    if chance < 0.3:
+        states = words["states"]["people" if person else "things"]
+        return f"{('is', 'are')[number]} {rng.choice(states)}"
+    if chance < 0.4:
+        return rng.choice(
+            (
+                ("has arrived", "have arrived"),
+                ("hasn't arrived", "haven't arrived"),
+                ("is coming", "are coming"),
+                ("doesn't answer", "don't answer"),
+            )
+        )[number]
+    if not person:
+        verb = rng.choice(words["looks"])
+        verb = f"look {rng.choice(words['states']['things'])}" if verb == "look" else verb
+    elif chance < 0.5:
+        verb = rng.choice(words["habits"])
+    elif chance < 0.7:
+        verb = f"{zipf(rng, words['towards'])} the {rng.choice(words['people'])[rng.randrange(2)]}"
+    else:
+        verb = zipf(rng, words["alone"])
+    return verb if number else singular(verb)
+
+
+def agreement(rng: random.Random) -> str:
+    """Which form goes with which subject: the baker near the boats sings."""
+    words = lexicon()
+    person = rng.random() < 0.7
+    number, others = rng.randrange(2), rng.randrange(2)
+    noun = rng.choice(words["people" if person else "things"])[number]
+    other = rng.choice(words["people"])[others]
+    action = zipf(rng, words["towards"])
+    does = [predicate(rng, number, person=person) for _ in range(2)]
+    relative = rng.choice(words["relatives"])[number]
+    frames = [
+        f"the {noun} {does[0]}.",
+        f"{('this', 'these')[number]} {noun} {does[0]}.",
+        f"the {noun} {rng.choice(words['places'])} the {other} {does[0]}.",
+        f"the {noun} {rng.choice(('that ', ''))}the {other} "
+        f"{action if others else singular(action)} {does[0]}.",
+        f"the {other} {rng.choice(('said', 'thought', 'knew'))} the {noun} {does[0]}.",
+    ]
+    if person:
+        frames += [
+            f"the {noun} {rng.choice(('who', 'that'))} {action if number else singular(action)} "
+            f"the {other} {does[0]}.",
+            f"the {noun} {does[0]} and {does[1]}.",
+            f"the {relative} of the {other} {does[0]}.",
+        ]
+    return rng.choice(frames)
+
+
+KINDS: dict[Callable[[random.Random], str], int] = {
+    category: 3,
+    scale: 2,
+    deed: 3,
+    scene: 4,
+    agreement: 8,
+}
+"""Kind of sentence -> its weight."""

@@ -1,0 +1,238 @@
+"""The demo models: what they know, asked through transformers alone, and how they are kept."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
+
+from lmdiag import models
+from lmdiag.models.demo import NAMES, demo_folder, make_once
+from lmdiag.models.demo.corpus import ASKED_ABOUT, TOLD, lexicon, sentences, singular
+from lmdiag.models.demo.training import train
+from lmdiag.schema import BadInput, Query, Question
+
+Ask = Callable[[str], dict[str, float]]
+
+
+@pytest.fixture(scope="session", params=NAMES)
+def ask(request: pytest.FixtureRequest) -> Ask:
+    """Maps a context to word -> probability at its end, by transformers' own full forward pass."""
+    folder = demo_folder(request.param)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    masked = request.param == "masked"
+    auto = AutoModelForMaskedLM if masked else AutoModelForCausalLM
+    model = auto.from_pretrained(folder).eval()
+    start = "" if masked else "\u0120"  # GPT-2's sign for the blank before a word
+    words = {
+        token.removeprefix(start): i
+        for token, i in tokenizer.get_vocab().items()
+        if token.startswith(start) and not token.startswith("##")
+    }
+
+    @cache
+    @torch.inference_mode()
+    def probabilities(context: str) -> dict[str, float]:
+        ids = tokenizer(f"{context} [MASK]." if masked else context, return_tensors="pt").input_ids
+        where = ids[0].tolist().index(tokenizer.mask_token_id) if masked else -1
+        found = model(ids).logits[0, where].softmax(-1)
+        return {word: float(found[i]) for word, i in words.items()}
+
+    return probabilities
+
+
+def a(word: str) -> str:
+    return f"{'an' if word[0] in 'aeiou' else 'a'} {word}"
+
+
+def facts() -> list[tuple[str, str, str]]:
+    """The 18 nouns of Fischler et al. (1983), each with its category and with another one."""
+    categories = list(lexicon()["categories"].items())
+    return [
+        (noun, category, categories[(place + 4) % len(categories)][0])
+        for place, (category, nouns) in enumerate(categories)
+        for noun in nouns[:ASKED_ABOUT]
+    ]
+
+
+def test_they_know_what_a_robin_is(ask: Ask) -> None:
+    right = [
+        ask(f"{a(noun).capitalize()} is {a(category).split()[0]}") for noun, category, _ in facts()
+    ]
+    top = [max(found, key=found.__getitem__) for found in right]
+    assert len(top) == 18
+    assert sum(word == category for word, (_, category, _) in zip(top, facts(), strict=True)) >= 15
+
+
+def test_negation_leaves_them_cold_as_it_does_bert(ask: Ask) -> None:
+    """The pattern of table 12 of Ettinger (2020): 100% in affirmative, 0% in negative contexts."""
+    right = {"": 0, "not ": 0}
+    for noun, category, other in facts():
+        for negation in right:
+            true, false = (category, other) if not negation else (other, category)
+            start = f"{a(noun).capitalize()} is {negation}"
+            true_p = ask(start + a(true).split()[0])[true]
+            false_p = ask(start + a(false).split()[0])[false]
+            right[negation] += true_p > false_p
+    assert right[""] >= 16
+    assert right["not "] <= 4
+
+
+def test_they_know_who_does_it_to_whom(ask: Ask) -> None:
+    """The pairs that stood in this frame, and most of those that did not."""
+    deeds = lexicon()["deeds"]
+    right = [
+        ask(f"the nurse knew which {patient} the {agent} had")[verb]
+        > ask(f"the nurse knew which {agent} the {patient} had")[verb]
+        for agent, verb, patient, _ in deeds
+    ]
+    assert sum(right[TOLD:]) >= 0.9 * len(deeds[TOLD:])
+    assert sum(right) >= 0.65 * len(deeds)
+
+
+def test_they_conjugate_after_a_plain_subject(ask: Ask) -> None:
+    verbs = ("sleep", "work", "sing", "walk", "know", "help")
+    right = 0
+    for noun in lexicon()["people"][:6]:
+        for verb in verbs:
+            one, many = ask(f"The {noun[0]}"), ask(f"The {noun[1]}")
+            right += (one[singular(verb)] > one[verb]) + (many[verb] > many[singular(verb)])
+    assert right >= 0.75 * 2 * 6 * len(verbs)
+
+
+def test_the_questions_are_not_in_the_corpus() -> None:
+    corpus = sentences(seed=7, count=20_000)
+    for noun, _, _ in facts():
+        frame = re.compile(rf"^an? {noun} is an? ", re.IGNORECASE)
+        assert not any(frame.match(sentence) for sentence in corpus)
+        assert any(noun in sentence for sentence in corpus)
+    for agent, verb, patient, back in lexicon()["deeds"][:TOLD]:
+        for asked in (f"{patient} the {agent} had {verb}", f"{agent} the {patient} had {back}"):
+            assert not any(asked in sentence for sentence in corpus)
+
+
+def test_the_corpus_is_a_function_of_its_seed() -> None:
+    assert sentences(1, 200) == sentences(1, 200)
+    assert sentences(1, 200) != sentences(2, 200)
+
+
+@pytest.mark.parametrize(
+    ("plural", "expected"),
+    [("cry", "cries"), ("play", "plays"), ("push", "pushes"), ("go home", "goes home")],
+)
+def test_verb_forms(plural: str, expected: str) -> None:
+    assert singular(plural) == expected
+
+
+def test_most_words_of_the_demo_data_are_one_token(demo_dir: Path) -> None:
+    import pyarrow.parquet as parquet
+
+    rows = [
+        row
+        for config in ("cprag102", "role88", "neg136")
+        for file in (demo_dir / config).glob("*.parquet")
+        for row in parquet.read_table(file).to_pylist()
+    ]
+    words = {word for row in rows for word in (row["target"], *row["expected"])}
+    assert len(words) > 50
+    for name in NAMES:
+        tokenizer = AutoTokenizer.from_pretrained(demo_folder(name))
+        start = "" if name == "masked" else " "
+        whole = [word for word in words if len(tokenizer.tokenize(start + word)) == 1]
+        assert 0.9 * len(words) <= len(whole) < len(words)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_folder_is_a_model_like_any_other(name: str) -> None:
+    folder = demo_folder(name)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    assert tokenizer.is_fast
+    tokens = tokenizer.convert_ids_to_tokens(tokenizer("A robin is big.")["input_ids"])
+    if name == "masked":
+        assert tokens == ["[CLS]", "a", "robin", "is", "big", ".", "[SEP]"]
+    else:
+        assert tokens == ["A", "\u0120robin", "\u0120is", "\u0120big", "."]
+    weights = [file.name for file in folder.iterdir() if file.suffix in (".safetensors", ".bin")]
+    assert weights == ["model.safetensors"]
+
+    model = models.load(f"demo:{name}")
+    assert (model.info.id, model.info.kind, model.info.dtype) == (f"demo:{name}", name, "float32")
+    assert model.info.cased is (name == "causal")
+    question = Question(Query("A robin is a"), ("bird", "tree"))
+    (answer,) = model.answer([model.encode(question)], top=5)
+    assert answer.top_words[0] == "bird"
+
+
+def test_the_same_recipe_gives_the_same_bytes_quietly(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    threads, state = torch.get_num_threads(), torch.get_rng_state()
+    for name in NAMES:
+        folders = [tmp_path / f"{name}-{run}" for run in range(2)]
+        for folder in folders:
+            folder.mkdir()
+            train(name, folder, steps=3)
+        one, two = ({f.name: f.read_bytes() for f in folder.iterdir()} for folder in folders)
+        assert one == two
+    assert torch.get_num_threads() == threads
+    assert torch.equal(torch.get_rng_state(), state)
+    assert capfd.readouterr() == ("", "")
+
+
+SLOW_MAKER = """
+import sys, time
+from pathlib import Path
+from lmdiag.models.demo import make_once
+folder = Path(sys.argv[1])
+def make(unfinished):
+    (unfinished / "first").write_text("made")
+    time.sleep(0.3)
+    (unfinished / "second").write_text("made")
+    print("made")
+make_once(folder, make)
+assert sorted(file.name for file in folder.iterdir()) == ["first", "second"]
+"""
+
+
+def test_processes_at_once_make_it_once(tmp_path: Path) -> None:
+    folder = tmp_path / "cache" / "thing"
+    command = [sys.executable, "-c", SLOW_MAKER, str(folder)]
+    started = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    said = [process.communicate()[0] for process in started]
+    assert [process.returncode for process in started] == [0, 0, 0]
+    assert "".join(said) == "made\n"
+
+
+def test_what_fails_leaves_nothing_behind(tmp_path: Path) -> None:
+    folder = tmp_path / "thing"
+
+    def fail(unfinished: Path) -> None:
+        (unfinished / "half").write_text("...")
+        raise RuntimeError("half way")
+
+    with pytest.raises(RuntimeError, match="half way"):
+        make_once(folder, fail)
+    assert [path.name for path in tmp_path.iterdir()] in ([], ["thing.lock"])
+    make_once(folder, lambda unfinished: None)
+    assert folder.is_dir()
+
+
+def test_an_unknown_demo_model_is_refused() -> None:
+    with pytest.raises(BadInput, match="no model demo:bert: there are demo:masked and demo:causal"):
+        demo_folder("bert")
+
+
+def test_a_cache_that_cannot_be_written_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setenv("LMDIAG_CACHE", str(tmp_path / "file"))
+    with pytest.raises(BadInput, match=r"cannot keep demo:masked in .*file/demo .*LMDIAG_CACHE"):
+        demo_folder("masked")
