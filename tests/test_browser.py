@@ -280,3 +280,23 @@ def test_the_table_can_be_read_without_scripts(chromium: Browser, site: Path) ->
     assert not page.locator("#board-controls").is_visible()
     assert page.locator("#board thead th.figure:visible").count() == 13
     context.close()
+
+
+def test_a_page_that_misbehaves_is_noticed(chromium: Browser, tmp_path: Path) -> None:
+    """The tests above would see it: dialogs, errors, requests, and what a policy stopped."""
+    policy = "<meta http-equiv='Content-Security-Policy' content=\"script-src 'none'\">"
+    loud = "<script>alert('hi'); missing()</script><img src='http://127.0.0.1:9/x.png'>"
+    for name, text in (("loud", loud), ("stopped", policy + loud)):
+        (tmp_path / f"{name}.html").write_text(f"<!doctype html>{text}")
+    found = {}
+    for name in ("loud", "stopped"):
+        page, found[name] = chromium.new_page(), Complaints()
+        found[name].watch(page)
+        page.goto((tmp_path / f"{name}.html").as_uri())
+        page.close()
+    said = "\n".join(found["loud"])
+    assert "dialog: hi" in said
+    assert "missing is not defined" in said
+    assert "http://127.0.0.1:9/x.png" in said
+    assert "Content Security Policy" in "\n".join(found["stopped"])
+    assert "dialog" not in "\n".join(found["stopped"])

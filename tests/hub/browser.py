@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, Request
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = (
@@ -50,17 +50,19 @@ class Complaints(list[str]):
 
     def watch(self, page: Page) -> None:
         """Collects them from now on."""
-        page.on(
-            "console",
-            lambda message: (
-                self.append(message.text) if message.type in ("error", "warning") else None
-            ),
-        )
+        page.on("console", self._console)
         page.on("pageerror", lambda error: self.append(str(error)))
-        page.on("dialog", lambda dialog: (self.append("dialog"), dialog.dismiss()))
-        page.on(
-            "request",
-            lambda request: (
-                None if request.url.startswith(("file:", "data:")) else self.append(request.url)
-            ),
-        )
+        page.on("dialog", self._dialog)
+        page.on("request", self._request)
+
+    def _console(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            self.append(message.text)
+
+    def _dialog(self, dialog: Dialog) -> None:
+        self.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+    def _request(self, request: Request) -> None:
+        if not request.url.startswith(("file:", "data:")):
+            self.append(request.url)
