@@ -181,7 +181,7 @@ def test_agreement_has_curves_and_its_pairs(runs: dict[str, Run]) -> None:
     labels = [value for _, name, value in page.attributes if name == "aria-label"]
     assert "MW and EW by cut-off of the distribution" in labels
     assert "Scores by cut-off for each construction" in labels
-    assert "Agreement of subject and verb" in page.text
+    assert "Agreement: subject and verb" in page.text
 
 
 def test_of_too_many_items_a_sample_is_shown_and_said_to_be_one(

@@ -8,9 +8,8 @@ Content-Security-Policy allows, and ids are made unique to the picture.
 from __future__ import annotations
 
 import io
-import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
@@ -91,15 +90,19 @@ def legend(figure: Figure, axes: Axes, title: str = "") -> None:
     if not handles:
         return
     labels = [shortened(label) for label in labels]
-    widest = max(map(len, labels))
-    fitting = max(1, int(72 * WIDTH / (6.2 * widest + 30)))  # points of a letter, and of a mark
-    columns = math.ceil(len(handles) / math.ceil(len(handles) / min(fitting, 5)))
+    columns = next(n for n in range(len(labels), 0, -1) if n == 1 or _legend_width(labels, n) <= 1)
     order = [i for column in range(columns) for i in range(column, len(handles), columns)]
     figure.legend(
         [handles[i] for i in order], [labels[i] for i in order],  # matplotlib fills columns first
         loc="outside upper left", ncols=columns, title=title or None, title_fontsize=11,
         alignment="left", handletextpad=0.4, columnspacing=1.2,
     )  # fmt: skip
+
+
+def _legend_width(labels: Sequence[str], columns: int) -> float:
+    """About how much of a picture's width a legend of so many columns takes."""
+    longest = [max(map(len, labels[column::columns])) for column in range(columns)]
+    return sum(6.2 * length + 30 for length in longest) / (72 * WIDTH)  # points: letters, mark
 
 
 def shortened(label: str, most: int = 48) -> str:

@@ -12,7 +12,7 @@ TITLES = {
     "cprag102": "CPRAG-102: commonsense and pragmatic inference",
     "role88": "ROLE-88: semantic roles and event knowledge",
     "neg136": "NEG-136: category membership and negation",
-    "agreement": "Agreement of subject and verb",
+    "agreement": "Agreement: subject and verb",
 }
 
 SETTINGS = {
@@ -43,6 +43,8 @@ LABELS = {
     "tse": "TSE",
 }
 """Measures whose names are not words already."""
+
+SOURCES = {"marvin_linzen": "Marvin & Linzen", "blimp": "BLiMP"}
 
 CONSTRUCTIONS = {
     "simple": "Simple",
@@ -78,8 +80,8 @@ def level_label(by: str, level: str) -> str:
         return f"cloze quartile {level}"
     if by == "construction":
         return CONSTRUCTIONS.get(level, level)
-    if by == "template":
-        return level
+    if by in ("template", "source"):
+        return SOURCES.get(level, level)
     words = level.replace("less_natural", "less natural").replace("/", ", ").replace("_", " ")
     return f"{words} constraint" if by == "constraint" else words
 

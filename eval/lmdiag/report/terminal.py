@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lmdiag.hub.text import visible
 from lmdiag.report import numbers
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-LABEL, NARROW = 36, 18
-"""Characters that the label of a row keeps: where there is room for it, and where not."""
+NARROW = 18
+"""Characters that the label of a row keeps where there is little room: the rest wraps."""
 
 GAP = (0, 0, 0, 1)
 """Padding of cells: above, right, below, left; rich itself puts one more blank between columns."""
@@ -97,13 +97,27 @@ def _print_section(section: Section, console: Console) -> None:
         console.print(Text(line, style="dim"), soft_wrap=True)
 
 
+class Shape(NamedTuple):
+    """How a table is drawn: intervals beside their figures or below, and how wide labels are."""
+
+    beside: bool
+    label: int
+
+
 def pieces(table: Table, width: int) -> list[Table]:
     """Returns the table, or parts of its columns that each fit on the terminal."""
     columns = len(table.columns)
-    if columns == 1 or _width(table, beside=False, label=NARROW) <= width:
+    if columns == 1 or _shape(table, width) is not None:
         return [table]
     half = (columns + 1) // 2
     return pieces(table.part(0, half), width) + pieces(table.part(half, columns), width)
+
+
+def _shape(table: Table, width: int) -> Shape | None:
+    """The best way to draw a table that fits; None where there is none."""
+    longest = max(len(row.label) + 2 * row.depth for row in table.rows)
+    shapes = (Shape(True, longest), Shape(False, longest), Shape(False, min(longest, NARROW)))
+    return next((shape for shape in shapes if _width(table, shape) <= width), None)
 
 
 def _drawn(table: Table, width: int) -> rich.table.Table:
@@ -112,17 +126,16 @@ def _drawn(table: Table, width: int) -> rich.table.Table:
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    longest = _longest(table)
-    beside = _width(table, beside=True, label=min(longest, LABEL)) <= width
+    shape = _shape(table, width) or Shape(False, NARROW)
     drawn = RichTable(
         box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="dim", padding=GAP
     )
-    drawn.add_column("", overflow="fold", min_width=min(longest, LABEL if beside else NARROW))
+    drawn.add_column("", overflow="fold", min_width=shape.label)
     if table.n_by == "row":
         drawn.add_column("n", justify="right", style="dim")
     for i, heading in enumerate(table.columns):
         drawn.add_column(Text(_heading(table, i, heading)), justify="right", no_wrap=True)
-    columns = [_column(table, i, beside) for i in range(len(table.columns))]
+    columns = [_column(table, i, shape.beside) for i in range(len(table.columns))]
     for at, row in enumerate(table.rows):
         n = [row.n] if table.n_by == "row" else []
         figures = [_styled(column[at]) for column in columns]
@@ -159,18 +172,14 @@ def _styled(texts: tuple[str, str]) -> Text:
     return Text(texts[0], style="bold").append(texts[1], style="not bold dim")
 
 
-def _width(table: Table, *, beside: bool, label: int) -> int:
-    """Characters that the table takes when its labels take `label` of them."""
-    widths = [min(_longest(table), label)]
+def _width(table: Table, shape: Shape) -> int:
+    """Characters that the table takes when it is drawn so."""
+    widths = [shape.label]
     if table.n_by == "row":
         widths.append(max(len(row.n) for row in table.rows))
     for i, heading in enumerate(table.columns):
-        texts = [figure + small for figure, small in _column(table, i, beside)]
+        texts = [figure + small for figure, small in _column(table, i, shape.beside)]
         texts += [numbers.published(cell) for row in table.rows if (cell := row.cells[i])]
         lines = "\n".join([_heading(table, i, heading), *texts]).split("\n")
         widths.append(max(map(len, lines)))
     return sum(widths) + (1 + GAP[3]) * (len(widths) - 1)
-
-
-def _longest(table: Table) -> int:
-    return max(len(row.label) + 2 * row.depth for row in table.rows)
