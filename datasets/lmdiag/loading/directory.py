@@ -26,8 +26,10 @@ SCRIPTS = HERE.parent
 PROVENANCE = "provenance.json"
 CARD = "README.md"
 NAME = "lmdiag"
-SUFFIXES = (".py", ".json", ".tsv", ".jsonl", ".csv")
-"""Kinds of files that the loading scripts and the demo source consist of."""
+COPIED = ("build.py", "loading", "demo", "lm-evaluation-harness")
+"""What goes into the data set as it is: the loading scripts, the demo source, the task files."""
+SUFFIXES = (".py", ".json", ".tsv", ".jsonl", ".csv", ".yaml")
+"""Kinds of files that these consist of."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +148,7 @@ def _parquet(name: str, source: str, files: list[SourceFile], cache: Path, new: 
 def _copy_scripts(new: Path) -> None:
     for path in sorted(SCRIPTS.rglob("*")):
         inside = path.relative_to(SCRIPTS)
-        if path.suffix not in SUFFIXES or inside.parts[0] not in ("build.py", "loading", "demo"):
+        if path.suffix not in SUFFIXES or inside.parts[0] not in COPIED:
             continue
         (new / inside).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, new / inside)

@@ -1,0 +1,198 @@
+"""The task files for lm-evaluation-harness: what they say and make, and what it finds by them."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import math
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from families import FAMILIES
+
+import lmdiag
+
+FOLDER = "lm-evaluation-harness"
+FILES = Path(__file__).resolve().parents[2] / "datasets/lmdiag" / FOLDER
+TASKS = sorted(path.stem for path in FILES.glob("lmdiag_*.yaml"))
+
+
+class Loader(yaml.SafeLoader):
+    """Reads a function's name where lm-evaluation-harness reads the function."""
+
+
+Loader.add_constructor("!function", lambda loader, node: loader.construct_scalar(node))
+
+
+def read(name: str) -> dict[str, Any]:
+    """A file with what it includes."""
+    own = yaml.load((FILES / name).read_text("utf-8"), Loader=Loader)
+    return (read(own["include"]) if "include" in own else {}) | own
+
+
+@pytest.fixture(scope="module")
+def contrasts() -> ModuleType:
+    """The functions that the files name."""
+    spec = importlib.util.spec_from_file_location("task_files_contrasts", FILES / "contrasts.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def rows_of(data: Path, config: str) -> list[dict[str, Any]]:
+    return pq.read_table(data / config).to_pylist()
+
+
+def by_contrast(rows: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    found = defaultdict(list)
+    for row in rows:
+        found[row["contrast"]].append(row)
+    return found
+
+
+def documents(contrasts: ModuleType, data: Path, task: str) -> Any:
+    """What the harness makes of a task, by the functions that its file names."""
+    config = read(f"{task}.yaml")
+    function = getattr(contrasts, config["process_docs"].removeprefix("contrasts."))
+    return function(rows_of(data, config["dataset_name"]))
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_every_task_is_multiple_choice_on_a_config_of_ours(
+    contrasts: ModuleType, demo_dir: Path, task: str
+) -> None:
+    config = read(f"{task}.yaml")
+    assert (config["task"], config["output_type"]) == (task, "multiple_choice")
+    assert (config["dataset_path"], config["test_split"]) == ("lmdiag", "test")
+    assert config["num_fewshot"] == 0
+    docs = documents(contrasts, demo_dir, task)
+    for name in ("doc_to_text", "doc_to_choice", "doc_to_target"):
+        assert config[name] in {*docs.column_names, "{{targets[0]}}"}
+    measured = contrasts.measures(docs[0], [(-1.0, False)] * len(docs[0]["choices"]))
+    assert [metric["metric"] for metric in config["metric_list"]] == list(measured)
+    assert {metric["aggregation"] for metric in config["metric_list"]} == {"mean"}
+
+
+def test_the_group_has_the_diagnostics_and_no_average() -> None:
+    group = read("lmdiag.yaml")
+    assert sorted([*group["task"], "lmdiag_agreement"]) == TASKS
+    assert "aggregate_metric_list" not in group
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_every_choice_is_its_row_of_the_contrast(
+    contrasts: ModuleType, demo_dir: Path, task: str
+) -> None:
+    rows = by_contrast(rows_of(demo_dir, read(f"{task}.yaml")["dataset_name"]))
+    docs = documents(contrasts, demo_dir, task)
+    assert len(set(docs["contrast"])) == len(docs)
+    for doc in docs:
+        of = rows[doc["contrast"]]
+        n = len(of)
+        texts = [f"{row['context']} {row['target']}" for row in of]
+        if task == "lmdiag_agreement":
+            texts = [text[0].upper() + text[1:] for text in texts]
+        assert [f"{doc['shared']} {choice}" for choice in doc["choices"][:n]] == texts
+        assert [i for i, row in enumerate(of) if row["good"]] == [doc["good"]]
+        assert doc["targets"] == [row["target"] for row in of]
+        if len(doc["choices"]) == n:
+            assert len(set(doc["contexts"])) == 1
+        else:
+            parts = doc["choices"][n:]
+            assert [f"{doc['shared']} {part}" for part in parts] == doc["contexts"]
+
+
+def test_together_the_tasks_ask_every_contrast_once(contrasts: ModuleType, demo_dir: Path) -> None:
+    asked = defaultdict(list)
+    for task in TASKS:
+        asked[read(f"{task}.yaml")["dataset_name"]] += list(
+            documents(contrasts, demo_dir, task)["contrast"]
+        )
+    for config, found in asked.items():
+        assert sorted(found) == sorted(by_contrast(rows_of(demo_dir, config)))
+
+
+def test_the_words_that_two_contexts_share(contrasts: ModuleType) -> None:
+    pair = {"contrast": "1", "good": True}, {"contrast": "1", "good": False}
+    texts = ({"context": "An ant is an", "target": "insect"}, {"context": "An ant is a"})
+    doc = contrasts.document([pair[0] | texts[0], pair[1] | texts[1] | {"target": "tool"}])
+    assert doc["shared"] == "An ant is"
+    assert doc["choices"] == ["an insect", "a tool", "an", "a"]
+
+
+def test_measures_take_off_what_is_the_contexts(contrasts: ModuleType) -> None:
+    """p(insect | an) = e^-3 / e^-1 = 0.135; p(tool | a) = e^-2.5 / e^-0.25 = 0.105."""
+    doc = {"targets": ["insect", "tool"], "good": 0}
+    results = [(value, False) for value in (-3.0, -2.5, -1.0, -0.25)]
+    assert contrasts.measures(doc, results) == {"acc": 1.0, "sensitivity@0.01": 1.0}
+    assert contrasts.measures(doc | {"good": 1}, results) == {"acc": 0.0, "sensitivity@0.01": 0.0}
+
+
+def test_a_tie_is_no_preference_and_a_small_lead_none_by_the_threshold(
+    contrasts: ModuleType,
+) -> None:
+    doc = {"targets": ["a", "b", "c"], "good": 1}
+    for probabilities, found in (
+        ((0.2, 0.3, 0.1), (1.0, 1.0)),
+        ((0.2, 0.209, 0.1), (1.0, 0.0)),
+        ((0.2, 0.2, 0.1), (0.0, 0.0)),
+        ((0.1, 0.2, 0.3), (0.0, 0.0)),
+    ):
+        results = [(math.log(p), False) for p in probabilities]
+        assert tuple(contrasts.measures(doc, results).values()) == found
+
+
+def test_they_are_built_and_published_with_the_data(demo_dir: Path) -> None:
+    built = {path.name: path.read_bytes() for path in (demo_dir / FOLDER).iterdir()}
+    source = {path.name: path.read_bytes() for path in FILES.iterdir() if path.is_file()}
+    assert built == source
+
+
+# ---- lm-evaluation-harness itself, where it is installed ----------------------------------------
+
+
+@contextlib.contextmanager
+def offline(monkeypatch: pytest.MonkeyPatch, data: Path) -> Iterator[None]:
+    """Beside the data set, and not on the network."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with contextlib.chdir(data.parent):
+        yield
+
+
+@pytest.mark.parametrize("family", ["gpt2", "llama"])
+def test_it_finds_what_lmdiag_finds(
+    family: str, demo_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Contrast by contrast, on a model without and with a beginning-of-sequence token."""
+    lm_eval = pytest.importorskip("lm_eval", reason="lm-evaluation-harness is not installed")
+    folder = FAMILIES[family].make(tmp_path / family)
+    with offline(monkeypatch, demo_dir):
+        found = lm_eval.simple_evaluate(
+            model="hf",
+            model_args=f"pretrained={folder},dtype=float32",
+            tasks=["lmdiag", "lmdiag_agreement"],
+            task_manager=lm_eval.tasks.TaskManager(
+                include_path=str(demo_dir / FOLDER), include_defaults=False
+            ),
+            device="cpu",
+            log_samples=True,
+            bootstrap_iters=0,
+        )["samples"]
+    model = lmdiag.load_model(str(folder))
+    assert sorted(found) == TASKS
+    for task, samples in found.items():
+        rows = lmdiag.load_stimuli(str(demo_dir), read(f"{task}.yaml")["dataset_name"])
+        scores = lmdiag.measure(model.predict(rows), rows).scores
+        for theirs, ours in (("acc", "sensitivity"), ("sensitivity@0.01", "sensitivity@0.01")):
+            outcome = dict(zip(scores[ours].items, scores[ours].values, strict=True))
+            assert samples
+            for sample in samples:
+                assert sample[theirs] == outcome[sample["doc"]["contrast"]]

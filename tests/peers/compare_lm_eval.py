@@ -1,0 +1,136 @@
+"""Holds lm-evaluation-harness on our task files against lmdiag, contrast by contrast.
+
+    python tests/peers/compare_lm_eval.py MODEL DATA [--dtype float32] [--softmax-dtype float32] \\
+        [--bos auto|always] [--tasks lmdiag_agreement ...]
+
+Run by hand, with a Python that has both lmdiag and lm_eval; DATA is a built data set directory.
+Prints for each task the largest difference in the log-probability of a target, the contrasts whose
+outcome differs, and those that a length-normalised accuracy would decide otherwise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+TASKS = {
+    "lmdiag_cprag102": "cprag102",
+    "lmdiag_role88": "role88",
+    "lmdiag_neg136_simp_affirmative": "neg136",
+    "lmdiag_neg136_simp_negative": "neg136",
+    "lmdiag_neg136_nat": "neg136",
+    "lmdiag_agreement": "agreement",
+}
+TASK_FILES = Path(__file__).resolve().parents[2] / "datasets/lmdiag/lm-evaluation-harness"
+
+
+def samples_of_lm_eval(model: str, data: Path, tasks: list[str], **options: Any) -> dict[str, Any]:
+    """Returns task -> what lm_eval logs of each document; `options` go to its model."""
+    import lm_eval
+    from lm_eval.tasks import TaskManager
+
+    arguments = ",".join(f"{name}={value}" for name, value in options.items() if value is not None)
+    manager = TaskManager(include_path=str(TASK_FILES), include_defaults=False)
+    with contextlib.chdir(data.resolve().parent):
+        found = lm_eval.simple_evaluate(
+            model="hf",
+            model_args=f"pretrained={model},{arguments}",
+            tasks=tasks,
+            task_manager=manager,
+            batch_size=16,
+            device="cpu",
+            log_samples=True,
+            bootstrap_iters=0,
+        )
+    return dict(found["samples"])
+
+
+def log_probs(sample: dict[str, Any]) -> list[float]:
+    """Returns the log-probability of each row's target by lm_eval (nats)."""
+    values = [float(value) for value, _ in sample["filtered_resps"]]
+    n = len(sample["doc"]["targets"])
+    rest = values[n:] or [0.0] * n
+    return [whole - part for whole, part in zip(values[:n], rest, strict=True)]
+
+
+def by_contrast(model: Any, data: Path, task: str) -> dict[str, dict[str, Any]]:
+    """Returns contrast -> its rows' log-probabilities and pieces by lmdiag, and the outcomes."""
+    import lmdiag
+
+    stimuli = lmdiag.load_stimuli(str(data), task)
+    predictions = model.predict(stimuli)
+    measures = lmdiag.measure(predictions, stimuli)
+    found: dict[str, dict[str, Any]] = {}
+    contrasts = stimuli.columns()["contrast"]
+    for contrast, value, n in zip(
+        contrasts, predictions.log_prob, predictions.n_tokens, strict=True
+    ):
+        entry = found.setdefault(contrast, {"log_probs": [], "n_tokens": []})
+        entry["log_probs"].append(value)
+        entry["n_tokens"].append(n)
+    for name in ("sensitivity", "sensitivity@0.01"):
+        scores = measures.scores[name]
+        for contrast, value in zip(scores.items, scores.values, strict=True):
+            found[contrast][name] = bool(value)
+    return found
+
+
+def compare(task: str, samples: list[dict[str, Any]], ours: dict[str, dict[str, Any]]) -> None:
+    """Prints how far the two agree on one task."""
+    largest, differ, normalised = 0.0, [], []
+    for sample in samples:
+        contrast, good = sample["doc"]["contrast"], sample["doc"]["good"]
+        own, theirs = ours[contrast], log_probs(sample)
+        gaps = np.abs(np.subtract(theirs, own["log_probs"]))
+        largest = max(largest, float(gaps.max()))
+        for mine, name in (("sensitivity", "acc"), ("sensitivity@0.01", "sensitivity@0.01")):
+            if own[mine] != bool(sample[name]):
+                differ.append(f"{contrast} ({name}): lmdiag {own['log_probs']}, lm_eval {theirs}")
+        per_character = [
+            value / len(word) for value, word in zip(theirs, sample["doc"]["targets"], strict=True)
+        ]
+        if (int(np.argmax(per_character)) == good) != bool(sample["acc"]):
+            normalised.append(contrast)
+    n, pieces = len(samples), max(max(own["n_tokens"]) for own in ours.values())
+    print(
+        f"{task}: {n} contrasts, at most {pieces} pieces a word, largest difference {largest:.1e}"
+    )
+    print(f"  outcomes that differ: {len(differ)}", *differ, sep="\n    ")
+    print(f"  outcomes that dividing by the word's letters would change: {len(normalised)}")
+
+
+def main() -> None:
+    """Runs both."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("model")
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--dtype", default="float32")
+    parser.add_argument("--softmax-dtype")
+    parser.add_argument("--bos", default="auto", choices=("auto", "always"))
+    parser.add_argument("--tasks", nargs="+", default=list(TASKS)[:-1], choices=TASKS)
+    args = parser.parse_args()
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    import lmdiag
+
+    model = lmdiag.load_model(args.model, dtype=args.dtype, bos=args.bos)
+    ours = {
+        config: by_contrast(model, args.data, config)
+        for config in {TASKS[task] for task in args.tasks}
+    }
+    options = {
+        "dtype": args.dtype,
+        "softmax_dtype": args.softmax_dtype,
+        "add_bos_token": True if args.bos == "always" else None,
+    }
+    samples = samples_of_lm_eval(args.model, args.data, args.tasks, **options)
+    for task in args.tasks:
+        compare(task, samples[task], ours[TASKS[task]])
+
+
+if __name__ == "__main__":
+    main()
