@@ -51,6 +51,15 @@ class TestLayout:
         with pytest.raises(BadInput, match="cannot read several contexts in one row"):
             load(str(family_dir("mamba")), LoadOptions(packing="always"))
 
+    def test_a_model_of_few_positions(self) -> None:
+        """What is tried does not fit: rows of one length, and the same numbers for what fits."""
+        network = gpt2(len(BYTES), n_positions=9)
+        model = asked(network, BYTES, "causal")
+        assert (model.reader.layout, model.reader.gathers) == ("equal", False)
+        rows = [Row((1, 2, 3, 4), (3,)), Row((5, 6), (0, 1)), Row((7, 8, 9, 10), (2,))]
+        alone = torch.cat([model.reader.read([row]) for row in rows])
+        assert (model.reader.read(rows) - alone).abs().max() < 1e-5
+
     def test_half_precision_is_not_packed(self) -> None:
         """Rounding would hide an error."""
         network = gpt2(len(BYTES)).to(torch.bfloat16)

@@ -42,6 +42,9 @@ def settle(reader: Reader, asker: Asker, packing: str, model_id: str) -> None:
     Packing is tried on processors, which gain by it, and in float32 or better, where rounding does
     not hide an error.
 
+    A model that cannot read the probes, since they are too long for it, is asked with all care:
+    rows of one length, everything projected.
+
     Args:
         reader: its `layout`, `width` and `gathers` are set.
         asker: makes rows of the probes.
@@ -53,8 +56,11 @@ def settle(reader: Reader, asker: Asker, packing: str, model_id: str) -> None:
     """
     import torch
 
-    rows = [row for question in PROBES for row in asker.encode(question).rows[:2]]
     reader.gathers = False
+    rows = _probes(asker)
+    if not rows:
+        reader.layout = "equal"
+        return
     alone = torch.cat([reader.run(*reader.padded([row])) for row in rows])
     reader.gathers = True
     reader.gathers = same(reader, reader.run(*reader.padded(rows[:1])), alone[: len(rows[0].reads)])
@@ -72,6 +78,14 @@ def settle(reader: Reader, asker: Asker, packing: str, model_id: str) -> None:
     mixes = reader.model.config.model_type == "fnet"  # positions, padded ones too, by design
     if mixes or not same(reader, reader.read(rows), alone):
         reader.layout = "equal"
+
+
+def _probes(asker: Asker) -> list[Row]:
+    """Returns some rows of both probes; none if the model cannot read as many tokens."""
+    try:
+        return [row for question in PROBES for row in asker.encode(question).rows[:2]]
+    except BadInput:
+        return []
 
 
 def reach(config: PretrainedConfig) -> int | None:
