@@ -1,7 +1,8 @@
 """Predictions that another program made: JSON lines or Parquet with `id`, `top_words`, `log_prob`.
 
 Both `top_words` and `log_prob` may be missing as a whole: what the other allows is computed.
-Everything that is there is checked, and an error names the file and the line.
+Everything that is there is checked, and an error names the file and the line. The files of the
+original code, which have no ids, are told by their names and read by `lmdiag.original`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lmdiag.original import is_original, read_original
 from lmdiag.predictions import COLUMNS, align, read, take
 from lmdiag.schema import BadInput, Predictions
 
@@ -26,8 +28,9 @@ def read_elsewhere(path: Path, stimuli: Stimuli, setting: str = "none") -> list[
     """Returns the predictions in a file for the rows of a task, in their order.
 
     Args:
-        path: JSON lines or Parquet. A run's own `predictions.parquet` will do: of its several tasks
-            and settings those that are asked for are taken.
+        path: JSON lines or Parquet, or files of the original code (one of them, or their folder). A
+            run's own `predictions.parquet` will do: of its several tasks and settings those that
+            are asked for are taken.
         stimuli: the rows.
         setting: perturbation to take from a run's file.
 
@@ -39,13 +42,21 @@ def read_elsewhere(path: Path, stimuli: Stimuli, setting: str = "none") -> list[
             log-probabilities, ids that are missing, doubled or foreign.
     """
     rows = stimuli.columns()["id"]
+    if is_original(path):
+        refuse_setting(path, setting)
+        return [read_original(path, stimuli)]
     if not path.is_file():
         raise BadInput(f"{path} does not exist: --predictions takes a file or a run directory")
     if is_parquet(path) and is_of_a_run(path):
         return [align(part, rows, str(path)) for part in parts_of_a_run(path, set(rows), setting)]
+    refuse_setting(path, setting)
+    return [align(gather(records(path), str(path)), rows, str(path))]
+
+
+def refuse_setting(path: Path, setting: str) -> None:
+    """Raises `BadInput` if a perturbation is asked of a file that knows none."""
     if setting != "none":
         raise BadInput(f"{path} has no settings: leave --setting {setting} out")
-    return [align(gather(records(path), str(path)), rows, str(path))]
 
 
 def is_parquet(path: Path) -> bool:

@@ -26,7 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         required=True,
         type=Path,
         metavar="FILE",
-        help="JSON lines or Parquet with id, top_words, log_prob; or a run directory",
+        help="JSON lines or Parquet with id, top_words, log_prob; a run directory; or the original "
+        "code's modelpreds-* and modeltgtprobs-* (one of them, or their folder)",
     )
     parser.add_argument(
         "--data",
@@ -56,8 +57,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     """Scores and prints; what cannot be computed is said on standard error."""
     from lmdiag import results, summary
+    from lmdiag.original import is_original
 
-    asked = of_a_run(args) if args.predictions.is_dir() else of_a_file(args)
+    is_run = args.predictions.is_dir() and not is_original(args.predictions)
+    asked = of_a_run(args) if is_run else of_a_file(args)
     found = summary.evaluate(asked.stimuli, asked.runs, asked.protocol, asked.cased, asked.kind)
     for note in summary.not_computed(asked.stimuli, asked.runs[0], asked.protocol):
         print(f"lmdiag: not computed: {note}", file=sys.stderr)
@@ -81,7 +84,7 @@ class Asked(NamedTuple):
 
 
 def of_a_file(args: argparse.Namespace) -> Asked:
-    """Returns the predictions of a file; nothing is known of their model but what is said."""
+    """Returns the predictions of files; nothing is known of their model but what is said."""
     from lmdiag import stimuli
     from lmdiag.elsewhere import read_elsewhere
 

@@ -1,0 +1,262 @@
+"""Files of the original code: every line finds its row, and every fault its file and line."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lmdiag import stimuli
+from lmdiag.cli import main
+from lmdiag.elsewhere import read_elsewhere
+from lmdiag.original import is_original
+from lmdiag.schema import BadInput
+
+MODEL = "bert-base-uncased"
+TASKS = ("cprag102", "role88", "neg136")
+
+
+# ---- the format, stated once more ---------------------------------------------------------------
+
+
+def table(source: Path, name: str) -> Iterator[list[str]]:
+    """Rows of a TSV file below its header."""
+    (path,) = source.glob(f"lm-diagnostics/datasets/*/{name}.tsv")
+    with path.open(encoding="utf-8", newline="") as file:
+        yield from list(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE))[1:]
+
+
+def asked(source: Path, test: str) -> list[tuple[str, str]]:
+    """Context and target, line by line, as the original code writes them for a model."""
+    if test == "cprag":
+        rows = [(f"{row[1]} {row[2]}", row[3:6]) for row in table(source, "CPRAG-102")]
+        return [(context, target) for context, targets in rows for target in targets]
+    if test == "role":
+        return [(row[1].strip(), row[4].strip()) for row in table(source, "ROLE-88")]
+    lines = []
+    for row in table(source, "NEG-136-" + test.removeprefix("neg").upper()):
+        affirmative, negative, true, false = (cell.strip() for cell in row[1:5])
+        for context, word in (
+            (affirmative, true), (negative, true), (affirmative, false), (negative, false),
+        ):  # fmt: skip
+            article = "an" if word[0] in "aeiou" else "a"
+            lines.append((context.replace("(a|an)", article), word))
+    return lines
+
+
+def answer(context: str, target: str) -> float:
+    """A probability that any other context or target would change."""
+    return int(hashlib.sha256(f"{context}|{target}".encode()).hexdigest()[:8], 16) / 2**32
+
+
+def top(context: str) -> list[str]:
+    """Five words that any other context would change."""
+    return [f"{word}{len(context)}" for word in [*context.split()[-4:], context.split()[0]]]
+
+
+def write(folder: Path, source: Path, model: str = MODEL, **kinds: bool) -> Path:
+    """The eight files of a model."""
+    folder.mkdir(exist_ok=True)
+    for test in ("cprag", "role", "negsimp", "negnat"):
+        lines = asked(source, test)
+        words = "".join(f"{' '.join(top(context))}\n" for context, _ in lines)
+        numbers = "".join(f"{answer(*line)}\n" for line in lines)
+        if kinds.get("words", True):
+            (folder / f"modelpreds-{test}-{model}").write_text(words, "utf-8")
+        if kinds.get("numbers", True):
+            (folder / f"modeltgtprobs-{test}-{model}").write_text(numbers, "utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def demo(root: Path) -> Path:
+    """The bundled source."""
+    return root / "datasets/lmdiag/demo"
+
+
+@pytest.fixture
+def files(demo: Path, tmp_path: Path) -> Path:
+    """The files of one model for the demo data."""
+    return write(tmp_path / "files", demo)
+
+
+# ---- what is right ------------------------------------------------------------------------------
+
+
+def check(files: Path, source: Path, data: Path) -> None:
+    for task in TASKS:
+        rows = stimuli.load(str(data), task)
+        [found] = read_elsewhere(files, rows)
+        columns = rows.columns()
+        assert found.id == columns["id"]
+        pairs = zip(columns["context"], columns["target"], strict=True)
+        assert found.log_prob == [math.log(answer(*pair)) for pair in pairs]
+        assert found.top_words == [top(context) for context in columns["context"]]
+        assert found.rank == found.n_tokens == [None] * len(rows)
+
+
+def test_every_line_finds_its_row(files: Path, demo: Path, demo_dir: Path) -> None:
+    check(files, demo, demo_dir)
+
+
+def test_every_line_of_the_published_items_finds_its_row(
+    upstream: Path, data_dir: Path, tmp_path: Path
+) -> None:
+    files = write(tmp_path / "files", upstream)
+    lines = {path.name.split("-")[1]: path.read_text().count("\n") for path in files.iterdir()}
+    assert lines == {"cprag": 102, "role": 88, "negsimp": 72, "negnat": 64}
+    check(files, upstream, data_dir)
+
+
+def test_a_file_stands_for_all_of_its_model(files: Path, demo: Path, demo_dir: Path) -> None:
+    write(files, demo, model="other-model", numbers=False)
+    rows = stimuli.load(str(demo_dir), "neg136")
+    for name in ("modelpreds-negnat", "modeltgtprobs-cprag"):
+        [found] = read_elsewhere(files / f"{name}-{MODEL}", rows)
+        assert None not in found.log_prob
+    [found] = read_elsewhere(files / "modelpreds-negsimp-other-model", rows)
+    assert found.log_prob == [None] * len(rows)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "there", "lacking"),
+    [
+        ({"numbers": False}, "accuracy@1", "sensitivity"),
+        ({"words": False}, "sensitivity", "accuracy@1"),
+    ],
+)
+def test_either_kind_of_file_will_do(
+    demo: Path, demo_dir: Path, tmp_path: Path, capsys: Any, kinds: Any, there: str, lacking: str
+) -> None:
+    files = write(tmp_path / "files", demo, **kinds)
+    asked = ["--task", "role88", "--predictions", str(files), "--data", str(demo_dir), "--json"]
+    assert main(["score", *asked]) == 0
+    out, err = capsys.readouterr()
+    measures = json.loads(out)["measures"]
+    assert there in measures
+    assert lacking not in measures
+    assert "not computed" in err
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_the_command_gives_what_json_lines_give(
+    files: Path, demo_dir: Path, tmp_path: Path, capsys: Any, task: str
+) -> None:
+    columns = stimuli.load(str(demo_dir), task).columns()
+    lines = [
+        {"id": row, "top_words": top(context), "log_prob": math.log(answer(context, target))}
+        for row, context, target in zip(
+            columns["id"], columns["context"], columns["target"], strict=True
+        )
+    ]
+    (tmp_path / "same.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    said = []
+    for predictions in (files, files / f"modelpreds-cprag-{MODEL}", tmp_path / "same.jsonl"):
+        asked = ["--task", task, "--predictions", str(predictions), "--data", str(demo_dir)]
+        assert main(["score", *asked, "--json"]) == 0
+        said.append(capsys.readouterr().out)
+    assert said[0] == said[1] == said[2]
+    assert {"accuracy@1", "sensitivity", "sensitivity@0.01"} <= set(json.loads(said[0])["measures"])
+
+
+def test_nan_is_a_word_without_probability_and_0_an_impossible_one(
+    files: Path, demo_dir: Path
+) -> None:
+    path = files / f"modeltgtprobs-role-{MODEL}"
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join(["nan", "0.0", "1e-3", *lines[3:]]))  # no newline at the end
+    [found] = read_elsewhere(files, stimuli.load(str(demo_dir), "role88"))
+    assert found.log_prob[:3] == [None, -math.inf, math.log(1e-3)]
+
+
+def test_only_these_names_are_taken_for_such_files(tmp_path: Path) -> None:
+    for name in ("modelpreds-cprag-x", "modeltgtprobs-negsimp-org-model-1"):
+        assert is_original(tmp_path / name)
+    for name in (
+        "modelpreds-cprag",
+        "modelpreds-blimp-x",
+        "predictions.jsonl",
+        "xmodelpreds-role-x",
+    ):
+        assert not is_original(tmp_path / name)
+    assert not is_original(tmp_path)
+
+
+# ---- what is wrong ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "line", "message"),
+    [
+        ("modeltgtprobs", "high", r"line 2: 'high' is no number; write one probability"),
+        ("modeltgtprobs", "", r"line 2: '' is no number"),
+        ("modeltgtprobs", "1.5", r"line 2: 1.5 is no probability; it must be from 0 to 1"),
+        ("modeltgtprobs", "-2.3", r"line 2: -2.3 is no probability"),
+        ("modeltgtprobs", "0.1 0.2", r"line 2: '0.1 0.2' is no number"),
+        ("modelpreds", "  ", r"line 2: no word; write the most probable words"),
+    ],
+)
+def test_a_malformed_line_is_named_by_file_and_number(
+    files: Path, demo_dir: Path, kind: str, line: str, message: str
+) -> None:
+    path = files / f"{kind}-negnat-{MODEL}"
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([lines[0], line, *lines[2:]]))
+    with pytest.raises(BadInput, match=message) as raised:
+        read_elsewhere(files, stimuli.load(str(demo_dir), "neg136"))
+    assert str(raised.value).startswith(f"{path}, line 2: ")
+    assert "\n" not in str(raised.value)
+
+
+def test_other_encodings_and_other_numbers_of_lines(files: Path, demo_dir: Path) -> None:
+    rows = stimuli.load(str(demo_dir), "cprag102")
+    path = files / f"modelpreds-cprag-{MODEL}"
+    text = path.read_text("utf-8")
+    path.write_bytes(text.encode().replace(b"\n", b" caf\xe9\n", 1))
+    with pytest.raises(BadInput, match=r"line 1: no UTF-8"):
+        read_elsewhere(files, rows)
+    path.write_text(text + "one more\n", "utf-8")
+    with pytest.raises(
+        BadInput, match=rf"has {len(rows) + 1} lines, and the data {len(rows)} rows"
+    ):
+        read_elsewhere(files, rows)
+
+
+def test_files_that_are_missing_or_of_several_models(
+    files: Path, demo: Path, demo_dir: Path, tmp_path: Path
+) -> None:
+    neg = stimuli.load(str(demo_dir), "neg136")
+    (files / f"modelpreds-negnat-{MODEL}").unlink()
+    with pytest.raises(BadInput, match=r"modelpreds-negnat-\S+ is missing: neg136 is negsimp and"):
+        read_elsewhere(files, neg)
+    write(files, demo, model="another")
+    with pytest.raises(BadInput, match=rf"several models \(another, {MODEL}\): name one of"):
+        read_elsewhere(files, neg)
+    with pytest.raises(BadInput, match="does not exist"):
+        read_elsewhere(files / "modelpreds-cprag-third", neg)
+    for path in files.glob("*-role-*"):
+        path.unlink()
+    role = stimuli.load(str(demo_dir), "role88")
+    for asked in (files, files / f"modelpreds-cprag-{MODEL}"):
+        with pytest.raises(BadInput, match="nothing for role88: put modelpreds-role-"):
+            read_elsewhere(asked, role)
+
+
+def test_tasks_and_settings_that_such_files_do_not_have(files: Path, demo_dir: Path) -> None:
+    with pytest.raises(BadInput, match="are for cprag102, role88, neg136, not for agreement"):
+        read_elsewhere(files, stimuli.load(str(demo_dir), "agreement"))
+    with pytest.raises(BadInput, match="has no settings: leave --setting shuf out"):
+        read_elsewhere(files, stimuli.load(str(demo_dir), "cprag102"), "shuf")
+
+
+def test_data_of_ones_own_that_only_bear_the_name(files: Path, tmp_path: Path) -> None:
+    names = "id,item,condition,context,right_context,target,good,contrast,expected"
+    (tmp_path / "neg136.csv").write_text(f"{names}\n1,1,x,A,,b,true,1,\n2,1,y,A,,c,false,1,\n")
+    with pytest.raises(BadInput, match="the data have no 'subset': negsimp is for the published"):
+        read_elsewhere(files, stimuli.load(str(tmp_path / "neg136.csv"), "neg136"))
