@@ -68,7 +68,9 @@ class WordScore(NamedTuple):
     Attributes:
         log_prob: nats; None for a word that the tokenizer cannot spell (unscorable).
         rank: 1 + the number of vocabulary items more probable than the word, its own first piece
-            not counted; None where unscorable.
+            not counted; None where unscorable. In unit word: 1 + the number of complete words more
+            probable, None also where the word is less probable than the last of the top list, for
+            below it words are not counted.
         n_tokens: sub-tokens of the word at this blank; 0 where unscorable.
     """
 

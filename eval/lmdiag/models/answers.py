@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from lmdiag.models.rows import Encoded, shorten
 from lmdiag.models.vocabulary import Vocabulary
-from lmdiag.schema import Answer, BadInput, WordScore
+from lmdiag.schema import Answer, BadInput, Query, WordScore
 
 if TYPE_CHECKING:
     import torch
@@ -36,7 +36,7 @@ def answers(
     blanks = log_probs[_starts(batch)]
     ids, values = best(blanks, top)
     scores = score(batch, log_probs, blanks)
-    agreement = _agreement(batch, blanks, verbs)
+    agreement = ew_and_mw(batch, blanks, verbs)
     return [
         Answer(
             words=dict(zip(encoded.words, words, strict=True)),
@@ -53,16 +53,20 @@ def answers(
     ]
 
 
-def refuse_nan(batch: Sequence[Encoded], log_probs: torch.Tensor, model_id: str) -> None:
-    """Raises `BadInput` naming the first question with a distribution that is none.
+def refuse_nan(queries: Sequence[Query], log_probs: torch.Tensor, model_id: str) -> None:
+    """Raises `BadInput` naming the first query with a distribution that is none.
 
     NaN and positive infinity among the logits both make the log-probabilities NaN.
+
+    Args:
+        queries: what each read belongs to.
+        log_probs: (reads, vocabulary), nats.
+        model_id: for the message.
     """
     broken = log_probs.isnan().any(-1).tolist()
     if not any(broken):
         return
-    owners = [encoded for encoded in batch for _ in range(encoded.n_reads)]
-    query = next(owner for owner, bad in zip(owners, broken, strict=True) if bad).question.query
+    query = next(query for query, bad in zip(queries, broken, strict=True) if bad)
     raise BadInput(
         f"model {model_id} gives NaN or infinite logits for the context "
         f"{shorten(query.context)!r}: nothing can be scored; try --dtype float32"
@@ -120,10 +124,16 @@ def score(
     ]
 
 
-def _agreement(
+def ew_and_mw(
     batch: Sequence[Encoded], blanks: torch.Tensor, verbs: Verbs | None
 ) -> list[tuple[float | None, ...] | None]:
-    """Returns EW and MW of each question that has a number, None for the others."""
+    """Returns EW and MW of each question that has a number, None for the others.
+
+    Args:
+        batch: the questions.
+        blanks: (questions, vocabulary), the distribution at each blank.
+        verbs: None outside agreement.
+    """
     found: list[tuple[float | None, ...] | None] = [None] * len(batch)
     numbers = [encoded.question.number for encoded in batch]
     asked = [index for index, number in enumerate(numbers) if number is not None]

@@ -10,6 +10,7 @@ from lmdiag.models.layout import settle
 from lmdiag.models.masked import MaskedAsker
 from lmdiag.models.model import Model
 from lmdiag.models.rows import Asker
+from lmdiag.models.search import WordSearch
 from lmdiag.models.seq2seq import SENTINEL, Seq2SeqAsker, prompt_for
 from lmdiag.models.vocabulary import Vocabulary
 from lmdiag.models.words import Spelling, is_cased
@@ -34,7 +35,10 @@ def assemble(model_id: str, parts: Parts, options: LoadOptions) -> Model:
     Raises:
         BadInput: it cannot be asked rightly.
     """
-    spelling = Spelling(parts.tokenizer)
+    try:
+        spelling = Spelling(parts.tokenizer)
+    except BadInput as error:
+        raise BadInput(f"model {model_id}: {error}") from error
     limit = max_length(parts)
     asker: Asker
     opening = spelling.opening
@@ -54,7 +58,9 @@ def assemble(model_id: str, parts: Parts, options: LoadOptions) -> Model:
     )
     settle(reader, asker, options.packing, model_id)
     info = _info(model_id, parts, options, limit, bos=bool(opening))
-    return Model(info, asker, reader, Vocabulary(parts.tokenizer))
+    vocabulary = Vocabulary(parts.tokenizer)
+    words = WordSearch(asker, reader, vocabulary, info) if options.unit == "word" else None
+    return Model(info, asker, reader, vocabulary, words)
 
 
 def _padding(parts: Parts) -> int:

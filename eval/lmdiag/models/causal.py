@@ -62,13 +62,15 @@ class CausalAsker:
             )
         return CausalBlank(prompt)
 
+    def spell(self, word: str, query: Query) -> Pieces | None:
+        """Returns the pieces of a word at the blank of a query; None if it is unscorable."""
+        return self._spelling.after(word, query.context)
+
     def encode(self, question: Question) -> Encoded:
         """Returns the rows of a question: one, unless words of several pieces part ways."""
-        context = question.query.context
         prompt = self.blank(question.query).prompt
-        rows, words = chain(
-            prompt, {word: self._spelling.after(word, context) for word in question.words}
-        )
+        spelt = {word: self.spell(word, question.query) for word in question.words}
+        rows, words = chain(prompt, spelt)
         check_length(rows, self._limit, question.query, self._model_id)
         return Encoded(question, rows, words)
 

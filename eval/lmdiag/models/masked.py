@@ -57,10 +57,14 @@ class MaskedAsker:
         opening, closing = self._spelling.opening, self._spelling.closing
         return MaskedBlank(opening + left, right + closing, self._mask)
 
+    def spell(self, word: str, query: Query) -> Pieces | None:
+        """Returns the pieces of a word at the blank of a query; None if it is unscorable."""
+        return self._spelling.in_sentence(word, query)
+
     def encode(self, question: Question) -> Encoded:
         """Returns the rows of a question; the first has one mask and serves all one-piece words."""
         blank = self.blank(question.query)
-        spelt = {word: self._spelling.in_sentence(word, question.query) for word in question.words}
+        spelt = {word: self.spell(word, question.query) for word in question.words}
         reads: dict[tuple[int, Pieces], int] = {(1, ()): 0}
         for pieces in filter(None, spelt.values()):
             for n in range(len(pieces)):

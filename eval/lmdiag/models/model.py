@@ -9,11 +9,13 @@ from lmdiag.models.forward import Reader
 from lmdiag.models.memory import is_out_of_memory, release
 from lmdiag.models.plan import batches
 from lmdiag.models.rows import Asker, Encoded, shorten
+from lmdiag.models.search import WordSearch
 from lmdiag.models.verbs import Verbs
 from lmdiag.models.vocabulary import Vocabulary
+from lmdiag.models.whole import WholeWords
 from lmdiag.schema import Answer, BadInput, ModelInfo, Query, Question
 
-BUDGETS = {"cpu": 512}
+BUDGETS = {"cpu": 1024}
 """Tokens in a batch by type of device: on a processor, as many as its caches like."""
 
 DEFAULT_BUDGET = 16_384
@@ -31,15 +33,22 @@ class Model:
         asker: turns questions into rows.
         reader: turns rows into distributions.
         vocabulary: shows the items of the distributions.
+        words: answers in unit `word`; None in unit `token`.
     """
 
     def __init__(
-        self, info: ModelInfo, asker: Asker, reader: Reader, vocabulary: Vocabulary
+        self,
+        info: ModelInfo,
+        asker: Asker,
+        reader: Reader,
+        vocabulary: Vocabulary,
+        words: WordSearch | None = None,
     ) -> None:
         self.info = info
         self.asker = asker
         self.reader = reader
         self.vocabulary = vocabulary
+        self.words = words
         self._verbs: Verbs | None = None
         self._fits: int | None = None
 
@@ -67,7 +76,7 @@ class Model:
         Raises:
             BadInput: the context is longer than the model reads, or empty where it must not be.
         """
-        return self.asker.encode(question)
+        return (self.words or self.asker).encode(question)
 
     def plan(self, encoded: Sequence[Encoded], batch_size: int | None = None) -> list[list[int]]:
         """Deals questions out to batches; see `plan.batches`.
@@ -125,6 +134,10 @@ class Model:
         return None
 
     def _answer(self, batch: Sequence[Encoded], top: int) -> list[Answer]:
+        if self.words is not None:
+            whole = [encoded for encoded in batch if isinstance(encoded, WholeWords)]
+            return self.words.answer(whole, top, self._verbs)
         log_probs = self.reader.read([row for encoded in batch for row in encoded.rows])
-        refuse_nan(batch, log_probs, self.info.id)
+        owners = [encoded.question.query for encoded in batch for _ in range(encoded.n_reads)]
+        refuse_nan(owners, log_probs, self.info.id)
         return answers(batch, log_probs, self.vocabulary, top, self._verbs)

@@ -92,6 +92,10 @@ class Asker(Protocol):
         """Returns the blank of a query."""
         ...
 
+    def spell(self, word: str, query: Query) -> Pieces | None:
+        """Returns the pieces of a word at the blank of a query; None if it is unscorable."""
+        ...
+
     def encode(self, question: Question) -> Encoded:
         """Returns the rows of a question. Raises `BadInput` where the context cannot be asked."""
         ...

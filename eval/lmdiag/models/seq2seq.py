@@ -66,10 +66,14 @@ class Seq2SeqAsker:
         left, right = self._spelling.opening + left, right + self._spelling.closing
         return Seq2SeqBlank((*left, self._filler, *right), self._prompt(left))
 
+    def spell(self, word: str, query: Query) -> Pieces | None:
+        """Returns the pieces of a word at the blank of a query; None if it is unscorable."""
+        return self._spelling.in_sentence(word, query)
+
     def encode(self, question: Question) -> Encoded:
         """Returns the rows of a question: one, unless words of several pieces part ways."""
         blank = self.blank(question.query)
-        spelt = {word: self._spelling.in_sentence(word, question.query) for word in question.words}
+        spelt = {word: self.spell(word, question.query) for word in question.words}
         rows, words = chain(blank.prompt, spelt, blank.source)
         check_length(rows, self._limit, question.query, self._model_id)
         return Encoded(question, rows, words)

@@ -71,6 +71,45 @@ class Vocabulary:
             self._items[token] = self._read(token)
         return self._items[token]
 
+    @property
+    def opens_marked(self) -> bool:
+        """Whether a text's first word has the mark of a word's start too."""
+        return self._marks_opening
+
+    @property
+    def marks_ends(self) -> bool:
+        """Whether the last piece of a word is marked, and not the first (`bird</w>`)."""
+        return bool(self._ending)
+
+    def ends(self, token: int) -> bool:
+        """Whether an item has the mark of a word's end; False where ends are not marked."""
+        name: str | None = self._tokenizer.backend_tokenizer.id_to_token(token)
+        return bool(self._ending) and name is not None and name.endswith(self._ending)
+
+    def surface(self, token: int) -> bytes | None:
+        """Returns what an item adds to a text, in UTF-8, a space in front where it starts a word.
+
+        The space is there whatever the vocabulary's mark (`bird` of WordPiece gives b" bird"), but
+        for vocabularies that mark ends. The bytes may be a part of a character. None for an item
+        that stands for no text.
+        """
+        name: str | None = self._tokenizer.backend_tokenizer.id_to_token(token)
+        added = self._added.get(token)
+        if name is None or token in self._special or (added is not None and added.special):
+            return None
+        if self._ending:
+            return name.removesuffix(self._ending).encode()
+        if added is None:
+            if self._bytes is not None and set(name) <= self._bytes.keys():
+                return bytes(self._bytes[character] for character in name)
+            if self._continuing and name.startswith(self._continuing):
+                return name.removeprefix(self._continuing).encode()
+            if byte := re.fullmatch(r"<0x([0-9A-F]{2})>", name):
+                return bytes.fromhex(byte[1])
+        starts = self._starts(name, added is not None and added.lstrip)
+        text = name.replace(self._mark or " ", " ")
+        return (f" {text}" if starts and not text[:1].isspace() else text).encode()
+
     def _read(self, token: int) -> Item:
         name: str | None = self._tokenizer.backend_tokenizer.id_to_token(token)
         if name is None:
