@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import accumulate, islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from lmdiag.models.rows import Encoded, shorten
 from lmdiag.models.vocabulary import Vocabulary
@@ -56,14 +56,15 @@ def answers(
 def refuse_nan(queries: Sequence[Query], log_probs: torch.Tensor, model_id: str) -> None:
     """Raises `BadInput` naming the first query with a distribution that is none.
 
-    NaN and positive infinity among the logits both make the log-probabilities NaN.
+    NaN or positive infinity among the logits make all of a context's log-probabilities NaN, so
+    that it shows in the first one.
 
     Args:
         queries: what each read belongs to.
         log_probs: (reads, vocabulary), nats.
         model_id: for the message.
     """
-    broken = log_probs.isnan().any(-1).tolist()
+    broken = log_probs[:, 0].isnan().tolist()
     if not any(broken):
         return
     query = next(query for query, bad in zip(queries, broken, strict=True) if bad)
@@ -87,12 +88,14 @@ def best(log_probs: torch.Tensor, top: int) -> tuple[torch.Tensor, torch.Tensor]
     """
     import torch
 
-    top = min(top, log_probs.shape[-1])
-    values, ids = log_probs.topk(top, dim=-1)
+    size = log_probs.shape[-1]
+    top = min(top, size)
+    values, ids = log_probs.topk(min(top + 1, size), dim=-1)
+    crowded = (values[:, top:] == values[:, top - 1 : top]).any(-1)  # the next one is as good
+    values, ids = values[:, :top], ids[:, :top]
     ids, order = ids.sort(dim=-1)
     values, order = values.gather(-1, order).sort(dim=-1, descending=True, stable=True)
     ids = ids.gather(-1, order)
-    crowded = (log_probs >= values[:, -1:]).sum(-1) > top
     for blank in crowded.nonzero()[:, 0].tolist():
         tied = (log_probs[blank] >= values[blank, -1]).nonzero()[:, 0]
         order = log_probs[blank, tied].sort(descending=True, stable=True).indices[:top]
@@ -173,9 +176,19 @@ def _count_above(blanks: torch.Tensor, totals: Sequence[Sequence[float | None]])
         dtype=blanks.dtype,
         device=blanks.device,
     )
-    counts = [(blanks > table[:, [word]]).count_nonzero(-1) for word in range(width)]
-    by_question = torch.stack(counts, -1).tolist() if counts else [[] for _ in totals]
-    return [row[: len(words)] for row, words in zip(by_question, totals, strict=True)]
+    counts = [_count_true(blanks > table[:, [word]]) for word in range(width)]
+    return [
+        [column[number] for column in counts[: len(words)]] for number, words in enumerate(totals)
+    ]
+
+
+def _count_true(table: torch.Tensor) -> list[int]:
+    """Returns how many of each row are true; on the CPU, NumPy counts ten times as fast."""
+    import numpy as np
+
+    if table.device.type == "cpu":
+        return [int(np.count_nonzero(row)) for row in table.numpy()]
+    return cast("list[int]", table.count_nonzero(-1).tolist())
 
 
 def _starts(batch: Sequence[Encoded]) -> list[int]:

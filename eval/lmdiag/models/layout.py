@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from lmdiag.models.kernels import quicken
 from lmdiag.models.rows import Asker, Row
 from lmdiag.schema import BadInput, Query, Question
 
@@ -62,6 +63,7 @@ def settle(reader: Reader, asker: Asker, packing: str, model_id: str) -> None:
         reader.layout = "equal"
         return
     alone = torch.cat([reader.run(*reader.padded([row])) for row in rows])
+    quicken(reader.model)
     reader.gathers = True
     reader.gathers = same(reader, reader.run(*reader.padded(rows[:1])), alone[: len(rows[0].reads)])
     reader.width = min(reader.width, reach(reader.model.config) or reader.width)
