@@ -84,13 +84,20 @@ def test_shuffles_show_mean_and_plain_figure() -> None:
 
 
 def test_curves_leave_out_what_is_undefined() -> None:
+    top, bottom = [cell(None), cell(0.9), cell(0.8)], [cell(0.7), cell(0.6)]
     ends = Ends(
-        "MW",
-        [Curve("MW", [0.1, 0.5, 1], [cell(None), cell(0.9), cell(0.8)])],
-        [Curve("MW", [0.5, 1e-6], [cell(0.7), cell(0.6)])],
+        "MW and EW",
+        [Curve(name, [0.1, 0.5, 1], top) for name in ("MW", "EW")],
+        [Curve(name, [0.5, 1e-6], bottom) for name in ("MW", "EW")],
     )
-    assert {"MW", "top of the distribution", power(-6)} <= set(texts(cutoffs("pic", ends)))
-    assert "MW" in texts(small_cutoffs("pic", [ends, ends, ends]))
+    assert {"MW", "EW", "top of the distribution", power(-6)} <= set(texts(cutoffs("pic", ends)))
+    assert texts(small_cutoffs("pic", [ends, ends, ends])).count("MW and EW") == 3
+
+
+def test_a_single_kind_of_mark_needs_no_legend() -> None:
+    shown = texts(dots("pic", "one kind", ["row"], [Series("Orig", [cell(0.5)])]))
+    assert "row" in shown
+    assert "Orig" not in shown
 
 
 def test_steps_are_marked_themselves() -> None:

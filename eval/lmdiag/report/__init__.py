@@ -10,7 +10,9 @@
 | `text`, `qualitative` | Markdown, LaTeX and csv; top words of chosen items |
 | `items`, `listing` | every item with contexts, words, probabilities and verdicts |
 | `headline`, `comparing` | the figures one wants first; several runs, and checkpoints |
-| `drawing`, `figures`, `curves`, `pictures` | inline SVG that follows the page's colours |
+| `paired` | comparisons of two models on a terminal |
+| `drawing`, `figures`, `curves` | inline SVG that follows the page's colours |
+| `diagnostic`, `scenes`, `agreement`, `pictures` | which pictures a diagnostic gets |
 | `views`, `html` | `report.html`, by the templates in `cards/` |
 | `progress` | the one bar of a run |
 """

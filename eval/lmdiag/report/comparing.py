@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lmdiag.report import curves
 from lmdiag.report.curves import Curve
+from lmdiag.report.diagnostic import Picture
 from lmdiag.report.headline import headline
 from lmdiag.report.labels import SETTINGS, TITLES, label
-from lmdiag.report.pictures import Picture
 from lmdiag.report.tables import Source
 
 if TYPE_CHECKING:

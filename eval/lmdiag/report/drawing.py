@@ -87,8 +87,8 @@ def drawing(height: float) -> Iterator[Figure]:
 def legend(figure: Figure, axes: Axes, title: str = "") -> None:
     """Puts the names of what is drawn above the axes, as many in a row as fit."""
     handles, labels = axes.get_legend_handles_labels()
-    if not handles:
-        return
+    if len(handles) < 2:
+        return  # the caption says what a single kind of mark is
     labels = [shortened(label) for label in labels]
     columns = next(n for n in range(len(labels), 0, -1) if n == 1 or _legend_width(labels, n) <= 1)
     order = [i for column in range(columns) for i in range(column, len(handles), columns)]

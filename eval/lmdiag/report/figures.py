@@ -54,7 +54,9 @@ def dots(name: str, description: str, labels: Sequence[str], series: Sequence[Se
         series: drawn below each other within a row.
     """
     step = 0.7 / max(len(series), 1)
-    with drawing(0.8 + len(labels) * (0.17 + 0.12 * len(series))) as figure:
+    lines = max(label.count("\n") + 1 for label in labels)
+    row = max(0.17 + 0.12 * len(series), 0.05 + 0.18 * lines)
+    with drawing(0.8 + row * len(labels)) as figure:
         axes = figure.add_subplot()
         for i, kind in enumerate(series):
             _dots(axes, kind, (i - (len(series) - 1) / 2) * step, i)

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from lmdiag.report import numbers
 from lmdiag.report.comparing import ends
+from lmdiag.report.diagnostic import Diagnostic, Picture
 from lmdiag.report.items import items, sample
 from lmdiag.report.labels import SETTINGS
 from lmdiag.report.listing import Listed, listed, settings_of
-from lmdiag.report.pictures import Diagnostic, Picture, pictures
+from lmdiag.report.pictures import pictures
 from lmdiag.report.records import Section
 from lmdiag.report.tables import Source, sections
 
