@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     import numpy as np
 
 WIDTH = 64
-"""Tokens in a pack. Longer packs gain less, since attention grows with the square."""
+"""Tokens in the longest packs. Longer ones gain less, since attention grows with the square."""
+
+FULL = 31 / 32
+"""Packs that are filled to this part, over all, are not worth trying to better."""
 
 
 class Pack:
@@ -85,7 +88,7 @@ class Pack:
 def pack(
     contexts: Sequence[Pieces], width: int, *, causal: bool
 ) -> tuple[list[Pack], list[tuple[int, list[int]]]]:
-    """Puts contexts into as few packs as the width allows, and into no wider ones than that needs.
+    """Puts contexts into packs of the width, at most as given, that leaves the fewest places empty.
 
     All packs are as wide as the widest when they go through the model.
 
@@ -97,14 +100,26 @@ def pack(
     Returns:
         The packs, and for each context the number of its pack and the places of its tokens there.
     """
-    packs, placed = _fit(contexts, width, causal=causal)
-    tokens = sum(len(one.ids) for one in packs)
-    narrowest = max(-(-tokens // len(packs)), *map(len, contexts))
-    for narrower in range(narrowest, max(len(one.ids) for one in packs)):
-        tried = _fit(contexts, narrower, causal=causal)
-        if len(tried[0]) <= len(packs):
-            return tried
-    return packs, placed
+    narrowest = max(width // 2, *map(len, contexts))
+    best = packs, placed = _fit(contexts, width, causal=causal)
+    fewest = _places(packs)
+    while sum(len(one.ids) for one in packs) < FULL * _places(packs):
+        width = _widest(packs) - 1
+        if width < narrowest:
+            break
+        packs, placed = _fit(contexts, width, causal=causal)
+        if _places(packs) < fewest:
+            fewest, best = _places(packs), (packs, placed)
+    return best
+
+
+def _widest(packs: Sequence[Pack]) -> int:
+    return max(len(one.ids) for one in packs)
+
+
+def _places(packs: Sequence[Pack]) -> int:
+    """Returns how many tokens go through the model, empty places included."""
+    return len(packs) * _widest(packs)
 
 
 def _fit(
