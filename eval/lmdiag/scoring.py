@@ -61,7 +61,8 @@ def ask(
     known: set[int] = set().union(*found)
     mine = {number: saved[number] for number in saved.keys() - found[0]}
     encoded = [model.encode(question) for question in questions]
-    batches = open_batches(model.plan(encoded, batch_size), known)
+    plan = processes.share(model.plan(encoded, batch_size) if processes.first else None)
+    batches = open_batches(plan, known)
     queue = processes.queue(len(batches))
     error = None
     with progress(len(questions), len(known)) as bar:
