@@ -44,6 +44,11 @@ def test_an_unscorable_row_leaves_the_difference_open() -> None:
     assert verdict(item("x", None, 0.1)) == ("unknown", "cannot be compared")
 
 
+def test_a_contrast_that_a_limit_cut_through_has_no_difference() -> None:
+    alone = Item("x", (choice("x-bad", False, 0.5), choice("x-worse", False, 0.1)), None, None)
+    assert (alone.good, alone.bad, alone.difference) == (None, pytest.approx(0.5), None)
+
+
 @pytest.mark.parametrize(
     ("good", "bad", "kind", "text"),
     [

@@ -126,18 +126,18 @@ def test_every_figure_is_in_some_table(cprag102: Json, role88: Json, neg136: Jso
 
 
 def test_a_diagnostic_of_ones_own_gets_one_table() -> None:
-    own = setting(
-        {
-            "accuracy@1": measure(1, 4),
-            "sensitivity": measure(3, 4, {"tense": {"past": measure(1, 2)}}),
-        }
-    )
+    by = {
+        "tense": {"past": measure(1, 2), "present": measure(2, 2)},
+        "condition": {"typical": measure(3, 4)},  # one level: the same again
+    }
+    own = setting({"accuracy@1": measure(1, 4), "sensitivity": measure(3, 4, by)})
     (section,) = sections([results({"tense": {"none": own}})])
     (table,) = section.tables
     assert grid(table) == {
         ("accuracy, k = 1", "Orig"): "25.0",
         ("prefer good", "Orig"): "75.0",
         ("prefer good: past", "Orig"): "50.0",
+        ("prefer good: present", "Orig"): "100.0",
     }
     assert section.further is None
 

@@ -106,13 +106,13 @@ class Item:
 
     @property
     def good(self) -> float | None:
-        """Probability of the good completion."""
-        return self.choices[0].probability
+        """Probability of the good completion; None where unknown, or cut off by a limit."""
+        return next((choice.probability for choice in self.choices if choice.good), None)
 
     @property
     def bad(self) -> float | None:
         """Probability of the most probable bad completion; None where one is unknown."""
-        values = [choice.probability for choice in self.choices[1:]]
+        values = [choice.probability for choice in self.choices if not choice.good]
         known = [value for value in values if value is not None]
         return max(known) if known and len(known) == len(values) else None
 

@@ -104,7 +104,8 @@ def layouts(task: str, settings: Sequence[str], measures: Measures) -> list[Layo
 def everything(settings: Iterable[str], measures: Measures) -> Layout:
     """One row per measure and level, one column per setting.
 
-    The curves over cut-offs are broken down in pictures and in csv alone: they are thousands.
+    A break-down with a single level says nothing new. The curves over cut-offs are broken down in
+    pictures and in csv alone: they are thousands.
     """
     rows = []
     for name, measure in measures.items():
@@ -113,7 +114,7 @@ def everything(settings: Iterable[str], measures: Measures) -> Layout:
             Line(f"{label(name)}: {level_label(by, level)}", measure=name, by=by, level=level)
             for by, levels in measure.get("by", {}).items()
             for level in levels
-            if "@top=" not in name and "@bottom=" not in name
+            if len(levels) > 1 and "@top=" not in name and "@bottom=" not in name
         ]
     return Layout("All measures", "", tuple(rows), _settings(settings))
 
