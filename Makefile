@@ -7,7 +7,7 @@ SETUP := $(VENV)/setup-done
 PYTHON ?= $(firstword $(foreach name,python3.11 python3 python,$(shell $(name) -c \
 	'import sys, ensurepip; print(sys.executable) if sys.version_info >= (3, 11) else None' 2>/dev/null)))
 
-# Further arguments for pytest, e.g. make test ARGS="-k neg136"
+# Further arguments, e.g. make test ARGS="-k neg136", make bench ARGS="speed --rounds 3"
 ARGS ?=
 
 .PHONY: run setup test bench clean
@@ -40,7 +40,7 @@ test: setup
 	$(BIN)/pytest -n 2 --dist worksteal $(ARGS)
 
 bench: setup
-	$(BIN)/python -m pytest -s tests/benchmarks $(ARGS)
+	PYTHONPATH=tests $(BIN)/python -m benchmarks $(ARGS)
 
 clean:
 	rm -rf $(VENV) demo

@@ -1,0 +1,86 @@
+"""`python -m benchmarks [WHAT ...]`: prints tables of ratios measured now, on this machine."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+from pathlib import Path
+
+from benchmarks import agreement, material, protocol, shapes, startup, turns
+
+WHAT = ("speed", "families", "startup", "agreement", "protocol")
+
+
+def main() -> None:
+    """Runs the benchmarks that are asked for."""
+    parser = argparse.ArgumentParser(prog="benchmarks", description=(__doc__ or "").split("`: ")[1])
+    parser.add_argument("what", nargs="*", metavar="WHAT", help=f"some of {', '.join(WHAT)} (all)")
+    parser.add_argument("--shapes", nargs="+", default=["bert-base", "gpt2"])
+    parser.add_argument("--rounds", type=int, default=5, help="turns of each contender (5)")
+    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
+    parser.add_argument(
+        "--peers-python", metavar="PATH", help="a Python that has minicons and lm-eval"
+    )
+    parser.add_argument("--contexts", type=int, nargs="+", default=[1000, 20000])
+    parser.add_argument(
+        "--folder", type=Path, help="where models and data are kept between calls (nowhere)"
+    )
+    args = parser.parse_args()
+    if unknown := set(args.what) - set(WHAT):
+        parser.error(f"unknown: {', '.join(sorted(unknown))}")
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    with tempfile.TemporaryDirectory() as scratch:
+        run(args, args.folder or Path(scratch))
+
+
+def run(args: argparse.Namespace, folder: Path) -> None:
+    """Makes data and models, and prints one table after the other."""
+    what = args.what or WHAT
+    data, source = material.build(folder)
+    print(f"{source} data, {args.threads} threads, medians of {args.rounds} rounds")
+    if "speed" in what:
+        for shape in args.shapes:
+            speed(shape, folder, data, args)
+    if "families" in what:
+        for shape in shapes.FAMILIES:
+            speed(shape, folder, data, args, names=("everywhere", "lmdiag"))
+    if "startup" in what:
+        startup.show(shapes.make("bert-tiny", folder), data)
+    if "agreement" in what:
+        for shape in args.shapes:
+            agreement.show(shapes.make(shape, folder), data, args.threads, args.rounds)
+        agreement.show_memory(shapes.make("gpt2-tiny", folder), data, args.contexts)
+    if "protocol" in what:
+        protocol.show(shapes.make("bert-tiny", folder), data, args.threads)
+
+
+def speed(
+    shape: str,
+    folder: Path,
+    data: Path,
+    args: argparse.Namespace,
+    names: tuple[str, ...] = (
+        "floor", "everywhere", "lmdiag", "minicons", "lm-eval", "one-at-a-time",
+    ),
+) -> None:  # fmt: skip
+    """Prints the contenders' table for one shape."""
+    model = shapes.make(shape, folder)
+    rows = folder / "rows.json"
+    n_rows = material.write_rows(data, rows)
+    print(f"\n{shape}: {n_rows} rows of the three diagnostics")
+    pythons = {}
+    if args.peers_python:
+        pythons = {"minicons": args.peers_python, "lm-eval": args.peers_python}
+    else:
+        names = tuple(name for name in names if name not in ("minicons", "lm-eval"))
+    found = turns.take_turns(
+        names, model, rows, data, threads=args.threads, rounds=args.rounds, pythons=pythons
+    )
+    turns.show(found, n_rows, names[0])
+    if not args.peers_python and "one-at-a-time" in names:
+        print("minicons, lm-eval: not installed (--peers-python PATH)")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,109 @@
+"""Random models of published shapes, made on the spot, in folders such as the Hub has.
+
+Weights do not matter to speed. Tokenizers are the published ones where `LMDIAG_TOKENIZERS` (or
+`../shared/tokenizers` beside the repository) has them, so that texts have their real length; else
+small ones of the same conventions, which split more.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import tokenizer_files
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a model looks like.
+
+    Attributes:
+        model: class in transformers; its configuration's defaults are the published base model.
+        tokenizer: folder of the published tokenizer.
+        small: name of the function of `tokenizer_files` that stands in for it.
+        config: what differs from the defaults.
+    """
+
+    model: str
+    tokenizer: str
+    small: str
+    config: dict[str, Any] = field(default_factory=dict)
+
+
+WORDPIECE, BYTES = "bert-base-uncased", "gpt2"
+TINY = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
+TINY |= {"intermediate_size": 64}
+LLAMA = {"hidden_size": 768, "num_hidden_layers": 6, "num_attention_heads": 12}
+LLAMA |= {"num_key_value_heads": 4, "intermediate_size": 2048, "vocab_size": 50257}
+
+SHAPES = {
+    "bert-base": Shape("BertForMaskedLM", WORDPIECE, "bert"),
+    "gpt2": Shape("GPT2LMHeadModel", BYTES, "gpt2"),
+    "bert-tiny": Shape("BertForMaskedLM", WORDPIECE, "bert", TINY),
+    "gpt2-tiny": Shape("GPT2LMHeadModel", BYTES, "gpt2", {"n_embd": 32, "n_layer": 2, "n_head": 2}),
+}
+"""The shapes that all figures are given for, and tiny ones where only the rest is to be seen."""
+
+FAMILIES = {
+    "distilbert": Shape("DistilBertForMaskedLM", WORDPIECE, "bert"),
+    "electra-small": Shape(
+        "ElectraForMaskedLM", WORDPIECE, "bert", {"intermediate_size": 1024, "embedding_size": 128}
+    ),
+    "albert": Shape(
+        "AlbertForMaskedLM", WORDPIECE, "bert",
+        {"hidden_size": 768, "num_attention_heads": 12, "intermediate_size": 3072,
+         "vocab_size": 30522},
+    ),
+    "deberta-v3": Shape(
+        "DebertaV2ForMaskedLM", WORDPIECE, "bert",
+        {"hidden_size": 768, "num_hidden_layers": 6, "num_attention_heads": 12,
+         "intermediate_size": 3072, "relative_attention": True, "pos_att_type": ["c2p", "p2c"],
+         "position_biased_input": False, "vocab_size": 30522},
+    ),
+    "modernbert": Shape(
+        "ModernBertForMaskedLM", WORDPIECE, "bert",
+        {"num_hidden_layers": 8, "vocab_size": 30522, "pad_token_id": 0},
+    ),
+    "opt": Shape("OPTForCausalLM", BYTES, "gpt2", {"num_hidden_layers": 6}),
+    "llama": Shape("LlamaForCausalLM", BYTES, "gpt2", LLAMA),
+    "bloom": Shape(
+        "BloomForCausalLM", BYTES, "gpt2",
+        {"hidden_size": 768, "n_layer": 6, "n_head": 12, "vocab_size": 50257},
+    ),
+    "mamba": Shape(
+        "MambaForCausalLM", BYTES, "gpt2",
+        {"hidden_size": 384, "num_hidden_layers": 4, "vocab_size": 50257},
+    ),
+}  # fmt: skip
+"""Half-size models of other families, packed and padded."""
+
+
+def make(name: str, folder: Path) -> Path:
+    """Writes model and tokenizer into `folder / name`, unless they are there, and returns it."""
+    import torch
+    import transformers
+
+    shape = (SHAPES | FAMILIES)[name]
+    out = folder / name
+    if (out / "config.json").exists():
+        return out
+    out.mkdir(parents=True)
+    if (published := tokenizers() / shape.tokenizer).is_dir():
+        for path in published.iterdir():
+            shutil.copy(path, out / path.name)
+    else:
+        getattr(tokenizer_files, shape.small)(out)
+    model_class = getattr(transformers, shape.model)
+    torch.manual_seed(0)
+    model_class(model_class.config_class(**shape.config)).save_pretrained(out)
+    return out
+
+
+def tokenizers() -> Path:
+    """Returns where published tokenizers are, if anywhere."""
+    return Path(os.environ.get("LMDIAG_TOKENIZERS") or ROOT.parent / "shared" / "tokenizers")
