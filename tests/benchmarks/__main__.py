@@ -61,7 +61,7 @@ def speed(
     data: Path,
     args: argparse.Namespace,
     names: tuple[str, ...] = (
-        "floor", "everywhere", "lmdiag", "minicons", "lm-eval", "one-at-a-time",
+        "floor", "everywhere", "lmdiag", "lmdiag-files", "minicons", "lm-eval", "one-at-a-time",
     ),
 ) -> None:  # fmt: skip
     """Prints the contenders' table for one shape."""

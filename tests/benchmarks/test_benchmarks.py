@@ -16,7 +16,7 @@ def test_tiny(root: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     table = {line.split()[0]: line.split()[1:] for line in done.stdout.splitlines() if line.strip()}
     assert table["floor"][1] == "1.00"
-    for name in ("everywhere", "lmdiag", "one-at-a-time"):
+    for name in ("everywhere", "lmdiag", "lmdiag-files", "one-at-a-time"):
         rate, ratio, _, memory = table[name]
         assert float(rate) > 0 < float(ratio)
         assert float(memory) > 50
