@@ -102,6 +102,35 @@ def sentencepiece(
     )
 
 
+def ending(*pieces: str) -> PreTrainedTokenizerFast:
+    """GPT-1's convention: `</w>` ends a word, marks are words of their own."""
+    vocab = {"<unk>": 0}
+    for piece in pieces:
+        vocab.setdefault(piece, len(vocab))
+    letters = sorted({piece.removesuffix("</w>")[0] for piece in pieces})
+    for letter in letters:
+        vocab.setdefault(letter, len(vocab))
+    merges = []
+    for piece in pieces:
+        bare = piece.removesuffix("</w>")
+        last = bare[-1] + piece[len(bare) :]
+        vocab.setdefault(last, len(vocab))
+        if len(bare) == 2:
+            merges.append((bare[0], last))
+    tokenizer = Tokenizer(models.BPE(vocab, merges, unk_token="<unk>", end_of_word_suffix="</w>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.BPEDecoder(suffix="</w>")
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="<unk>")
+
+
+def wordlevel(*words: str) -> PreTrainedTokenizerFast:
+    """A vocabulary of whole words and marks."""
+    vocab = {"<unk>": 0} | {word: index for index, word in enumerate(words, start=1)}
+    tokenizer = Tokenizer(models.WordLevel(vocab, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="<unk>")
+
+
 def _merges(piece: str, vocab: dict[str, int]) -> list[tuple[str, str]]:
     """Returns merges that build a piece from the left, intermediate pieces added."""
     merges = []

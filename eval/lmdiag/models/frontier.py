@@ -96,6 +96,7 @@ class Frontier:
             and those of candidate words.
         start: log-probability of the states without pieces.
         longest: largest `total` of the words that are looked for.
+        width: continuations of a node that are opened at first.
 
     Attributes:
         words: the most probable words so far, at most `top`.
@@ -112,6 +113,7 @@ class Frontier:
         known: Collection[State],
         start: float,
         longest: int,
+        width: int = WIDTH,
     ) -> None:
         self.words: list[Found] = []
         self.n_read = 0
@@ -120,6 +122,7 @@ class Frontier:
         self._opening = opening
         self._top = top
         self._longest = longest
+        self._width = width
         self._reached = {State((), state.total): start for state in known}
         self._ended: dict[State, float] = {}
         self._seen = set(known)
@@ -163,15 +166,14 @@ class Frontier:
         """Returns the log-probability of a word, all of whose beginnings were known."""
         return self._reached[state] + self._ended.get(state, 0.0)
 
-    def rank(self, pieces: Pieces, log_prob: float) -> int | None:
-        """Returns 1 + the number of words more probable than one; None where it is not known.
+    def rank(self, log_prob: float) -> int | None:
+        """Returns 1 + the number of words more probable than this; None where it is not known.
 
         It is known down to the last word of the list, and everywhere if the list has all words.
         """
         if len(self.words) == self._top and log_prob < -self.words[-1].cost:
             return None
-        others = (found for found in self.words if found.pieces != pieces)
-        return 1 + sum(-found.cost > log_prob for found in others)
+        return 1 + sum(-found.cost > log_prob for found in self.words)
 
     def _child(self, state: State, token: int) -> State:
         return State((*state.filled, token), state.total)
@@ -191,7 +193,7 @@ class Frontier:
         prefix = self._boundaries.look(child.filled, opening=self._opening)
         if prefix.open and len(child.filled) != child.total:
             self._reached[child] = log_prob
-            self._push(Node(-log_prob, child, WIDTH))
+            self._push(Node(-log_prob, child, self._width))
         return True
 
     def _push(self, node: Node) -> None:

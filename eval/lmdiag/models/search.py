@@ -85,6 +85,10 @@ class WordSearch:
         info: of the model.
         lengths: most pieces of a word that is looked for with a masked model.
         most_nodes: of a blank, before the search is given up.
+        width: continuations of a node that are opened at first.
+
+    Attributes:
+        share: what the prefixes at a blank share, see `prefixes`.
     """
 
     def __init__(
@@ -96,6 +100,7 @@ class WordSearch:
         *,
         lengths: int = LENGTHS,
         most_nodes: int = MOST_NODES,
+        width: int = WIDTH,
     ) -> None:
         self._asker = asker
         self._reader = reader
@@ -103,8 +108,9 @@ class WordSearch:
         self._info = info
         self._lengths = lengths
         self._most_nodes = most_nodes
+        self._width = width
         self._chained = info.kind != "masked"
-        self._share = sharing(reader, asker, chained=self._chained)
+        self.share = sharing(reader, asker, chained=self._chained)
 
     @cached_property
     def boundaries(self) -> Boundaries:
@@ -147,15 +153,15 @@ class WordSearch:
             BadInput: NaN or infinite logits; a search that does not come to an end, since the
                 model hardly prefers any word to others; a word too long for the model.
         """
-        prefixes = self._share(self._reader, [encoded.rows[0] for encoded in batch])
+        prefixes = self.share(self._reader, [encoded.rows[0] for encoded in batch])
         frontiers = [self._frontier(encoded, top) for encoded in batch]
-        blanks = [(n, Node(0.0, encoded.states[0], WIDTH)) for n, encoded in enumerate(batch)]
+        blanks = [(n, Node(0.0, encoded.states[0], self._width)) for n, encoded in enumerate(batch)]
         agreement: list[tuple[float | None, ...] | None] = []
         for some in self._chunks(blanks):
             log_probs = self._read(batch, frontiers, prefixes, some)
             agreement += ew_and_mw([batch[n] for n, _ in some], log_probs, verbs)
         nodes = [
-            (n, Node(0.0, state, WIDTH))
+            (n, Node(0.0, state, self._width))
             for n, encoded in enumerate(batch)
             for state in encoded.states[1:]
         ]
@@ -178,6 +184,7 @@ class WordSearch:
             known=encoded.states,
             start=-math.log(self.longest or 1),
             longest=self.longest,
+            width=self._width,
         )
 
     def _chunks(self, nodes: Sequence[Numbered]) -> Iterator[Sequence[Numbered]]:
@@ -273,4 +280,4 @@ def _score(frontier: Frontier, encoded: WholeWords, word: str) -> WordScore:
         return WordScore(None, None, 0)
     pieces = tuple(step.token for step in steps)
     log_prob = frontier.log_prob(State(pieces, encoded.states[steps[0].read].total))
-    return WordScore(min(log_prob, 0.0), frontier.rank(pieces, log_prob), len(pieces))
+    return WordScore(min(log_prob, 0.0), frontier.rank(log_prob), len(pieces))

@@ -1,0 +1,152 @@
+"""Where words begin and end, in vocabularies of every convention."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from transformers import PreTrainedTokenizerFast
+
+from lmdiag.models.boundary import Boundaries, Prefix
+from lmdiag.models.vocabulary import Vocabulary
+from models.toys import byte_level, ending, sentencepiece, wordlevel, wordpiece
+
+BYTES = byte_level("Ġ b", "Ġb i", "' t", "- -", "Ġ Ġ")
+SPACED = sentencepiece("▁ab", "b'", "'a", "b.", "▁-")
+PIECES = wordpiece("a", "ab", "##b", "##'", "-", ".")
+ENDED = ending("a</w>", "b</w>", "ab</w>", ".</w>")
+
+
+def boundaries(tokenizer: PreTrainedTokenizerFast, spare: int = 0) -> Boundaries:
+    """The boundaries of a vocabulary, with some ids beyond the tokenizer's."""
+    return Boundaries(Vocabulary(tokenizer), len(tokenizer) + spare)
+
+
+def names(tokenizer: PreTrainedTokenizerFast, which: torch.Tensor) -> set[str]:
+    """The items of a vocabulary for which something is true."""
+    return set(tokenizer.convert_ids_to_tokens(which.nonzero()[:, 0].tolist()))
+
+
+def look(tokenizer: PreTrainedTokenizerFast, *pieces: str, opening: bool = False) -> Prefix:
+    """What pieces, given by their names, are at a blank."""
+    ids = tuple(tokenizer.convert_tokens_to_ids(list(pieces)))
+    assert None not in ids
+    return boundaries(tokenizer).look(ids, opening=opening)
+
+
+class TestItems:
+    """The three sets of items, listed by hand."""
+
+    def test_sentencepiece(self) -> None:
+        # The vocabulary is <unk> <s> </s>, the characters ' - . a b ▁, and the pieces, with what
+        # they are merged from: ▁a ▁ab b' 'a b. ▁-
+        found = boundaries(SPACED)
+        assert names(SPACED, found.starts) == {"▁", "▁a", "▁ab"}
+        assert names(SPACED, found.opens) == {"▁", "▁a", "▁ab"}  # a text opens with a mark too
+        assert names(SPACED, found.continues) == {"a", "b", "'", "-", "b'", "'a", "b."}
+        assert not found.certain
+
+    def test_wordpiece(self) -> None:
+        found = boundaries(PIECES, spare=2)
+        assert names(PIECES, found.starts[: len(PIECES)]) == {"a", "ab"}
+        assert names(PIECES, found.opens[: len(PIECES)]) == {"a", "ab"}
+        assert names(PIECES, found.continues[: len(PIECES)]) == {"##b", "##'"}
+        assert not found.continues[len(PIECES) :].any()  # ids without a token end a word
+        assert not found.starts[len(PIECES) :].any()
+
+    def test_byte_level(self) -> None:
+        found = boundaries(BYTES)
+        assert names(BYTES, found.starts) == {"Ġ", "Ġb", "Ġbi"}
+        going_on = names(BYTES, found.continues)
+        assert {"b", "7", "'", "-", "'t"} <= going_on
+        assert not {"Ġb", "Ġ", "ĠĠ", "--", ".", "Ċ", "<|end|>"} & going_on
+        assert going_on >= {"Ã", "©", "â"}  # parts of characters, which may be letters
+        opening = names(BYTES, found.opens)  # no blank before a text's first word
+        assert {"b", "7"} <= opening
+        assert not {"Ġb", "Ġ", "'t", "."} & opening
+
+    def test_marked_ends(self) -> None:
+        found = boundaries(ENDED)
+        assert names(ENDED, found.starts) == {"a", "b", "a</w>", "b</w>", "ab</w>"}
+        assert names(ENDED, found.continues) >= {"a", "b", "a</w>", "b</w>", "ab</w>"}
+        assert found.certain
+
+    def test_only_words(self) -> None:
+        tokenizer = wordlevel("bird", "tree", ".")
+        found = boundaries(tokenizer)
+        assert names(tokenizer, found.starts) == {"bird", "tree"}
+        assert not found.continues.any()
+        assert found.certain
+
+
+class TestWords:
+    @pytest.mark.parametrize(
+        ("pieces", "word", "goes_on"),
+        [
+            (("▁",), None, True),
+            (("▁ab",), "ab", True),
+            (("▁ab", "b'"), None, True),
+            (("▁ab", "b'", "a"), "abb'a", True),
+            (("▁ab", "-", "a"), "ab-a", True),
+            (("▁ab", "-"), None, True),
+            (("▁ab", "-", "-"), None, False),
+            (("▁ab", "'", "-"), None, False),
+            (("▁ab", "b."), None, False),
+            (("▁ab", "▁ab"), None, False),
+            (("▁", "▁ab"), None, False),
+            (("▁-", "a"), None, False),
+            (("a",), None, False),
+            (("▁ab", "</s>"), None, False),
+        ],
+    )
+    def test_sentencepiece(self, pieces: tuple[str, ...], word: str | None, goes_on: bool) -> None:
+        assert look(SPACED, *pieces) == Prefix(word, goes_on)
+
+    @pytest.mark.parametrize(
+        ("pieces", "word", "goes_on"),
+        [
+            (("Ġb", "Ã"), None, True),  # the first half of é
+            (("Ġb", "Ã", "©"), "bé", True),
+            (("Ġb", "©"), None, False),  # a second half without a first
+            (("Ġb", "â", "Ģ"), None, True),
+            (("Ġb", "â", "Ģ", "Ļ"), None, True),  # ’
+            (("Ġb", "â", "Ģ", "Ļ", "s"), "b’s", True),
+            (("Ġb", "â", "Ģ", "Ŀ"), None, False),  # ”
+            (("Ġb", "'t"), "b't", True),
+            (("Ġ", "7"), "7", True),
+            (("b",), None, False),
+        ],
+    )
+    def test_byte_level(self, pieces: tuple[str, ...], word: str | None, goes_on: bool) -> None:
+        assert look(BYTES, *pieces) == Prefix(word, goes_on)
+
+    def test_beginning_of_a_text(self) -> None:
+        assert look(BYTES, "b", "i", opening=True) == Prefix("bi", True)
+        assert look(BYTES, "Ġb", opening=True) == Prefix(None, False)
+        assert look(SPACED, "▁ab", opening=True) == Prefix("ab", True)
+        assert look(SPACED, "a", opening=True) == Prefix(None, False)
+
+    def test_marked_ends(self) -> None:
+        assert look(ENDED, "b") == Prefix(None, True)
+        assert look(ENDED, "b", "a", "ab</w>") == Prefix("baab", False)
+        assert look(ENDED, "b", ".</w>") == Prefix(None, False)
+
+    def test_combining_marks_are_letters(self) -> None:
+        tokenizer = sentencepiece("▁e\u0301", "\u0301")
+        assert look(tokenizer, "▁e", "\u0301").word == "e\u0301"
+
+
+class TestEnd:
+    def test_mass_of_the_items_that_end_a_word(self) -> None:
+        # Six items, two of which (##b ##') continue: with logits of 0 the others have 9/11.
+        log_probs = torch.zeros(3, len(PIECES)).log_softmax(-1)
+        expected = torch.tensor(9 / 11).log().expand(3)
+        torch.testing.assert_close(boundaries(PIECES).end(log_probs), expected)
+
+    def test_certain(self) -> None:
+        log_probs = torch.randn(3, len(ENDED)).log_softmax(-1)
+        assert boundaries(ENDED).end(log_probs).tolist() == [0.0, 0.0, 0.0]
+
+    def test_no_mass(self) -> None:
+        found = boundaries(PIECES)
+        log_probs = torch.zeros(1, len(PIECES)).masked_fill(~found.continues, -torch.inf)
+        assert found.end(log_probs.log_softmax(-1)).tolist() == [-torch.inf]

@@ -1,0 +1,214 @@
+"""Unit `word` in every family: against the float64 reference, in batches, with what is shared."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from families import FAMILIES, Family
+from reference import Reference
+from spelling import read_bytes
+from vocabularies import UNKNOWN
+
+from lmdiag.models import LoadOptions, Model, load
+from lmdiag.models.prefixes import KeyValues, Rereading, Sources
+from lmdiag.models.search import LENGTHS, WordSearch
+from lmdiag.schema import Answer, Query, Question
+from models.comparison import QUERIES, WORDS
+
+TOLERANCE = 2e-5
+"""Nats: float32 against float64."""
+
+SOME = (
+    "bert",
+    "roberta",
+    "albert",
+    "fnet",
+    "gpt2",
+    "bloom",
+    "mamba",
+    "mistral",
+    "llama",
+    "t5",
+    "bart",
+)
+NO_CACHE = ("mamba", "rwkv")
+
+
+@pytest.fixture(scope="module")
+def loaded(family_dir: Callable[[str], Path]) -> Callable[[str], Model]:
+    """Returns a function from a family's name to its model in unit `word`."""
+    models: dict[str, Model] = {}
+
+    def get(name: str) -> Model:
+        if name not in models:
+            models[name] = load(str(family_dir(name)), LoadOptions(unit="word"))
+        return models[name]
+
+    return get
+
+
+def ask(model: Model, questions: list[Question]) -> list[Answer]:
+    """Returns the answers to questions asked together."""
+    return model.answer([model.encode(question) for question in questions], 5)
+
+
+def questions() -> list[Question]:
+    """Returns every query with every word."""
+    return [Question(query, (*WORDS, UNKNOWN)) for query in QUERIES]
+
+
+def ends_a_word(name: str | None, convention: str) -> bool:
+    """Whether an item of one of the families' vocabularies ends a word, by its name."""
+    if name is None or (convention == "wordpiece" and not name.startswith("##")):
+        return True
+    text: str | None = name.removeprefix("##")
+    if name.startswith("<0x"):
+        text = chr(int(name[3:5], 16)) if int(name[3:5], 16) < 128 else None
+    elif convention == "byte-level":
+        text = read_bytes(name) if name[0] not in "<[" else name
+    if not text:  # a part of a character
+        return False
+    if text[0] in "'-’":
+        return len(text) > 1 and not is_letter(text[1])
+    return not is_letter(text[0])
+
+
+def is_letter(character: str) -> bool:
+    """Letters, marks and digits."""
+    return unicodedata.category(character)[0] in "LMN"
+
+
+def end(distribution: Any, reference: Reference) -> float:
+    """Log-probability that no item follows that continues a word."""
+    speller = reference.speller
+    names = [speller.specials.get(n, speller.names.get(n)) for n in range(len(distribution))]
+    ends = [ends_a_word(name, speller.convention) for name in names]
+    return float(distribution[torch.tensor(ends)].logsumexp(0))
+
+
+def expected(reference: Reference, query: Query, word: str) -> float | None:
+    """Returns the log-probability of a whole word by the formulas of SPEC 2 and `search`."""
+    scored = reference.score(*query, word)
+    if scored is None:
+        return None
+    if reference.kind == "masked":
+        return scored.log_prob - math.log(LENGTHS)
+    before, after = (
+        reference._distribution(*query, word, scored.pieces, n) for n in (0, len(scored.pieces))
+    )
+    return scored.log_prob + end(after, reference) - end(before, reference)
+
+
+@pytest.mark.parametrize("family", FAMILIES.values(), ids=lambda family: family.name)
+def test_candidates(
+    family: Family, family_dir: Callable[[str], Path], loaded: Callable[[str], Model]
+) -> None:
+    folder = family_dir(family.name)
+    reference = Reference(folder, family.kind, family.convention, "auto", family.attention)
+    for query, answer in zip(QUERIES, ask(loaded(family.name), questions()), strict=True):
+        for word, score in answer.words.items():
+            log_prob = expected(reference, query, word)
+            if log_prob is None:
+                assert score == (None, None, 0)
+            else:
+                assert score.log_prob == pytest.approx(log_prob, abs=TOLERANCE), (query, word)
+
+
+@pytest.mark.parametrize("name", SOME)
+def test_listed_words_are_candidates(name: str, loaded: Callable[[str], Model]) -> None:
+    """A listed word, asked for, has the probability and the rank that it is listed with."""
+    model = loaded(name)
+    first = ask(model, [Question(query, ()) for query in QUERIES])
+    again = ask(
+        model, [Question(query, a.top_words) for query, a in zip(QUERIES, first, strict=True)]
+    )
+    for one, other in zip(first, again, strict=True):
+        assert one.top_words == other.top_words
+        assert len(one.top_words) == 5
+        for rank, (word, log_prob) in enumerate(
+            zip(one.top_words, one.top_log_probs, strict=True), start=1
+        ):
+            assert other.words[word].log_prob == pytest.approx(log_prob, abs=TOLERANCE)
+            assert other.words[word].rank == rank
+
+
+@pytest.mark.parametrize("name", SOME)
+def test_batches_do_not_matter(name: str, loaded: Callable[[str], Model]) -> None:
+    model = loaded(name)
+    together = ask(model, questions())
+    alone = [ask(model, [question])[0] for question in questions()]
+    backwards = ask(model, questions()[::-1])[::-1]
+    for one, *others in zip(together, alone, backwards, strict=True):
+        for other in others:
+            assert other.top_words == one.top_words
+            assert other.top_log_probs == pytest.approx(one.top_log_probs, abs=TOLERANCE)
+            for word, score in one.words.items():
+                assert other.words[word][1:] == score[1:]
+                assert other.words[word].log_prob == (
+                    score.log_prob and pytest.approx(score.log_prob, abs=TOLERANCE)
+                )
+
+
+class TestSharing:
+    @pytest.mark.parametrize("family", FAMILIES.values(), ids=lambda family: family.name)
+    def test_what_is_shared(self, family: Family, loaded: Callable[[str], Model]) -> None:
+        words = loaded(family.name).words
+        assert words is not None
+        shared = {"masked": Rereading, "causal": KeyValues, "seq2seq": Sources}[family.kind]
+        assert words.share is (Rereading if family.name in NO_CACHE else shared)
+
+    @pytest.mark.parametrize("name", ["gpt2", "bloom", "gpt_neo", "mistral", "falcon-alibi", "t5"])
+    def test_same_as_reading_again(self, name: str, loaded: Callable[[str], Model]) -> None:
+        model = loaded(name)
+        again = WordSearch(model.asker, model.reader, model.vocabulary, model.info)
+        again.share = Rereading
+        batch = [again.encode(question) for question in questions()]
+        for one, other in zip(ask(model, questions()), again.answer(batch, 5), strict=True):
+            assert one.top_words == other.top_words
+            for word in WORDS:
+                assert one.words[word].log_prob == pytest.approx(
+                    other.words[word].log_prob, abs=TOLERANCE
+                )
+
+    def test_contexts_are_read_once(self, loaded: Callable[[str], Model]) -> None:
+        """All rounds together read each context's tokens once, and then the pieces alone."""
+        model = loaded("gpt2")
+        given = counted(model)
+        batch = [model.encode(question) for question in questions()]
+        model.answer(batch, 5)
+        contexts, *rounds = given
+        assert contexts == (len(batch), max(len(each.rows[0].ids) for each in batch))
+        assert len(rounds) > 2
+        assert max(width for _, width in rounds) <= 8
+
+
+def counted(model: Model) -> list[tuple[int, ...]]:
+    """Returns a list that fills with the shapes of what a model is given."""
+    given: list[tuple[int, ...]] = []
+
+    def note(_: Any, __: Any, arguments: dict[str, Any]) -> None:
+        given.append(tuple(arguments["input_ids"].shape))
+
+    model.reader.model.register_forward_pre_hook(note, with_kwargs=True)
+    return given
+
+
+def test_agreement_is_about_tokens(family_dir: Callable[[str], Path]) -> None:
+    """EW and MW do not depend on the unit."""
+    pairs = [("is", "are"), ("likes", "like"), ("smiles", "laugh")]
+    question = Question(Query("The author that the guards like", "."), ("is", "are"), "singular")
+    for name in ("bert", "gpt2"):
+        found = []
+        for unit in ("token", "word"):
+            model = load(str(family_dir(name)), LoadOptions(unit=unit))
+            assert model.set_verbs(pairs) > 0
+            (answer,) = ask(model, [question])
+            found.append(answer.agreement)
+        assert found[0] is not None
+        assert found[1] == pytest.approx(found[0], abs=1e-6)
