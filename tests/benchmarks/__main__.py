@@ -50,7 +50,7 @@ def run(args: argparse.Namespace, folder: Path) -> None:
     if "agreement" in what:
         for shape in args.shapes:
             agreement.show(shapes.make(shape, folder), data, args.threads, args.rounds)
-        agreement.show_memory(shapes.make("gpt2-tiny", folder), data, args.contexts)
+        agreement.show_memory(shapes.make("bert-tiny", folder), data, args.contexts)
     if "protocol" in what:
         protocol.show(shapes.make("bert-tiny", folder), data, args.threads)
 

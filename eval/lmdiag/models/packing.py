@@ -56,15 +56,15 @@ class Pack:
     def add(self, ids: Pieces) -> list[int]:
         """Adds a context and returns the places of its tokens."""
         places = self.shared(ids)
-        start = len(self.ids)
-        for depth in range(len(places), len(ids)):
-            place, parent = len(self.ids), places[-1] if places else -1
-            self._children[parent, ids[depth]] = place
+        start, shared = len(self.ids), len(places)
+        places += range(start, start + len(ids) - shared)
+        self.ids += ids[shared:]
+        self.depths += range(shared, len(ids))
+        self._block_starts += [start] * (len(ids) - shared)
+        for depth in range(shared, len(ids) if self.causal else 0):
+            parent = places[depth - 1] if depth else -1
+            self._children[parent, ids[depth]] = places[depth]
             self._parents.append(parent)
-            self._block_starts.append(start)
-            self.ids.append(ids[depth])
-            self.depths.append(depth)
-            places.append(place)
         return places
 
     def sees(self, width: int) -> np.ndarray:
