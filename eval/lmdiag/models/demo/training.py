@@ -1,7 +1,8 @@
 """Training of the demo models: some hundred steps over the made-up sentences, on the CPU.
 
 The same recipe gives the same weights on the same machine: the random state is its own, and so is
-the number of threads, which decides the order of sums.
+the number of threads, which decides the order of sums. On another kind of processor rounding makes
+them other weights, and of the demo data an item here and there gets another answer.
 """
 
 from __future__ import annotations
