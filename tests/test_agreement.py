@@ -1,0 +1,206 @@
+"""TSE, EW, MW and both curves against a slow and literal statement of SPEC 4, model included.
+
+The statement is this file: transformers' own forward pass in float64, one context at a time, its
+whole distribution sorted, and loops over verbs and cut-offs. lmdiag asks in float64 here, too: in
+float32 two verbs that are all but equally probable may change places, which is no error.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from families import FAMILIES
+
+from lmdiag import api
+from lmdiag.stimuli import Stimuli, load, load_verbs
+
+TEMPLATES = (
+    "simple_agrmt_all",
+    "sent_comp_all",
+    "prep_anim_all",
+    "subj_rel_all",
+    "distractor_agreement_relational_noun",
+)
+CONTEXTS = 32
+"""Distinct contexts of each template, for each of the two models."""
+
+TOP = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.97, 1)
+BOTTOM = (0.5, 0.1, 0.01, 0.001, 1e-4, 1e-5, 1e-6)
+
+Pair = tuple[int, int]
+"""Token ids of the right and the wrong form of a verb."""
+
+
+@pytest.fixture(params=["bert", "gpt2"])
+def folder(request: pytest.FixtureRequest, upstream: Path, tmp_path: Path) -> Path:
+    """A small random model with a published vocabulary."""
+    published, size = {"bert": ("bert-base-uncased", 30522), "gpt2": ("gpt2", 50257)}[request.param]
+    source = upstream.parent / "tokenizers" / published
+    if not source.is_dir():
+        pytest.skip(f"no published tokenizer at {source}")
+
+    def copy(place: Path) -> int:
+        shutil.copytree(source, place)
+        return size
+
+    family = dataclasses.replace(FAMILIES[request.param], tokenizer=copy)
+    return family.make(tmp_path / request.param)
+
+
+@pytest.fixture(scope="module")
+def stimuli(agreement_dir: Path) -> Stimuli:
+    """The rows of the first contexts of five templates."""
+    whole = load(str(agreement_dir), "agreement")
+    columns = whole.columns()
+    found: dict[str, dict[tuple[str, str], None]] = {template: {} for template in TEMPLATES}
+    keep = []
+    contexts = zip(columns["template"], columns["context"], columns["right_context"], strict=True)
+    for template, left, right in contexts:
+        seen = found.get(template)
+        keep.append(seen is not None and ((left, right) in seen or len(seen) < CONTEXTS))
+        if seen is not None and keep[-1]:
+            seen[left, right] = None
+    table = whole.table.filter(pa.array(keep))
+    return dataclasses.replace(whole, table=table)
+
+
+class Literal:
+    """A model asked one context at a time, in float64."""
+
+    def __init__(self, folder: Path) -> None:
+        import torch
+        from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
+
+        self.tokenizer: Any = AutoTokenizer.from_pretrained(folder)
+        self.masked = self.tokenizer.mask_token is not None
+        auto = AutoModelForMaskedLM if self.masked else AutoModelForCausalLM
+        self.model = auto.from_pretrained(folder, dtype=torch.float64).eval()
+
+    def item(self, word: str) -> int | None:
+        """The one token of a word at the blank, or None."""
+        text = word if self.masked else f" {word}"
+        ids = self.tokenizer.encode(text, add_special_tokens=False)
+        return ids[0] if len(ids) == 1 and ids[0] != self.tokenizer.unk_token_id else None
+
+    def distribution(self, left: str, right: str) -> list[float]:
+        """The probabilities of all items at the blank."""
+        import torch
+
+        if self.masked:
+            inputs = self.tokenizer(
+                f"{left} {self.tokenizer.mask_token} {right}", return_tensors="pt"
+            )
+            place = inputs["input_ids"][0].tolist().index(self.tokenizer.mask_token_id)
+        else:
+            inputs = self.tokenizer(left[0].upper() + left[1:], return_tensors="pt")
+            place = -1
+        with torch.no_grad():
+            return list(self.model(**inputs).logits[0, place].softmax(-1).tolist())
+
+
+def share_right(p: Sequence[float], verbs: Sequence[Pair]) -> float | None:
+    return fmean(p[right] > p[wrong] for right, wrong in verbs) if verbs else None
+
+
+def top_scores(p: Sequence[float], verbs: Sequence[Pair], kept: set[int]) -> list[float | None]:
+    """EW over verbs of which either form is kept, MW over the kept forms."""
+    either = [verb for verb in verbs if verb[0] in kept or verb[1] in kept]
+    right = sum(p[token] for token in {right for right, _ in either} & kept)
+    forms = sum(p[token] for token in {token for verb in either for token in verb} & kept)
+    return [share_right(p, either), right / forms if either else None]
+
+
+def bottom_scores(p: Sequence[float], verbs: Sequence[Pair], kept: set[int]) -> list[float | None]:
+    """EW and MW over verbs of which both forms are kept."""
+    both = [verb for verb in verbs if verb[0] in kept and verb[1] in kept]
+    right = sum(p[right] for right, _ in both)
+    forms = sum(p[right] + p[wrong] for right, wrong in both)
+    return [share_right(p, both), right / forms if both else None]
+
+
+def at(cutoff: float, p: Sequence[float], order: Sequence[int], scores: Any) -> list[float | None]:
+    """Scores at a cut-off: between the last token before it and the first at or past it."""
+    sums = list(itertools.accumulate(p[token] for token in order))
+    if cutoff == 1:
+        return list(scores(set(order)))
+    first = next(number for number, total in enumerate(sums) if total >= cutoff)
+    below = sums[first - 1] if first else 0.0
+    step = (cutoff - below) / (sums[first] - below)
+    before, after = scores(set(order[:first])), scores(set(order[: first + 1]))
+    return [
+        new if old is None else old if new is None else old + step * (new - old)
+        for old, new in zip(before, after, strict=True)
+    ]
+
+
+def literal(p: Sequence[float], verbs: Sequence[Pair]) -> dict[str, float | None]:
+    """EW and MW of a context, over all verbs and at every cut-off."""
+    ew, mw = top_scores(p, verbs, set(range(len(p))))
+    found = {"ew": ew, "mw": mw}
+    down = sorted(range(len(p)), key=lambda token: -p[token])
+    for c in TOP:
+        kept = at(c, p, down, lambda tokens: top_scores(p, verbs, tokens))
+        found |= dict(zip((f"ew@top={c:g}", f"mw@top={c:g}"), kept, strict=True))
+    for c in BOTTOM:
+        kept = at(c, p, down[::-1], lambda tokens: bottom_scores(p, verbs, tokens))
+        name = repr(c) if c >= 1e-4 else f"{c:.0e}"
+        found |= dict(zip((f"ew@bottom={name}", f"mw@bottom={name}"), kept, strict=True))
+    return found
+
+
+def test_all_scores_are_those_of_the_literal_statement(folder: Path, stimuli: Stimuli) -> None:
+    model, reference = api.load_model(str(folder), dtype="float64"), Literal(folder)
+    measures = api.measure(model.predict(stimuli), stimuli)
+    verbs = [tuple(map(reference.item, pair)) for pair in load_verbs(stimuli.source)]
+    single = [verb for verb in verbs if None not in verb]
+    assert len(single) > 500
+    ids = {"singular": single, "plural": [(plural, singular) for singular, plural in single]}
+
+    columns = stimuli.columns()
+    right = columns["right_context"] if reference.masked else [""] * len(columns["id"])
+    labels: dict[tuple[str, str], str] = {}
+    templates: dict[str, dict[tuple[str, str], None]] = {}
+    pairs: dict[str, dict[bool, tuple[str, tuple[str, str]]]] = {}
+    rows = zip(
+        columns["context"], right, columns["number"], columns["template"],
+        columns["contrast"], columns["good"], columns["target"], strict=True,
+    )  # fmt: skip
+    for left, after, number, template, contrast, good, target in rows:
+        labels.setdefault((left, after), number)
+        templates.setdefault(template, {})[left, after] = None
+        pairs.setdefault(contrast, {})[good] = (target, (left, after))
+    p = {context: reference.distribution(*context) for context in labels}
+    assert len(templates) == 5
+    assert len(p) >= (CONTEXTS * 5 if reference.masked else 60)
+
+    expected = {context: literal(p[context], ids[label]) for context, label in labels.items()}
+    for name in next(iter(expected.values())):
+        values = [found[name] for found in expected.values() if found[name] is not None]
+        if not values:
+            assert name not in measures
+            continue
+        given = measures[name]
+        assert given["n"] == len(values), name
+        assert given["value"] == pytest.approx(fmean(values), abs=1e-6), name
+        for template, contexts in templates.items():
+            some = [v for c in contexts if (v := expected[c][name]) is not None]
+            if some:
+                level = given["by"]["template"][template]
+                assert level["value"] == pytest.approx(fmean(some), abs=1e-6), name
+
+    verdicts = []
+    for pair in pairs.values():
+        (good, context), (bad, _) = pair[True], pair[False]
+        items = reference.item(good), reference.item(bad)
+        if None not in items:
+            verdicts.append(p[context][items[0]] > p[context][items[1]])
+    assert measures["tse"]["n"] == len(verdicts)
+    assert measures["tse"]["value"] == pytest.approx(fmean(verdicts), abs=1e-12)
