@@ -5,9 +5,14 @@ from __future__ import annotations
 import argparse
 import os
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks import agreement, material, protocol, shapes, startup, turns
+
+PEERS = ("minicons", "lm-eval")
+CONTENDERS = ("floor", "everywhere", "lmdiag", "lmdiag-files", *PEERS, "one-at-a-time")
+"""The first is what the others are compared with."""
 
 WHAT = ("speed", "families", "startup", "agreement", "protocol")
 
@@ -17,6 +22,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="benchmarks", description=(__doc__ or "").split("`: ")[1])
     parser.add_argument("what", nargs="*", metavar="WHAT", help=f"some of {', '.join(WHAT)} (all)")
     parser.add_argument("--shapes", nargs="+", default=["bert-base", "gpt2"])
+    parser.add_argument("--contenders", nargs="+", default=CONTENDERS, help="of speed (all)")
     parser.add_argument("--rounds", type=int, default=5, help="turns of each contender (5)")
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     parser.add_argument(
@@ -41,10 +47,10 @@ def run(args: argparse.Namespace, folder: Path) -> None:
     print(f"{source} data, {args.threads} threads, medians of {args.rounds} rounds")
     if "speed" in what:
         for shape in args.shapes:
-            speed(shape, folder, data, args)
+            speed(shape, folder, data, args, args.contenders)
     if "families" in what:
         for shape in shapes.FAMILIES:
-            speed(shape, folder, data, args, names=("everywhere", "lmdiag"))
+            speed(shape, folder, data, args, ("everywhere", "lmdiag"))
     if "startup" in what:
         startup.show(shapes.make("bert-tiny", folder), data)
     if "agreement" in what:
@@ -56,30 +62,21 @@ def run(args: argparse.Namespace, folder: Path) -> None:
 
 
 def speed(
-    shape: str,
-    folder: Path,
-    data: Path,
-    args: argparse.Namespace,
-    names: tuple[str, ...] = (
-        "floor", "everywhere", "lmdiag", "lmdiag-files", "minicons", "lm-eval", "one-at-a-time",
-    ),
-) -> None:  # fmt: skip
+    shape: str, folder: Path, data: Path, args: argparse.Namespace, names: Sequence[str]
+) -> None:
     """Prints the contenders' table for one shape."""
     model = shapes.make(shape, folder)
     rows = folder / "rows.json"
     n_rows = material.write_rows(data, rows)
     print(f"\n{shape}: {n_rows} rows of the three diagnostics")
-    pythons = {}
-    if args.peers_python:
-        pythons = {"minicons": args.peers_python, "lm-eval": args.peers_python}
-    else:
-        names = tuple(name for name in names if name not in ("minicons", "lm-eval"))
+    if not args.peers_python and set(names) & set(PEERS):
+        print(f"{', '.join(PEERS)}: not installed (--peers-python PATH)")
+        names = [name for name in names if name not in PEERS]
+    pythons = dict.fromkeys(PEERS, args.peers_python)
     found = turns.take_turns(
         names, model, rows, data, threads=args.threads, rounds=args.rounds, pythons=pythons
     )
     turns.show(found, n_rows, names[0])
-    if not args.peers_python and "one-at-a-time" in names:
-        print("minicons, lm-eval: not installed (--peers-python PATH)")
 
 
 if __name__ == "__main__":

@@ -31,9 +31,9 @@ class Bare:
 
         config = transformers.AutoConfig.from_pretrained(folder)
         self.masked = config.architectures[0].endswith("ForMaskedLM")
-        auto = transformers.AutoModelForMaskedLM if self.masked else None
-        auto = auto or transformers.AutoModelForCausalLM
-        self.model: Any = auto.from_pretrained(folder, dtype=torch.float32).eval()
+        auto = "AutoModelForMaskedLM" if self.masked else "AutoModelForCausalLM"
+        loaded = getattr(transformers, auto).from_pretrained(folder, dtype=torch.float32)
+        self.model: Any = loaded.eval()
         self.tokenizer: Any = transformers.AutoTokenizer.from_pretrained(folder)
 
     def encode(self, contexts: Sequence[str]) -> list[list[int]]:

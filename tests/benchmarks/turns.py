@@ -50,18 +50,22 @@ class Contender:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._process.communicate()
+        if self._process.poll() is None:
+            self._process.communicate()
 
     def work(self, *, counts: bool) -> None:
         """Has it do the whole work once."""
         if self.absent is not None:
             return
         assert self._process.stdin is not None
-        self._process.stdin.write("go\n")
-        self._process.stdin.flush()
-        answer = self._answer()
+        try:
+            self._process.stdin.write("go\n")
+            self._process.stdin.flush()
+            answer = self._answer()
+        except BrokenPipeError:
+            answer = {}
         if not answer:
-            self.absent = "it ended with an error"
+            self.absent = f"it ended with exit code {self._process.wait()}"
         elif counts:
             self.seconds.append(answer["seconds"])
             self.memory = answer["memory"]
