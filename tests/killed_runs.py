@@ -14,6 +14,7 @@ import random
 import signal
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from lmdiag.cli import main
@@ -41,17 +42,24 @@ def start(arguments: list[str]) -> int:
     os._exit(main(["run", *arguments]))
 
 
-def wait(child: int, seconds: float) -> int | None:
-    """Returns the exit code of a run, or None where it was killed after so many seconds."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
+def wait(child: int, seconds: float, begun: Callable[[], bool] = lambda: True) -> int | None:
+    """Returns a run's exit code, or None where it was killed so many seconds after it had begun."""
+    end = None
+    while end is None or time.monotonic() < end:
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:
             return os.waitstatus_to_exitcode(status)
-        time.sleep(0.005)
+        if end is None and begun():
+            end = time.monotonic() + seconds
+        time.sleep(0.002)
     os.kill(child, signal.SIGKILL)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     return None if code == -signal.SIGKILL else code
+
+
+def saved(output: Path) -> int:
+    """Counts the bytes that a run's journals hold."""
+    return sum(path.stat().st_size for path in output.rglob("journal/*.jsonl"))
 
 
 def tear(journal: Path, rng: random.Random) -> bool:
@@ -71,24 +79,34 @@ def asked_twice(journal: Path) -> int:
 
 
 def torment(folder: Path, arguments: list[str], kills: int, seed: int) -> dict[str, object]:
-    """Kills runs until there were so many kills, finishing and beginning anew as they come."""
+    """Kills runs until there were so many kills, finishing and beginning anew as they come.
+
+    Every second kill falls anywhere in the run, the others soon after it has saved something new;
+    every second one that leaves a journal is made to leave its last record torn.
+    """
     rng = random.Random(seed)
-    begin = time.monotonic()
+    began = time.monotonic()
     assert wait(start([*arguments, "--output", str(folder / "undisturbed")]), 600) == 0
-    duration = time.monotonic() - begin
+    duration = time.monotonic() - began
     (expected,) = (folder / "undisturbed").rglob("predictions.parquet")
     facts = {"kills": 0, "torn": 0, "midway": 0, "twice": 0, "runs": 0, "same": 0}
     code: int | None = None
     while facts["kills"] < kills or code is None:
         output = folder / f"run{facts['runs']}"
-        patience = rng.uniform(0, 1.1 * duration) if facts["kills"] < kills else 600
-        code = wait(start([*arguments, "--output", str(output)]), patience)
+        before = saved(output)
+        child = start([*arguments, "--output", str(output)])
+        if facts["kills"] >= kills:
+            code = wait(child, 600)
+        elif facts["kills"] % 2:
+            code = wait(child, rng.uniform(0, duration / 8), lambda: saved(output) > before)  # noqa: B023
+        else:
+            code = wait(child, rng.uniform(0, duration))
         (journal,) = [*output.rglob("journal")] or [output]
         facts["twice"] += asked_twice(journal)
         if code is None:
             facts["kills"] += 1
-            facts["midway"] += any(journal.glob("*.jsonl"))
-            facts["torn"] += rng.random() < 0.5 and tear(journal, rng)
+            facts["midway"] += (midway := any(journal.glob("*.jsonl")))
+            facts["torn"] += midway and facts["midway"] % 2 and tear(journal, rng)
             continue
         assert code == 0, code
         (found,) = output.rglob("predictions.parquet")

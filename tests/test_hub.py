@@ -80,6 +80,14 @@ def note_output(data: Path, path: str, digest: str | None) -> None:
     (data / "provenance.json").write_text(json.dumps(provenance))
 
 
+def test_hidden_files_and_bytecode_stay_here(data: Path) -> None:
+    files = publish.plan_data(data, "org/lmdiag").files
+    for litter in (".mypy_cache/3.11/cache.db", ".env", "loading/__pycache__/lines.cpython.pyc"):
+        (data / litter).parent.mkdir(parents=True, exist_ok=True)
+        (data / litter).write_text(f"token {SECRET}")
+    assert publish.plan_data(data, "org/lmdiag").files == files
+
+
 def test_what_was_not_built_stays_here(data: Path) -> None:
     (data / "draft.txt").write_text("not for everyone")
     assert "draft.txt" not in publish.plan_data(data, "org/lmdiag").files

@@ -27,8 +27,6 @@ BENCHMARK = "eval.yaml"
 PROVENANCE = "provenance.json"
 SITE_INDEX = "leaderboard.json"
 
-_IGNORED_NAMES = {"__pycache__", ".git", ".cache", ".DS_Store", ".ipynb_checkpoints"}
-
 
 @dataclass(frozen=True)
 class Publication:
@@ -162,15 +160,19 @@ def plan_leaderboard(folder: Path, repo_id: str) -> Publication:
     return Publication(repo_id, "space", files, sdk="static", replaces=r"models/.*")
 
 
+def _is_litter(name: str) -> bool:
+    return name.startswith(".") or name == "__pycache__"
+
+
 def _collect(folder: Path, repo_id: str) -> dict[str, Path]:
-    """Path in the repository -> file, for all files of a folder that are no machine's litter."""
+    """Path in the repository -> file, for all files of a folder but hidden ones and bytecode."""
     check_repo_id(repo_id, "--repo-id")
     if not folder.is_dir():
         raise BadInput(f"{folder} is no directory: name the one to publish")
     files = {
         path.relative_to(folder).as_posix(): path
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and not _IGNORED_NAMES.intersection(path.relative_to(folder).parts)
+        if path.is_file() and not any(map(_is_litter, path.relative_to(folder).parts))
     }
     for name, path in files.items():
         if path.is_symlink():
