@@ -137,7 +137,8 @@ def test_fingerprint_never_changes() -> None:
 def test_own_csv(tmp_path: Path) -> None:
     file = own(tmp_path, GOOD, BAD)
     assert stimuli.tasks(file) == ["own"]
-    columns = stimuli.load(file, "own").columns()
+    columns = stimuli.load(file).columns()
+    assert columns == stimuli.load(file, "own").columns()
     assert columns["context"] == ["One, two and", "One and"]
     assert columns["right_context"] == [".", ""]
     assert columns["good"] == [True, False]
@@ -282,6 +283,8 @@ def test_unknown_places_are_named(demo_dir: Path, tmp_path: Path) -> None:
             stimuli.tasks(data)
     with pytest.raises(BadInput, match="has no task 'negg': choose from cprag102, role88, neg136"):
         stimuli.load(str(demo_dir), "negg")
+    with pytest.raises(BadInput, match="has several tasks: choose from cprag102, role88"):
+        stimuli.load(str(demo_dir))
     with pytest.raises(BadInput, match="has no task 'verbs'"):
         stimuli.load(str(demo_dir), "verbs")
 

@@ -185,6 +185,7 @@ class Measures(Shown, Mapping[str, Any]):
             self.stimuli.task,
             self._measures,
             console,
+            setting=self.predictions.perturbation,
             signature=self.signature,
             unscorable=self.unscorable,
         )

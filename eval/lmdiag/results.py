@@ -243,7 +243,8 @@ def load_run(path: str | Path, data: str | None = None) -> Run:
 
     Args:
         path: run directory.
-        data: where the data set is; None for where the run found it.
+        data: where the data set is; None for where the run found it. A relative path of the run's
+            is looked for here, then in the folders that the run lies in.
 
     Raises:
         BadInput: no finished run, or the data set is not the one it was made on.
@@ -252,7 +253,8 @@ def load_run(path: str | Path, data: str | None = None) -> Run:
 
     path = Path(path)
     results = read_results(path)
-    source, limit = data or results["data"]["source"], results["protocol"]["limit"]
+    source = data or _located(results["data"]["source"], path)
+    limit = results["protocol"]["limit"]
     loaded = {}
     for task, facts in results["data"]["tasks"].items():
         revision = results["data"]["revision"] if data is None else None
@@ -264,3 +266,9 @@ def load_run(path: str | Path, data: str | None = None) -> Run:
                 "name the right one by --data"
             )
     return Run(path, results, loaded)
+
+
+def _located(source: str, run: Path) -> str:
+    """Returns where a run's data lie as seen from here; the source itself if they are not near."""
+    places = [Path(source), *(folder / source for folder in run.resolve().parents)]
+    return str(next((place for place in places if place.exists()), source))

@@ -138,6 +138,9 @@ def test_shuffled_runs_of_a_run(capsys: Any, demo_dir: Path, tmp_path: Path) -> 
     (folder / "results.json").write_text(json.dumps(told))
     asked = ("--task", "cprag102", "--predictions", folder, "--json")
     _, out, _ = score(capsys, *asked, "--setting", "shuf")
+    _, tables, _ = score(capsys, *asked[:-1], "--setting", "shuf")
+    assert "Shuf" in tables
+    assert "Orig" not in tables
     measure = json.loads(out)["measures"]["sensitivity"]
     assert (measure["runs"], measure["sd"]) == (3, 0.0)
     assert measure["value"] == told["tasks"]["cprag102"]["none"]["measures"]["sensitivity"]["value"]
@@ -205,3 +208,16 @@ def test_neither_torch_nor_transformers_is_imported(demo_dir: Path, lines: Path,
     )  # fmt: skip
     assert [json.loads(line)["task"] for line in done.stdout.splitlines()] == ["neg136"] * 2
     assert done.stderr == "[0, 0] set()\n"
+
+
+def test_a_run_finds_its_data_from_any_folder(
+    capsys: Any, demo_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work/org").symlink_to(demo_dir.parent)
+    monkeypatch.chdir(tmp_path / "work")
+    source = Path("org") / demo_dir.name  # the name that a data set of the Hub could have
+    make_run(Path("results/run"), source, info=model_info(id="org/a"))
+    monkeypatch.chdir(tmp_path)
+    asked = ("--task", "role88", "--predictions", "work/results/run", "--json")
+    assert score(capsys, *asked)[0] == 0

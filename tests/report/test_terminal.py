@@ -82,3 +82,9 @@ def test_scored_predictions_print_without_a_model() -> None:
     lines = words(stream.getvalue().splitlines())
     assert "prefer good 4 75.0 [65.0, 85.0]" in lines
     assert lines[-2:] == ["unscorable: 1 row (zzz)", SIGNATURE]
+
+
+def test_a_folder_is_known_by_twelve_digits_of_its_checksum(cprag102: Json) -> None:
+    document = results({"cprag102": cprag102})
+    document["model"]["commit"] = "sha256:0123456789abcdef"
+    assert any("commit 0123456789ab" in line for line in printed(document, 120))

@@ -81,13 +81,14 @@ def show(a: Run, b: Run, found: Sequence[Comparison], args: argparse.Namespace) 
     from rich.console import Console
     from rich.text import Text
 
+    from lmdiag.report.labels import short_commit
     from lmdiag.report.paired import print_comparisons
 
     console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
     for name, run in (("A", a), ("B", b)):
         model = run.results["model"]
         console.print(Text(f"{name}  {model['id']}  ", style="bold"), end="")
-        console.print(Text(f"commit {model['commit'][:12]}", style="dim"))
+        console.print(Text(f"commit {short_commit(model['commit'])}", style="dim"))
     print_comparisons(found, console)
     console.print()
     remarks = (

@@ -133,6 +133,10 @@ def show(task: str, setting: str, found: Mapping[str, Any], signature: str) -> N
     """Prints the tables."""
     from lmdiag.report.terminal import print_measures
 
-    if setting != "none":
-        print(f"\nsetting: {setting}")
-    print_measures(task, found["measures"], signature=signature, unscorable=found["unscorable"])
+    print_measures(
+        task,
+        found["measures"],
+        setting=setting,
+        signature=signature,
+        unscorable=found["unscorable"],
+    )

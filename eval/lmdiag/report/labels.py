@@ -106,3 +106,8 @@ def quartile_headings(measures: Measures) -> dict[str, str]:
         if [bins[level]["n"] for level in sorted(bins)] == [25, 23, 23, 17]:
             return QUARTILES
     return {"1": "lowest quartile", "2": "second", "3": "third", "4": "highest"}
+
+
+def short_commit(commit: str) -> str:
+    """Returns the beginning of a commit, or of a checksum that stands for one."""
+    return commit.removeprefix("sha256:")[:12]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from lmdiag import published
 from lmdiag.hub.text import visible
 from lmdiag.published import Beside
-from lmdiag.report.labels import TITLES
+from lmdiag.report.labels import TITLES, short_commit
 from lmdiag.report.layouts import Layout, Line, Place, everything, layouts
 from lmdiag.report.records import Cell, Row, Section, Table, Unscorable
 
@@ -76,7 +76,7 @@ def names(runs: Sequence[Results]) -> list[str]:
     for key in ("dtype", "quantization", "commit"):
         twins = {name for name in found if found.count(name) > 1}
         found = [
-            f"{name} ({visible(str(model[key]))[:12]})"
+            f"{name} ({short_commit(visible(str(model[key])))})"
             if name in twins and model.get(key)
             else name
             for name, model in zip(found, models, strict=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lmdiag.hub.text import visible
 from lmdiag.report import numbers
+from lmdiag.report.labels import short_commit
 from lmdiag.report.records import Section, Table
 from lmdiag.report.tables import Results, model_label, sections
 
@@ -35,6 +36,7 @@ def print_measures(
     measures: Mapping[str, Any],
     console: Console | None = None,
     *,
+    setting: str = "none",
     signature: str = "",
     unscorable: Sequence[Mapping[str, str]] = (),
 ) -> None:
@@ -44,12 +46,13 @@ def print_measures(
         task: name of the config.
         measures: as `measures` of one setting in `results.json`.
         console: where to print; standard output by default.
+        setting: that they were measured in, a perturbation or none.
         signature: printed under the tables.
         unscorable: entries with `id` and `word`.
     """
     content = {"signature": signature, "measures": measures, "unscorable": unscorable}
     model = {"id": "", "revision": None}
-    results = {"model": model, "data": {"tasks": {}}, "tasks": {task: {"none": content}}}
+    results = {"model": model, "data": {"tasks": {}}, "tasks": {task: {setting: content}}}
     for section in sections([results]):
         _print_section(section, console or _standard_output())
 
@@ -71,7 +74,7 @@ def _print_heading(results: Results, console: Console) -> None:
         model["dtype"],
         *([model["quantization"]] if model.get("quantization") else []),
         "cased" if model["cased"] else "uncased",
-        f"commit {model['commit'][:12]}",
+        f"commit {short_commit(model['commit'])}",
     ]
     console.print()
     console.print(Text(model_label(results), style="bold"))

@@ -10,7 +10,7 @@ from lmdiag.report import numbers
 from lmdiag.report.comparing import ends
 from lmdiag.report.diagnostic import Diagnostic, Picture
 from lmdiag.report.items import items, sample
-from lmdiag.report.labels import SETTINGS
+from lmdiag.report.labels import SETTINGS, short_commit
 from lmdiag.report.listing import Listed, listed, settings_of
 from lmdiag.report.pictures import pictures
 from lmdiag.report.records import Section
@@ -33,7 +33,7 @@ def about(source: Source) -> dict[str, Any]:
                 f"{numbers.count(model['n_parameters'])} parameters",
                 model["dtype"],
                 *([model["quantization"]] if model.get("quantization") else []),
-                f"commit {model['commit'][:12]}",
+                f"commit {short_commit(model['commit'])}",
             ]
         ),
         "signature": results["signature"],

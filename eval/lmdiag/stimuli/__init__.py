@@ -30,12 +30,18 @@ def tasks(data: str, *, revision: str | None = None) -> list[str]:
     return [name for name in find(data, revision).configs if name != VERBS]
 
 
-def load(data: str, task: str, *, revision: str | None = None, limit: int | None = None) -> Stimuli:
+def load(
+    data: str,
+    task: str | None = None,
+    *,
+    revision: str | None = None,
+    limit: int | None = None,
+) -> Stimuli:
     """Reads the stimuli of one task and checks that they keep the contract of SPEC 1.
 
     Args:
         data: directory, file or Hub data set.
-        task: name of a config, or the stem of the file.
+        task: name of a config, or the stem of the file; None for the only one there is.
         revision: branch, tag or commit of a Hub data set; local data have none and ignore it.
         limit: keep the first rows only.
 
@@ -47,8 +53,11 @@ def load(data: str, task: str, *, revision: str | None = None, limit: int | None
         raise BadInput(f"--limit must be at least 1, not {limit}")
     place = find(data, revision)
     known = [name for name in place.configs if name != VERBS]
-    if task not in known:
-        raise BadInput(f"{data} has no task {task!r}: choose from {', '.join(known) or 'none'}")
+    if task is None and len(known) == 1:
+        (task,) = known
+    if task is None or task not in known:
+        there = "several tasks" if task is None else f"no task {task!r}"
+        raise BadInput(f"{data} has {there}: choose from {', '.join(known) or 'none'}")
     table, where = normalise(place.read(task))
     columns = table.to_pydict()
     check(columns, where)
