@@ -11,7 +11,7 @@ from pathlib import Path
 from benchmarks import agreement, material, protocol, shapes, startup, turns
 
 PEERS = ("minicons", "lm-eval")
-CONTENDERS = ("floor", "everywhere", "lmdiag", "lmdiag-files", *PEERS, "one-at-a-time")
+CONTENDERS = ("floor", "everywhere", "lmdiag", "lmdiag-report", *PEERS, "one-at-a-time")
 """The first is what the others are compared with."""
 
 WHAT = ("speed", "families", "startup", "agreement", "protocol")
@@ -50,7 +50,7 @@ def run(args: argparse.Namespace, folder: Path) -> None:
             speed(shape, folder, data, args, args.contenders)
     if "families" in what:
         for shape in shapes.FAMILIES:
-            speed(shape, folder, data, args, ("everywhere", "lmdiag"))
+            speed(shape, folder, data, args, ("floor", "lmdiag"))
     if "startup" in what:
         startup.show(shapes.make("bert-tiny", folder), data)
     if "agreement" in what:

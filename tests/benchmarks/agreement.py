@@ -6,7 +6,6 @@ memory that the process ever held, in MiB.
 
 from __future__ import annotations
 
-import resource
 import subprocess
 import sys
 import tempfile
@@ -16,7 +15,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.contenders import BATCH, Bare
+from benchmarks.contenders import BATCH, Bare, peak_memory
 
 N_CONTEXTS = 384
 BLOCK = 64
@@ -110,8 +109,7 @@ def main() -> None:
     folder, data, count = sys.argv[1:]
     model, questions = prepare(Path(folder), Path(data))
     ask(model, questions[: int(count)])
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(min(int(count), len(questions)), round(memory))
+    print(min(int(count), len(questions)), round(peak_memory()))
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from families import FAMILIES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lmdiag.models import LoadOptions, Model, load
+from lmdiag.models import LoadOptions, Model, layout, load
 from lmdiag.models.answers import best
 from lmdiag.models.layout import reach
 from lmdiag.models.rows import Row
@@ -55,7 +55,7 @@ class TestLayout:
         """What is tried does not fit: rows of one length, and the same numbers for what fits."""
         network = gpt2(len(BYTES), n_positions=9)
         model = asked(network, BYTES, "causal")
-        assert (model.reader.layout, model.reader.gathers) == ("equal", False)
+        assert (model.reader.layout, model.reader.gate) == ("equal", None)
         rows = [Row((1, 2, 3, 4), (3,)), Row((5, 6), (0, 1)), Row((7, 8, 9, 10), (2,))]
         alone = torch.cat([model.reader.read([row]) for row in rows])
         assert (model.reader.read(rows) - alone).abs().max() < 1e-5
@@ -110,15 +110,56 @@ class TestLayout:
 
 
 class TestProjection:
-    @pytest.mark.parametrize("name", ["bert", "albert", "electra", "gpt2", "gemma2", "t5", "fnet"])
-    def test_cut_or_whole(self, name: str, family_dir: Callable[[str], Path]) -> None:
-        """Projecting the wanted positions only gives what projecting everything gives."""
+    @pytest.mark.parametrize(
+        ("name", "gate"),
+        [
+            ("bert", "BertSelfOutput"),
+            ("roberta", "RobertaSelfOutput"),
+            ("electra", "ElectraSelfOutput"),
+            ("deberta-v2", "DebertaV2SelfOutput"),
+            ("albert", "Linear"),
+            ("gpt2", "Linear"),
+            ("gemma2", "Linear"),
+            ("t5", "Linear"),
+            ("fnet", "Linear"),
+        ],
+    )
+    def test_cut_or_whole(self, name: str, gate: str, family_dir: Callable[[str], Path]) -> None:
+        """Computing the wanted positions only gives what computing everything gives."""
         model = load(str(family_dir(name)))
         rows = [row for question in some_questions(4) for row in model.encode(question).rows]
-        assert model.reader.gathers
+        assert type(model.reader.gate).__name__ == gate
         cut = model.reader.read(rows)
-        model.reader.gathers = False
+        model.reader.gate = None
         assert (cut - model.reader.read(rows)).abs().max() < 1e-5
+
+    def test_the_last_layer_is_not_computed_elsewhere(
+        self, family_dir: Callable[[str], Path]
+    ) -> None:
+        model = load(str(family_dir("bert")))
+        seen = []
+        for layer in model.reader.model.bert.encoder.layer:
+            layer.output.register_forward_hook(lambda _, __, states: seen.append(states.shape[:2]))
+        rows = [row for question in some_questions(4) for row in model.encode(question).rows]
+        model.reader.read(rows)
+        n_reads = sum(len(row.reads) for row in rows)
+        assert seen[-1] == (1, n_reads)
+        assert all(rows * tokens > n_reads for rows, tokens in seen[:-1])
+
+    def test_a_gate_that_changes_the_numbers_is_left_open(
+        self, family_dir: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The first layer's module looks like a gate, but other layers come after it."""
+        monkeypatch.setattr(
+            layout,
+            "gates",
+            lambda model: [
+                model.bert.encoder.layer[0].attention.output,
+                model.get_output_embeddings(),
+            ],
+        )
+        reader = load(str(family_dir("bert"))).reader
+        assert reader.gate is reader.model.get_output_embeddings()
 
     def test_only_wanted_positions_are_projected(self) -> None:
         network = gpt2(len(BYTES))

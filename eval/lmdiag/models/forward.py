@@ -1,8 +1,9 @@
 """Rows through the model: distributions at the positions that are read, and nowhere else.
 
-The projection to the vocabulary is most of the memory and, for small models, much of the time, so a
-hook on it drops all other positions first; a model that projects otherwise (without the module that
-it names) projects everywhere and is cut down afterwards. The softmax runs in float32 or better.
+The projection to the vocabulary is most of the memory and, for small models, much of the time, so
+all other positions are dropped before it: at a gate, the module from which on positions no longer
+see each other. A model that projects otherwise (without the module that it names) projects
+everywhere and is cut down afterwards. The softmax runs in float32 or better.
 
 Rows go through together in one of three layouts. Which of them leaves the numbers alone depends on
 the model, and is found out once by `layout.settle`.
@@ -39,7 +40,7 @@ class Reader:
         layout: packed (several rows side by side in one), padded (each row by itself, the shorter
             ones filled up on the right) or equal (rows of the same length at a time).
         width: tokens in a packed row.
-        gathers: whether the hook on the projection is used.
+        gate: module that only the wanted positions go into, see `gates`; None for no such module.
         first_position: number of the first position, where positions are given.
     """
 
@@ -50,7 +51,7 @@ class Reader:
         self.causal = causal
         self.layout: Layout = "padded"
         self.width = WIDTH
-        self.gathers = True
+        self.gate: torch.nn.Module | None = None
         self.first_position = first_position
         self.accepted = frozenset(inspect.signature(model.forward).parameters)
         self._pad = pad
@@ -190,26 +191,39 @@ class Reader:
 
     @contextmanager
     def _gathering(self, index: torch.Tensor) -> Iterator[list[bool]]:
-        """Has the output projection see the wanted positions only.
+        """Has the gate see the wanted positions only.
 
         Yields:
             a list that is no longer empty once that has happened.
         """
-        head = self.model.get_output_embeddings()  # type: ignore[no-untyped-call]
         happened: list[bool] = []
-        if head is None or not self.gathers:
+        if self.gate is None:
             yield happened
             return
 
         def gather(_: Any, inputs: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
             happened.append(True)
-            return (_take(inputs[0], index)[None], *inputs[1:])
+            return tuple(_take(states, index)[None] for states in inputs)
 
-        handle = head.register_forward_pre_hook(gather)
+        handle = self.gate.register_forward_pre_hook(gather)
         try:
             yield happened
         finally:
             handle.remove()
+
+
+def gates(model: PreTrainedModel) -> Iterator[torch.nn.Module]:
+    """Yields the modules that might be a model's gate, the one that saves most first.
+
+    BERT's kin close their attention with a module of its own that adds the residual. After the last
+    one nothing mixes positions, so that even the last layer need not be computed elsewhere. All
+    models but a few have the projection to the vocabulary.
+    """
+    closing = [each for each in model.modules() if type(each).__name__.endswith("SelfOutput")]
+    yield from closing[-1:]
+    head = model.get_output_embeddings()  # type: ignore[no-untyped-call]
+    if head is not None:
+        yield head
 
 
 def _take(states: torch.Tensor, index: torch.Tensor) -> torch.Tensor:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from lmdiag.models.forward import gates
 from lmdiag.models.kernels import quicken
 from lmdiag.models.rows import Asker, Row
 from lmdiag.schema import BadInput, Query, Question
@@ -47,7 +48,7 @@ def settle(reader: Reader, asker: Asker, packing: str, model_id: str) -> None:
     rows of one length, everything projected.
 
     Args:
-        reader: its `layout`, `width` and `gathers` are set.
+        reader: its `layout`, `width` and `gate` are set.
         asker: makes rows of the probes.
         packing: auto, always (also on accelerators and in half precision) or never.
         model_id: for messages.
@@ -57,15 +58,14 @@ def settle(reader: Reader, asker: Asker, packing: str, model_id: str) -> None:
     """
     import torch
 
-    reader.gathers = False
+    reader.gate = None
     rows = _probes(asker)
     if not rows:
         reader.layout = "equal"
         return
     alone = torch.cat([reader.run(*reader.padded([row])) for row in rows])
     quicken(reader.model)
-    reader.gathers = True
-    reader.gathers = same(reader, reader.run(*reader.padded(rows[:1])), alone[: len(rows[0].reads)])
+    _open_gate(reader, rows[0], alone[: len(rows[0].reads)])
     reader.width = min(reader.width, reach(reader.model.config) or reader.width)
     if packing != "never" and _may_pack(reader, packing):
         reader.layout = "packed"
@@ -80,6 +80,15 @@ def settle(reader: Reader, asker: Asker, packing: str, model_id: str) -> None:
     mixes = reader.model.config.model_type == "fnet"  # positions, padded ones too, by design
     if mixes or not same(reader, reader.read(rows), alone):
         reader.layout = "equal"
+
+
+def _open_gate(reader: Reader, row: Row, alone: torch.Tensor) -> None:
+    """Sets the first gate that gives the numbers of a row alone; None if none does."""
+    for gate in gates(reader.model):
+        reader.gate = gate
+        if _tries(reader, [row], alone):
+            return
+    reader.gate = None
 
 
 def _probes(asker: Asker) -> list[Row]:
@@ -114,10 +123,10 @@ def _may_pack(reader: Reader, packing: str) -> bool:
 
 
 def _tries(reader: Reader, rows: Sequence[Row], alone: torch.Tensor) -> bool:
-    """Whether the reader's layout runs at all and gives the numbers of each row alone."""
+    """Whether the reader, as it is set, runs at all and gives the numbers of each row alone."""
     try:
         together = reader.read(rows)
-    except Exception:  # whatever a model raises that does not know such masks: it cannot pack
+    except Exception:  # whatever a model raises that does not know such masks or such states
         return False
     return same(reader, together, alone)
 

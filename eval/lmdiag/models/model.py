@@ -15,11 +15,11 @@ from lmdiag.models.vocabulary import Vocabulary
 from lmdiag.models.whole import WholeWords
 from lmdiag.schema import Answer, BadInput, ModelInfo, Query, Question
 
-BUDGETS = {"cpu": 1024}
-"""Tokens in a batch by type of device: on a processor, as many as its caches like."""
-
-DEFAULT_BUDGET = 16_384
+BUDGET = 16_384
 """Tokens in a batch on accelerators, halved until they fit."""
+
+PACKED_BUDGET, PADDED_BUDGET = 1024, 384
+"""The same on processors, as many as their caches like; the fewer of them the less is padding."""
 
 VERB_PLACE = Query("The old man", "it.")
 """Where a verb stands when it is seen whether it is a single token."""
@@ -87,11 +87,16 @@ class Model:
         """
         return batches(
             encoded,
-            budget=BUDGETS.get(self.reader.device.type, DEFAULT_BUDGET),
+            budget=self._budget(),
             count=batch_size,
             packed=self.reader.layout == "packed",
             causal=self.reader.causal,
         )
+
+    def _budget(self) -> int:
+        if self.reader.device.type != "cpu":
+            return BUDGET
+        return PACKED_BUDGET if self.reader.layout == "packed" else PADDED_BUDGET
 
     def answer(self, batch: Sequence[Encoded], top: int) -> list[Answer]:
         """Returns the answers to a batch of questions, in their order.
