@@ -33,11 +33,12 @@ def show(folder: Path, data: Path, threads: int, rounds: int) -> None:
     chosen = [question for start in starts for question in questions[start : start + BLOCK]]
     bare = Bare(str(folder))
     pairs = [(_forward(bare, chosen), ask(model, chosen)) for _ in range(rounds + 1)][1:]
+    n_rows = sum(len(model.encode(question).rows) for question in chosen)
     ratios = [ours / floor for floor, ours in pairs]
     floor, ours = (1000 * median(column) / len(chosen) for column in zip(*pairs, strict=True))
     print(
         f"agreement, {folder.name}: {len(questions)} distinct contexts in all, "
-        f"{len(chosen)} asked\n  bare forward pass and softmax {floor:.2f} ms a context, "
+        f"{len(chosen)} asked in {n_rows} rows (words of several pieces need more)\n  bare forward pass and softmax {floor:.2f} ms a context, "
         f"lmdiag {ours:.2f}: ratio {median(ratios):.2f} ({min(ratios):.2f}-{max(ratios):.2f})",
         flush=True,
     )
@@ -87,8 +88,9 @@ def ask(model: Any, questions: Sequence[Any]) -> float:
 def _forward(bare: Bare, questions: Sequence[Any]) -> float:
     """Returns the seconds of a bare loop over the contexts: projection at the blank alone."""
     start = time.perf_counter()
-    contexts = [question.query.context for question in questions]
-    encoded = sorted(bare.encode(contexts), key=len, reverse=True)
+    queries = [question.query for question in questions]
+    sides = [query.context for query in queries], [query.right_context for query in queries]
+    encoded = sorted(bare.encode(*sides), key=len, reverse=True)
     for first in range(0, len(encoded), BATCH):
         bare.ask(encoded[first : first + BATCH], everywhere=False)
     return time.perf_counter() - start

@@ -37,11 +37,17 @@ class Bare:
         self.model: Any = loaded.eval()
         self.tokenizer: Any = transformers.AutoTokenizer.from_pretrained(folder)
 
-    def encode(self, contexts: Sequence[str]) -> list[list[int]]:
-        """Returns the token ids of the contexts, with a mask and a period for masked models."""
+    def encode(self, contexts: Sequence[str], rights: Sequence[str] = ()) -> list[list[int]]:
+        """Returns the token ids of the contexts.
+
+        Args:
+            contexts: left of the blank.
+            rights: right of it, for masked models, who see a mask between; a period by default.
+        """
         if self.masked:
-            mask = self.tokenizer.mask_token
-            contexts = [f"{context} {mask}." for context in contexts]
+            rights = [f" {right}" for right in rights] or ["."] * len(contexts)
+            pairs = zip(contexts, rights, strict=True)
+            contexts = [f"{left} {self.tokenizer.mask_token}{right}" for left, right in pairs]
         found: list[list[int]] = self.tokenizer(list(contexts))["input_ids"]
         return found
 
