@@ -38,7 +38,8 @@ def show(folder: Path, data: Path, threads: int, rounds: int) -> None:
     floor, ours = (1000 * median(column) / len(chosen) for column in zip(*pairs, strict=True))
     print(
         f"agreement, {folder.name}: {len(questions)} distinct contexts in all, "
-        f"{len(chosen)} asked in {n_rows} rows (words of several pieces need more)\n  bare forward pass and softmax {floor:.2f} ms a context, "
+        f"{len(chosen)} asked in {n_rows} rows (words of several pieces need more)\n"
+        f"  bare forward pass and softmax {floor:.2f} ms a context, "
         f"lmdiag {ours:.2f}: ratio {median(ratios):.2f} ({min(ratios):.2f}-{max(ratios):.2f})",
         flush=True,
     )
