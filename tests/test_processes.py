@@ -69,6 +69,22 @@ def test_there_were_as_many_processes_as_asked_for(
     assert json.loads(path.read_text())["device"]["processes"] == count
 
 
+def test_whole_words_are_the_same_to_the_last_byte_too(
+    tmp_path: Path, root: Path, models: list[Path], demo_dir: Path
+) -> None:
+    for count in (1, 2):
+        arguments = ["--model", *map(str, models), "--data", str(demo_dir), "--tasks", "neg136"]
+        arguments += ["--unit", "word", "--output", str(tmp_path / str(count))]
+        done = launch(root, count, *arguments)
+        assert done.returncode == 0, done.stderr
+    for model in models:
+        one, two = (
+            next((tmp_path / count / model.name).rglob("predictions.parquet")).read_bytes()
+            for count in ("1", "2")
+        )
+        assert one == two
+
+
 def test_a_context_that_one_process_cannot_answer_ends_all_with_its_message(
     tmp_path: Path, root: Path, demo_dir: Path, models: list[Path]
 ) -> None:

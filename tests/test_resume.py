@@ -47,6 +47,22 @@ def test_runs_killed_at_random_moments_end_as_undisturbed_ones(
     assert facts["same"] == facts["runs"]
 
 
+def test_whole_words_end_the_same_after_kills(
+    tmp_path: Path, root: Path, model: Path, demo_dir: Path
+) -> None:
+    arguments = ["--model", str(model), "--data", str(demo_dir), "--tasks", "neg136"]
+    arguments += ["--unit", "word", "--batch-size", "4", "--quiet"]
+    program = [sys.executable, str(root / "tests/killed_runs.py"), str(tmp_path), "6", "3"]
+    done = subprocess.run(
+        [*program, *arguments], capture_output=True, text=True, env=environment(), check=False
+    )
+    assert done.returncode == 0, done.stderr
+    facts = json.loads(done.stdout)
+    assert facts["midway"] >= 2
+    assert facts["twice"] == 0
+    assert facts["same"] == facts["runs"] >= 1
+
+
 def test_a_full_disk_raises_and_keeps_what_was_saved(tmp_path: Path) -> None:
     answer = Answer({"bird": WordScore(-1.0, 1, 1)}, ("bird",), (-1.0,))
     with Journal(tmp_path) as journal:
