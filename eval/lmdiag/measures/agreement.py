@@ -144,8 +144,7 @@ def agreement(rows: Columns, predictions: Columns, *, left_only: bool) -> list[S
     Args:
         rows: `contrast`, `good`, `context`, `right_context`, `template` and so on.
         predictions: `log_prob` and `n_tokens` for TSE; `agreement` (one `AGREEMENT_LAYOUT` a row)
-        for
-            EW and MW. What is missing is not computed.
+            for EW and MW. What is missing is not computed.
         left_only: contexts are distinct by their left side alone, as a causal model sees them.
     """
     return [*tse(rows, predictions), *weighted(rows, predictions, left_only=left_only)]
