@@ -2,7 +2,8 @@
 
     cd tests && python -m models.comparison [family ...]
 
-prints, for every family, the largest difference from the float64 reference in nats.
+prints, for every family, the largest difference from the float64 reference in nats, for words of
+one piece and of several, in both units.
 """
 
 from __future__ import annotations
@@ -12,13 +13,15 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
 from families import FAMILIES, Family
 from reference import Reference, Scored
 from vocabularies import UNKNOWN
 
 from lmdiag.models import LoadOptions, Model, load
-from lmdiag.schema import Answer, Query, Question
+from lmdiag.schema import Answer, Query, Question, Unit
+from models import whole_words
 
 QUERIES = (
     Query("He said “the Café on Mondays is not so quiet”, but a robin is a"),
@@ -78,34 +81,48 @@ def questions() -> list[Question]:
     return [Question(query, (*WORDS, UNKNOWN)) for query in QUERIES]
 
 
-def compare(family: Family, folder: Path, bos: str = "auto") -> list[Compared]:
-    """Asks a family's model and its reference."""
-    model = load(str(folder), LoadOptions(bos=bos))  # type: ignore[arg-type]
+def compare(
+    family: Family, folder: Path, bos: str = "auto", unit: Unit = "token"
+) -> list[Compared]:
+    """Asks a family's model and its reference; `top` is that of tokens in either unit."""
+    model = load(str(folder), LoadOptions(bos=bos, unit=unit))  # type: ignore[arg-type]
     reference = Reference(folder, family.kind, family.convention, bos, family.attention)
     answers = ask(model, questions())
     return [
         Compared(
             question.query,
             answer,
-            {word: reference.score(*question.query, word) for word in question.words},
+            {word: score(reference, question.query, word, unit) for word in question.words},
             reference.top(*question.query, PLAIN, TOP + 2),
         )
         for question, answer in zip(questions(), answers, strict=True)
     ]
 
 
+def score(reference: Reference, query: Query, word: str, unit: Unit) -> Scored | None:
+    """Returns what the reference says of a word in a unit."""
+    if unit == "word":
+        return whole_words.score(reference, query, word)
+    return reference.score(*query, word)
+
+
 def main(names: Sequence[str]) -> None:
     """Prints the table of largest differences."""
-    print("| family | kind | tokenizer | one piece | several pieces |")
-    print("|---|---|---|---|---|")
+    columns = [(unit, several) for unit in ("token", "word") for several in (False, True)]
+    heads = [f"{unit}, {'several' if several else 'one'}" for unit, several in columns]
+    print("|", " | ".join(["family", "kind", "tokenizer", *heads]), "|")
+    print("|---" * (3 + len(heads)), "|", sep="")
     for name in names or FAMILIES:
         family = FAMILIES[name]
         with tempfile.TemporaryDirectory() as folder:
-            compared = compare(family, family.make(Path(folder)))
-        one, several = (
-            max(d for c in compared for d in c.differences(several=kind)) for kind in (False, True)
-        )
-        print(f"| {name} | {family.kind} | {family.convention} | {one:.1e} | {several:.1e} |")
+            made = family.make(Path(folder))
+            found = {unit: compare(family, made, unit=unit) for unit in get_args(Unit)}
+        largest = [
+            max(d for each in found[unit] for d in each.differences(several=several))
+            for unit, several in columns
+        ]
+        cells = [name, family.kind, family.convention, *(f"{value:.1e}" for value in largest)]
+        print("|", " | ".join(cells), "|", flush=True)
 
 
 if __name__ == "__main__":

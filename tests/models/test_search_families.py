@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import math
-import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from families import FAMILIES, Family
-from reference import Reference
-from spelling import read_bytes
-from vocabularies import UNKNOWN
 
 from lmdiag.models import LoadOptions, Model, load
 from lmdiag.models.prefixes import KeyValues, Rereading, Sources
-from lmdiag.models.search import LENGTHS, WordSearch
+from lmdiag.models.search import WordSearch
 from lmdiag.schema import Answer, Query, Question
-from models.comparison import QUERIES, WORDS
+from models.comparison import QUERIES, WORDS, compare, questions
 
 TOLERANCE = 2e-5
 """Nats: float32 against float64."""
@@ -58,66 +52,16 @@ def ask(model: Model, questions: list[Question]) -> list[Answer]:
     return model.answer([model.encode(question) for question in questions], 5)
 
 
-def questions() -> list[Question]:
-    """Returns every query with every word."""
-    return [Question(query, (*WORDS, UNKNOWN)) for query in QUERIES]
-
-
-def ends_a_word(name: str | None, convention: str) -> bool:
-    """Whether an item of one of the families' vocabularies ends a word, by its name."""
-    if name is None or (convention == "wordpiece" and not name.startswith("##")):
-        return True
-    text: str | None = name.removeprefix("##")
-    if name.startswith("<0x"):
-        text = chr(int(name[3:5], 16)) if int(name[3:5], 16) < 128 else None
-    elif convention == "byte-level":
-        text = read_bytes(name) if name[0] not in "<[" else name
-    if not text:  # a part of a character
-        return False
-    if text[0] in "'-’":
-        return len(text) > 1 and not is_letter(text[1])
-    return not is_letter(text[0])
-
-
-def is_letter(character: str) -> bool:
-    """Letters, marks and digits."""
-    return unicodedata.category(character)[0] in "LMN"
-
-
-def end(distribution: Any, reference: Reference) -> float:
-    """Log-probability that no item follows that continues a word."""
-    speller = reference.speller
-    names = [speller.specials.get(n, speller.names.get(n)) for n in range(len(distribution))]
-    ends = [ends_a_word(name, speller.convention) for name in names]
-    return float(distribution[torch.tensor(ends)].logsumexp(0))
-
-
-def expected(reference: Reference, query: Query, word: str) -> float | None:
-    """Returns the log-probability of a whole word by the formulas of SPEC 2 and `search`."""
-    scored = reference.score(*query, word)
-    if scored is None:
-        return None
-    if reference.kind == "masked":
-        return scored.log_prob - math.log(LENGTHS)
-    before, after = (
-        reference._distribution(*query, word, scored.pieces, n) for n in (0, len(scored.pieces))
-    )
-    return scored.log_prob + end(after, reference) - end(before, reference)
-
-
 @pytest.mark.parametrize("family", FAMILIES.values(), ids=lambda family: family.name)
-def test_candidates(
-    family: Family, family_dir: Callable[[str], Path], loaded: Callable[[str], Model]
-) -> None:
-    folder = family_dir(family.name)
-    reference = Reference(folder, family.kind, family.convention, "auto", family.attention)
-    for query, answer in zip(QUERIES, ask(loaded(family.name), questions()), strict=True):
-        for word, score in answer.words.items():
-            log_prob = expected(reference, query, word)
-            if log_prob is None:
-                assert score == (None, None, 0)
+def test_candidates(family: Family, family_dir: Callable[[str], Path]) -> None:
+    for compared in compare(family, family_dir(family.name), unit="word"):
+        for word, right in compared.words.items():
+            given = compared.answer.words[word]
+            if right is None:
+                assert given == (None, None, 0)
             else:
-                assert score.log_prob == pytest.approx(log_prob, abs=TOLERANCE), (query, word)
+                near = pytest.approx(right.log_prob, abs=TOLERANCE)
+                assert given.log_prob == near, (compared.query, word)
 
 
 @pytest.mark.parametrize("name", SOME)
