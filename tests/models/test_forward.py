@@ -146,6 +146,22 @@ class TestProjection:
         assert seen[-1] == (1, n_reads)
         assert all(rows * tokens > n_reads for rows, tokens in seen[:-1])
 
+    def test_a_projection_that_is_called_by_name(self) -> None:
+        """What a hook does not see is projected everywhere and cut down."""
+        network = gpt2(len(BYTES))
+        plain = asked(gpt2(len(BYTES)), BYTES, "causal").reader
+        call = type(network.lm_head).__call__
+
+        class ByName(torch.nn.Linear):
+            def __call__(self, states: torch.Tensor) -> torch.Tensor:
+                return call(self, input=states)
+
+        network.lm_head.__class__ = ByName
+        reader = asked(network, BYTES, "causal").reader
+        assert reader.gate is None
+        rows = [Row((1, 2, 3, 4), (3,)), Row((5, 6), (0, 1))]
+        assert (reader.read(rows) - plain.read(rows)).abs().max() < 1e-6
+
     def test_a_gate_that_changes_the_numbers_is_left_open(
         self, family_dir: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
     ) -> None:

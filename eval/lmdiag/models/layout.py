@@ -146,6 +146,8 @@ def same(reader: Reader, one: torch.Tensor, other: torch.Tensor) -> bool:
     steps = ROUNDING if _is_fine(reader) else COARSE_ROUNDING
     largest = other.nan_to_num(0.0, 0.0, 0.0).abs().max()
     scale = max(1.0, float(largest))
+    if one.shape != other.shape:  # a gate that is called otherwise than by position
+        return False
     return torch.allclose(one, other, rtol=0.0, atol=steps * epsilon * scale, equal_nan=True)
 
 
