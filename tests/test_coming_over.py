@@ -13,6 +13,7 @@ import yaml
 from test_original import write
 
 from lmdiag.cli import main
+from lmdiag.perturb import NAMES
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +66,11 @@ def test_everything_on_the_page_runs(
     (results,) = folder.glob("results/*/*/results.json")
     measures = json.loads(results.read_text())["tasks"]["suite"]["none"]["measures"]
     assert measures["sensitivity"]["n"] == 1
+
+
+def test_the_settings_named_are_those_of_the_command(page: str) -> None:
+    (settings,) = re.findall(r"`--perturb ([\w ]+)`", page)
+    assert tuple(settings.split()) == NAMES
 
 
 def test_the_harness_finds_the_group_of_tasks(page: str, folder: Path) -> None:
