@@ -16,6 +16,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from leaving import LEAVE
 
 STANDS_FOR = {"bert-base-uncased": "demo:masked", "gpt2": "demo:causal"}
 """A model of the Hub -> the demo model that is run in its place."""
@@ -90,7 +91,7 @@ def test_every_command_and_python_block_of_the_readme_runs(readme: str, folder: 
         if kind == "python":
             python += text
             if "import lmdiag" in text:
-                printed = run([sys.executable, "-c", python], folder)
+                printed = run([sys.executable, "-c", python + LEAVE], folder)
                 assert "prefer good" in printed
             continue
         for command in commands(text):

@@ -12,6 +12,7 @@ from hub import LoopbackHub, client_env, run_client
 from hub.browser import Complaints, browser
 from hub.runs import make_run, model_info
 from huggingface_hub import HfApi
+from leaving import LEAVE
 
 from lmdiag.cli import main
 from lmdiag.hub.headline import OVERVIEW
@@ -58,7 +59,7 @@ def test_from_a_build_to_a_place_in_the_table(
 
     # A stranger loads both from empty caches.
     env = client_env(hub.url, tmp_path / "home", token="hf_other")
-    loaded = run_client(["-c", LOAD], env, tmp_path)
+    loaded = run_client(["-c", LOAD + LEAVE], env, tmp_path)
     assert loaded.returncode == 0, loaded.stderr
     report = json.loads(loaded.stdout)
     published = json.loads((demo_dir / "provenance.json").read_text())["configs"]["neg136"]

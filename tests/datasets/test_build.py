@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 from huggingface_hub import DatasetCard
+from leaving import LEAVE
 from loading.directory import build
 
 CONFIGS = ["cprag102", "role88", "neg136", "agreement", "verbs"]
@@ -275,7 +276,7 @@ def load(folder: Path, config: str, caches: Path) -> list:
     """`load_dataset("lmdiag", config)` in a fresh process beside the directory, offline."""
     environment = os.environ | {"HF_HUB_OFFLINE": "1", "HF_HOME": str(caches)}
     done = subprocess.run(
-        [sys.executable, "-c", LOAD, config],
+        [sys.executable, "-c", LOAD + LEAVE, config],
         capture_output=True, text=True, check=False, cwd=folder, env=environment,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

@@ -14,6 +14,7 @@ from huggingface_hub.errors import (
     RepositoryNotFoundError,
     RevisionNotFoundError,
 )
+from leaving import LEAVE
 
 from . import LoopbackHub, client_env, rules, run_client
 
@@ -239,7 +240,7 @@ def test_load_dataset_and_evaluate_from_empty_caches(
         commit_message="m",
         repo_type="space",
     )
-    done = run_client(["-c", CLIENT], client_env(hub.url, tmp_path / "home"), tmp_path)
+    done = run_client(["-c", CLIENT + LEAVE], client_env(hub.url, tmp_path / "home"), tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["3", "0.5"]
 
