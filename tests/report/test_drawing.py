@@ -8,8 +8,9 @@ import pytest
 
 from lmdiag.published import Beside, figures
 from lmdiag.report.curves import Curve, Ends, cutoffs, small_cutoffs, steps
-from lmdiag.report.drawing import SVG, VARIABLES, power, shortened
+from lmdiag.report.drawing import SVG, VARIABLES
 from lmdiag.report.figures import FLOOR, Series, Shuffled, decade_below, dots, shuffles, whisker
+from lmdiag.report.panels import power, shortened
 from lmdiag.report.records import Cell
 
 HOSTILE = "$\\frac{1}{0}$ </text><script>alert(1)</script>"

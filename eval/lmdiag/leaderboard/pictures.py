@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -25,10 +24,6 @@ SHOWN = {
     "agreement": ("agreement_tse", "agreement_ew", "agreement_mw"),
 }
 """Task -> the headline figures of its picture."""
-
-
-_STYLE = re.compile(r"<style\b.*?</style>", re.DOTALL)
-"""Matplotlib's own style element, which the pages' Content-Security-Policy would refuse."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +57,7 @@ def _picture(task: str, keys: Sequence[str], rows: Sequence[Standing]) -> Pictur
     title = TITLES[task]
     svg = dots(f"picture-{task}", f"{title}: models compared", [_name(row) for row in kept], series)
     note = f"The first {MOST} of {len(there)}." if len(there) > MOST else ""
-    return Picture(title, _STYLE.sub("", svg), note)
+    return Picture(title, svg, note)
 
 
 def _cell(figure: Figure | None) -> Cell | None:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
-from lmdiag.report.drawing import COLOURS, MARKERS, MUTED, drawing, legend, power, to_svg
-from lmdiag.report.figures import whisker
+from lmdiag.report.drawing import MUTED, Sheet, Stroke
+from lmdiag.report.figures import percent, shape, whisker
 from lmdiag.report.numbers import count
+from lmdiag.report.panels import Entry, Panel, Side, legend, panels, percents, power
 from lmdiag.report.records import Cell
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 class Curve(NamedTuple):
@@ -36,94 +34,94 @@ class Ends(NamedTuple):
     top: Sequence[Curve]
     bottom: Sequence[Curve]
 
+    def curves(self) -> list[Curve]:
+        """All of them."""
+        return [*self.top, *self.bottom]
+
+
+def entries(curves: Sequence[Curve], *, marked: bool = True) -> list[Entry]:
+    """What the legend says of curves, which are drawn likewise."""
+    return [
+        Entry(curve.name, shape(i) if marked else None, Stroke(shape(i).edge))
+        for i, curve in enumerate(curves)
+    ]
+
 
 def cutoffs(name: str, ends: Ends) -> str:
     """Draws scores of the most probable verbs (left), then of ever less probable ones (right)."""
-    with drawing(3.3) as figure:
-        left, right = figure.subplots(1, 2, sharey=True, width_ratios=(1.15, 1))
-        for axes, curves in ((left, ends.top), (right, ends.bottom)):
-            for i, curve in enumerate(curves):
-                _line(axes, curve, i)
-            axes.axhline(50, color=MUTED, linewidth=0.8, linestyle=(0, (1, 2)))
-        left.set_xlim(0.05, 1.03)
-        left.set_xticks([0.1, 0.5, 1], [".1", ".5", "1"])
-        left.set_xlabel("top of the distribution")
-        right.set_xscale("log")
-        right.invert_xaxis()
-        right.minorticks_off()
-        right.set_xticks([0.5, 0.01, 1e-4, 1e-6], [".5", ".01", power(-4), power(-6)])
-        right.set_xlabel("bottom of it")
-        lowest = min(
-            whisker(cell)[0] for curve in (*ends.top, *ends.bottom) for cell in curve.cells
-        )
-        left.set_ylim(min(48.0, 100 * lowest - 2), 101)
-        left.yaxis.set_major_formatter("{x:.0f} %")
-        legend(figure, left)
-        return to_svg(figure, name, f"{ends.title} by cut-off of the distribution")
+    sheet = Sheet(238)
+    legend(sheet, entries(ends.top))
+    lowest = min(whisker(cell)[0] for curve in ends.curves() for cell in curve.cells)
+    scores = percents(min(48, 100 * lowest - 2), 10 if lowest > 0.4 else 20)
+    last = min((x for curve in ends.bottom for x in curve.x), default=0.1)
+    marked = {0.5: ".5", 0.01: ".01", 1e-4: power(-4), 1e-6: power(-6)}
+    reached = {x: label for x, label in marked.items() if x >= last}
+    top = Side(0.05, 1.03, {0.1: ".1", 0.5: ".5", 1: "1"}, "top of the distribution")
+    bottom = Side(0.8, 0.6 * last, reached, "bottom of it", math.log10)
+    grid = panels(sheet, [(top, scores), (bottom, scores)], columns=2)
+    for panel, curves in zip(grid, (ends.top, ends.bottom), strict=True):
+        panel.across([50], Stroke(MUTED, 0.8, (1, 2)))
+        for i, curve in enumerate(curves):
+            _line(panel, curve, i)
+    return sheet.svg(name, f"{ends.title} by cut-off of the distribution")
 
 
-def _line(axes: Axes, curve: Curve, i: int) -> None:
-    """One curve and the band of its intervals."""
+def _line(panel: Panel, curve: Curve, i: int) -> None:
+    """One curve and the band of its intervals; what is undefined is left out."""
     points = [
         (x, cell) for x, cell in zip(curve.x, curve.cells, strict=True) if cell.value is not None
     ]
-    x = [x for x, _ in points]
-    bounds = [whisker(cell) for _, cell in points]
-    colour, marker = COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)]
-    low, high = [100 * low for low, _ in bounds], [100 * high for _, high in bounds]
-    axes.fill_between(x, low, high, color=colour, alpha=0.14, linewidth=0)
-    y = [percent(cell) for _, cell in points]
-    axes.plot(x, y, color=colour, marker=marker, markersize=4, label=curve.name)
+    if not points:
+        return
+    low = [(x, 100 * whisker(cell)[0]) for x, cell in points]
+    high = [(x, 100 * whisker(cell)[1]) for x, cell in points]
+    line = [(x, percent(cell)) for x, cell in points]
+    panel.areas([[*low, *reversed(high)]], [(shape(i).edge, 0.14)])
+    panel.lines([line], Stroke(shape(i).edge))
+    panel.marks(line, shape(i))
 
 
-def percent(cell: Cell) -> float:
-    """Returns a proportion in percent, NaN where it is undefined."""
-    return math.nan if cell.value is None else 100 * cell.value
-
-
-def small_cutoffs(name: str, panels: Sequence[Ends]) -> str:
+def small_cutoffs(name: str, grid: Sequence[Ends]) -> str:
     """Draws the curves of many constructions, small: cut-offs follow each other as in `cutoffs`."""
-    rows = math.ceil(len(panels) / 2)
-    with drawing(0.5 + 1.25 * rows) as figure:
-        grid = figure.subplots(rows, 2, sharex=True, sharey=True, squeeze=False).flatten()
-        for axes, panel in zip(grid, panels, strict=False):
-            _small(axes, panel)
-        for axes in grid[len(panels) :]:
-            axes.set_visible(False)
-        legend(figure, grid[0])
-        return to_svg(figure, name, "Scores by cut-off for each construction")
-
-
-def _small(axes: Axes, panel: Ends) -> None:
-    for i, (first, second) in enumerate(zip(panel.top, panel.bottom, strict=True)):
-        y = [percent(cell) for cell in (*first.cells, *second.cells)]
-        axes.plot(y, color=COLOURS[i % len(COLOURS)], linewidth=1.4, label=first.name)
-    axes.axvline(len(panel.top[0].cells) - 0.5, color=MUTED, linewidth=0.8)
-    axes.set_title(panel.title, fontsize=9)
-    axes.set_xticks([])
-    axes.set_ylim(0, 103)
-    axes.set_yticks([0, 50, 100])
+    sheet = Sheet(36 + 90 * math.ceil(len(grid) / 2))
+    legend(sheet, entries(grid[0].top, marked=False))
+    halves = {0.0: "0", 50.0: "50", 100.0: "100"}
+    sides = [
+        (Side(-0.5, len(ends.top[0].x) + len(ends.bottom[0].x) - 0.5), Side(0, 103, halves))
+        for ends in grid
+    ]
+    titles = [ends.title for ends in grid]
+    for panel, ends in zip(panels(sheet, sides, columns=2, titles=titles), grid, strict=True):
+        panel.upright([len(ends.top[0].x) - 0.5], Stroke(MUTED, 0.8))
+        for i, (first, second) in enumerate(zip(ends.top, ends.bottom, strict=True)):
+            y = [percent(cell) for cell in (*first.cells, *second.cells)]
+            line = [(x, value) for x, value in enumerate(y) if not math.isnan(value)]
+            panel.lines([line], Stroke(shape(i).edge, 1.4))
+    return sheet.svg(name, "Scores by cut-off for each construction")
 
 
 def steps(name: str, description: str, curves: Sequence[Curve]) -> str:
     """Draws percentages over the training steps of a model's checkpoints."""
-    with drawing(3.1 + 0.2 * math.ceil(len(curves) / 2)) as figure:
-        axes = figure.add_subplot()
-        for i, curve in enumerate(curves):
-            _line(axes, curve, i)
-        _training_axis(axes, sorted({x for curve in curves for x in curve.x}))
-        axes.set_ylim(-2, 102)
-        axes.yaxis.set_major_formatter("{x:.0f} %")
-        legend(figure, axes)
-        return to_svg(figure, name, description)
+    sheet = Sheet(223 + 14 * math.ceil(len(curves) / 2))
+    legend(sheet, entries(curves))
+    found = sorted({x for curve in curves for x in curve.x})
+    (panel,) = panels(sheet, [(training(found), percents())])
+    for i, curve in enumerate(curves):
+        _line(panel, curve, i)
+    return sheet.svg(name, description)
 
 
-def _training_axis(axes: Axes, found: Sequence[float]) -> None:
-    """Marks the steps themselves, eight at most, by logarithm where they grow so."""
-    positive = [x for x in found if x > 0]
-    if positive and positive[-1] > 20 * positive[0]:
-        axes.set_xscale("symlog", linthresh=positive[0])
-        axes.minorticks_off()
+def training(found: Sequence[float]) -> Side:
+    """The side of training steps: eight of them at most marked, by logarithm where they grow so."""
     marked = found[:: math.ceil(len(found) / 8)]
-    axes.set_xticks(marked, [count(round(x)) for x in marked])
-    axes.set_xlabel("training step")
+    ticks = {x: count(round(x)) for x in marked}
+    first = next((x for x in found if x > 0), 1.0)
+    if found[-1] > 20 * first:
+        return Side(found[0] - 0.2 * first, 1.3 * found[-1], ticks, "training step", _from(first))
+    room = 0.04 * (found[-1] - found[0]) or 1
+    return Side(found[0] - room, found[-1] + room, ticks, "training step")
+
+
+def _from(first: float) -> Callable[[float], float]:
+    """A logarithm that is even below the first step after 0, so that 0 has a place."""
+    return lambda x: x / first if x <= first else 1 + math.log10(x / first)

@@ -1,30 +1,36 @@
-"""The hand that draws: figures of one size and style, as inline SVG in the page's own colours.
+"""The hand that draws: lines, marks and letters, as inline SVG in the colours of the page.
 
-A picture is drawn in stand-in colours that the SVG then names as CSS variables (`var(--ink)`), so
-that it is readable on light and on dark. Text stays text. Styles become attributes, which a strict
-Content-Security-Policy allows, and ids are made unique to the picture.
+A picture is drawn by matplotlib in stand-in colours that the SVG then names as CSS variables
+(`var(--ink)`), so that it is readable on light and on dark. Text stays text. Styles become
+attributes, which a strict Content-Security-Policy allows, and ids are made unique to the picture.
+
+Of matplotlib only the shapes and the SVG are used, not its axes, ticks, legends and layout engines,
+which take most of the time of pictures as small as these and measure text in a font that the page
+does not use. `lmdiag.report.panels` has ours.
 """
 
 from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.etree import ElementTree
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.artist import Artist
 
-WIDTH = 5.4
-"""Inches; a picture is 389 points wide, so that its letters can be read on a phone."""
+Point = tuple[float, float]
+
+POINTS = 72
+"""In an inch."""
+WIDTH = 389
+"""Of a picture, in points: so that its letters can be read on a phone."""
 
 INK, MUTED, GRID, PAPER = "#010101", "#020202", "#030303", "#040404"
 COLOURS = ("#050501", "#050502", "#050503", "#050504", "#050505", "#050506")
 RIGHT, WRONG = COLOURS[0], COLOURS[1]
-MARKERS = ("o", "s", "D", "^", "v", "P")
+SHAPES = ("o", "s", "D", "^", "v", "P")
 
 VARIABLES = {
     INK: "var(--ink)",
@@ -35,117 +41,164 @@ VARIABLES = {
 }
 """Stand-in colour -> the page's own."""
 
-STYLE: dict[Any, Any] = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "lmdiag",
-    "text.parse_math": False,  # a "$" in a model's name is a "$"
-    "font.size": 11,
-    "text.color": INK,
-    "axes.edgecolor": MUTED,
-    "axes.labelcolor": INK,
-    "axes.linewidth": 0.8,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.facecolor": "none",
-    "axes.titlesize": 11,
-    "axes.titlelocation": "left",
-    "axes.axisbelow": True,
-    "axes.grid": True,
-    "grid.color": GRID,
-    "grid.linewidth": 0.6,
-    "xtick.color": MUTED,
-    "ytick.color": MUTED,
-    "xtick.labelsize": 10.5,
-    "ytick.labelsize": 10.5,
-    "xtick.labelcolor": INK,
-    "ytick.labelcolor": INK,
-    "legend.frameon": False,
-    "legend.fontsize": 11,
-    "legend.borderaxespad": 0,
-    "figure.facecolor": "none",
-    "lines.linewidth": 1.6,
-    "lines.markersize": 5,
-}
+STYLE: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "lmdiag"}
 
 SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 
 
-@contextmanager
-def drawing(height: float) -> Iterator[Figure]:
-    """Gives an empty figure in the report's style; nothing global is left changed.
+class Stroke(NamedTuple):
+    """How a line is drawn.
 
-    Args:
-        height: inches.
+    Attributes:
+        colour: one of the stand-ins.
+        width: in points.
+        dashes: points on, points off; () for a whole line.
+        opacity: of the line.
     """
-    import matplotlib
-    from matplotlib.figure import Figure
 
-    with matplotlib.rc_context(STYLE):
-        yield Figure(figsize=(WIDTH, height), layout="constrained")
-
-
-def legend(figure: Figure, axes: Axes, title: str = "") -> None:
-    """Puts the names of what is drawn above the axes, as many in a row as fit."""
-    handles, labels = axes.get_legend_handles_labels()
-    if len(handles) < 2:
-        return  # the caption says what a single kind of mark is
-    labels = [shortened(label) for label in labels]
-    columns = next(n for n in range(len(labels), 0, -1) if n == 1 or _legend_width(labels, n) <= 1)
-    order = [i for column in range(columns) for i in range(column, len(handles), columns)]
-    figure.legend(
-        [handles[i] for i in order], [labels[i] for i in order],  # matplotlib fills columns first
-        loc="outside upper left", ncols=columns, title=title or None, title_fontsize=11,
-        alignment="left", handletextpad=0.4, columnspacing=1.2,
-    )  # fmt: skip
+    colour: str
+    width: float = 1.6
+    dashes: tuple[float, ...] = ()
+    opacity: float = 1
 
 
-def _legend_width(labels: Sequence[str], columns: int) -> float:
-    """About how much of a picture's width a legend of so many columns takes."""
-    longest = [max(map(len, labels[column::columns])) for column in range(columns)]
-    return sum(6.2 * length + 30 for length in longest) / (72 * WIDTH)  # points: letters, mark
+class Shape(NamedTuple):
+    """How a mark is drawn.
 
-
-def shortened(label: str, most: int = 48) -> str:
-    """Returns a label without its middle where it is too long to be drawn."""
-    half = (most - 1) // 2
-    return label if len(label) <= most else f"{label[:half]}…{label[-half:]}"
-
-
-def percent_axis(axes: Axes) -> None:
-    """Makes the level axis one of percentages from 0 to 100."""
-    axes.set_xlim(-2, 102)
-    axes.set_xticks(range(0, 101, 20), [*map(str, range(0, 100, 20)), "100 %"])
-
-
-def to_svg(
-    figure: Figure, name: str, description: str, titles: Mapping[str, str] | None = None
-) -> str:
-    """Returns a figure as an `<svg>` element to stand in a page.
-
-    Args:
-        figure: drawn within `drawing`.
-        name: unique in the page; begins all its ids.
-        description: what a reader who cannot see it is told.
-        titles: link -> what is shown when a pointer rests on it.
+    Attributes:
+        kind: a marker of matplotlib's.
+        edge: its colour.
+        fill: likewise, "none" for a hollow mark, "" for the edge's.
+        size: its width in points.
     """
-    buffer = io.StringIO()
-    figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
-    root = ElementTree.fromstring(buffer.getvalue())
-    for element in list(root.iter()):
-        _style_as_attributes(element)
-        _rename(element, name)
-        link = element.get(f"{{{XLINK}}}href", "")
-        if titles and element.tag == f"{{{SVG}}}a" and link in titles:
-            _title(element, titles[link])
-    for unwanted in ("metadata", "style"):
-        _drop(root, unwanted)
-    for unused in ("width", "height", "version"):
-        root.attrib.pop(unused, None)
-    root.set("role", "img")
-    root.set("aria-label", description)
-    ElementTree.register_namespace("", SVG)
-    ElementTree.register_namespace("xlink", XLINK)
-    return _shorter(ElementTree.tostring(root, encoding="unicode"))
+
+    kind: str
+    edge: str
+    fill: str = ""
+    size: float = 5
+
+
+class Sheet:
+    """A picture being drawn. Places are points from its lower left corner.
+
+    Attributes:
+        top: the height up to which nothing is drawn yet.
+    """
+
+    def __init__(self, height: float) -> None:
+        """Takes an empty sheet of a height in points."""
+        from matplotlib.figure import Figure
+
+        self.top = height
+        self._figure = Figure(figsize=(WIDTH / POINTS, height / POINTS), dpi=POINTS)
+        self._figure.patch.set_visible(False)
+
+    def lines(self, lines: Sequence[Sequence[Point]], stroke: Stroke) -> None:
+        """Draws lines, each through its points."""
+        from matplotlib.collections import LineCollection
+
+        if not lines:
+            return
+        style = (0, stroke.dashes) if stroke.dashes else "-"
+        self._add(
+            LineCollection(
+                lines, colors=stroke.colour, linewidths=stroke.width, linestyles=[style],
+                alpha=None if stroke.opacity == 1 else stroke.opacity,
+            )
+        )  # fmt: skip
+
+    def marks(self, points: Sequence[Point], shape: Shape, links: Sequence[str] = ()) -> None:
+        """Puts a mark on each point, a link where there are links."""
+        from matplotlib.collections import PathCollection
+        from matplotlib.markers import MarkerStyle
+        from matplotlib.transforms import IdentityTransform
+
+        if not points:
+            return
+        style = MarkerStyle(shape.kind)
+        marks = PathCollection(
+            [style.get_path().transformed(style.get_transform())], sizes=[shape.size**2],
+            offsets=points, offset_transform=IdentityTransform(),
+            facecolors=shape.fill or shape.edge, edgecolors=shape.edge, linewidths=1,
+        )  # fmt: skip
+        if links:
+            marks.set_urls(links)
+        self._add(marks)
+
+    def areas(
+        self, outlines: Sequence[Sequence[Point]], fills: Sequence[tuple[str, float]]
+    ) -> None:
+        """Fills areas, each of a colour and an opacity; one pair may stand for all."""
+        from matplotlib.collections import PolyCollection
+
+        self._add(PolyCollection(outlines, facecolors=fills, linewidths=0))
+
+    def text(
+        self,
+        words: str,
+        x: float,
+        y: float,
+        *,
+        size: float = 11,
+        across: str = "left",
+        up: str = "baseline",
+        upwards: bool = False,
+    ) -> None:
+        """Writes words.
+
+        Args:
+            words: lines are broken at line feeds only.
+            x, y: in points.
+            size: of the letters, in points.
+            across: which edge of the words is at `x`: left, center, right.
+            up: what of the words is at `y`: baseline, top, bottom, center.
+            upwards: whether they run from below to above.
+        """
+        from matplotlib.text import Text
+
+        self._add(
+            Text(
+                x, y, words, fontsize=size, color=INK, parse_math=False,  # a "$" is a "$"
+                ha=across, va=up, rotation=90 if upwards else 0,
+            )
+        )  # fmt: skip
+
+    def _add(self, artist: Artist) -> None:
+        from matplotlib.transforms import IdentityTransform
+
+        artist.set_transform(IdentityTransform())
+        artist.set_zorder(0)  # what comes later lies above
+        self._figure.add_artist(artist)
+
+    def svg(self, name: str, description: str, titles: Mapping[str, str] | None = None) -> str:
+        """Returns the picture as an `<svg>` element to stand in a page.
+
+        Args:
+            name: unique in the page; begins all its ids.
+            description: what a reader who cannot see it is told.
+            titles: link -> what is shown when a pointer rests on it.
+        """
+        import matplotlib
+
+        buffer = io.StringIO()
+        with matplotlib.rc_context(STYLE):
+            self._figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+        root = ElementTree.fromstring(buffer.getvalue())
+        for element in list(root.iter()):
+            _style_as_attributes(element)
+            _rename(element, name)
+            link = element.get(f"{{{XLINK}}}href", "")
+            if titles and element.tag == f"{{{SVG}}}a" and link in titles:
+                _title(element, titles[link])
+        for unwanted in ("metadata", "style"):
+            _drop(root, unwanted)
+        for unused in ("width", "height", "version"):
+            root.attrib.pop(unused, None)
+        root.set("role", "img")
+        root.set("aria-label", description)
+        ElementTree.register_namespace("", SVG)
+        ElementTree.register_namespace("xlink", XLINK)
+        return _shorter(ElementTree.tostring(root, encoding="unicode"))
 
 
 def _style_as_attributes(element: ElementTree.Element) -> None:
@@ -191,9 +244,3 @@ def _shorter(svg: str) -> str:
     """Numbers with two decimals are exact enough for an eye, and halve the page."""
     svg = re.sub(r"(\d+\.\d\d)\d+", r"\1", svg)
     return re.sub(r">\s+<", "><", svg)
-
-
-def power(exponent: int) -> str:
-    """A power of ten as text: `10⁻³`."""
-    digits = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-    return "1" if exponent == 0 else f"10{str(exponent).translate(digits)}"
