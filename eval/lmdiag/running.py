@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import platform
 import time
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmdiag import perturb, predictions, results, summary
+from lmdiag.collector import uncollected
 from lmdiag.journal import Journal, NoJournal
 from lmdiag.queries import Key, Setting, collect, spread
 from lmdiag.report.progress import Progress
@@ -128,15 +130,19 @@ def run_model(
         return folder.path, _write(folder, model, material, answers, processes, seconds)
     finally:
         folder.close()
+        gc.unfreeze()
 
 
 def _load(model_id: str, options: LoadOptions, processes: Processes) -> Model:
     """Loads the model on every process, or on none: one that fails fails all."""
     from lmdiag import models
 
+    gc.collect()  # the model before, if there was one
     model, error = None, None
     try:
-        model = models.load(model_id, options)
+        with uncollected():
+            model = models.load(model_id, options)
+            gc.freeze()  # what was loaded stays while the run lasts, and is not looked through
     except BadInput as bad:
         error = str(bad)
     errors = [message for message in processes.gather(error) if message is not None]

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lmdiag.collector import uncollected
 from lmdiag.schema import DIAGNOSTICS, BadInput, Protocol
 
 if TYPE_CHECKING:
@@ -151,14 +152,16 @@ def auto_or_positive(text: str) -> int | None:
 
 def main(args: argparse.Namespace) -> int:
     """Runs every model at every revision; one that fails does not stop the rest."""
-    warm_up = threading.Thread(target=_import_models, daemon=True)
-    warm_up.start()  # the slow imports run while the data are read; bad data end the run before
-    material = _material(args)
-    warm_up.join()
+    with uncollected():
+        warm_up = threading.Thread(target=_import_models, daemon=True)
+        warm_up.start()  # the slow imports run while the data are read; bad data end the run before
+        material = _material(args)
+        warm_up.join()
 
-    from lmdiag.processes import Processes
+        from lmdiag.processes import Processes
 
-    processes = Processes(together=args.tp)
+        processes = Processes(together=args.tp)
+        gc.freeze()  # what was imported stays, see `running`
     wanted = [(model, revision) for model in args.model for revision in args.revision or [None]]
     failures: list[tuple[str, BadInput]] = []
     documents = []
@@ -167,7 +170,6 @@ def main(args: argparse.Namespace) -> int:
             documents.append(_run_one(args, model, _options(args, revision), material, processes))
         except BadInput as error:
             failures.append((model if revision is None else f"{model} at {revision}", error))
-        gc.collect()
     if processes.first and args.json and documents:
         _print_json(documents)
     processes.close()
