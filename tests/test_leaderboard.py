@@ -29,9 +29,10 @@ from lmdiag.hub.publish import plan_leaderboard
 from lmdiag.hub.text import all_visible, file_name, visible
 from lmdiag.hub.verify import Benchmark, verify
 from lmdiag.leaderboard.collect import find_submissions, judge
-from lmdiag.leaderboard.pages import breakable, hub_link
+from lmdiag.leaderboard.pages import hub_link
 from lmdiag.leaderboard.pictures import MOST
 from lmdiag.leaderboard.standing import PEOPLE, Figure, Standing, standings
+from lmdiag.report.page import breakable
 from lmdiag.schema import DIAGNOSTICS, BadInput, Protocol
 from lmdiag.stimuli import load_verbs
 

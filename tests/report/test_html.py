@@ -12,8 +12,9 @@ from hub.boards import HOSTILE
 
 from lmdiag.home import home
 from lmdiag.hub.text import visible
-from lmdiag.report.html import digest, render
+from lmdiag.report.html import render
 from lmdiag.report.items import items, sample
+from lmdiag.report.page import digest
 from lmdiag.report.tables import names
 from lmdiag.results import Run, load_run
 from lmdiag.schema import BadInput

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from lmdiag import published
-from lmdiag.home import home
 from lmdiag.hub.client import REPO_ID
 from lmdiag.hub.headline import HEADLINES, OVERVIEW, SHORT_TITLES, Headline
-from lmdiag.hub.text import file_name, visible
+from lmdiag.hub.text import file_name
 from lmdiag.leaderboard.collect import Entry, Rejected
 from lmdiag.leaderboard.pictures import pictures
 from lmdiag.leaderboard.standing import Figure, Standing
 from lmdiag.report import items, numbers, tables
+from lmdiag.report.page import environment, frame
 
 if TYPE_CHECKING:
-    import jinja2
-
     from lmdiag.hub.verify import Benchmark
 
 HUB = "https://huggingface.co"
@@ -117,9 +112,12 @@ def render_model(entry: Entry) -> str:
         link=hub_link(results["model"]["id"], results["model"]["commit"]),
         size=numbers.count(results["model"]["n_parameters"]),
         sections=tables.sections([results]),
-        numbers=numbers,
         tasks=tasks,
     )
+
+
+def _render(template: str, **values: Any) -> str:
+    return environment().get_template(template).render(**frame("leaderboard"), **values)
 
 
 def hub_link(model_id: str, commit: str) -> str:
@@ -194,57 +192,3 @@ def _data_facts(benchmark: Benchmark, tasks: Sequence[str]) -> dict[str, Any]:
     prints = {SHORT_TITLES[task]: benchmark.stimuli(task).fingerprint for task in tasks}
     link = f"{HUB}/datasets/{benchmark.data}" if benchmark.is_on_hub else ""
     return {"name": benchmark.name, "link": link, "fingerprints": prints}
-
-
-# ---- templates ----------------------------------------------------------------------------------
-
-
-def _render(template: str, **values: Any) -> str:
-    style, script = _asset("leaderboard.css"), _asset("leaderboard.js")
-    policy = (
-        f"default-src 'none'; style-src {_csp_hash(style)}; script-src {_csp_hash(script)}; "
-        "img-src 'self' data:; base-uri 'none'; form-action 'none'"
-    )
-    page = _environment().get_template(template)
-    return page.render(policy=policy, style=style, script=script, **values)
-
-
-@cache
-def _environment() -> jinja2.Environment:
-    """Escapes everything that is not markup of our own, and shows what hides in strangers' text."""
-    import jinja2
-    from markupsafe import Markup
-
-    def finalize(value: Any) -> Any:
-        if isinstance(value, str) and not isinstance(value, Markup):
-            return visible(value)
-        return value
-
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(home("cards")),
-        autoescape=True,
-        finalize=finalize,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["breakable"] = breakable
-    return environment
-
-
-def breakable(name: str) -> Any:
-    """Lets a line end after the slashes of a name, which stays escaped."""
-    from markupsafe import Markup, escape
-
-    return Markup("/<wbr>").join(escape(part) for part in visible(name).split("/"))
-
-
-def _asset(name: str) -> Any:
-    from markupsafe import Markup
-
-    return Markup(home("cards", name).read_text("utf-8"))
-
-
-def _csp_hash(text: str) -> str:
-    digest = hashlib.sha256(text.encode()).digest()
-    return f"'sha256-{base64.b64encode(digest).decode()}'"

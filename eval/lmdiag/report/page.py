@@ -1,0 +1,76 @@
+"""What every page of ours is made with: templates that escape, and a policy that lets nothing in.
+
+Names and words of models and data are data: everything that is put into a page is escaped, and what
+hides in it is shown. A page's only script and only style sheet are its own, and its
+Content-Security-Policy names their digests and allows nothing else.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from functools import cache
+from typing import TYPE_CHECKING
+
+from lmdiag.home import home
+from lmdiag.hub.text import visible
+from lmdiag.report import numbers
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+
+@cache
+def environment() -> Environment:
+    """Returns the environment of the templates in `cards/`."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    env = Environment(
+        loader=FileSystemLoader(home("cards")),
+        autoescape=True,
+        finalize=shown,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    env.globals["numbers"] = numbers
+    env.filters["breakable"] = breakable
+    return env
+
+
+def shown(value: object) -> object:
+    """Returns what is put into a page: of strangers' text nothing is hidden."""
+    from markupsafe import Markup
+
+    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def breakable(name: str) -> str:
+    """Lets a line end after the slashes of a name, which stays escaped."""
+    from markupsafe import Markup, escape
+
+    return Markup("/<wbr>").join(escape(part) for part in visible(name).split("/"))
+
+
+def frame(name: str) -> dict[str, str]:
+    """Returns the style, the script and the policy of a page.
+
+    Args:
+        name: of the two files in `cards/`, without their endings.
+
+    Raises:
+        BadInput: a data file of the package is missing.
+    """
+    from markupsafe import Markup
+
+    style, script = (home("cards", f"{name}.{kind}").read_text("utf-8") for kind in ("css", "js"))
+    policy = (
+        f"default-src 'none'; style-src '{digest(style)}'; script-src '{digest(script)}'; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+    return {"style": Markup(style), "script": Markup(script), "policy": policy}
+
+
+def digest(text: str) -> str:
+    """Returns the SHA-256 of an inline style or script as a policy names it."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
