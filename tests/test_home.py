@@ -43,16 +43,21 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
+def written_by_us(folder: Path) -> list[Path]:
+    """The files of a folder without what tools leave in it."""
+    files = (file for file in folder.rglob("*") if file.is_file())
+    tools = {"__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache"}
+    return [file for file in files if tools.isdisjoint(file.parts)]
+
+
 def test_the_wheel_carries_every_file_of_the_rooms(wheel: Path) -> None:
     names = {name for name in ZipFile(wheel).namelist() if not name.endswith("/")}
     data = f"{wheel.name.split('-py3')[0]}.data/data/share/lmdiag/"
     for room in ROOMS:
-        for file in (ROOT / room).rglob("*"):
-            if file.is_file() and "__pycache__" not in file.parts:
-                assert data + str(file.relative_to(ROOT)) in names, f"add {file} to setup.cfg"
-    for file in (ROOT / "eval/lmdiag").rglob("*"):
-        if file.is_file() and "__pycache__" not in file.parts:
-            assert str(file.relative_to(ROOT / "eval")) in names, f"add {file} to setup.cfg"
+        for file in written_by_us(ROOT / room):
+            assert data + str(file.relative_to(ROOT)) in names, f"add {file} to setup.cfg"
+    for file in written_by_us(ROOT / "eval/lmdiag"):
+        assert str(file.relative_to(ROOT / "eval")) in names, f"add {file} to setup.cfg"
 
 
 def test_an_installed_wheel_finds_the_rooms(wheel: Path, tmp_path: Path) -> None:
