@@ -4,6 +4,7 @@ import dataclasses
 import hashlib
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -15,6 +16,9 @@ import pytest
 from families import FAMILIES
 
 TASKS = ("cprag102", "role88", "neg136", "agreement")
+
+WHOLE = re.compile(r": (\d+) contexts\n.*: asked \1 contexts in \S+ \S+ contexts/s\n")
+"""What the first process says of a run, whoever asked the contexts."""
 
 
 def launch(root: Path, count: int, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -46,6 +50,7 @@ def runs(
         arguments += ["--perturb", "all", "--shuffles", "2", "--output", str(outputs[count])]
         done = launch(root, count, *arguments)
         assert done.returncode == 0, done.stderr
+        assert len(WHOLE.findall(done.stderr)) == len(models), done.stderr
     return outputs
 
 

@@ -8,6 +8,7 @@ sees the progress of the whole. Processes wait for each other only to share and 
 from __future__ import annotations
 
 import os
+import time
 from collections import Counter
 from collections.abc import Iterator
 from datetime import timedelta
@@ -17,6 +18,8 @@ from lmdiag.schema import BadInput
 
 WAIT = timedelta(minutes=10)
 """The longest that a process waits for another before it ends with an error."""
+MOMENT = 0.05
+"""Seconds between two looks at a counter."""
 
 
 class Store(Protocol):
@@ -144,9 +147,26 @@ class Processes:
         return Queue(store, str(self._queues), length)
 
     def close(self) -> None:
-        """Waits for the others and leaves the group."""
-        if self.count > 1:
-            from torch.distributed import destroy_process_group
+        """Leaves the group when the first process has done so much that it can: it leaves last.
 
-            self.share(None)
-            destroy_process_group()
+        Processes meet in the store, and wait a moment at least. A thread of gloo's may still hold
+        a tensor of the last exchange; it would abort a process that shuts its interpreter down.
+        """
+        if self.count == 1:
+            return
+        from torch.distributed import destroy_process_group
+
+        if self.first:
+            self._store.add("finished", 1)
+            self._wait_for("left", self.count - 1)
+        else:
+            self._wait_for("finished", 1)
+            self._store.add("left", 1)
+        destroy_process_group()
+
+    def _wait_for(self, key: str, count: int) -> None:
+        """Waits until a counter of the store has reached a count, or as long as one may."""
+        deadline = time.monotonic() + WAIT.total_seconds()
+        time.sleep(MOMENT)
+        while self._store.add(key, 0) < count and time.monotonic() < deadline:
+            time.sleep(MOMENT)

@@ -78,6 +78,7 @@ def ask(
             queue.stop()
             error = str(bad)
         errors = processes.gather(error)
+        bar.update(len(known) + queue.done(0))  # with what others did after our last batch
     for message in errors:
         if message is not None:
             raise BadInput(message)
