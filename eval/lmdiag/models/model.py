@@ -18,7 +18,7 @@ from lmdiag.schema import Answer, BadInput, ModelInfo, Query, Question
 BUDGET = 16_384
 """Tokens in a batch on accelerators, halved until they fit."""
 
-PACKED_BUDGET, PADDED_BUDGET = 1024, 384
+PACKED_BUDGET, PADDED_BUDGET = 1536, 384
 """The same on processors, as many as their caches like; the fewer of them the less is padding."""
 
 VERB_PLACE = Query("The old man", "it.")
