@@ -1,5 +1,6 @@
 # make run    the demo: data, two models, tables, report      make setup  .venv, pinned, editable
 # make test   linters, type checks, every offline test         make bench  speed against a bare loop
+# make demo-models  train the two demo models again and replace their weights in the package
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -10,7 +11,7 @@ PYTHON ?= $(firstword $(foreach name,python3.11 python3 python,$(shell $(name) -
 # Further arguments, e.g. make test ARGS="-k neg136", make bench ARGS="speed --rounds 3"
 ARGS ?=
 
-.PHONY: run setup test bench clean
+.PHONY: run setup test demo-models bench clean
 .DEFAULT_GOAL := run
 
 setup: $(SETUP)
@@ -38,6 +39,9 @@ test: setup
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/pytest -n 2 --dist worksteal $(ARGS)
+
+demo-models: setup
+	$(BIN)/python -m lmdiag.models.demo.training
 
 bench: setup
 	PYTHONPATH=tests $(BIN)/python -m benchmarks $(ARGS)

@@ -23,9 +23,7 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     for name in ("HF_DATASETS_CACHE", "HF_HUB_CACHE", "HF_TOKEN"):
         os.environ.pop(name, None)
-    # The demo models, under a digest of their recipe, are kept for the next session and shared by
-    # the processes of this one.
-    os.environ["LMDIAG_CACHE"] = str(config.cache.mkdir("lmdiag"))
+    os.environ["LMDIAG_CACHE"] = str(Path(caches.name) / "lmdiag")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -13,9 +13,8 @@ import pytest
 
 from lmdiag.cli import main
 
-TOLERANCE = 20.0
-"""Percentage points, three of 16 pairs: the demo models are trained anew, and processors round
-differently (with AVX2 alone, demo:masked has two pairs more)."""
+ROUNDING = 0.051
+"""Percentage points: the page gives one decimal. No other difference is allowed, on any machine."""
 
 FOLDERS = {
     "": "diagnostics-token",
@@ -71,7 +70,7 @@ def test_the_table_of_runs_says_what_they_gave(page: str, ran: Path) -> None:
         for column, cell in zip(head[1:], cells, strict=True):
             task, measure = column.split()
             value = 100 * measures(ran, run, task)[measure]["value"]
-            assert float(cell) == pytest.approx(value, abs=TOLERANCE), (run, column)
+            assert float(cell) == pytest.approx(value, abs=ROUNDING), (run, column)
 
 
 def test_the_lists_of_top_words_are_the_models(
@@ -84,11 +83,7 @@ def test_the_lists_of_top_words_are_the_models(
         assert main(["report", run, "--format", "csv", "--items", "cprag102-8"]) == 0
         lines = capsys.readouterr().out.splitlines()[1:]
         shown[unit] = [line.split(",")[-3] for line in lines]
-    told = dict(tables(page)[1][1:])
-    assert [words.startswith("##") for words in shown["token"]].count(True) >= 1
-    assert not [word for word in shown["word"] if word.startswith("##")]
-    for unit, words in shown.items():
-        assert len(set(words) & set(told[unit].split(", "))) >= 3
+    assert dict(tables(page)[1][1:]) == {unit: ", ".join(words) for unit, words in shown.items()}
 
 
 def test_thresholds_need_no_model(
@@ -101,7 +96,7 @@ def test_thresholds_need_no_model(
         command = ["score", "--task", "role88", "--predictions", predictions, "--json"]
         assert main([*command, "--threshold", threshold]) == 0
         value = json.loads(capsys.readouterr().out)["measures"][name]["value"]
-        assert float(cell) == pytest.approx(100 * value, abs=TOLERANCE)
+        assert float(cell) == pytest.approx(100 * value, abs=ROUNDING)
 
 
 def test_what_must_be_so_is_so(ran: Path) -> None:
