@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from lmdiag.models.checkpoint import Checkpoint, resolve
 from lmdiag.models.checks import (
@@ -21,51 +21,15 @@ from lmdiag.models.checks import (
     first_line,
 )
 from lmdiag.models.kinds import AUTO_CLASSES, detect, needs_decoder_flag
-from lmdiag.schema import BadInput, Kind, Unit
+from lmdiag.models.options import LoadOptions
+from lmdiag.schema import BadInput, Kind
+
+__all__ = ["LoadOptions", "Parts", "load_parts"]
 
 if TYPE_CHECKING:
     import torch
     from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
     from transformers.distributed.configuration_utils import DistributedConfig
-
-Dtype = Literal["auto", "float32", "bfloat16", "float16"]
-
-
-@dataclass(frozen=True)
-class LoadOptions:
-    """How a model is loaded and asked.
-
-    Attributes:
-        revision: branch, tag or commit on the Hub.
-        kind: masked, causal or seq2seq; auto reads it off the model's configuration.
-        dtype: of the weights; auto is the checkpoint's own on accelerators and float32 on the CPU,
-            where half precision is slow and gains nothing.
-        device: where the model goes, e.g. "cuda:1"; None for the accelerator if there is one.
-        device_map: "auto" spreads the layers over all devices (accelerate).
-        bos: whether a causal model's context begins with its beginning-of-sequence token; auto
-            does what the tokenizer does by default.
-        unit: token or word (SPEC 2).
-        trust_remote_code: run code that comes with the model.
-        allow_pickle: read weights that are not safetensors.
-        quantization: "8bit" or "4bit" by bitsandbytes; None without.
-        attention: attention implementation, e.g. "eager" or "sdpa"; None for transformers' choice.
-        packing: several contexts in one row: auto, always or never.
-        tp: split each layer over the processes (tensor parallel).
-    """
-
-    revision: str | None = None
-    kind: Literal["auto", "masked", "causal", "seq2seq"] = "auto"
-    dtype: Dtype = "auto"
-    device: str | None = None
-    device_map: str | None = None
-    bos: Literal["auto", "always", "never"] = "auto"
-    unit: Unit = "token"
-    trust_remote_code: bool = False
-    allow_pickle: bool = False
-    quantization: Literal["8bit", "4bit"] | None = None
-    attention: str | None = None
-    packing: str = "auto"
-    tp: bool = False
 
 
 @dataclass(frozen=True)
