@@ -26,6 +26,9 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
 }
 """Option -> its allowed values."""
 
+DEVICE_MAPS = ("auto", "balanced", "balanced_low_0", "sequential")
+"""Ways to spread a model over devices; any other `device_map` is the name of one device."""
+
 _FLAGS = ("trust_remote_code", "allow_pickle", "tp")
 _OPTIONAL = ("revision", "device", "device_map", "quantization", "attention")
 
@@ -40,7 +43,8 @@ class LoadOptions:
         dtype: of the weights; auto is the checkpoint's own on accelerators and float32 on the CPU,
             where half precision is slow and gains nothing.
         device: where the model goes, e.g. "cuda:1"; None for the accelerator if there is one.
-        device_map: "auto" spreads the layers over all devices (accelerate).
+        device_map: one of `DEVICE_MAPS` spreads the layers over all devices (accelerate); the name
+            of a device puts all of them there.
         bos: whether a causal model's context begins with its beginning-of-sequence token; auto
             does what the tokenizer does by default.
         unit: token or word (SPEC 2).
