@@ -50,11 +50,12 @@ def load_model(model_id: str, **options: Any) -> LanguageModel:
         options: fields of `lmdiag.models.LoadOptions`, e.g. revision, kind, dtype, unit, bos.
 
     Raises:
-        BadInput: it cannot be loaded; the message says why and what to do.
+        BadInput: it cannot be loaded, or an option is not allowed; the message says why and what to
+            do.
     """
     from lmdiag import models
 
-    return LanguageModel(models.load(model_id, models.LoadOptions(**options)))
+    return LanguageModel(models.load(model_id, models.LoadOptions.from_keywords(options)))
 
 
 class LanguageModel:

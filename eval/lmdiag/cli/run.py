@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lmdiag.collector import uncollected
+from lmdiag.models.options import CHOICES
 from lmdiag.schema import DIAGNOSTICS, BadInput, Protocol
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     scored = parser.add_argument_group("how it is scored")
     scored.add_argument(
         "--unit",
-        choices=("token", "word"),
+        choices=CHOICES["unit"],
         default="token",
         help="what the top-k list is over (token)",
     )
@@ -80,19 +81,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     scored.add_argument(
         "--bos",
-        choices=("auto", "always", "never"),
+        choices=CHOICES["bos"],
         default="auto",
         help="beginning-of-sequence token",
     )
 
     loaded = parser.add_argument_group("how the model is loaded")
-    loaded.add_argument("--kind", choices=("auto", "masked", "causal", "seq2seq"), default="auto")
-    loaded.add_argument(
-        "--dtype", choices=("auto", "float32", "bfloat16", "float16", "float64"), default="auto"
-    )
+    loaded.add_argument("--kind", choices=CHOICES["kind"], default="auto")
+    loaded.add_argument("--dtype", choices=CHOICES["dtype"], default="auto")
     loaded.add_argument("--device-map", metavar="auto", help="spread a large model over devices")
     loaded.add_argument("--tp", action="store_true", help="tensor parallel over the processes")
-    loaded.add_argument("--quantization", choices=("8bit", "4bit"), help="through bitsandbytes")
+    loaded.add_argument(
+        "--quantization", choices=CHOICES["quantization"], help="through bitsandbytes"
+    )
     loaded.add_argument(
         "--attn-implementation", metavar="A", help="e.g. sdpa, eager, flash_attention_2"
     )
@@ -219,7 +220,7 @@ def _perturbations(names: list[str], tasks: tuple[str, ...]) -> Iterator[str]:
 
 
 def _options(args: argparse.Namespace, revision: str | None) -> LoadOptions:
-    from lmdiag.models.loading import LoadOptions
+    from lmdiag.models import LoadOptions
 
     return LoadOptions(
         revision=revision,

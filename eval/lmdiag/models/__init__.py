@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lmdiag.models.loading import LoadOptions
+from lmdiag.models.options import LoadOptions
 
 if TYPE_CHECKING:
     from lmdiag.models.model import Model

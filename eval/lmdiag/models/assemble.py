@@ -19,7 +19,8 @@ from lmdiag.schema import BadInput, ModelInfo
 if TYPE_CHECKING:
     import torch
 
-    from lmdiag.models.loading import LoadOptions, Parts
+    from lmdiag.models.loading import Parts
+    from lmdiag.models.options import LoadOptions
 
 
 LIMITS = ("max_position_embeddings", "n_positions", "max_seq_len", "max_sequence_length")

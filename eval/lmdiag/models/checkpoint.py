@@ -51,6 +51,28 @@ class Checkpoint:
     training_step: int | None
 
     @property
+    def folder(self) -> Path | None:
+        """The local folder; None for a Hub repository."""
+        return Path(self.location) if self.revision is None else None
+
+    def file(self, name: str) -> Path | None:
+        """Returns where a file of the checkpoint lies, fetched if need be; None if it has none."""
+        if self.revision is None:
+            path = Path(self.location, name)
+            return path if path.is_file() else None
+        from transformers.utils.hub import cached_file
+
+        found = cached_file(  # as transformers will ask for it, so that it is asked for once
+            self.location,
+            name,
+            revision=self.revision,
+            _raise_exceptions_for_gated_repo=False,
+            _raise_exceptions_for_missing_entries=False,
+            _raise_exceptions_for_connection_errors=False,
+        )
+        return None if found is None else Path(found)
+
+    @property
     def may_be_pickled(self) -> bool:
         """Whether there may be weights in another form than safetensors; on the Hub, perhaps."""
         return self.revision is not None or any(Path(self.location).glob("pytorch_model*.bin*"))
@@ -155,9 +177,10 @@ def _hub_commit(model_id: str, revision: str | None) -> str:
             "if it is private, log in with `hf auth login`"
         ) from error
     except errors.RemoteEntryNotFoundError as error:
-        raise BadInput(f"{name} has no config.json on the Hub: is it a transformers model?") from (
-            error
-        )
+        raise BadInput(
+            f"{name} has no config.json on the Hub: is it a transformers model? (An adapter must "
+            "first be merged into its base model.)"
+        ) from error
     except errors.HfHubHTTPError as error:
         raise BadInput(
             f"{name}: the Hub does not accept the token: log in again with `hf auth login`"
