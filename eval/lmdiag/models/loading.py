@@ -39,7 +39,7 @@ class LoadOptions:
         revision: branch, tag or commit on the Hub.
         kind: masked, causal or seq2seq; auto reads it off the model's configuration.
         dtype: of the weights; auto is the checkpoint's own on accelerators and float32 on the CPU,
-            where half precision is slow and gains nothing.
+            where half precision is slow and gains nothing, and for unit word, which needs it.
         device: where the model goes, e.g. "cuda:1"; None for the accelerator if there is one.
         device_map: "auto" spreads the layers over all devices (accelerate).
         bos: whether a causal model's context begins with its beginning-of-sequence token; auto
@@ -234,7 +234,8 @@ def _arguments(
 
 
 def _dtype(options: LoadOptions, device: torch.device) -> str:
-    if options.dtype == "auto" and device.type == "cpu" and options.device_map is None:
+    on_processor = device.type == "cpu" and options.device_map is None
+    if options.dtype == "auto" and (on_processor or options.unit == "word"):
         return "float32"
     return options.dtype
 
