@@ -345,5 +345,17 @@ SEQ2SEQ = (
     ),
 )  # fmt: skip
 
+SEEING_RIGHT = (
+    Family(
+        "xlnet", "causal", "unigram", files.albert, "XLNetLMHeadModel",
+        {"d_model": 32, "n_layer": 2, "n_head": 2, "d_inner": 48},
+    ),
+    Family(
+        "xlm", "causal", "unigram", files.albert, "XLMWithLMHeadModel",
+        {"emb_dim": 32, "n_layers": 2, "n_heads": 2, "max_position_embeddings": 130},
+    ),
+)  # fmt: skip
+"""Models that transformers lists as causal, or among others as causal, and that read both sides."""
+
 FAMILIES = {family.name: family for family in (*MASKED, *CAUSAL, *SEQ2SEQ)}
 """Name -> family, all of them."""

@@ -2,8 +2,8 @@
 
 Candidates of several pieces are read in rows that go on with their pieces, and contexts share rows.
 Both are right only where a token never changes the distributions before it. Some models that
-transformers lists as causal read both sides (XLNet), or read both sides of a prompt (prefix language
-models): their numbers would depend on which other words are asked.
+transformers lists as causal read both sides (XLNet), and prefix language models read both sides of
+their prompt: their numbers would depend on which other words are asked.
 """
 
 from __future__ import annotations
@@ -33,31 +33,34 @@ LONGEST = 1024
 def check_causality(reader: Reader, row: Row, model_id: str) -> None:
     """Refuses a model that sees to the right.
 
-    The last token of a text is exchanged, and another one appended: neither may change the
-    distributions before it by more than the model's dtype rounds.
+    A text is cut after two tokens and in its middle, and its last token is exchanged: none of this
+    may change the distributions before by more than the model's dtype rounds.
 
     Args:
         reader: has the model; without a gate.
-        row: a text of two tokens or more.
+        row: a text of four tokens or more.
         model_id: for the message.
 
     Raises:
         BadInput: an earlier distribution changes.
     """
     for text in _texts(row, reader.short_limit):
-        before = reader.whole(text)
+        whole = reader.whole(text)
         other = next((token for token in reversed(text.ids) if token != text.ids[-1]), 0)
-        for ids in ((*text.ids[:-1], other), (*text.ids, other)):
-            after = reader.whole(replace(text, ids=ids))
-            shared = min(len(ids), len(text.ids) + 1) - 1
-            change = _largest_change(before[:shared], after[:shared])
-            if change > _tolerance(reader, before):
-                raise BadInput(
-                    f"model {model_id} ({type(reader.model).__name__}) is not causal: a token "
-                    f"changes the distributions before it (by {change:.1g} nats on average over the "
-                    "vocabulary), so that scores would depend on the other words asked; choose a "
-                    "left-to-right model, or --kind masked if it was trained with a mask token"
-                )
+        for ids in (text.ids[:2], text.ids[: len(text.ids) // 2], (*text.ids[:-1], other)):
+            earlier = min(len(ids), len(text.ids) - 1)
+            found = reader.whole(replace(text, ids=ids))
+            change = _largest_change(whole[:earlier], found[:earlier])
+            if change > _tolerance(reader, whole):
+                raise BadInput(_refusal(f"{model_id} ({type(reader.model).__name__})", change))
+
+
+def _refusal(model: str, change: float) -> str:
+    return (
+        f"model {model} is not causal: a token changes the distributions before it (by {change:.1g}"
+        " nats on average over the vocabulary), so that scores would depend on the other words "
+        "asked; choose a left-to-right model, or --kind masked if it was trained with a mask token"
+    )
 
 
 def _texts(row: Row, limit: int | None) -> Iterator[Row]:

@@ -59,13 +59,13 @@ def check_precision(model: PreTrainedModel, model_id: str) -> None:
     """
     import torch
 
-    coarse = torch.finfo(model.dtype).eps > torch.finfo(torch.float32).eps
-    quantized = getattr(model, "is_quantized", False)
-    if not (coarse or quantized):
+    if getattr(model, "is_quantized", False):
+        weights, remedy = "quantized weights", "leave --quantization out and use --dtype float32"
+    elif torch.finfo(model.dtype).eps > torch.finfo(torch.float32).eps:
+        weights, remedy = str(model.dtype).removeprefix("torch."), "use --dtype float32"
+    else:
         return
-    remedy = "leave --quantization out and use --dtype float32" if quantized else "use --dtype float32"
-    dtype = "quantized weights" if quantized else str(model.dtype).removeprefix("torch.")
     raise BadInput(
-        f"model {model_id}: in {dtype} the probabilities of unit word depend on what else is in a "
-        f"batch: {remedy}, or --unit token"
+        f"model {model_id}: with {weights} the probabilities of unit word depend on what else is "
+        f"in a batch: {remedy}, or --unit token"
     )
