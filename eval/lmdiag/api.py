@@ -13,6 +13,7 @@ What `measure` and `compare` return prints as tables, and shows as such in a not
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from lmdiag import comparison, perturb, summary
 from lmdiag.comparison import RESAMPLES, Comparison
+from lmdiag.controls import control_warning
 from lmdiag.journal import NoJournal
 from lmdiag.processes import Processes
 from lmdiag.queries import Setting, collect, spread
@@ -103,6 +105,8 @@ class LanguageModel:
         if stimuli.task == AGREEMENT:
             self.model.set_verbs(load_verbs(stimuli.source, revision=stimuli.revision))
         setting = Setting(stimuli, perturbation, run)
+        if line := control_warning(self.model, [setting]):
+            warnings.warn(line, stacklevel=2)
         kind, cased = self.info.kind, self.info.cased
         questions = collect([setting], kind=kind, cased=cased)
         found = ask(

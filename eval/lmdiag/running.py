@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import platform
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from lmdiag import perturb, predictions, results, summary
 from lmdiag.collector import uncollected
+from lmdiag.controls import control_warning
 from lmdiag.journal import Journal, NoJournal
 from lmdiag.queries import Key, Setting, collect, spread
 from lmdiag.report.progress import Progress
@@ -184,6 +186,8 @@ def _ask_all(
     """Asks every distinct question of the material, or takes its answer from the journal."""
     if material.verbs:
         model.set_verbs(list(material.verbs))
+    if processes.first and (line := control_warning(model, material.settings)):
+        print(f"lmdiag: warning: {line}", file=sys.stderr)
     questions = collect(material.settings, kind=model.info.kind, cased=model.info.cased)
     keeps = processes.first or not processes.together
     with Journal(folder.journal, processes.rank) if keeps else NoJournal() as journal:

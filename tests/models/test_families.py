@@ -41,8 +41,8 @@ BOS_FAMILIES = ("gpt2", "opt", "llama3", "llama", "gemma", "gpt_neox", "mamba", 
 PADDED = {"deberta", "deberta-v2", "deberta-v3", "bloom", "falcon-alibi", "mamba", "rwkv"}
 """Families whose position schemes do not let several contexts share a row."""
 
-NARROW = {"modernbert", "gpt_neo", "mistral", "gemma2", "gemma3"}
-"""Families that could, but have a window here that is too narrow to be worth it."""
+NARROW = {"modernbert", "gpt_neo", "mistral", "gemma2", "gemma3", "big_bird"}
+"""Families that could, but have a window or a limit here that is too narrow to be worth it."""
 
 
 @pytest.fixture(scope="session")

@@ -222,7 +222,8 @@ def _arguments(
 
 
 def _dtype(options: LoadOptions, device: torch.device) -> str:
-    if options.dtype == "auto" and device.type == "cpu" and options.device_map is None:
+    on_processor = device.type == "cpu" and options.device_map is None
+    if options.dtype == "auto" and (on_processor or options.unit == "word"):
         return "float32"
     return options.dtype
 

@@ -41,7 +41,7 @@ class LoadOptions:
         revision: branch, tag or commit on the Hub.
         kind: masked, causal or seq2seq; auto reads it off the model's configuration.
         dtype: of the weights; auto is the checkpoint's own on accelerators and float32 on the CPU,
-            where half precision is slow and gains nothing.
+            where half precision is slow and gains nothing, and for unit word, which needs it.
         device: where the model goes, e.g. "cuda:1"; None for the accelerator if there is one.
         device_map: one of `DEVICE_MAPS` spreads the layers over all devices (accelerate); the name
             of a device puts all of them there.
