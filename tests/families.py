@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
 import tokenizer_files as files
 
 SPARE = 7
@@ -359,3 +360,9 @@ SEEING_RIGHT = (
 
 FAMILIES = {family.name: family for family in (*MASKED, *CAUSAL, *SEQ2SEQ)}
 """Name -> family, all of them."""
+
+QUICK = ("bert", "roberta", "deberta-v3", "modernbert", "gpt2", "llama", "mamba", "t5")
+"""One family for each kind of model, tokenizer and position scheme; `make test` runs these."""
+
+EACH = [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in FAMILIES]
+"""All families as parameters of a test; all but the quick ones are left to `make check`."""

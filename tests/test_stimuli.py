@@ -275,7 +275,7 @@ def test_mistakes_in_parquet(tmp_path: Path) -> None:
 
 def test_unknown_places_are_named(demo_dir: Path, tmp_path: Path) -> None:
     for data, message in {
-        str(tmp_path / "lmdiag"): "no data at .*/lmdiag: build the data set by `python datasets/",
+        str(tmp_path / "lmdiag"): "no data at .*/lmdiag: build the data set by `lmdiag build`",
         str(tmp_path): "is no data set, it has no README.md: build one by",
         str(Path(__file__)): "is no data: a directory or a file ending in .csv, .tsv, .jsonl",
     }.items():

@@ -62,6 +62,7 @@ def sentences(folder: Path, config: str) -> set[str]:
     }
 
 
+@pytest.mark.slow
 def test_no_demo_sentence_is_a_published_one(
     demo_dir: Path, data_dir: Path, agreement_dir: Path
 ) -> None:

@@ -16,6 +16,7 @@ from lmdiag import __version__
 from lmdiag.schema import BadInput
 
 COMMANDS = {
+    "build": "write the data set directory",
     "run": "ask models and score their answers",
     "score": "measures from predictions made elsewhere",
     "compare": "two runs on the same rows, with paired statistics",

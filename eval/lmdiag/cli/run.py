@@ -35,7 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     asked.add_argument(
         "--data",
         default="lmdiag",
-        help="built directory, Hub data set id, or a file of your own rows",
+        help="built directory, Hub data set id, file of your own rows, or demo (default: the "
+        "directory lmdiag, else the published items, built on first use)",
     )
     asked.add_argument(
         "--data-revision", metavar="R", help="branch, tag or commit of a Hub data set"

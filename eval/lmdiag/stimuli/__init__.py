@@ -1,8 +1,10 @@
 """Loads and checks stimuli: rows with a context, a blank and a word to be scored at it.
 
-`data` is a directory written by `datasets/lmdiag/build.py` (or any directory whose README.md has
-YAML `configs:`), the id of a Hub data set, or a csv, tsv, JSON-lines or Parquet file with the core
-columns: a diagnostic of one's own, whose task name is the file's stem.
+`data` is a directory written by `lmdiag build` (or any directory whose README.md has YAML
+`configs:`), the id of a Hub data set, or a csv, tsv, JSON-lines or Parquet file with the core
+columns: a diagnostic of one's own, whose task name is the file's stem. Where there is no directory
+`lmdiag`, that name stands for the published items, which are built into the user's cache on first
+use, and `demo` for the bundled items.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ def tasks(data: str, *, revision: str | None = None) -> list[str]:
 
 
 def load(
-    data: str,
+    data: str = "lmdiag",
     task: str | None = None,
     *,
     revision: str | None = None,
@@ -40,7 +42,7 @@ def load(
     """Reads the stimuli of one task and checks that they keep the contract of SPEC 1.
 
     Args:
-        data: directory, file or Hub data set.
+        data: directory, file or Hub data set; `lmdiag` and `demo` are built on first use.
         task: name of a config, or the stem of the file; None for the only one there is.
         revision: branch, tag or commit of a Hub data set; local data have none and ignore it.
         limit: keep the first rows only.

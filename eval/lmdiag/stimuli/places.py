@@ -9,13 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from lmdiag.building import BUILT, kept
 from lmdiag.schema import BadInput
 from lmdiag.stimuli.tables import READERS, Raw, read_file
 
 CARD = "README.md"
 PROVENANCE = "provenance.json"
 SPLIT = "test"
-BUILD = "`python datasets/lmdiag/build.py lmdiag` (with `--source demo` where there is no network)"
+BUILD = "`lmdiag build` (with `--source demo` where there is no network)"
 
 
 @dataclass(frozen=True)
@@ -57,12 +58,18 @@ class Place:
 
 
 def find(data: str, revision: str | None = None) -> Place:
-    """Finds a data set: what exists here comes before the Hub.
+    """Finds a data set: what exists here comes before what is built on first use, then the Hub.
+
+    Args:
+        data: directory, file, Hub data set, or a key of `BUILT`.
+        revision: branch, tag or commit of a Hub data set.
 
     Raises:
         BadInput: there is no such directory, file or Hub data set, or no network.
     """
     path = Path(data).expanduser()
+    if data in BUILT and not _is_data_set(path):
+        return _directory(data, kept(data))
     if path.is_dir():
         return _directory(data, path)
     if path.is_file():
@@ -70,6 +77,12 @@ def find(data: str, revision: str | None = None) -> Place:
     if re.fullmatch(r"[\w.-]+/[\w.-]+", data) and path.suffix not in READERS:
         return _hub(data, revision)
     raise BadInput(f"no data at {data}: build the data set by {BUILD}, or name one of the Hub")
+
+
+def _is_data_set(path: Path) -> bool:
+    """Whether a directory has a card with YAML, as a clone of this repository has not."""
+    card = path / CARD
+    return card.is_file() and card.read_bytes().startswith(b"---")
 
 
 def _file(data: str, path: Path) -> Place:
