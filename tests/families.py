@@ -355,8 +355,15 @@ SEEING_RIGHT = (
         "xlm", "causal", "unigram", files.albert, "XLMWithLMHeadModel",
         {"emb_dim": 32, "n_layers": 2, "n_heads": 2, "max_position_embeddings": 130},
     ),
+    Family(
+        "cpmant", "causal", "unigram", files.albert, "CpmAntForCausalLM",
+        {
+            "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "dim_head": 16,
+            "dim_ff": 48, "prompt_length": 4,
+        },
+    ),
 )  # fmt: skip
-"""Models that transformers lists as causal, or among others as causal, and that read both sides."""
+"""Models that transformers lists as causal, and that read both sides of a text."""
 
 FAMILIES = {family.name: family for family in (*MASKED, *CAUSAL, *SEQ2SEQ)}
 """Name -> family, all of them."""

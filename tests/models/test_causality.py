@@ -25,7 +25,7 @@ TEXT = Row((5, 9, 17, 33, 7, 21, 8, 40, 13, 6), (9,))
 @pytest.mark.parametrize("family", SEEING_RIGHT, ids=lambda family: family.name)
 def test_refused(family: Family, tmp_path: Path) -> None:
     folder = str(family.make(tmp_path / family.name))
-    kind = "auto" if family.name == "xlnet" else "causal"  # XLM is masked unless asked otherwise
+    kind = "causal" if family.name == "xlm" else "auto"  # XLM is masked unless asked otherwise
     with pytest.raises(BadInput, match=r"is not causal: a token .* --kind masked") as caught:
         load(folder, LoadOptions(kind=kind))  # type: ignore[arg-type]
     assert str(caught.value).startswith(f"model {folder} ({family.model})")
@@ -33,8 +33,9 @@ def test_refused(family: Family, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_refused_in_half_precision(dtype: torch.dtype, tmp_path: Path) -> None:
-    (family,) = (family for family in SEEING_RIGHT if family.name == "xlm")
+@pytest.mark.parametrize("name", ["xlm", "cpmant"])
+def test_refused_in_half_precision(name: str, dtype: torch.dtype, tmp_path: Path) -> None:
+    (family,) = (family for family in SEEING_RIGHT if family.name == name)
     folder = family.make(tmp_path / family.name)
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype)
     with pytest.raises(BadInput, match="is not causal"):

@@ -8,7 +8,7 @@ their prompt: their numbers would depend on which other words are asked.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -44,10 +44,10 @@ def check_causality(reader: Reader, row: Row, model_id: str) -> None:
     Raises:
         BadInput: an earlier distribution changes.
     """
-    for text in _texts(row, reader.short_limit):
+    for text, cuts in _texts(row, reader.short_limit):
         whole = reader.whole(text)
         other = next((token for token in reversed(text.ids) if token != text.ids[-1]), 0)
-        for ids in (text.ids[:2], text.ids[: len(text.ids) // 2], (*text.ids[:-1], other)):
+        for ids in (*(text.ids[:cut] for cut in cuts), (*text.ids[:-1], other)):
             earlier = min(len(ids), len(text.ids) - 1)
             found = reader.whole(replace(text, ids=ids))
             change = _largest_change(whole[:earlier], found[:earlier])
@@ -63,12 +63,16 @@ def _refusal(model: str, change: float) -> str:
     )
 
 
-def _texts(row: Row, limit: int | None) -> Iterator[Row]:
-    """Yields the text, and a long one for models that read long inputs differently."""
-    yield replace(row, ids=row.ids if limit is None else row.ids[: limit - 1])
+def _texts(row: Row, limit: int | None) -> Iterator[tuple[Row, Sequence[int]]]:
+    """Yields the text, and a long one for models that read long inputs differently.
+
+    With each come the lengths that it may be cut to without changing sides.
+    """
+    ids = row.ids if limit is None else row.ids[:limit]
+    yield replace(row, ids=ids), (2, len(ids) // 2)
     if limit is not None and limit < LONGEST:
         copies = 1 + (limit + 2) // len(row.ids)
-        yield replace(row, ids=(row.ids * copies)[: limit + 2])
+        yield replace(row, ids=(row.ids * copies)[: limit + 2]), (limit + 1,)
 
 
 def _largest_change(one: torch.Tensor, other: torch.Tensor) -> float:
