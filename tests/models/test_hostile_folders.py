@@ -230,11 +230,13 @@ class TestConfiguration:
     )  # fmt: skip
     def test_what_only_transformers_can_tell(self, bert: Path, field: str, value: object) -> None:
         edit(bert, "config.json", **{field: value})
+        line = ""
         try:
             load_parts(str(bert))
         except BadInput as error:
-            assert str(error).isprintable()
-            assert str(bert) in str(error)
+            line = str(error)
+        assert line == "" or str(bert) in line
+        assert line == "" or line.isprintable()
 
     @pytest.mark.parametrize(
         "content",
