@@ -21,6 +21,9 @@ MODEL_FILES = (
 )  # fmt: skip
 """Files of a model folder that decide what it answers; cards and optimiser states do not."""
 
+LARGEST_TEXT = 256 * 2**20
+"""Bytes of the largest file of `MODEL_FILES` that holds no weights."""
+
 _STEPS = (
     re.compile(
         r"(?<![a-z])(?:global_?)?(?:steps?|checkpoint|ckpt|iter|iteration)[-_ ]?(\d+)([km]?)"
@@ -118,12 +121,14 @@ def digest(folder: Path) -> str:
     Over names and contents of `MODEL_FILES`, at the disk's speed; once a process as long as sizes
     and times of the files stay the same.
     """
+    states = [(path, path.stat()) for path in _model_files(folder)]
+    return _digest(tuple((path, state.st_size, state.st_mtime_ns) for path, state in states))
+
+
+def _model_files(folder: Path) -> list[Path]:
+    """Returns the files of `MODEL_FILES` in a folder, in the order of their names."""
     files = {path for pattern in MODEL_FILES for path in folder.glob(pattern) if path.is_file()}
-    ordered = sorted(files, key=lambda path: path.name)
-    states = [path.stat() for path in ordered]
-    return _digest(
-        tuple((path, s.st_size, s.st_mtime_ns) for path, s in zip(ordered, states, strict=True))
-    )
+    return sorted(files, key=lambda path: path.name)
 
 
 @functools.lru_cache(maxsize=64)
@@ -147,6 +152,12 @@ def _resolve_folder(model_id: str, folder: Path, revision: str | None) -> Checkp
         advice = "merge the adapter into its base model" if adapter else "is it a model's folder?"
         raise BadInput(f"model folder {model_id} has no config.json: {advice}")
     try:
+        for path in _model_files(folder):
+            if path.suffix not in (".safetensors", ".bin") and path.stat().st_size > LARGEST_TEXT:
+                raise BadInput(
+                    f"model folder {model_id}: {path.name} is larger than "
+                    f"{LARGEST_TEXT // 2**20} MB, which no such file of a model is"
+                )
         commit = digest(folder.resolve())
     except OSError as error:
         raise BadInput(f"model folder {model_id}: cannot read {error.filename}") from error

@@ -58,6 +58,7 @@ def check_files(checkpoint: Checkpoint, options: LoadOptions) -> None:
     config = read_object(checkpoint, "config.json", LARGEST_FILE)
     if config is None:
         raise BadInput(f"model {checkpoint.id} has no config.json: is it a transformers model?")
+    read_object(checkpoint, "tokenizer_config.json", LARGEST_FILE)
     _check_adapter(checkpoint)
     _check_sizes(checkpoint, config)
     _check_names(checkpoint, config)
@@ -136,7 +137,7 @@ def _check_sizes(checkpoint: Checkpoint, config: dict[str, Any]) -> None:
         elif isinstance(value, int) and abs(value) >= 2**63:
             raise _wrong(checkpoint, name, "an integer of at most 64 bits", value)
         elif isinstance(value, float) and math.isnan(value):
-            raise _wrong(checkpoint, name, "a number", value)
+            raise _wrong(checkpoint, name, "a JSON value", value)
 
 
 def _check_names(checkpoint: Checkpoint, config: dict[str, Any]) -> None:

@@ -136,7 +136,9 @@ def _load_tokenizer(
             trust_remote_code=options.trust_remote_code,
         )
     except Exception as error:  # tokenizers raises bare Exceptions for broken files
-        raise explain(checkpoint, "tokenizer", error) from error
+        raise explain(
+            checkpoint, "tokenizer", error, source=" (tokenizer.json, tokenizer_config.json)"
+        ) from error
     return check_tokenizer(checkpoint, tokenizer, kind)
 
 
