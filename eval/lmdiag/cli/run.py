@@ -57,8 +57,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="runs of the shuffled settings (100)",
     )
-    asked.add_argument("--seed", type=int, default=0, help="of the shuffles (0)")
-    asked.add_argument("--limit", type=positive, metavar="N", help="first N rows of each task only")
+    asked.add_argument("--seed", type=int, default=0, help="of the shuffles and the sample (0)")
+    asked.add_argument(
+        "--limit",
+        type=positive,
+        metavar="N",
+        help="a sample of N rows of each task, evenly over its break-downs",
+    )
     asked.add_argument(
         "--verbs",
         metavar="FILE",
