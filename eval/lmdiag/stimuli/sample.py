@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from lmdiag.schema import CORE_COLUMNS
@@ -75,18 +75,16 @@ def _is_factor(values: Sequence[Any]) -> bool:
     return kinds <= {str, bool, int} and 2 <= len(set(values)) <= MOST_LEVELS
 
 
-def drawn(strata: Mapping[Stratum, list[list[int]]]) -> list[list[int]]:
-    """Returns all contrasts in the order in which they are drawn."""
+def drawn(strata: Mapping[Stratum, list[list[int]]]) -> Iterator[list[int]]:
+    """Yields all contrasts in the order in which they are drawn."""
     taken: Counter[tuple[int, str]] = Counter()
-    order = []
     while any(strata.values()):
         left = [stratum for stratum, contrasts in strata.items() if contrasts]
         while left:  # a round: one contrast of each combination of levels
             next_one = min(left, key=lambda stratum: sum(taken[at] for at in enumerate(stratum)))
             left.remove(next_one)
             taken.update(enumerate(next_one))
-            order.append(strata[next_one].pop())
-    return order
+            yield strata[next_one].pop()
 
 
 def _digest(text: str) -> bytes:
