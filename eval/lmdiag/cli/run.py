@@ -263,6 +263,12 @@ def _run_one(
         overwrite=args.overwrite,
         quiet=args.quiet,
     )
+    if processes.first and args.json:
+        for task, rows in material.stimuli.items():
+            if not rows.compared:  # the tables say it, too
+                print(
+                    f"lmdiag: nothing was compared in {task}: no good and contrast", file=sys.stderr
+                )
     if processes.first and not args.json:
         from lmdiag.report.terminal import print_results
 

@@ -128,12 +128,11 @@ _NAMES = {",": "a comma", ";": "a semicolon", "\t": "a tab"}
 
 def _separator(header: str, default: str) -> str:
     """The separator by which the header has most of the core columns."""
-
-    def known(separator: str) -> int:
-        fields = next(csv.reader([header], delimiter=separator), [])
-        return len({field.strip() for field in fields}.intersection(CORE_COLUMNS))
-
-    return max((default, *SEPARATORS), key=known)
+    known: dict[str, int] = {}
+    for separator in (default, *SEPARATORS):
+        fields = [field.strip(' "\r\n') for field in header.split(separator)]
+        known[separator] = len(set(fields).intersection(CORE_COLUMNS))
+    return max(known, key=lambda separator: known[separator])
 
 
 def _without_missing(raw: Raw) -> Raw:
