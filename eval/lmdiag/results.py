@@ -47,7 +47,8 @@ def signature(protocol: Protocol, fingerprint: str) -> str:
         "seed": protocol.seed,
         "perturb": "+".join(protocol.perturb) or None,
         "bos": None if protocol.bos == "auto" else protocol.bos,
-        "limit": protocol.limit,
+        # "sample" tells these runs from those of versions that took the first rows
+        "limit": protocol.limit and f"sample{protocol.limit}",
         "verbs": protocol.verbs,
     }
     return "|".join(f"{key}:{value}" for key, value in parts.items() if value is not None)
@@ -254,11 +255,11 @@ def load_run(path: str | Path, data: str | None = None) -> Run:
     path = Path(path)
     results = read_results(path)
     source = data or _located(results["data"]["source"], path)
-    limit = results["protocol"]["limit"]
+    sample = {name: results["protocol"][name] for name in ("limit", "seed")}
     loaded = {}
     for task, facts in results["data"]["tasks"].items():
         revision = results["data"]["revision"] if data is None else None
-        loaded[task] = stimuli.load(source, task, revision=revision, limit=limit)
+        loaded[task] = stimuli.load(source, task, revision=revision, **sample)
         if loaded[task].fingerprint != facts["fingerprint"]:
             raise BadInput(
                 f"{source} is not the data {path} was made on: its {task} has fingerprint "

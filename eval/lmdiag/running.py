@@ -66,7 +66,7 @@ def gather_material(
     from lmdiag import stimuli
 
     loaded = {
-        task: stimuli.load(data, task, revision=revision, limit=protocol.limit)
+        task: stimuli.load(data, task, revision=revision, limit=protocol.limit, seed=protocol.seed)
         for task in protocol.tasks
     }
     _refuse_shared_ids(loaded)

@@ -59,8 +59,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="runs of the shuffled settings (100)",
     )
-    asked.add_argument("--seed", type=int, default=0, help="of the shuffles (0)")
-    asked.add_argument("--limit", type=positive, metavar="N", help="first N rows of each task only")
+    asked.add_argument("--seed", type=int, default=0, help="of the shuffles and the sample (0)")
+    asked.add_argument(
+        "--limit",
+        type=positive,
+        metavar="N",
+        help="a sample of N rows of each task, evenly over its break-downs",
+    )
     asked.add_argument(
         "--verbs",
         metavar="FILE",
@@ -260,6 +265,12 @@ def _run_one(
         overwrite=args.overwrite,
         quiet=args.quiet,
     )
+    if processes.first and args.json:
+        for task, rows in material.stimuli.items():
+            if not rows.compared:  # the tables say it, too
+                print(
+                    f"lmdiag: nothing was compared in {task}: no good and contrast", file=sys.stderr
+                )
     if processes.first and not args.json:
         from lmdiag.report.terminal import print_results
 

@@ -7,6 +7,7 @@ reads a file, draws a random number or knows of a model.
 - `scores`: the record, and the columns that everything is computed from.
 - `levels`: which break-downs a table of rows has.
 - `accuracy`: accuracy@k, and how well the top k fit a determiner.
+- `words`: surprisal and rank of the words, where no rows are compared.
 - `contrasts`: sensitivity, and what else compares the rows of a contrast; the human row.
 - `agreement`: TSE, EW and MW, their cut-offs and the layout in which they are handed over.
 """
@@ -30,8 +31,9 @@ from lmdiag.measures.contrasts import (
     sensitivity,
     within_category_boost,
 )
-from lmdiag.measures.levels import construction, in_order
+from lmdiag.measures.levels import Levels, construction, in_order, quartiles, row_levels
 from lmdiag.measures.scores import Columns, Scores, Statistic
+from lmdiag.measures.words import rank, surprisal
 
 __all__ = [
     "AGREEMENT_LAYOUT", "CUTOFFS", "Columns", "Cutoff", "Scores", "Statistic", "accuracy",
@@ -52,14 +54,15 @@ def score(
 ) -> list[Scores]:
     """Returns every measure that these rows and predictions allow.
 
-    What is computed follows from the columns that are there, so a diagnostic of one's own needs no
-    code: `expected` and top words give accuracy, log-probabilities give sensitivity, and the
-    further columns of the four data sets give their extras. A measure without a single item is left
-    away.
+    A diagnostic of one's own needs no code: `expected` and top words give accuracy,
+    log-probabilities give sensitivity, or surprisal and rank where no rows are compared. The four
+    diagnostics of the project have extras. A measure without a single item is left away.
 
     Args:
-        task: name of the config; only "agreement" has measures of its own.
-        rows: the core columns and any further ones, each of n values.
+        task: name of the config. The names of the four diagnostics are for their rows only; see
+            `lmdiag.stimuli`.
+        rows: the core columns and any further ones, each of n values; `good` and `contrast` where
+            rows are compared.
         predictions: columns parallel to the rows: `log_prob` (nats, None where unscorable),
             `top_words`, `n_tokens`, `agreement`; each may be missing or all None.
         k: ranks for accuracy.
@@ -71,15 +74,31 @@ def score(
     Raises:
         ValueError: a contrast has several good rows.
     """
+    levels = row_levels(task, rows)
+    bins = {"cloze_quartile": quartiles(rows["expected_cloze"])} if task == "role88" else {}
     found = [
-        *accuracy(rows, predictions, k=k, cased=cased),
-        *sensitivity(rows, predictions, threshold=threshold),
-        *within_category_boost(rows, predictions),
-        *probability_difference(rows, predictions),
-        *correlations(rows, predictions),
-        *human(rows, threshold=threshold),
-        *determiner_match(rows, predictions, k=k),
+        *accuracy(rows, predictions, levels | bins, k=k, cased=cased),
+        *sensitivity(rows, predictions, levels, threshold=threshold),
     ]
-    if task == "agreement":
-        found += agreement(rows, predictions, left_only=left_only)
+    if "contrast" not in rows:
+        found += [*surprisal(rows, predictions, levels), *rank(rows, predictions, levels)]
+    if task == "cprag102":
+        found += within_category_boost(rows, predictions, levels)
+    elif task == "role88":
+        found += cloze_measures(rows, predictions, levels, threshold=threshold)
+    elif task == "neg136":
+        found += determiner_match(rows, predictions, k=k)
+    elif task == "agreement":
+        found += agreement(rows, predictions, levels, left_only=left_only)
     return [scores for scores in found if len(scores.items)]
+
+
+def cloze_measures(
+    rows: Columns, predictions: Columns, levels: Levels, *, threshold: float
+) -> list[Scores]:
+    """Returns what ROLE-88 allows to say of the cloze probabilities of its targets."""
+    return [
+        *probability_difference(rows, predictions, levels),
+        *correlations(rows, predictions),
+        *human(rows, levels, threshold=threshold),
+    ]

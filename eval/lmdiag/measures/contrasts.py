@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lmdiag.measures.levels import contrast_levels
+from lmdiag.measures.levels import Levels, contrast_levels
 from lmdiag.measures.scores import (
     Columns,
     Floats,
@@ -19,7 +19,6 @@ from lmdiag.measures.scores import (
     floats,
     known,
     label,
-    numeric,
     objects,
 )
 
@@ -46,8 +45,12 @@ class Contrasts:
     levels: Mapping[str, Labels]
 
     @classmethod
-    def of(cls, rows: Columns) -> Contrasts:
+    def of(cls, rows: Columns, levels: Levels | None = None) -> Contrasts:
         """Groups the rows by their `contrast`.
+
+        Args:
+            rows: `contrast` and `good`.
+            levels: break-down -> level of each row; None for no break-downs.
 
         Raises:
             ValueError: a contrast has several good rows.
@@ -66,7 +69,8 @@ class Contrasts:
                 f"contrast {ids[several][0]!r} has several good rows; it must have one"
             )
         bad = np.flatnonzero(~is_good)
-        return cls(ids, good, bad, group[bad], contrast_levels(rows, group, good, len(place)))
+        of_contrasts = contrast_levels(levels or {}, group, good, len(place))
+        return cls(ids, good, bad, group[bad], of_contrasts)
 
     def pairs(self, values: Floats) -> tuple[Floats, Floats]:
         """Returns each contrast's value of the good row and the highest of its bad rows, (n,) each.
@@ -93,7 +97,9 @@ def higher(good: Floats, bad: Floats, by: float = 0.0) -> Floats:
     return np.where(undefined, np.nan, above)
 
 
-def sensitivity(rows: Columns, predictions: Columns, *, threshold: float) -> list[Scores]:
+def sensitivity(
+    rows: Columns, predictions: Columns, levels: Levels, *, threshold: float
+) -> list[Scores]:
     """Returns sensitivity and sensitivity@threshold, over contrasts.
 
     sensitivity: the good row is more probable than every bad one; sensitivity@t: by more than t, in
@@ -102,9 +108,9 @@ def sensitivity(rows: Columns, predictions: Columns, *, threshold: float) -> lis
 
     Source: Ettinger (2020), tables 5, 9, 12 and 14; t = 0.01 in its section 7.2.
     """
-    if not known(predictions, "log_prob"):
+    if "contrast" not in rows or not known(predictions, "log_prob"):
         return []
-    contrasts = Contrasts.of(rows)
+    contrasts = Contrasts.of(rows, levels)
     log_prob = floats(predictions["log_prob"])
     plain = higher(*contrasts.pairs(log_prob))
     above = higher(*contrasts.pairs(np.exp(log_prob)), by=threshold)
@@ -114,14 +120,12 @@ def sensitivity(rows: Columns, predictions: Columns, *, threshold: float) -> lis
     ]
 
 
-def human(rows: Columns, *, threshold: float) -> list[Scores]:
-    """Returns people's own sensitivity, where the rows have the cloze probability of their target.
+def human(rows: Columns, levels: Levels | None = None, *, threshold: float) -> list[Scores]:
+    """Returns people's own sensitivity on ROLE-88, which has the cloze probability of its targets.
 
     The same comparison as for a model, on `target_cloze` instead of a model's probability.
     """
-    if not numeric(rows, "target_cloze"):
-        return []
-    contrasts = Contrasts.of(rows)
+    contrasts = Contrasts.of(rows, levels)
     pairs = contrasts.pairs(floats(rows["target_cloze"]))
     return [
         contrasts.build("human_sensitivity", higher(*pairs)),
@@ -130,14 +134,14 @@ def human(rows: Columns, *, threshold: float) -> list[Scores]:
     ]
 
 
-def probability_difference(rows: Columns, predictions: Columns) -> list[Scores]:
+def probability_difference(rows: Columns, predictions: Columns, levels: Levels) -> list[Scores]:
     """Returns the mean of p(good) - p(bad) over contrasts, to stand beside `cloze_difference`.
 
     The bad row is the most probable one where there are several.
     """
-    if not numeric(rows, "target_cloze") or not known(predictions, "log_prob"):
+    if not known(predictions, "log_prob"):
         return []
-    contrasts = Contrasts.of(rows)
+    contrasts = Contrasts.of(rows, levels)
     good, bad = contrasts.pairs(np.exp(floats(predictions["log_prob"])))
     return [build("probability_difference", contrasts.ids, good - bad, "mean", contrasts.levels)]
 
@@ -149,7 +153,7 @@ def correlations(rows: Columns, predictions: Columns) -> list[Scores]:
     log-probability to correlate (Pearson), so such rows are left out of that one, and only rank
     lowest in the other.
     """
-    if not numeric(rows, "target_cloze") or not known(predictions, "log_prob"):
+    if not known(predictions, "log_prob"):
         return []
     items = objects(rows["id"])
     log_prob = floats(predictions["log_prob"])
@@ -161,7 +165,7 @@ def correlations(rows: Columns, predictions: Columns) -> list[Scores]:
     ]
 
 
-def within_category_boost(rows: Columns, predictions: Columns) -> list[Scores]:
+def within_category_boost(rows: Columns, predictions: Columns, levels: Levels) -> list[Scores]:
     """Returns the share of contrasts with p(within_category) - p(between_category) > 0.01.
 
     How far a model keeps expecting the right category where the word is wrong, as the N400 does.
@@ -174,7 +178,7 @@ def within_category_boost(rows: Columns, predictions: Columns) -> list[Scores]:
     between = positions_of(rows["condition"], "between_category")
     if not len(within) or not len(between):
         return []
-    contrasts = Contrasts.of(rows)
+    contrasts = Contrasts.of(rows, levels)
     place = {name: i for i, name in enumerate(contrasts.ids)}
     probability = np.exp(floats(predictions["log_prob"]))
     pair = np.full((2, len(place)), np.nan)

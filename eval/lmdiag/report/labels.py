@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -31,6 +32,8 @@ QUARTILES = {"1": "≤ .17", "2": "≤ .23", "3": "≤ .33", "4": "≤ .77"}
 
 LABELS = {
     "sensitivity": "prefer good",
+    "surprisal": "mean surprisal, bits",
+    "rank": "median rank",
     "human_sensitivity": "people prefer good",
     "within_category_boost": "within > between",
     "probability_difference": "mean p(good) − p(bad)",
@@ -83,6 +86,8 @@ def level_label(by: str, level: str) -> str:
     if by in ("template", "source"):
         return SOURCES.get(level, level)
     words = level.replace("less_natural", "less natural").replace("/", ", ").replace("_", " ")
+    if re.fullmatch(r"[-\d.]+|true|false|yes|no", words, re.IGNORECASE):
+        return f"{by} {words}"  # a bare number says nothing without the column
     return f"{words} constraint" if by == "constraint" else words
 
 

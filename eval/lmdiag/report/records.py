@@ -121,6 +121,7 @@ class Section:
         people: what the papers say of people, beyond what the data give.
         unscorable: words left out.
         signatures: what makes the figures comparable, one for each run.
+        notes: what a reader must know of all figures, e.g. that they are of a sample.
     """
 
     task: str
@@ -130,14 +131,15 @@ class Section:
     people: tuple[str, ...]
     unscorable: tuple[Unscorable, ...]
     signatures: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
     @property
     def remarks(self) -> list[str]:
-        """What stands under the tables: what a star says, people, words left out."""
+        """What stands under the tables: notes, what a star says, people, words left out."""
         cells = [cell for table in self.tables for row in table.rows for cell in row.cells if cell]
         outside = any(cell.published and cell.published.within is False for cell in cells)
         star = ["* the published figure lies outside our 95% interval"] if outside else []
-        return [*star, *self.people, *_left_out(self.unscorable)]
+        return [*self.notes, *star, *self.people, *_left_out(self.unscorable)]
 
 
 def _counts(cells: Iterable[Cell | None]) -> list[int]:

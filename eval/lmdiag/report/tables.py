@@ -22,6 +22,14 @@ FRACTIONS = {
 }  # fmt: skip
 """Measures that readers see in percent."""
 
+NOTHING_COMPARED = (
+    "nothing was compared: the rows have no columns good and contrast, so there is no sensitivity"
+)
+NO_RANK = (
+    "the median rank is not known, because some words have no rank; in unit word, only words of "
+    "the top list have one"
+)
+
 PUBLISHED_ROWS = {"cprag102": 102, "role88": 88, "neg136": 136}
 """Rows of the data that the paper reports on: other data have other numbers of rows."""
 
@@ -110,7 +118,23 @@ def _section(task: str, sources: Sequence[Source]) -> Section:
         people=tuple(_people(task)) if are_published_rows(runs[0], task) else (),
         unscorable=tuple(_unscorable(task, sources)),
         signatures=tuple(dict.fromkeys(_signature(run, task) for run in runs)),
+        notes=tuple(_notes(task, runs, measures)),
     )
+
+
+def _notes(task: str, runs: Sequence[Results], measures: Mapping[str, Any]) -> Iterator[str]:
+    """What a reader must know of all figures of a task."""
+    if "surprisal" in measures:  # it is measured where nothing is compared, and nowhere else
+        yield NOTHING_COMPARED
+        if "rank" not in measures:
+            yield NO_RANK
+    for limit in dict.fromkeys(run.get("protocol", {}).get("limit") for run in runs):
+        if limit is not None:
+            n = runs[0]["data"]["tasks"][task]["n"]
+            yield (
+                f"a sample of {n} rows, drawn evenly over the break-downs (--limit {limit}); the "
+                "figures over all rows are others"
+            )
 
 
 def are_published_rows(run: Results, task: str) -> bool:

@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from lmdiag.building import BUILT, kept
-from lmdiag.schema import BadInput
+from lmdiag.schema import TASKS, BadInput, missing_columns
 from lmdiag.stimuli.tables import READERS, Raw, read_file
 
 CARD = "README.md"
 PROVENANCE = "provenance.json"
 SPLIT = "test"
+VERBS = "verbs"
+"""The config that holds the verbs of EW and MW."""
 BUILD = "`lmdiag build` (with `--source demo` where there is no network)"
 
 
@@ -91,7 +93,20 @@ def _file(data: str, path: Path) -> Place:
         raise BadInput(f"{data} is no data: a directory or a file ending in {kinds} is due")
     # Patterns are globs: a file called "a[1].csv" is named by its parent's exact listing instead.
     pattern = re.sub(r"([\[*?])", r"[\1]", path.name)
-    return Place(data, {path.stem: (pattern,)}, path.parent)
+    return Place(data, {_task(path): (pattern,)}, path.parent)
+
+
+def _task(path: Path) -> str:
+    """The task of a file: its stem, and the whole name where the stem stands for other data.
+
+    A file `neg136.csv` with the columns of that diagnostic holds the diagnostic; without them it is
+    the user's own task, "neg136.csv".
+    """
+    if path.stem not in (*TASKS, VERBS):
+        return path.stem
+    names = read_file(path).columns
+    own = missing_columns(path.stem, names) if path.stem in TASKS else "target" in names
+    return path.name if own else path.stem
 
 
 def _directory(data: str, root: Path) -> Place:
@@ -196,4 +211,4 @@ def _read_by_datasets(repo: str, root: Path, config: str) -> Raw:
     name = SPLIT if SPLIT in splits else next(iter(splits))
     if name != SPLIT and len(splits) > 1:
         raise BadInput(f"{repo} has no split {SPLIT!r} among {', '.join(splits)}")
-    return Raw(repo, splits[name].data.table, lambda row: f"{repo}, {name} row {row + 1}")
+    return Raw(repo, splits[name].to_dict(), lambda row: f"{repo}, {name} row {row + 1}")
