@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lmdiag.measures.accuracy import accuracy, determiner_match
+from lmdiag.measures.accuracy import accuracy, determiner_match, expecting
 from lmdiag.measures.agreement import (
     AGREEMENT_LAYOUT,
     CUTOFFS,
@@ -35,8 +35,8 @@ from lmdiag.measures.scores import Columns, Scores, Statistic
 
 __all__ = [
     "AGREEMENT_LAYOUT", "CUTOFFS", "Columns", "Cutoff", "Scores", "Statistic", "accuracy",
-    "agreement", "construction", "correlations", "determiner_match", "ew_mw", "human", "in_order",
-    "probability_difference", "score", "sensitivity", "within_category_boost",
+    "agreement", "construction", "correlations", "determiner_match", "ew_mw", "expecting", "human",
+    "in_order", "probability_difference", "score", "sensitivity", "within_category_boost",
 ]  # fmt: skip
 
 
@@ -55,31 +55,32 @@ def score(
     What is computed follows from the columns that are there, so a diagnostic of one's own needs no
     code: `expected` and top words give accuracy, log-probabilities give sensitivity, and the
     further columns of the four data sets give their extras. A measure without a single item is left
-    away.
+    out, unless it says why it is not defined.
 
     Args:
         task: name of the config; only "agreement" has measures of its own.
-        rows: the core columns and any further ones, each of n values.
+        rows: the core columns, with the contexts that the model was asked, and any further ones,
+            each of n values.
         predictions: columns parallel to the rows: `log_prob` (nats, None where unscorable),
             `top_words`, `n_tokens`, `agreement`; each may be missing or all None.
         k: ranks for accuracy.
         threshold: difference in probability for sensitivity@threshold.
         cased: compare words with `expected` exactly, else case-blind.
-        left_only: whether the model saw the left context alone, which decides what contexts of
-            agreement are distinct.
+        left_only: whether the model saw the left context alone, which decides what contexts are
+            distinct.
 
     Raises:
         ValueError: a contrast has several good rows.
     """
     found = [
         *accuracy(rows, predictions, k=k, cased=cased),
-        *sensitivity(rows, predictions, threshold=threshold),
+        *sensitivity(rows, predictions, threshold=threshold, left_only=left_only),
         *within_category_boost(rows, predictions),
-        *probability_difference(rows, predictions),
+        *probability_difference(rows, predictions, left_only=left_only),
         *correlations(rows, predictions),
         *human(rows, threshold=threshold),
         *determiner_match(rows, predictions, k=k),
     ]
     if task == "agreement":
         found += agreement(rows, predictions, left_only=left_only)
-    return [scores for scores in found if len(scores.items)]
+    return [scores for scores in found if len(scores.items) or scores.not_defined]
