@@ -83,8 +83,9 @@ def document(
     names = [letter(number).lower() for number in range(len(runs))]
     comparisons = []
     for one in found:
-        record = {key: None if is_nan(value) else value for key, value in asdict(one).items()}
-        pair = {"pair": ["a", names[record.pop("second")]]}
+        values = asdict(one)
+        pair = {"pair": ["a", names[values.pop("second")]]}
+        record = {key: None if is_nan(value) else value for key, value in values.items()}
         comparisons.append(record | (pair if len(runs) > 2 else {}))
     return {
         "signature": runs[0].results["signature"],

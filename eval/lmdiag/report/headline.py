@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from lmdiag.report.labels import TITLES, knob, label
+from lmdiag.report.labels import TITLES, label
 from lmdiag.report.layouts import Place
 from lmdiag.report.records import Cell
 from lmdiag.report.tables import Source
@@ -60,16 +60,13 @@ def _places(task: str, source: Source) -> list[tuple[str, Place]]:
     sensitivity = [name for name in measures if name.startswith("sensitivity")]
     if task == "neg136":
         return [
-            *((f"accuracy, {knob(n)}, SIMP", Place("none", n, "subset", "simp")) for n in accuracy),
+            *((f"{label(name)}, SIMP", Place("none", name, "subset", "simp")) for name in accuracy),
             *(
-                (f"prefer true, {words}", Place("none", "sensitivity", by, level))
+                (f"sensitivity, {words}", Place("none", "sensitivity", by, level))
                 for words, by, level in NEG136
             ),
         ]
-    return [
-        *((f"accuracy, {knob(name)}", Place("none", name)) for name in accuracy),
-        *((label(name), Place("none", name)) for name in sensitivity),
-    ]
+    return [(label(name), Place("none", name)) for name in (*accuracy, *sensitivity)]
 
 
 NEG136 = (
