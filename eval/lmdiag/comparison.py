@@ -65,7 +65,7 @@ class Comparison:
             two do not differ in any item.
         p_adjusted: by Holm's method, over all measures and pairs that were compared and have a p.
         test: "mcnemar" or "bootstrap"; "none" where the two do not differ in any item.
-        second: number of the run that `b` is of; `a` is always of the first, number 0.
+        second: number of the run that the first one, number 0, is compared with.
     """
 
     task: str
@@ -180,7 +180,7 @@ def paired_scores(
         task, setting: what was measured.
         a, b: name -> scores.
         unlike: whether only one of the models sees what is right of the blank.
-        second: number of the run that `b` is of.
+        second: see `Comparison`.
     """
     for name, whole in a.items():
         skipped = unlike and name in CONTEXTUAL

@@ -136,7 +136,7 @@ def cell(scores: Scores) -> dict[str, Any]:
     estimate = asdict(stats.estimate(scores.values, scores.statistic))
     known: dict[str, Any] = {name: none_if_nan(value) for name, value in estimate.items()}
     chance = () if scores.chance is None else scores.chance
-    known["chance"] = float(np.mean(chance)) if len(chance) else None
+    known["chance"] = statistics.fmean(chance) if len(chance) else None
     return known | ({"not_defined": scores.not_defined} if scores.not_defined else {})
 
 

@@ -193,7 +193,8 @@ def signs(tables: Iterable[Table]) -> list[str]:
 
 def _chances(cells: Iterable[Cell | None]) -> Iterator[float | None]:
     """The chance levels of the figures that are defined, None for those without one."""
-    return (cell.chance for cell in cells if cell and cell.value is not None)
+    known = (cell.chance for cell in cells if cell and cell.value is not None)
+    return (None if chance is None else round(chance, 9) for chance in known)  # means of thirds
 
 
 def _counts(cells: Iterable[Cell | None]) -> list[int]:

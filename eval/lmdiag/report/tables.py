@@ -215,7 +215,7 @@ def _undefined(task: str, runs: Sequence[Results]) -> Iterator[str]:
                     groups.setdefault((setting, reason), {})[label(name)] = None
     for (setting, reason), names in groups.items():
         where = "" if setting == "none" else f" in {SETTINGS.get(setting, setting)}"
-        yield f"{numbers.NOTHING} {', '.join(names)}{where}: not defined, since {visible(reason)}"
+        yield f"{numbers.NOTHING} {', '.join(names)}{where} not defined: {visible(reason)}"
 
 
 def _unscorable(task: str, sources: Sequence[Source]) -> Iterator[Unscorable]:
