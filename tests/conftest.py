@@ -6,6 +6,7 @@ import os
 import tempfile
 from pathlib import Path
 
+import hypothesis
 import pytest
 from filelock import FileLock
 
@@ -16,7 +17,12 @@ CACHES = pytest.StashKey[tempfile.TemporaryDirectory[str]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Points every cache at a folder of this session, before anything reads where it is."""
+    """Points every cache at a folder of this session, before anything reads where it is.
+
+    No example of a property has a deadline: how long it takes says how busy the machine is.
+    """
+    hypothesis.settings.register_profile("lmdiag", deadline=None)
+    hypothesis.settings.load_profile("lmdiag")
     caches = tempfile.TemporaryDirectory(prefix="lmdiag-tests-")
     config.stash[CACHES] = caches
     os.environ["HF_HOME"] = str(Path(caches.name) / "huggingface")

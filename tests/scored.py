@@ -12,8 +12,8 @@ from lmdiag.schema import Predictions
 
 def rows_of(*rows: Mapping[str, Any]) -> dict[str, list[Any]]:
     """Columns of rows; what a row leaves out is filled in with something that does no harm."""
-    filler = {"item": "1", "condition": "c", "context": "A", "right_context": "", "target": "w"}
-    filled = [{**filler, "expected": [], **row} for row in rows]
+    filler = {"item": "1", "condition": "c", "context": "A", "right_context": "", "expected": []}
+    filled = [{**filler, "target": f"w{i}", **row} for i, row in enumerate(rows)]
     names = dict.fromkeys(name for row in filled for name in row)
     return {name: [row.get(name) for row in filled] for name in names}
 
@@ -39,14 +39,19 @@ def predictions_of(
 
 def perfect(rows: Mapping[str, Sequence[Any]]) -> Predictions:
     """An expected word on top, and all the mass on good completions."""
-    tops = [list(words[:1]) or ["-"] for words in rows["expected"]]
+    tops = padded([words[:1] for words in rows["expected"]])
     return predictions_of(rows, [0.0 if good else -math.inf for good in rows["good"]], tops)
+
+
+def padded(tops: Sequence[Sequence[str]], n: int = 10) -> list[list[str]]:
+    """Lists of n top words that begin with the words given."""
+    return [[*words, *["-"] * n][:n] for words in tops]
 
 
 def uniform(rows: Mapping[str, Sequence[Any]], vocabulary: int = 30522) -> Predictions:
     """Every word as probable as any other; the top words are no words of the rows."""
     n = len(rows["id"])
-    return predictions_of(rows, [-math.log(vocabulary)] * n, [["[PAD]", "[unused0]"]] * n)
+    return predictions_of(rows, [-math.log(vocabulary)] * n, [["[PAD]", "[unused0]"] * 5] * n)
 
 
 def by_name(found: Sequence[Scores]) -> dict[str, Scores]:

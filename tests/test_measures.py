@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import pearsonr, spearmanr
-from scored import by_name, perfect, predictions_of, rows_of, uniform
+from scored import by_name, padded, perfect, predictions_of, rows_of, uniform
 
 from lmdiag import stimuli
 from lmdiag.measures import score
@@ -65,7 +65,7 @@ def test_three_items_of_cprag102(cprag: dict[str, list[Any]]) -> None:
     # item 1: .5 over .2 and .1; item 2: .015 over .01 and .001; item 3: .1 under .3, over .05
     p = [0.5, 0.2, 0.1, 0.015, 0.01, 0.001, 0.1, 0.3, 0.05]
     # fork: first, third, absent
-    top = [["fork", "knife"]] * 3 + [["knife", "##fork", "fork"]] * 3 + [["knife"]] * 3
+    top = padded([["fork"]] * 3 + [["knife", "##fork", "fork"]] * 3 + [["knife"]] * 3)
     found = measured("cprag102", cprag, predictions_of(cprag, list(map(LOG, p)), top), k=(1, 3))
 
     assert found["accuracy@1"].values.tolist() == [1, 0, 0]
@@ -105,7 +105,7 @@ def role() -> dict[str, list[Any]]:
 
 def test_three_items_of_role88(role: dict[str, list[Any]]) -> None:
     p = [0.3, 0.1, 0.02, 0.015, 0.001, 0.002]
-    top = [["tipped"], ["given"], ["seen"], ["Seen"], ["a", "seen"], ["a", "b"]]
+    top = padded([["tipped"], ["given"], ["seen"], ["Seen"], ["a", "seen"], ["a", "b"]])
     found = measured("role88", role, predictions_of(role, list(map(LOG, p)), top))
 
     assert found["accuracy@1"].values.tolist() == [1, 0, 1, 0, 0, 0]  # "Seen" is not "seen"
@@ -175,9 +175,8 @@ def form(subset: str, item: str, condition: str, natural: bool | None) -> dict[s
 def test_three_items_of_neg136(neg: dict[str, list[Any]]) -> None:
     # rows are TA, FA, TN, FN of each item; true statements win where the first of a pair is higher
     p = [0.6, 0.1, 0.2, 0.5, 0.3, 0.295, 0.4, 0.1, 0.2, 0.1, 0.1, 0.2]
-    top = [["insect", "##t", "bee"], ["bee"], ["bee"], ["Animal", "8", "hour", "[UNK]", "ox"]] + [
-        []
-    ] * 8
+    simple = [["insect", "##t", "bee"], ["bee"], ["bee"], ["Animal", "8", "hour", "[UNK]", "ox"]]
+    top = padded(simple + [[]] * 8)
     found = measured("neg136", neg, predictions_of(neg, list(map(LOG, p)), top))
 
     sensitivity = found["sensitivity"]
@@ -212,7 +211,9 @@ def test_three_items_of_neg136(neg: dict[str, list[Any]]) -> None:
     # "is an": insect fits, ##t and bee do not; "is a": bee fits; "is not a" too;
     # "is not an": by spelling Animal and ox fit, while 8, hour and [UNK] do not
     assert found["determiner_match@1"].values.tolist() == [1, 1, 1, 1]
-    assert found["determiner_match@5"].values.tolist() == pytest.approx([1 / 3, 1, 1, 2 / 5])
+    assert found["determiner_match@5"].values.tolist() == pytest.approx(
+        [1 / 5, 1 / 5, 1 / 5, 2 / 5]
+    )
 
 
 def test_a_context_that_rows_share_counts_once_for_the_determiner() -> None:
@@ -240,7 +241,6 @@ def one_row(expected: list[str]) -> dict[str, list[Any]]:
         (["##bird"], False, 0),
         (["birds", "bir"], False, 0),
         (["seal", "bird"], True, 0),
-        ([], True, 0),
     ],
 )
 def test_words_are_compared_whole(top: list[str], cased: bool, hit: int) -> None:
@@ -252,11 +252,25 @@ def test_words_are_compared_whole(top: list[str], cased: bool, hit: int) -> None
 def test_a_row_without_a_list_is_left_out_and_not_wrong() -> None:
     rows = rows_of(*({"id": i, "contrast": i, "good": True, "expected": ["bird"]} for i in "12"))
     found = measured("own", rows, predictions_of(rows, top_words=[["bird"], None]))
-    assert found["accuracy@5"].items.tolist() == ["1"]
-    assert found["accuracy@5"].left_out == ("2",)
+    assert found["accuracy@1"].items.tolist() == ["1"]
+    assert found["accuracy@1"].left_out == ("2",)
 
 
-@given(st.lists(st.lists(st.sampled_from("abcdef"), max_size=6), min_size=1, max_size=12))
+def test_accuracy_beyond_the_shortest_list_is_left_out() -> None:
+    # whether "bird" is among the first two of "fish" cannot be said from a list of one word
+    rows = rows_of(*({"id": i, "contrast": i, "good": True, "expected": ["bird"]} for i in "12"))
+    tops = [["fish"], ["fish", "bird"]]
+    names = set(measured("own", rows, predictions_of(rows, top_words=tops), k=(1, 2, 5)))
+    assert names == {"accuracy@1"}
+    tops[0].append("bird")
+    found = measured("own", rows, predictions_of(rows, top_words=tops), k=(1, 2, 5))
+    assert set(found) == {"accuracy@1", "accuracy@2"}
+    assert found["accuracy@2"].values.tolist() == [1, 1]
+
+
+@given(
+    st.lists(st.lists(st.sampled_from("abcdef"), min_size=5, max_size=6), min_size=1, max_size=12)
+)
 def test_accuracy_never_falls_with_k(tops: list[list[str]]) -> None:
     rows = rows_of(
         *(
@@ -380,10 +394,7 @@ def test_sensitivity_is_what_the_words_say(data: st.DataObject, n: int) -> None:
 
 def test_no_log_probabilities_no_sensitivity() -> None:
     rows = one_row(["bird"])
-    assert set(measured("own", rows, predictions_of(rows, top_words=[["bird"]]))) == {
-        "accuracy@1",
-        "accuracy@5",
-    }
+    assert set(measured("own", rows, predictions_of(rows, top_words=[["bird"]]))) == {"accuracy@1"}
 
 
 def test_a_probability_of_zero_has_no_pearson_but_a_rank(role: dict[str, list[Any]]) -> None:
@@ -392,6 +403,41 @@ def test_a_probability_of_zero_has_no_pearson_but_a_rank(role: dict[str, list[An
     )
     assert found["spearman"].items.tolist() == ["1-a", "1-b", "2-a", "2-b", "3-b"]
     assert found["pearson"].items.tolist() == ["1-a", "2-a", "2-b", "3-b"]
+
+
+# ---- chance, and comparisons that are none ------------------------------------------------------
+
+
+def test_chance_is_one_over_the_rows_that_are_compared() -> None:
+    sizes = {"a": 1, "b": 2, "c": 2}  # contrast -> its bad rows
+    rows = rows_of(
+        *(
+            {"id": f"{name}{i}", "contrast": name, "good": i == 0, "part": name}
+            for name, bad in sizes.items()
+            for i in range(1 + bad)
+        )
+    )
+    found = measured("own", rows, predictions_of(rows, [-1.0] * 7 + [None]))
+    assert found["sensitivity"].chance.tolist() == [1 / 2, 1 / 3]  # c has an unscorable row
+    assert found["sensitivity"].by["part"]["b"].chance.tolist() == [1 / 3]
+    assert found["sensitivity@0.01"].chance is None
+
+
+def test_rows_that_ask_the_same_are_not_a_comparison() -> None:
+    same = {"context": "The", "target": "cat"}
+    rows = rows_of(
+        {"id": "1", "contrast": "a", "good": True, **same},
+        {"id": "2", "contrast": "a", "good": False, **same},
+        {"id": "3", "contrast": "b", "good": True, **same},
+        {"id": "4", "contrast": "b", "good": False, **same, "right_context": "slept."},
+    )
+    predictions = vars(predictions_of(rows, [-1.0, -1.0, -1.0, -2.0]))
+    found = by_name(score("own", rows, predictions))["sensitivity"]
+    assert (found.items.tolist(), found.left_out, found.not_defined) == (["b"], ("a",), "")
+    # a causal model sees the left side alone, and has nothing to compare in either contrast
+    (found, above) = score("own", rows, predictions, left_only=True)
+    assert (len(found.items), len(above.items)) == (0, 0)
+    assert "same context and the same target" in found.not_defined
 
 
 # ---- break-downs --------------------------------------------------------------------------------
@@ -441,7 +487,7 @@ def test_no_name_of_a_column_of_ones_own_means_anything(levels: tuple[Any, Any])
     )
     for task in ("own", "neg136.csv"):
         found = measured(task, rows, predictions_of(rows, [-1.0, -2.0] * 2, [["yes"]] * 4))
-        assert set(found) == {"accuracy@1", "accuracy@5", "sensitivity", "sensitivity@0.01"}
+        assert set(found) == {"accuracy@1", "sensitivity", "sensitivity@0.01"}
         for measure, n in (("sensitivity", 1), ("accuracy@1", 2)):
             by = found[measure].by
             assert {name: [len(part.items) for part in by[name].values()] for name in by} == (

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from scored import perfect, predictions_of, rows_of, uniform
 
-from lmdiag import stats, stimuli, summary
+from lmdiag import measures, stats, stimuli, summary
 from lmdiag.schema import BadInput, Protocol
 
-CELL = {"value", "n", "ci_low", "ci_high"}
+CELL = {"value", "n", "ci_low", "ci_high", "chance"}
 KNOBS: dict[str, Any] = {"k": (1, 5), "threshold": 0.01, "cased": True}
 
 
@@ -154,7 +154,7 @@ def test_predictions_without_any_probability_name_no_word_unscorable() -> None:
     run = predictions_of(rows, top_words=[["yes"]] * 8)
     found = summary.summarise("own", rows, [run], **KNOBS)
     assert found["unscorable"] == []
-    assert list(found["measures"]) == ["accuracy@1", "accuracy@5"]
+    assert list(found["measures"]) == ["accuracy@1"]
 
 
 def test_predictions_of_other_rows_are_refused() -> None:
@@ -181,7 +181,7 @@ def test_what_cannot_be_computed_is_said(demo_dir: Path) -> None:
     words = predictions_of(rows.columns(), top_words=[["a", "b"]] * len(rows))
     lines = summary.not_computed(rows, words, Protocol())
     assert [line.split(":")[0] for line in lines] == [
-        "all that compares probabilities", "accuracy", "true accuracy@5", "tse",
+        "all that compares probabilities", "accuracy", "tse",
         "ew and mw",
     ]  # fmt: skip
     logs = predictions_of(rows.columns(), [-1.0] * len(rows), n_tokens=[1] * len(rows))
@@ -190,3 +190,55 @@ def test_what_cannot_be_computed_is_said(demo_dir: Path) -> None:
         "all that looks at the top words",
         "ew and mw",
     ]
+
+
+def test_too_short_lists_are_named_and_their_accuracy_is_left_out(demo_dir: Path) -> None:
+    rows = stimuli.load(str(demo_dir), "neg136")
+    first = next(i for i, words in enumerate(rows.columns()["expected"]) if words)
+    tops = [["a"] * (3 if i == first else 10) for i in range(len(rows))]
+    run = predictions_of(rows.columns(), [-1.0] * len(rows), tops)
+    protocol = Protocol(k=(1, 3, 5, 10))
+    found = summary.evaluate(rows, [run], protocol, cased=True)["measures"]
+    assert [name for name in found if name.startswith("accuracy")] == ["accuracy@1", "accuracy@3"]
+    row = rows.columns()["id"][first]
+    assert summary.not_computed(rows, run, protocol) == [
+        f"accuracy@5, accuracy@10: {row} has 3 top words only; give 10 for each row"
+    ]
+
+
+def test_both_nouns_replaced_leave_nothing_to_compare(demo_dir: Path) -> None:
+    rows = stimuli.load(str(demo_dir), "role88")
+    for name, defined in (("both", False), ("obj", True)):
+        run = predictions_of(rows.columns(), [-1.0] * len(rows), perturbation=name)
+        found = summary.evaluate(rows, [run], Protocol(), cased=True)["measures"]
+        for measure in ("sensitivity", "sensitivity@0.01", "probability_difference"):
+            cell = found[measure]
+            assert (cell["value"] is not None, cell["n"] > 0) == (defined, defined)
+            assert (cell.get("not_defined", "").endswith("nothing to compare")) != defined
+        assert found["spearman"]["n"] == len(rows)  # rows are still rows
+
+
+def test_every_cell_says_its_chance_level(demo_dir: Path) -> None:
+    wanted = {"cprag102": 1 / 3, "role88": 1 / 2, "neg136": 1 / 2, "agreement": 1 / 2}
+    for task, chance in wanted.items():
+        rows = stimuli.load(str(demo_dir), task)
+        columns = rows.columns()
+        more: dict[str, Any] = {"n_tokens": [1] * len(rows)}
+        if task == "agreement":
+            more["agreement"] = [(0.5,) * len(measures.AGREEMENT_LAYOUT)] * len(rows)
+        run = predictions_of(columns, [-1.0] * len(rows), [["a"] * 5] * len(rows), **more)
+        found = summary.evaluate(rows, [run], Protocol(), cased=True)["measures"]
+        for name, measure in found.items():
+            guessed = name in ("sensitivity", "human_sensitivity", "tse")
+            guessed |= name.startswith(("ew", "mw"))
+            cells = [measure, *(c for levels in measure["by"].values() for c in levels.values())]
+            for cell in cells:
+                expected = pytest.approx(chance) if guessed else None
+                assert cell["chance"] == expected, (task, name)
+
+
+def test_the_chance_of_shuffled_runs_is_that_of_one() -> None:
+    rows = two_contrasts()
+    runs = [predictions_of(rows, [-1.0, -2.0] * 4, perturbation="shuf", run=i) for i in range(2)]
+    found = summary.summarise("own", rows, runs, **KNOBS)["measures"]
+    assert (found["sensitivity"]["chance"], found["sensitivity@0.01"]["chance"]) == (0.5, None)

@@ -7,40 +7,46 @@
     predictions = model.predict(stimuli)
     print(lmdiag.measure(predictions, stimuli))
 
-What `measure` and `compare` return prints as tables, and shows as such in a notebook.
+What `measure` and `compare` return prints as tables, shows as such in a notebook, and has a method
+`to_frame` that gives a pandas table, as predictions and finished runs (`load_run`) do.
 """
 
 from __future__ import annotations
 
-import io
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lmdiag import comparison, perturb, summary
-from lmdiag.comparison import RESAMPLES, Comparison
+from lmdiag import comparison, perturb
+from lmdiag.comparison import RESAMPLES
 from lmdiag.controls import control_warning
 from lmdiag.journal import NoJournal
+from lmdiag.measured import Comparisons, Measures
 from lmdiag.processes import Processes
 from lmdiag.queries import Setting, collect, spread
 from lmdiag.report.progress import Progress
-from lmdiag.results import Run, load_run, signature
-from lmdiag.schema import AGREEMENT, BadInput, Predictions, Protocol
+from lmdiag.results import Run, load_run
+from lmdiag.schema import (
+    AGREEMENT,
+    BadInput,
+    Predictions,
+    Protocol,
+    checked_ranks,
+    checked_threshold,
+)
 from lmdiag.scoring import ask
 from lmdiag.stimuli import Stimuli, load_verbs
 from lmdiag.stimuli import load as load_stimuli
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from lmdiag.measures import Scores
-    from lmdiag.models import Model
+    from lmdiag.models import LoadOptions, Model
 
 __all__ = [
-    "Comparisons", "LanguageModel", "Measures", "compare", "load_model", "load_stimuli", "measure",
+    "Comparisons", "LanguageModel", "Measures", "compare", "load_model", "load_run", "load_stimuli",
+    "measure",
 ]  # fmt: skip
 
 
@@ -57,7 +63,8 @@ def load_model(model_id: str, **options: Any) -> LanguageModel:
     """
     from lmdiag import models
 
-    return LanguageModel(models.load(model_id, models.LoadOptions.from_keywords(options)))
+    asked = models.LoadOptions.from_keywords(options)
+    return LanguageModel(models.load(model_id, asked), asked)
 
 
 class LanguageModel:
@@ -66,11 +73,13 @@ class LanguageModel:
     Attributes:
         model: the model itself, for questions that are no stimuli.
         info: what a run says about it.
+        options: how it was loaded; its `unit` and `bos` travel with the predictions.
     """
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, options: LoadOptions) -> None:
         self.model = model
         self.info = model.info
+        self.options = options
 
     def __repr__(self) -> str:
         return f"LanguageModel({self.info.id!r}, kind={self.info.kind!r})"
@@ -102,8 +111,7 @@ class LanguageModel:
         """
         if perturbation != "none":
             stimuli = perturb.perturb(stimuli, perturbation, run, seed)
-        if stimuli.task == AGREEMENT:
-            self.model.set_verbs(load_verbs(stimuli.source, revision=stimuli.revision))
+        verbs = self._set_verbs(stimuli) if stimuli.task == AGREEMENT else None
         setting = Setting(stimuli, perturbation, run)
         if line := control_warning(self.model, [setting]):
             warnings.warn(line, stacklevel=2)
@@ -119,81 +127,20 @@ class LanguageModel:
             progress=partial(Progress, label=self.info.id, quiet=quiet),
         )
         answers = {(q.query, q.number): answer for q, answer in zip(questions, found, strict=True)}
-        return replace(spread(setting, answers, kind=kind, cased=cased), model=self.info)
-
-
-class Shown:
-    """Prints as a table, and shows as one in a notebook."""
-
-    def show(self, console: Console) -> None:
-        """Prints the table."""
-        raise NotImplementedError
-
-    def __repr__(self) -> str:
-        return self._printed().export_text().rstrip()
-
-    def _repr_html_(self) -> str:
-        return self._printed().export_html(inline_styles=True, code_format="<pre>{code}</pre>")
-
-    def _printed(self) -> Console:
-        from rich.console import Console
-
-        console = Console(file=io.StringIO(), record=True, width=100, highlight=False)
-        self.show(console)
-        return console
-
-
-class Measures(Shown, Mapping[str, Any]):
-    """The measures of a task: name -> value, n, ci_low, ci_high and `by` (SPEC 8).
-
-    Attributes:
-        stimuli, predictions: what was measured.
-        protocol: k and threshold.
-        cased: whether words were compared exactly, else case-blind.
-        signature: makes two of them comparable exactly when equal.
-        unscorable: rows whose word the tokenizer cannot spell, as id and word.
-    """
-
-    def __init__(
-        self, predictions: Predictions, stimuli: Stimuli, protocol: Protocol, cased: bool
-    ) -> None:
-        self.stimuli, self.predictions = stimuli, predictions
-        self.protocol, self.cased = protocol, cased
-        self.signature = signature(protocol, stimuli.fingerprint)
-        self._kind = predictions.model.kind if predictions.model else "masked"
-        found = summary.evaluate(stimuli, [predictions], protocol, cased, self._kind)
-        self._measures: dict[str, Any] = found["measures"]
-        self.unscorable: list[dict[str, str]] = found["unscorable"]
-
-    def __getitem__(self, name: str) -> Any:
-        return self._measures[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._measures)
-
-    def __len__(self) -> int:
-        return len(self._measures)
-
-    @cached_property
-    def scores(self) -> dict[str, Scores]:
-        """Name -> the values of the single items behind a measure."""
-        found = summary.scores(
-            self.stimuli, self.predictions, self.protocol, self.cased, self._kind
+        return replace(
+            spread(setting, answers, kind=kind, cased=cased),
+            model=self.info,
+            unit=self.options.unit,
+            bos=self.options.bos,
+            seed=seed,
+            verbs=verbs,
         )
-        return {one.name: one for one in found}
 
-    def show(self, console: Console) -> None:
-        """Prints the tables of the task."""
-        from lmdiag.report.terminal import print_measures
-
-        print_measures(
-            self.stimuli.task,
-            self._measures,
-            console,
-            setting=self.predictions.perturbation,
-            signature=self.signature,
-            unscorable=self.unscorable,
-        )
+    def _set_verbs(self, stimuli: Stimuli) -> int:
+        """Has the model say EW and MW over the verbs of the data; returns how many there are."""
+        pairs = load_verbs(stimuli.source, revision=stimuli.revision)
+        self.model.set_verbs(pairs)
+        return len(pairs)
 
 
 def measure(
@@ -208,80 +155,84 @@ def measure(
 
     Args:
         predictions: in the order of the rows.
-        stimuli: the rows.
+        stimuli: the rows, unperturbed.
         k: ranks at which accuracy is measured.
         threshold: smallest difference in probability that counts for sensitivity@threshold.
         cased: compare words exactly, else case-blind; None for what fits the model's tokenizer.
 
     Raises:
-        BadInput: the predictions do not belong to the rows.
+        BadInput: the predictions do not belong to the rows, k is not a list of integers from 1 up,
+            or the threshold is not a number from 0 up to below 1.
     """
     if cased is None:
         cased = predictions.model is None or predictions.model.cased
-    protocol = Protocol(tasks=(stimuli.task,), k=tuple(sorted(set(k))), threshold=threshold)
+    protocol = Protocol(
+        tasks=(stimuli.task,),
+        k=checked_ranks(k),
+        threshold=checked_threshold(threshold),
+        **_asked(predictions),
+    )
     return Measures(predictions, stimuli, protocol, cased)
 
 
-class Comparisons(Shown, Sequence[Comparison]):
-    """Comparisons of two models, one a measure; `a` and `b` name the models."""
+def _asked(predictions: Predictions) -> dict[str, Any]:
+    """How predictions were asked for, as the fields of a protocol; a single shuffle is one run."""
+    perturbation = predictions.perturbation
+    asked: dict[str, Any] = {"shuffles": 1} if perturbation in perturb.SHUFFLED else {}
+    asked |= {name: getattr(predictions, name) for name in ("unit", "bos", "seed", "verbs")}
+    return asked | {"perturb": () if perturbation == perturb.NONE else (perturbation,)}
 
-    def __init__(self, a: str, b: str, found: Sequence[Comparison]) -> None:
-        self.a, self.b = a, b
-        self._found = list(found)
 
-    def __getitem__(self, index: Any) -> Any:
-        return self._found[index]
-
-    def __len__(self) -> int:
-        return len(self._found)
-
-    def show(self, console: Console) -> None:
-        """Prints a table a task and setting."""
-        from lmdiag.report.paired import print_comparisons
-
-        console.print(f"A  {self.a}\nB  {self.b}", markup=False)
-        print_comparisons(self._found, console)
+Comparable = Measures | Run | str | Path
 
 
 def compare(
-    a: Measures | Run | str | Path,
-    b: Measures | Run | str | Path,
-    *,
-    seed: int = 0,
-    resamples: int = RESAMPLES,
+    first: Comparable, *others: Comparable, seed: int = 0, resamples: int = RESAMPLES
 ) -> Comparisons:
-    """Compares two models on the same rows, item by item (SPEC 4).
+    """Compares the first model with each of the others on the same rows, item by item (SPEC 4).
 
     Args:
-        a, b: both what `measure` returned, or both finished runs or their directories.
+        first, others: all what `measure` returned, or all finished runs or their directories.
         seed: of the bootstrap.
         resamples: of the bootstrap.
 
     Raises:
-        BadInput: they were not measured on the same data in the same way.
+        BadInput: fewer than two are given, or they were not measured on the same data in the same
+            way; the differing parts of their signatures are named.
     """
-    if isinstance(a, Measures) and isinstance(b, Measures):
-        return _compare_measures(a, b, seed, resamples)
-    if isinstance(a, Measures) or isinstance(b, Measures):
-        raise BadInput("compare takes two of what `measure` returned, or two runs, not one of each")
-    first, second = (run if isinstance(run, Run) else load_run(run) for run in (a, b))
-    names = [run.results["model"]["id"] for run in (first, second)]
-    found = comparison.compare(first, second, seed=seed, resamples=resamples)
-    return Comparisons(names[0], names[1], found)
+    given = (first, *others)
+    if len(given) < 2:
+        raise BadInput("compare takes two or more of what `measure` returned, or runs; give others")
+    measured = [one for one in given if isinstance(one, Measures)]
+    if len(measured) == len(given):
+        return _compare_measures(measured, seed, resamples)
+    if measured:
+        raise BadInput("compare takes what `measure` returned, or runs, not some of each")
+    runs = [one if isinstance(one, Run) else load_run(one) for one in given]  # type: ignore[arg-type]
+    found = comparison.compare(*runs, seed=seed, resamples=resamples)
+    return Comparisons([run.results["model"]["id"] for run in runs], found)
 
 
-def _compare_measures(a: Measures, b: Measures, seed: int, resamples: int) -> Comparisons:
-    if a.signature != b.signature:
-        raise BadInput(
-            f"cannot compare {a.signature} with {b.signature}: measure both on the same rows, "
-            "with the same k and threshold"
-        )
-    setting = a.predictions.perturbation
+def _compare_measures(given: Sequence[Measures], seed: int, resamples: int) -> Comparisons:
+    first, *others = given
+    for i, other in enumerate(others, start=1):
+        if different := comparison.differing(first.signature, other.signature):
+            raise BadInput(
+                f"the first ({first.name}) and number {i + 1} ({other.name}) cannot be compared: "
+                f"their signatures differ in {different}; measure both on the same rows, asked and "
+                "scored in the same way"
+            )
     pairs = [
-        (a.stimuli.task, setting, scores, b.scores[name])
-        for name, scores in a.scores.items()
-        if name in b.scores and comparison.is_compared(name)
+        pair
+        for i, other in enumerate(others, start=1)
+        for pair in comparison.paired_scores(
+            first.stimuli.task,
+            first.predictions.perturbation,
+            first.scores,
+            other.scores,
+            unlike=comparison.sides_differ(first.kind, other.kind),
+            second=i,
+        )
     ]
     found = comparison.compare_pairs(pairs, seed=seed, resamples=resamples)
-    names = [one.predictions.model.id if one.predictions.model else "?" for one in (a, b)]
-    return Comparisons(names[0], names[1], found)
+    return Comparisons([one.name for one in given], found)

@@ -1,7 +1,8 @@
 """Two runs on the same rows: differences, how sure they are, and which survive being many (SPEC 4).
 
 A pair of runs is compared item by item: by rows for accuracy, by contrasts for sensitivity, by
-pairs or contexts for agreement. Items that only one of the two could score count for neither.
+pairs or contexts for agreement. Items that only one of the two could score count for neither. Of
+several runs each is compared with the first.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import math
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -27,25 +28,51 @@ CONTEXTUAL = ("ew", "mw")
 """Measures over contexts, which are others for a model that sees the left side alone."""
 
 
+COMPARED_BY: Mapping[str, Mapping[str, str]] = {
+    "neg136": {
+        "accuracy": "subset",
+        "sensitivity": "subset/polarity",
+        "determiner_match": "polarity",
+    }
+}
+"""Task -> measure without its `@` -> the break-down whose levels are compared one by one.
+
+NEG-136 is two data sets, and negation is what it is made to show: a model that ignores it is right
+in the affirmative sentences and wrong in the negative ones, which a pooled figure hides (Ettinger
+2020, tables 11, 12 and 14). Everything else is compared as a whole.
+"""
+
+Part = tuple[str, str]
+"""A break-down and a level of it; two empty strings for the whole."""
+
+WHOLE: Part = ("", "")
+
+
 @dataclass(frozen=True)
 class Comparison:
     """One measure of two runs.
 
     Attributes:
         task, setting, measure: what was measured.
+        by, level: break-down and its level, where a task is compared by levels; "" for the whole.
         statistic: see `lmdiag.measures.Statistic`.
         n: items that both could score; both values are over these.
         a, b: the values.
         difference: a - b.
-        ci_low, ci_high: 95% interval of the difference, paired bootstrap over items.
-        p: exact McNemar where each item is right or wrong, else from the bootstrap.
-        p_adjusted: by Holm's method, over all measures that were compared.
-        test: "mcnemar" or "bootstrap".
+        ci_low, ci_high: 95% interval of the difference, paired bootstrap over items. NaN where the
+            two do not differ in any item: then nothing is known of how much they might.
+        p: exact McNemar where each item is right or wrong, else from the bootstrap; NaN where the
+            two do not differ in any item.
+        p_adjusted: by Holm's method, over all measures and pairs that were compared and have a p.
+        test: "mcnemar" or "bootstrap"; "none" where the two do not differ in any item.
+        second: number of the run that the first one, number 0, is compared with.
     """
 
     task: str
     setting: str
     measure: str
+    by: str
+    level: str
     statistic: str
     n: int
     a: float
@@ -56,49 +83,68 @@ class Comparison:
     p: float
     p_adjusted: float
     test: str
+    second: int = 1
 
 
-def compare(a: Run, b: Run, *, seed: int = 0, resamples: int = RESAMPLES) -> list[Comparison]:
-    """Returns a comparison for each measure that both runs have, in the order of the tables.
+class Pair(NamedTuple):
+    """One measure of two runs, item by item, before it is compared."""
+
+    task: str
+    setting: str
+    part: Part
+    a: Scores
+    b: Scores
+    second: int = 1
+
+
+def compare(
+    first: Run, *others: Run, seed: int = 0, resamples: int = RESAMPLES
+) -> list[Comparison]:
+    """Returns a comparison of the first run with each other one, for each measure that both have.
 
     The curves of EW and MW over cut-offs are left out of it, for they would swell the family to
     which the p-values are adjusted, and so are EW and MW where only one model sees both sides.
 
     Args:
-        a, b: finished runs.
+        first, others: finished runs.
         seed: of the bootstrap; each measure draws from a generator of its own.
         resamples: of the bootstrap.
 
     Raises:
-        BadInput: the runs differ in data or protocol; the parts of the signature that do are named.
+        BadInput: runs differ in data or protocol; the parts of the signature that do are named.
     """
-    refuse_different(a, b)
-    return compare_pairs(paired(a, b), seed=seed, resamples=resamples)
+    for other in others:
+        refuse_different(first, other)
+    pairs = (pair for i, other in enumerate(others, start=1) for pair in paired(first, other, i))
+    return compare_pairs(pairs, seed=seed, resamples=resamples)
 
 
-def compare_pairs(
-    pairs: Iterable[tuple[str, str, Scores, Scores]], *, seed: int, resamples: int
-) -> list[Comparison]:
-    """Returns a comparison for each (task, setting, scores of A, scores of B), p adjusted."""
-    found = [
-        compare_scores(task, setting, first, second, seed=seed, resamples=resamples)
-        for task, setting, first, second in pairs
-    ]
+def compare_pairs(pairs: Iterable[Pair], *, seed: int, resamples: int) -> list[Comparison]:
+    """Returns a comparison for each pair, p adjusted over all of them."""
+    found = [compare_scores(pair, seed=seed, resamples=resamples) for pair in pairs]
     adjusted = stats.holm([comparison.p for comparison in found])
     return [replace(one, p_adjusted=p) for one, p in zip(found, adjusted, strict=True)]
 
 
 def refuse_different(a: Run, b: Run) -> None:
     """Raises BadInput that names each part of the signature in which two runs differ."""
-    first, second = parts(a.results["signature"]), parts(b.results["signature"])
-    different = [key for key in first | second if first.get(key) != second.get(key)]
-    if different:
-        pairs = {key: f"{first.get(key, '-')} and {second.get(key, '-')}" for key in different}
-        named = "; ".join(f"{key} ({pair})" for key, pair in pairs.items())
+    signatures = [run.results["signature"] for run in (a, b)]
+    if different := differing(*signatures):
         raise BadInput(
-            f"{a.path} and {b.path} cannot be compared: their signatures differ in {named}; "
+            f"{a.path} and {b.path} cannot be compared: their signatures differ in {different}; "
             "run both models with the same data and options"
         )
+
+
+def differing(first: str, second: str) -> str:
+    """Returns the parts in which two signatures differ, with both values; "" for none.
+
+    >>> differing("data:1a2b3c4d|k:1,5", "data:1a2b3c4d|k:1,5|bos:never")
+    'bos (- and never)'
+    """
+    a, b = parts(first), parts(second)
+    different = [key for key in a | b if a.get(key) != b.get(key)]
+    return "; ".join(f"{key} ({a.get(key, '-')} and {b.get(key, '-')})" for key in different)
 
 
 def parts(signature: str) -> dict[str, str]:
@@ -110,21 +156,55 @@ def parts(signature: str) -> dict[str, str]:
     return {key: value for key, _, value in (part.partition(":") for part in signature.split("|"))}
 
 
-def paired(a: Run, b: Run) -> Iterator[tuple[str, str, Scores, Scores]]:
-    """Yields task, setting and both runs' scores of each measure that can be compared."""
-    unlike = sides_differ(a, b)
+def paired(a: Run, b: Run, second: int = 1) -> Iterator[Pair]:
+    """Yields both runs' scores of each measure that can be compared."""
+    unlike = sides_differ(a.results["model"]["kind"], b.results["model"]["kind"])
     for task in a.results["tasks"]:
         for setting in a.results["tasks"][task]:
-            first, second = over_runs(a, task, setting), over_runs(b, task, setting)
-            for name in first:
-                skipped = unlike and name in CONTEXTUAL
-                if name in second and is_compared(name) and not skipped:
-                    yield task, setting, first[name], second[name]
+            first, other = over_runs(a, task, setting), over_runs(b, task, setting)
+            yield from paired_scores(task, setting, first, other, unlike=unlike, second=second)
 
 
-def sides_differ(a: Run, b: Run) -> bool:
-    """Returns whether only one of the models sees what is right of the blank."""
-    return [run.results["model"]["kind"] for run in (a, b)].count("causal") == 1
+def paired_scores(
+    task: str,
+    setting: str,
+    a: Mapping[str, Scores],
+    b: Mapping[str, Scores],
+    *,
+    unlike: bool,
+    second: int = 1,
+) -> Iterator[Pair]:
+    """Yields the measures of one setting that can be compared, by level where the task says so.
+
+    Args:
+        task, setting: what was measured.
+        a, b: name -> scores.
+        unlike: whether only one of the models sees what is right of the blank.
+        second: see `Comparison`.
+    """
+    for name, whole in a.items():
+        skipped = unlike and name in CONTEXTUAL
+        if name in b and is_compared(name) and not skipped:
+            others = levels_compared(task, b[name])
+            for part, own in levels_compared(task, whole).items():
+                if part in others:
+                    yield Pair(task, setting, part, own, others[part], second)
+
+
+def levels_compared(task: str, whole: Scores) -> dict[Part, Scores]:
+    """Returns the parts of a measure that are compared each for itself: levels, or the whole.
+
+    A measure without any item, which says why it is not defined, has none.
+    """
+    by = COMPARED_BY.get(task, {}).get(whole.name.partition("@")[0], "")
+    if by in whole.by:
+        return {(by, level): part for level, part in whole.by[by].items()}
+    return {WHOLE: whole} if len(whole.items) else {}
+
+
+def sides_differ(a: str, b: str) -> bool:
+    """Returns whether only one of two kinds of model sees what is right of the blank."""
+    return (a, b).count("causal") == 1
 
 
 def is_compared(measure: str) -> bool:
@@ -156,19 +236,20 @@ def average(several: Sequence[Scores]) -> Scores:
     return Scores(first.name, np.array(items, dtype=object), values, statistic)
 
 
-def compare_scores(
-    task: str, setting: str, a: Scores, b: Scores, *, seed: int, resamples: int
-) -> Comparison:
+def compare_scores(pair: Pair, *, seed: int, resamples: int) -> Comparison:
     """Returns the comparison of one measure; its p-value is not adjusted yet."""
+    a, b = pair.a, pair.b
     items = common([a.items.tolist(), b.items.tolist()])
     first, second = at(a, items), at(b, items)
-    rng = np.random.default_rng([seed, zlib.crc32(f"{task}/{setting}/{a.name}".encode())])
-    difference = stats.paired_bootstrap(first, second, a.statistic, rng, resamples)
-    verdicts = a.statistic == "proportion"
+    place = "/".join(filter(None, (pair.task, pair.setting, a.name, *pair.part)))
+    rng = np.random.default_rng([seed, zlib.crc32(place.encode())])
+    difference, test = tested(first, second, a.statistic, rng, resamples)
     return Comparison(
-        task=task,
-        setting=setting,
+        task=pair.task,
+        setting=pair.setting,
         measure=a.name,
+        by=pair.part[0],
+        level=pair.part[1],
         statistic=a.statistic,
         n=len(items),
         a=stats.point(first, a.statistic),
@@ -176,10 +257,28 @@ def compare_scores(
         difference=difference.value,
         ci_low=difference.ci_low,
         ci_high=difference.ci_high,
-        p=stats.mcnemar(first, second) if verdicts else difference.p,
+        p=difference.p,
         p_adjusted=math.nan,
-        test="mcnemar" if verdicts else "bootstrap",
+        test=test,
+        second=pair.second,
     )
+
+
+def tested(
+    first: stats.Floats,
+    second: stats.Floats,
+    statistic: str,
+    rng: np.random.Generator,
+    resamples: int,
+) -> tuple[stats.Difference, str]:
+    """Returns the difference with its interval and p, and the name of the test that p is from."""
+    if np.array_equal(first, second):  # no item differs: no spread to take an interval from
+        value = stats.point(first, statistic) - stats.point(second, statistic)
+        return stats.Difference(value, math.nan, math.nan, math.nan), "none"
+    difference = stats.paired_bootstrap(first, second, statistic, rng, resamples)
+    if statistic != "proportion":
+        return difference, "bootstrap"
+    return replace(difference, p=stats.mcnemar(first, second)), "mcnemar"
 
 
 def common(lists: Sequence[Sequence[str]]) -> list[str]:

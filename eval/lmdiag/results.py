@@ -7,8 +7,8 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from lmdiag.schema import DIAGNOSTICS, BadInput, ModelInfo, Protocol
 
 if TYPE_CHECKING:
     from filelock import FileLock
+    from pandas import DataFrame
 
     from lmdiag.schema import Predictions
     from lmdiag.stimuli import Stimuli
@@ -28,10 +29,19 @@ RESULTS, PREDICTIONS, AGREEMENT, REPORT = (
 )  # fmt: skip
 
 
-def signature(protocol: Protocol, fingerprint: str) -> str:
+FIGURES = ("value", "n", "ci_low", "ci_high", "chance", "sd", "runs")
+"""What a cell of `results.json` can say of a figure."""
+
+
+def signature(protocol: Protocol, fingerprint: str, *, run: int = 0) -> str:
     """Returns the line that makes two runs comparable exactly when it is equal.
 
     Knobs that stand at their default and that not every run has are left out; each adds a key.
+
+    Args:
+        protocol: what was asked, and how it is scored.
+        fingerprint: of the data.
+        run: number of the shuffle, for a single one; 0 for the first, or for all of a run.
 
     >>> signature(Protocol(), "1a2b3c4d")
     'lmdiag:0.1|data:1a2b3c4d|unit:token|k:1,5|t:0.01|shuf:100|seed:0'
@@ -50,6 +60,7 @@ def signature(protocol: Protocol, fingerprint: str) -> str:
         # "sample" tells these runs from those of versions that took the first rows
         "limit": protocol.limit and f"sample{protocol.limit}",
         "verbs": protocol.verbs,
+        "run": run or None,
     }
     return "|".join(f"{key}:{value}" for key, value in parts.items() if value is not None)
 
@@ -217,7 +228,18 @@ def read_results(path: Path) -> dict[str, Any]:
     return results
 
 
-@dataclass(frozen=True)
+def records(task: str, setting: str, measures: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yields each figure of a setting with its place, the whole of a measure before its parts."""
+    for name, measure in measures.items():
+        cells = [("", "", measure)]
+        for by, levels in measure["by"].items():
+            cells += [(by, level, cell) for level, cell in levels.items()]
+        for by, level, cell in cells:
+            place = {"task": task, "setting": setting, "measure": name, "by": by, "level": level}
+            yield place | {key: cell.get(key) for key in FIGURES}
+
+
+@dataclass(frozen=True, repr=False)
 class Run:
     """A finished run, read back.
 
@@ -236,7 +258,35 @@ class Run:
         """Task -> (perturbation, run) -> its predictions, in the order of the stimuli."""
         from lmdiag.predictions import read_run
 
-        return read_run(self.path, self.stimuli, self.results)
+        protocol = Protocol.from_json(self.results["protocol"])
+        facts: dict[str, Any] = {
+            "model": ModelInfo.from_json(self.results["model"]),
+            **{name: getattr(protocol, name) for name in ("unit", "bos", "seed", "verbs")},
+        }
+        found = read_run(self.path, self.stimuli, self.results)
+        return {
+            task: {key: replace(part, **facts) for key, part in parts.items()}
+            for task, parts in found.items()
+        }
+
+    def __repr__(self) -> str:
+        tasks = ", ".join(self.results["tasks"])
+        signature = self.results["signature"]
+        return f"<Run of {self.results['model']['id']}: {tasks}; {signature}; {self.path}>"
+
+    def to_frame(self) -> DataFrame:
+        """Returns a pandas table with a row for every figure, those of all break-downs too.
+
+        Proportions are in [0, 1]. `by` and `level` are "" for a measure as a whole.
+        """
+        from pandas import DataFrame
+
+        return DataFrame(
+            record
+            for task, settings in self.results["tasks"].items()
+            for setting, content in settings.items()
+            for record in records(task, setting, content["measures"])
+        )
 
 
 def load_run(path: str | Path, data: str | None = None) -> Run:

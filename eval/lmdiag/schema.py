@@ -6,9 +6,14 @@ Log-probabilities are natural logarithms (nats) everywhere; surprisal in bits is
 
 from __future__ import annotations
 
+import numbers
+import operator
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 DIAGNOSTICS = ("cprag102", "role88", "neg136")
 """The three diagnostics of Ettinger (2020), the tasks of a run by default."""
@@ -47,6 +52,7 @@ def missing_columns(task: str, names: Iterable[str]) -> list[str]:
 Number = Literal["singular", "plural"]
 Kind = Literal["masked", "causal", "seq2seq"]
 Unit = Literal["token", "word"]
+Bos = Literal["auto", "always", "never"]
 
 
 class BadInput(Exception):
@@ -175,6 +181,12 @@ class ModelInfo:
     quantization: str | None = None
     attention: str | None = None
 
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> ModelInfo:
+        """Returns the facts of a `results.json`; what it does not say is None."""
+        facts: dict[str, Any] = {each.name: record.get(each.name) for each in fields(cls)}
+        return cls(**facts)
+
 
 @dataclass(frozen=True)
 class Protocol:
@@ -200,7 +212,7 @@ class Protocol:
     unit: Unit = "token"
     k: tuple[int, ...] = (1, 5)
     threshold: float = 0.01
-    bos: Literal["auto", "always", "never"] = "auto"
+    bos: Bos = "auto"
     limit: int | None = None
     verbs: int | None = None
 
@@ -221,9 +233,39 @@ class Protocol:
         return cls(**values | lists)
 
 
-@dataclass(frozen=True)
+def checked_ranks(k: Iterable[int]) -> tuple[int, ...]:
+    """Returns the ranks of accuracy@k in ascending order, each once.
+
+    Raises:
+        BadInput: not a list of integers from 1 up.
+    """
+    try:
+        found = [operator.index(each) for each in k]
+    except TypeError:
+        found = []
+    if not found or min(found) < 1 or any(isinstance(each, bool) for each in k):
+        raise BadInput(f"k is {k!r}: give integers from 1 up, as in k=[1, 5]")
+    return tuple(sorted(set(found)))
+
+
+def checked_threshold(threshold: Any) -> float:
+    """Returns the threshold of sensitivity@threshold, a difference between two probabilities.
+
+    Raises:
+        BadInput: not a number from 0 up to, but not including, 1.
+    """
+    number = isinstance(threshold, numbers.Real) and not isinstance(threshold, bool)
+    if not number or not 0 <= threshold < 1:
+        raise BadInput(f"threshold is {threshold!r}: give a number from 0 up to below 1, as 0.01")
+    return float(threshold)
+
+
+@dataclass(frozen=True, repr=False)
 class Predictions:
     """Columns of `predictions.parquet`, one entry per stimulus row, in the rows' order.
+
+    How they were asked for travels with them, so that measures of different questions are not taken
+    for measures of one.
 
     Attributes:
         id: row ids.
@@ -234,6 +276,9 @@ class Predictions:
         run: number of the shuffle, 0 outside the shuffled settings.
         agreement: per row, the EW and MW of its context, see `Answer`; empty where not asked.
         model: whose predictions they are; None for those of other programs.
+        unit, bos: see `Protocol`.
+        seed: of the shuffles.
+        verbs: number of verb pairs in the list for EW and MW; None outside agreement.
     """
 
     id: list[str]
@@ -246,3 +291,23 @@ class Predictions:
     run: int = 0
     agreement: list[tuple[float | None, ...] | None] = field(default_factory=list)
     model: ModelInfo | None = None
+    unit: Unit = "token"
+    bos: Bos = "auto"
+    seed: int = 0
+    verbs: int | None = None
+
+    def __repr__(self) -> str:
+        who = self.model.id if self.model else "unknown model"
+        shuffle = f", run {self.run}, seed {self.seed}" if self.run or self.seed else ""
+        return (
+            f"<Predictions of {who}: {len(self.id)} rows, perturbation {self.perturbation}{shuffle}"
+            f", unit {self.unit}, bos {self.bos}>"
+        )
+
+    def to_frame(self) -> DataFrame:
+        """Returns a pandas table with one row per stimulus row; log-probabilities are in nats."""
+        from pandas import DataFrame
+
+        names = ("id", "log_prob", "rank", "n_tokens", "top_words", "top_log_probs")
+        columns = {name: getattr(self, name) for name in names}
+        return DataFrame(columns | {"perturbation": self.perturbation, "run": self.run})

@@ -1,8 +1,9 @@
 """From rows and predictions to the measures of `results.json`.
 
 This is the one way there, for run, score and metric alike. The form is that of SPEC 8: name ->
-value, n, ci_low, ci_high, and `by`, the same for each level of each break-down. Undefined is None.
-The settings that were shuffled several times additionally have `sd` and `runs`.
+value, n, ci_low, ci_high, chance, and `by`, the same for each level of each break-down. Undefined
+is None; where a measure makes no sense at all, `not_defined` says why. The settings that were
+shuffled several times additionally have `sd` and `runs`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmdiag import measures, stats
-from lmdiag.perturb import SHUFFLED
+from lmdiag.perturb import NONE, SHUFFLED, perturb
 from lmdiag.schema import AGREEMENT, BadInput, Kind, Predictions, Protocol
 
 if TYPE_CHECKING:
@@ -38,22 +39,15 @@ def evaluate(
     Args:
         stimuli: the rows.
         runs: their predictions, in the rows' order; several in a shuffled setting.
-        protocol: `k` and `threshold` count here.
+        protocol: `k`, `threshold` and, for shuffled settings, `seed` count here.
         cased: compare words with `expected` exactly, else case-blind.
         kind: of the model; a causal one saw the left context alone.
 
     Raises:
         BadInput: predictions do not belong to the rows.
     """
-    return summarise(
-        stimuli.task,
-        stimuli.columns(),
-        runs,
-        k=protocol.k,
-        threshold=protocol.threshold,
-        cased=cased,
-        kind=kind,
-    )
+    found = [measure(scores(stimuli, run, protocol, cased, kind)) for run in runs]
+    return conclude(stimuli.columns(), runs, found)
 
 
 def summarise(
@@ -66,14 +60,25 @@ def summarise(
     cased: bool,
     kind: Kind = "masked",
 ) -> dict[str, Any]:
-    """Returns {"measures": ..., "unscorable": ...} from plain columns; see `evaluate`."""
+    """Returns {"measures": ..., "unscorable": ...} from plain columns; see `evaluate`.
+
+    Args:
+        rows: with the contexts that the model was asked.
+    """
     found = [
         measure(run_scores(task, rows, run, k=k, threshold=threshold, cased=cased, kind=kind))
         for run in runs
     ]
+    return conclude(rows, runs, found)
+
+
+def conclude(
+    rows: Columns, runs: Sequence[Predictions], found: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """Returns what `evaluate` returns from the measures of each run."""
     shuffled = bool(runs) and runs[0].perturbation in SHUFFLED
     return {
-        "measures": over_runs(found) if shuffled else found[0],
+        "measures": over_runs(found) if shuffled else dict(found[0]),
         "unscorable": unscorable(rows, runs),
     }
 
@@ -87,7 +92,15 @@ def scores(
 ) -> list[Scores]:
     """Returns the per-item scores behind `evaluate`, for plots, the bootstrap and comparisons."""
     knobs: dict[str, Any] = {"k": protocol.k, "threshold": protocol.threshold}
-    return run_scores(stimuli.task, stimuli.columns(), run, **knobs, cased=cased, kind=kind)
+    rows = as_asked(stimuli, run, protocol.seed)
+    return run_scores(stimuli.task, rows, run, **knobs, cased=cased, kind=kind)
+
+
+def as_asked(stimuli: Stimuli, run: Predictions, seed: int) -> Columns:
+    """Returns the columns with the contexts that the model was asked in a run."""
+    if run.perturbation == NONE:
+        return stimuli.columns()
+    return perturb(stimuli, run.perturbation, run.run, seed).columns()
 
 
 def run_scores(
@@ -119,9 +132,12 @@ def measure(found: Sequence[Scores]) -> dict[str, Any]:
 
 
 def cell(scores: Scores) -> dict[str, Any]:
-    """Returns value, n and interval; None where undefined."""
+    """Returns value, n, interval and chance level; None where undefined."""
     estimate = asdict(stats.estimate(scores.values, scores.statistic))
-    return {name: none_if_nan(value) for name, value in estimate.items()}
+    known: dict[str, Any] = {name: none_if_nan(value) for name, value in estimate.items()}
+    chance = () if scores.chance is None else scores.chance
+    known["chance"] = statistics.fmean(chance) if len(chance) else None
+    return known | ({"not_defined": scores.not_defined} if scores.not_defined else {})
 
 
 def none_if_nan(value: float) -> float | None:
@@ -162,7 +178,10 @@ def merge(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {
         "value": None if undefined else statistics.fmean(values),
         "n": min(cell["n"] for cell in cells),
-        **{bound: mean_or_none([cell[bound] for cell in cells]) for bound in ("ci_low", "ci_high")},
+        **{
+            key: mean_or_none([cell[key] for cell in cells])
+            for key in ("ci_low", "ci_high", "chance")
+        },
         "sd": None if undefined else statistics.pstdev(values),
         "runs": len(cells),
     }
@@ -189,6 +208,20 @@ def unscorable(rows: Columns, runs: Sequence[Predictions]) -> list[dict[str, str
     return [{"id": rows["id"][i], "word": rows["target"][i]} for i in sorted(missing)]
 
 
+def beyond_lists(rows: Columns, run: Predictions, k: Sequence[int]) -> list[str]:
+    """Returns a line for the accuracy@k that the lists of top words are too short for, if any."""
+    where = measures.expecting(rows)
+    known = [i for i in where if run.top_words[i] is not None]
+    if not known:
+        return []
+    first = min(known, key=lambda i: len(run.top_words[i] or ()))
+    n = len(run.top_words[first] or ())
+    if not (names := [f"accuracy@{rank}" for rank in k if rank > n]):
+        return []
+    words = "1 top word" if n == 1 else f"{n} top words"
+    return [f"{', '.join(names)}: {rows['id'][first]} has {words} only; give {max(k)} for each row"]
+
+
 def not_computed(stimuli: Stimuli, run: Predictions, protocol: Protocol) -> list[str]:
     """Returns a line for each thing that predictions do not allow to compute, and why."""
     lines = []
@@ -207,11 +240,7 @@ def not_computed(stimuli: Stimuli, run: Predictions, protocol: Protocol) -> list
         lines.append("all that looks at the top words: the predictions have no top_words")
     elif not any(stimuli.columns()["expected"]):
         lines.append(f"accuracy: no row of {stimuli.task} has expected words")
-    short = [k for k in protocol.k if lengths and max(lengths) < k]
-    if short:
-        lines.append(
-            f"true accuracy@{short[0]}: no list of top words is longer than {max(lengths)}"
-        )
+    lines += beyond_lists(stimuli.columns(), run, protocol.k)
     if stimuli.task == AGREEMENT and all(value is None for value in run.n_tokens):
         lines.append("tse: the predictions have no n_tokens")
     if stimuli.task == AGREEMENT and not any(run.agreement):

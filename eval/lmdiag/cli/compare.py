@@ -1,4 +1,4 @@
-"""`lmdiag compare`: two runs on the same rows, measure by measure, with paired statistics."""
+"""`lmdiag compare`: runs on the same rows, measure by measure, with paired statistics."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 import json
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,10 +24,13 @@ WIDTH = 100
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares two run directories and the knobs of the bootstrap."""
+    """Declares run directories and the knobs of the bootstrap."""
     parser.add_argument("run_a", type=Path, metavar="RUN_A", help="run directory")
-    parser.add_argument("run_b", type=Path, metavar="RUN_B", help="run directory on the same data")
-    parser.add_argument("--data", help="data set of both (default: where the runs found it)")
+    parser.add_argument(
+        "others", type=Path, nargs="+", metavar="RUN",
+        help="run directories on the same data, each to be compared with RUN_A",
+    )  # fmt: skip
+    parser.add_argument("--data", help="data set of all (default: where the runs found it)")
     parser.add_argument(
         "--resamples", type=positive, default=10_000, metavar="N", help="of the bootstrap (10000)"
     )
@@ -37,37 +40,62 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Compares and prints."""
-    from lmdiag.comparison import CONTEXTUAL, compare, refuse_different, sides_differ
+    from lmdiag.comparison import compare
     from lmdiag.results import load_run
 
-    a, b = load_run(args.run_a, args.data), load_run(args.run_b, args.data)
-    refuse_different(a, b)
-    found = compare(a, b, seed=args.seed, resamples=args.resamples)
-    if AGREEMENT in a.results["tasks"] and sides_differ(a, b):
-        names = " and ".join(CONTEXTUAL)
-        why = "only one of the models sees what is right of the blank"
-        print(f"lmdiag: not compared: {names}: {why}", file=sys.stderr)
+    runs = [load_run(path, args.data) for path in (args.run_a, *args.others)]
+    found = compare(*runs, seed=args.seed, resamples=args.resamples)
+    for line in not_compared(runs):
+        print(f"lmdiag: not compared: {line}", file=sys.stderr)
     if args.json:
-        print(json.dumps(document(a, b, found, args), ensure_ascii=False, allow_nan=False))
+        print(json.dumps(document(runs, found, args), ensure_ascii=False, allow_nan=False))
     else:
-        show(a, b, found, args)
+        show(runs, found, args)
     return 0
 
 
+def not_compared(runs: Sequence[Run]) -> Iterator[str]:
+    """Yields a line for what cannot be compared, and why."""
+    from lmdiag.comparison import CONTEXTUAL, sides_differ
+
+    kinds = [run.results["model"]["kind"] for run in runs]
+    unlike = [run for run, kind in zip(runs, kinds, strict=True) if sides_differ(kinds[0], kind)]
+    if unlike and AGREEMENT in runs[0].results["tasks"]:
+        names = " and ".join(CONTEXTUAL)
+        others = ", ".join(str(run.path) for run in unlike)
+        yield (
+            f"{names} of {runs[0].path} and {others}: only one of the models sees what is right "
+            "of the blank"
+        )
+
+
 def document(
-    a: Run, b: Run, found: Sequence[Comparison], args: argparse.Namespace
+    runs: Sequence[Run], found: Sequence[Comparison], args: argparse.Namespace
 ) -> dict[str, Any]:
-    """Returns what `--json` prints; undefined is null."""
-    models = {name: run.results["model"] for name, run in (("a", a), ("b", b))}
+    """Returns what `--json` prints; undefined is null.
+
+    The runs are named a, b, c and so on. Of more than two runs, each comparison says by `pair`
+    which two it is of.
+    """
+    from lmdiag.report.paired import letter
+
+    models = [run.results["model"] for run in runs]
+    names = [letter(number).lower() for number in range(len(runs))]
+    comparisons = []
+    for one in found:
+        values = asdict(one)
+        pair = {"pair": ["a", names[values.pop("second")]]}
+        record = {key: None if is_nan(value) else value for key, value in values.items()}
+        comparisons.append(record | (pair if len(runs) > 2 else {}))
     return {
-        "signature": a.results["signature"],
-        **{name: {"model": m["id"], "commit": m["commit"]} for name, m in models.items()},
+        "signature": runs[0].results["signature"],
+        **{
+            name: {"model": model["id"], "commit": model["commit"]}
+            for name, model in zip(names, models, strict=True)
+        },
         "seed": args.seed,
         "resamples": args.resamples,
-        "comparisons": [
-            {name: None if is_nan(value) else value for name, value in asdict(one).items()}
-            for one in found
-        ],
+        "comparisons": comparisons,
     }
 
 
@@ -76,26 +104,30 @@ def is_nan(value: object) -> bool:
     return isinstance(value, float) and math.isnan(value)
 
 
-def show(a: Run, b: Run, found: Sequence[Comparison], args: argparse.Namespace) -> None:
-    """Prints a table for each task and setting."""
+def show(runs: Sequence[Run], found: Sequence[Comparison], args: argparse.Namespace) -> None:
+    """Prints a table for each pair, task and setting."""
     from rich.console import Console
     from rich.text import Text
 
     from lmdiag.report.labels import short_commit
-    from lmdiag.report.paired import print_comparisons
+    from lmdiag.report.paired import letter, print_comparisons
 
     console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
-    for name, run in (("A", a), ("B", b)):
+    for number, run in enumerate(runs):
         model = run.results["model"]
-        console.print(Text(f"{name}  {model['id']}  ", style="bold"), end="")
+        console.print(Text(f"{letter(number)}  {model['id']}  ", style="bold"), end="")
         console.print(Text(f"commit {short_commit(model['commit'])}", style="dim"))
     print_comparisons(found, console)
     console.print()
-    remarks = (
-        f"A - B and its 95% interval: paired bootstrap over items, {args.resamples} resamples",
+    tested = [one for one in found if one.test != "none"]
+    remarks = [
+        f"differences and their 95% intervals: paired bootstrap over items, {args.resamples} "
+        "resamples",
         "p: exact McNemar where each item is right or wrong (m), else the bootstrap (b)",
-        f"p adj.: by Holm's method, over the {len(found)} measures above",
-        a.results["signature"],
-    )
+        f"p adj.: by Holm's method, over the {len(tested)} tests above",
+        runs[0].results["signature"],
+    ]
+    if len(tested) < len(found):
+        remarks.insert(2, "–: the two do not differ in any item, so there is nothing to test")
     for remark in remarks:
         console.print(Text(remark, style="dim"))

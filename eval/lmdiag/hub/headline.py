@@ -50,29 +50,29 @@ SHORT_TITLES = {
 """Config -> its name where there is little room."""
 
 HEADLINES = (
-    Headline("cprag102_accuracy_at_1", "cprag102", "accuracy@1", "accuracy, first word"),
-    Headline("cprag102_accuracy_at_5", "cprag102", "accuracy@5", "accuracy, first five"),
+    Headline("cprag102_accuracy_at_1", "cprag102", "accuracy@1", "accuracy@1"),
+    Headline("cprag102_accuracy_at_5", "cprag102", "accuracy@5", "accuracy@5"),
     Headline("cprag102_sensitivity", "cprag102", "sensitivity", "sensitivity"),
-    Headline("cprag102_sensitivity_at_0_01", "cprag102", "sensitivity@0.01", "sensitivity by .01"),
-    Headline("role88_accuracy_at_1", "role88", "accuracy@1", "accuracy, first word"),
-    Headline("role88_accuracy_at_5", "role88", "accuracy@5", "accuracy, first five"),
+    Headline("cprag102_sensitivity_at_0_01", "cprag102", "sensitivity@0.01", "sensitivity@0.01"),
+    Headline("role88_accuracy_at_1", "role88", "accuracy@1", "accuracy@1"),
+    Headline("role88_accuracy_at_5", "role88", "accuracy@5", "accuracy@5"),
     Headline("role88_sensitivity", "role88", "sensitivity", "sensitivity"),
-    Headline("role88_sensitivity_at_0_01", "role88", "sensitivity@0.01", "sensitivity by .01"),
+    Headline("role88_sensitivity_at_0_01", "role88", "sensitivity@0.01", "sensitivity@0.01"),
     Headline(
-        *("neg136_accuracy_at_1_simp", "neg136", "accuracy@1", "accuracy, first word"),
+        *("neg136_accuracy_at_1_simp", "neg136", "accuracy@1", "accuracy@1"),
         *("subset", "simp"),
     ),
     Headline(
-        *("neg136_accuracy_at_5_simp", "neg136", "accuracy@5", "accuracy, first five"),
+        *("neg136_accuracy_at_5_simp", "neg136", "accuracy@5", "accuracy@5"),
         *("subset", "simp"),
     ),
     Headline(
-        *("neg136_sensitivity_simp_affirmative", "neg136", "sensitivity", "sensitivity, affirmed"),
-        *("subset/polarity", "simp/affirmative"),
+        *("neg136_sensitivity_simp_affirmative", "neg136", "sensitivity"),
+        *("sensitivity, affirmative", "subset/polarity", "simp/affirmative"),
     ),
     Headline(
-        *("neg136_sensitivity_simp_negative", "neg136", "sensitivity", "sensitivity, negated"),
-        *("subset/polarity", "simp/negative"),
+        *("neg136_sensitivity_simp_negative", "neg136", "sensitivity"),
+        *("sensitivity, negative", "subset/polarity", "simp/negative"),
     ),
     Headline(
         *("neg136_sensitivity_nat", "neg136", "sensitivity", "sensitivity, natural"),

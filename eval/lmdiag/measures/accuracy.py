@@ -19,14 +19,14 @@ def accuracy(
     """Returns accuracy@k: the share of rows with an expected word among the first k top words.
 
     Only rows with `expected` count (SPEC 1). Words are compared whole, so a piece shown as "##ing"
-    never passes for a word. A list of fewer than k words is taken as it is. Rows without any list
-    are left out.
+    never passes for a word. A k beyond the shortest list is left out: the rest of that list is not
+    known. Rows without any list are left out.
 
     Source: Ettinger (2020), tables 4, 7, 8 and 11.
     """
     if not known(predictions, "top_words"):
         return []
-    where = [i for i, words in enumerate(rows["expected"]) if words]
+    where = expecting(rows)
     fold = str if cased else str.casefold
     first = np.array(
         [first_hit(predictions["top_words"][i], rows["expected"][i], fold) for i in where]
@@ -43,7 +43,19 @@ def accuracy(
             chosen,
         )
         for rank in k
+        if rank <= shortest(predictions, where)
     ]
+
+
+def expecting(rows: Columns) -> list[int]:
+    """Returns the positions of the rows that accuracy is over: those with expected words."""
+    return [i for i, words in enumerate(rows["expected"]) if words]
+
+
+def shortest(predictions: Columns, where: Sequence[int]) -> int:
+    """Returns the length of the shortest list of top words at some rows; 0 without any list."""
+    lists = [predictions["top_words"][i] for i in where]
+    return min((len(words) for words in lists if words is not None), default=0)
 
 
 def first_hit(
@@ -63,7 +75,7 @@ def determiner_match(rows: Columns, predictions: Columns, *, k: Sequence[int]) -
     Counted once for each distinct context of NEG-136-SIMP. By spelling, as the data set has it:
     `an` before a, e, i, o, u, else `a`. Only an item that starts with a letter can fit: a piece
     ("##n"), a punctuation mark, a number or a special token ("[UNK]") is no word that a determiner
-    could take.
+    could take. A k beyond the shortest list is left out, as for accuracy.
 
     Source: the observation on table 13 of Ettinger (2020), made a number.
     """
@@ -85,6 +97,7 @@ def determiner_match(rows: Columns, predictions: Columns, *, k: Sequence[int]) -
             levels,
         )
         for rank in k
+        if rank <= shortest(predictions, where)
     ]
 
 

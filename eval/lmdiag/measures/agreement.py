@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -151,21 +152,24 @@ def agreement(
         left_only: contexts are distinct by their left side alone, as a causal model sees them.
     """
     over_contexts = weighted(rows, predictions, levels, left_only=left_only)
-    return [*tse(rows, predictions, levels), *over_contexts]
+    return [*tse(rows, predictions, levels, left_only=left_only), *over_contexts]
 
 
-def tse(rows: Columns, predictions: Columns, levels: Levels) -> list[Scores]:
+def tse(
+    rows: Columns, predictions: Columns, levels: Levels, *, left_only: bool = False
+) -> list[Scores]:
     """Returns sensitivity over the minimal pairs whose verbs are all single tokens."""
     if not known(predictions, "log_prob") or not known(predictions, "n_tokens"):
         return []
-    contrasts = Contrasts.of(rows, levels)
+    contrasts = Contrasts.of(rows, levels, left_only=left_only)
     single = floats(predictions["n_tokens"]) == 1
     whole = np.bincount(contrasts.bad_of, ~single[contrasts.bad], minlength=len(contrasts.ids)) == 0
     whole &= single[contrasts.good]
     verdict = higher(*contrasts.pairs(floats(predictions["log_prob"])))
-    scores = contrasts.build("tse", np.where(whole, verdict, np.nan))
+    values = np.where(whole, verdict, np.nan)
+    scores = contrasts.build("tse", values, chance=contrasts.chance)
     # a pair with a verb in pieces is outside the measure by definition, not left out of it
-    return [Scores(scores.name, scores.items, scores.values, scores.statistic, scores.by)]
+    return [replace(scores, left_out=())]
 
 
 def weighted(
@@ -235,13 +239,20 @@ def assemble(
     column: int,
     statistic: Statistic = "share",
 ) -> Scores:
-    """Returns the scores of one column of the tables, with those of the levels as break-downs."""
+    """Returns the scores of one column of the tables, with those of the levels as break-downs.
+
+    Guessing between the two forms of a verb gives EW and MW of 1/2 at any cut-off.
+    """
+    guessed = name.startswith(("ew", "mw"))
     by: dict[str, dict[str, Scores]] = {}
     for level, values in tables.items():
         defined = ~np.isnan(values[:, column])
-        part = Scores(name, items[level][defined], values[defined, column], statistic)
+        chance = np.full(int(defined.sum()), 0.5) if guessed else None
+        part = Scores(
+            name, items[level][defined], values[defined, column], statistic, chance=chance
+        )
         if level is None:
             whole, missing = part, items[level][~defined]
         elif defined.any():
             by.setdefault(level[0], {})[level[1]] = part
-    return Scores(name, whole.items, whole.values, statistic, by, tuple(missing))
+    return replace(whole, by=by, left_out=tuple(missing))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from lmdiag.measures.scores import (
     Items,
     Labels,
     Scores,
+    Statistic,
     build,
     floats,
     known,
@@ -24,6 +25,12 @@ from lmdiag.measures.scores import (
 
 BOOST = 0.01
 """Smallest difference in probability that counts for within_category_boost (SPEC 4)."""
+
+SAME_QUESTION = (
+    "the good row and a bad row of each contrast have the same context and the same target, "
+    "so there is nothing to compare"
+)
+"""Why a comparison is not defined, as for both nouns of ROLE-88 replaced (`-Both`)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +43,8 @@ class Contrasts:
         bad: positions of all bad rows, (m,).
         bad_of: position in `ids` of each bad row's contrast, (m,).
         levels: break-down -> level of each contrast.
+        same: whether a bad row asks the model exactly what the good row asks, (n,). Such a contrast
+            is not a comparison: its rows have one probability by construction.
     """
 
     ids: Items
@@ -43,14 +52,18 @@ class Contrasts:
     bad: NDArray[np.intp]
     bad_of: NDArray[np.intp]
     levels: Mapping[str, Labels]
+    same: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, rows: Columns, levels: Levels | None = None) -> Contrasts:
+    def of(
+        cls, rows: Columns, levels: Levels | None = None, *, left_only: bool = False
+    ) -> Contrasts:
         """Groups the rows by their `contrast`.
 
         Args:
-            rows: `contrast` and `good`.
+            rows: the core columns, with the contexts that the model was asked, and further ones.
             levels: break-down -> level of each row; None for no break-downs.
+            left_only: whether the model saw the left context alone.
 
         Raises:
             ValueError: a contrast has several good rows.
@@ -70,23 +83,58 @@ class Contrasts:
             )
         bad = np.flatnonzero(~is_good)
         of_contrasts = contrast_levels(levels or {}, group, good, len(place))
-        return cls(ids, good, bad, group[bad], of_contrasts)
+        same = same_question(rows, good, bad, group[bad], left_only=left_only)
+        return cls(ids, good, bad, group[bad], of_contrasts, same)
+
+    @property
+    def chance(self) -> Floats:
+        """Probability of the good row to be the first by guessing: 1 / number of rows, (n,)."""
+        return 1 / (1 + np.bincount(self.bad_of, minlength=len(self.ids)))
 
     def pairs(self, values: Floats) -> tuple[Floats, Floats]:
         """Returns each contrast's value of the good row and the highest of its bad rows, (n,) each.
 
-        NaN where a row has none or is not there, as at the end of a table that was cut short.
+        NaN where a row has none or is not there, as at the end of a table that was cut short, and
+        where the contrast is not a comparison (`same`).
         """
-        good = np.where(self.good < 0, np.nan, values[self.good])
+        good = np.where((self.good < 0) | self.same, np.nan, values[self.good])
         worst = np.full(len(self.ids), -np.inf)
         with np.errstate(invalid="ignore"):  # NaN is what an unscorable row is meant to bring
             np.maximum.at(worst, self.bad_of, values[self.bad])
         alone = np.bincount(self.bad_of, minlength=len(self.ids)) == 0
-        return good, np.where(alone, np.nan, worst)
+        return good, np.where(alone | self.same, np.nan, worst)
 
-    def build(self, name: str, verdict: Floats) -> Scores:
-        """Returns a proportion over the contrasts whose verdict (1, 0) is not NaN."""
-        return build(name, self.ids, verdict, "proportion", self.levels)
+    def build(
+        self,
+        name: str,
+        values: Floats,
+        statistic: Statistic = "proportion",
+        chance: Floats | None = None,
+    ) -> Scores:
+        """Returns scores over the contrasts whose value (for a proportion 1 or 0) is not NaN."""
+        scores = build(name, self.ids, values, statistic, self.levels, chance)
+        if len(scores.items) or not len(self.ids) or not self.same.all():
+            return scores
+        return replace(scores, not_defined=SAME_QUESTION)
+
+
+def same_question(
+    rows: Columns,
+    good: NDArray[np.intp],
+    bad: NDArray[np.intp],
+    bad_of: NDArray[np.intp],
+    *,
+    left_only: bool,
+) -> NDArray[np.bool_]:
+    """Returns which contrasts have a bad row with the good row's contexts and target."""
+    columns = [rows[name] for name in ("target", "context", "right_context")]
+    asked = columns[:2] if left_only else columns
+    same = np.zeros(len(good), dtype=bool)
+    for row, contrast in zip(bad.tolist(), bad_of.tolist(), strict=True):
+        other = good[contrast]
+        if other >= 0 and all(column[row] == column[other] for column in asked):
+            same[contrast] = True
+    return same
 
 
 def higher(good: Floats, bad: Floats, by: float = 0.0) -> Floats:
@@ -98,7 +146,12 @@ def higher(good: Floats, bad: Floats, by: float = 0.0) -> Floats:
 
 
 def sensitivity(
-    rows: Columns, predictions: Columns, levels: Levels, *, threshold: float
+    rows: Columns,
+    predictions: Columns,
+    levels: Levels,
+    *,
+    threshold: float,
+    left_only: bool = False,
 ) -> list[Scores]:
     """Returns sensitivity and sensitivity@threshold, over contrasts.
 
@@ -106,16 +159,20 @@ def sensitivity(
     probability. A contrast with an unscorable row is left out. Log-probabilities are compared
     without threshold, which says the same and does not make ties of very small probabilities.
 
+    A model that guesses has a sensitivity of 1 / number of rows of a contrast: 1/2 with one bad
+    row, 1/3 with two. With a threshold there is no such level: it depends on how the model spreads
+    its probability over the whole vocabulary.
+
     Source: Ettinger (2020), tables 5, 9, 12 and 14; t = 0.01 in its section 7.2.
     """
     if "contrast" not in rows or not known(predictions, "log_prob"):
         return []
-    contrasts = Contrasts.of(rows, levels)
+    contrasts = Contrasts.of(rows, levels, left_only=left_only)
     log_prob = floats(predictions["log_prob"])
     plain = higher(*contrasts.pairs(log_prob))
     above = higher(*contrasts.pairs(np.exp(log_prob)), by=threshold)
     return [
-        contrasts.build("sensitivity", plain),
+        contrasts.build("sensitivity", plain, chance=contrasts.chance),
         contrasts.build(f"sensitivity@{label(threshold)}", above),
     ]
 
@@ -128,22 +185,24 @@ def human(rows: Columns, levels: Levels | None = None, *, threshold: float) -> l
     contrasts = Contrasts.of(rows, levels)
     pairs = contrasts.pairs(floats(rows["target_cloze"]))
     return [
-        contrasts.build("human_sensitivity", higher(*pairs)),
+        contrasts.build("human_sensitivity", higher(*pairs), chance=contrasts.chance),
         contrasts.build(f"human_sensitivity@{label(threshold)}", higher(*pairs, by=threshold)),
-        build("cloze_difference", contrasts.ids, pairs[0] - pairs[1], "mean", contrasts.levels),
+        contrasts.build("cloze_difference", pairs[0] - pairs[1], "mean"),
     ]
 
 
-def probability_difference(rows: Columns, predictions: Columns, levels: Levels) -> list[Scores]:
+def probability_difference(
+    rows: Columns, predictions: Columns, levels: Levels, *, left_only: bool = False
+) -> list[Scores]:
     """Returns the mean of p(good) - p(bad) over contrasts, to stand beside `cloze_difference`.
 
     The bad row is the most probable one where there are several.
     """
     if not known(predictions, "log_prob"):
         return []
-    contrasts = Contrasts.of(rows, levels)
+    contrasts = Contrasts.of(rows, levels, left_only=left_only)
     good, bad = contrasts.pairs(np.exp(floats(predictions["log_prob"])))
-    return [build("probability_difference", contrasts.ids, good - bad, "mean", contrasts.levels)]
+    return [contrasts.build("probability_difference", good - bad, "mean")]
 
 
 def correlations(rows: Columns, predictions: Columns) -> list[Scores]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -38,6 +38,9 @@ class Scores:
         statistic: how the values are summed up.
         by: break-down -> level -> the scores of that level; these have no break-down themselves.
         left_out: ids of items that could not be scored (an unscorable word, no kept verb).
+        chance: probability that an item is counted as right by guessing, (n,); None for a measure
+            without a chance level.
+        not_defined: why no item has a value, for readers; "" where some have, or may have.
     """
 
     name: str
@@ -46,10 +49,15 @@ class Scores:
     statistic: Statistic
     by: Mapping[str, Mapping[str, Scores]] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
+    chance: Floats | None = None
+    not_defined: str = ""
 
     def take(self, where: Where) -> Scores:
         """Returns the scores of some items, without break-downs."""
-        return Scores(self.name, self.items[where], self.values[where], self.statistic)
+        chance = None if self.chance is None else self.chance[where]
+        return Scores(
+            self.name, self.items[where], self.values[where], self.statistic, chance=chance
+        )
 
 
 def build(
@@ -58,13 +66,14 @@ def build(
     values: Floats,
     statistic: Statistic,
     levels: Mapping[str, Labels] | None = None,
+    chance: Floats | None = None,
 ) -> Scores:
     """Returns scores of the items whose value is defined; those with NaN are the ones left out."""
     defined = np.all(~np.isnan(np.atleast_2d(values.T)), axis=0)
-    kept = Scores(name, items[defined], values[defined], statistic)
+    kept = Scores(name, items, values, statistic, chance=chance).take(defined)
     by = {column: split(kept, select(labels, defined)) for column, labels in (levels or {}).items()}
     by = {column: parts for column, parts in by.items() if parts}
-    return Scores(name, kept.items, kept.values, statistic, by, tuple(items[~defined]))
+    return replace(kept, by=by, left_out=tuple(items[~defined]))
 
 
 def split(scores: Scores, labels: Labels) -> dict[str, Scores]:

@@ -11,7 +11,8 @@ from lmdiag.report import curves
 from lmdiag.report.curves import Curve
 from lmdiag.report.diagnostic import Picture
 from lmdiag.report.headline import headline
-from lmdiag.report.labels import SETTINGS, TITLES, label
+from lmdiag.report.labels import SETTINGS, TITLES
+from lmdiag.report.paired import name
 from lmdiag.report.tables import Source
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ class Compared(NamedTuple):
 def compared(runs: Sequence[Run], sources: Sequence[Source]) -> list[Compared]:
     """Returns the comparisons of each later run with the first; of checkpoints, of last and first.
 
+    The p-values are adjusted over all of them.
+
     Args:
         runs: finished runs.
         sources: the same, parallel.
@@ -63,19 +66,21 @@ def compared(runs: Sequence[Run], sources: Sequence[Source]) -> list[Compared]:
     Raises:
         BadInput: the runs differ in data or protocol.
     """
-    from lmdiag.comparison import compare, refuse_different
+    from lmdiag.comparison import RESAMPLES, compare_pairs, paired, refuse_different
 
     for other in runs[1:]:
         refuse_different(other, runs[0])
     others = ends(runs)[1:]
-    return [
-        _compared(sources[i].label, sources[0].label, compare(runs[i], runs[0])) for i in others
-    ]
+    pairs = (pair for i in others for pair in paired(runs[i], runs[0], i))
+    found = compare_pairs(pairs, seed=0, resamples=RESAMPLES)
+    names = [source.label for source in sources]
+    by_run = {i: [one for one in found if one.second == i] for i in others}
+    return [_compared(names[i], names[0], part) for i, part in by_run.items()]
 
 
 def _compared(a: str, b: str, found: Sequence[Comparison]) -> Compared:
     groups = [
-        Group(_title(task, setting), [Row(label(one.measure), one) for one in part])
+        Group(_title(task, setting), [Row(name(one), one) for one in part])
         for (task, setting), part in groupby(found, key=lambda one: (one.task, one.setting))
     ]
     shares = [row.compared for group in groups for row in group.rows if row.percent]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from lmdiag.report.drawing import MUTED, Sheet, Stroke
-from lmdiag.report.figures import percent, shape, whisker
+from lmdiag.report.figures import GUESSING, percent, shape, whisker
 from lmdiag.report.numbers import count
 from lmdiag.report.panels import Entry, Panel, Side, legend, panels, percents, power
 from lmdiag.report.records import Cell
@@ -50,7 +50,8 @@ def entries(curves: Sequence[Curve], *, marked: bool = True) -> list[Entry]:
 def cutoffs(name: str, ends: Ends) -> str:
     """Draws scores of the most probable verbs (left), then of ever less probable ones (right)."""
     sheet = Sheet(238)
-    legend(sheet, entries(ends.top))
+    chances = {cell.chance for curve in ends.curves() for cell in curve.cells} - {None}
+    legend(sheet, entries(ends.top) + [Entry("chance", stroke=GUESSING)] * bool(chances))
     lowest = min(whisker(cell)[0] for curve in ends.curves() for cell in curve.cells)
     scores = percents(min(48, 100 * lowest - 2), 10 if lowest > 0.4 else 20)
     last = min((x for curve in ends.bottom for x in curve.x), default=0.1)
@@ -60,7 +61,7 @@ def cutoffs(name: str, ends: Ends) -> str:
     bottom = Side(0.8, 0.6 * last, reached, "bottom of it", math.log10)
     grid = panels(sheet, [(top, scores), (bottom, scores)], columns=2)
     for panel, curves in zip(grid, (ends.top, ends.bottom), strict=True):
-        panel.across([50], Stroke(MUTED, 0.8, (1, 2)))
+        panel.across([100 * (chance or 0.0) for chance in chances], GUESSING)
         for i, curve in enumerate(curves):
             _line(panel, curve, i)
     return sheet.svg(name, f"{ends.title} by cut-off of the distribution")

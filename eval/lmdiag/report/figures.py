@@ -31,6 +31,10 @@ FLOOR = 1e-8
 """Smallest probability that a picture tells from smaller ones, which stand on its edge."""
 DIAMOND = Shape("d", INK, "none", 8)
 """Stands for a published figure."""
+INTERVAL, DEVIATION = Stroke(INK, opacity=0.55), Stroke(INK, 6, opacity=0.3)
+"""Stand for a 95% interval over items, and for a standard deviation over shuffles."""
+GUESSING = Stroke(INK, 1.1, (1.5, 2))
+"""Stands for what guessing gives."""
 
 
 def shape(i: int) -> Shape:
@@ -59,6 +63,9 @@ class Dot(NamedTuple):
 def dots(name: str, description: str, labels: Sequence[str], series: Sequence[Series]) -> str:
     """Draws percentages as dots with their intervals, published figures as hollow diamonds.
 
+    A thin line is the interval over items, a broad one the standard deviation over shuffles, and a
+    dotted upright line what guessing gives.
+
     Args:
         name: of the picture, see `Sheet.svg`.
         description: for who cannot see it.
@@ -73,17 +80,25 @@ def dots(name: str, description: str, labels: Sequence[str], series: Sequence[Se
         if cell is not None and cell.value is not None
     ]
     published = [(d.cell.published.figure.value, d.y) for d in known if d.cell.published]
+    shuffled = [d for d in known if d.cell.sd is not None]
+    guessing = [chance_line(d, step) for d in known if d.cell.chance is not None]
     drawn = sorted({dot.series for dot in known})
     lines = max(label.count("\n") + 1 for label in labels)
-    sheet = Sheet(58 + max(12 + 9 * len(series), 4 + 13 * lines) * len(labels))
+    rows_high = max(12 + 9 * len(series), 4 + 13 * lines) * len(labels)
+    sheet = Sheet(58 + 20 * bool(shuffled) + rows_high)
     entries = [Entry(series[i].name, shape(i)) for i in drawn]
-    legend(sheet, entries + [Entry("published", DIAMOND)] * bool(published))
+    entries += [Entry("published", DIAMOND)] * bool(published)
+    entries += [Entry("chance", stroke=GUESSING)] * bool(guessing)
+    legend(sheet, entries + SPREADS * bool(shuffled))
     rows = Side(len(labels) - 0.5, -0.5, dict(enumerate(labels)), grid=False)
     (panel,) = panels(sheet, [(percents(), rows)])
     panel.across([row - 0.5 for row in range(1, len(labels))], Stroke(GRID, 0.6))
+    panel.lines(guessing, GUESSING)
     for i in drawn:
+        spreads = [[(100 * x, d.y) for x in deviation(d.cell)] for d in shuffled if d.series == i]
+        panel.lines(spreads, DEVIATION._replace(colour=shape(i).edge))
         whiskers = [[(100 * x, d.y) for x in whisker(d.cell)] for d in known if d.series == i]
-        panel.lines(whiskers, Stroke(shape(i).edge, opacity=0.55))
+        panel.lines(whiskers, INTERVAL._replace(colour=shape(i).edge))
     panel.marks(published, DIAMOND)
     for i in drawn:
         panel.marks([(percent(d.cell), d.y) for d in known if d.series == i], shape(i))
@@ -95,11 +110,28 @@ def percent(cell: Cell) -> float:
     return math.nan if cell.value is None else 100 * cell.value
 
 
+SPREADS = [
+    Entry("95% interval over items", stroke=INTERVAL),
+    Entry("± sd over shuffles", stroke=DEVIATION),
+]
+"""What the legend says where a picture has both."""
+
+
+def chance_line(dot: Dot, step: float) -> list[Point]:
+    """Returns the upright line at the chance level of a figure, as high as its share of the row."""
+    x = 100 * (dot.cell.chance or 0.0)
+    return [(x, dot.y - step / 2), (x, dot.y + step / 2)]
+
+
+def deviation(cell: Cell) -> tuple[float, float]:
+    """Returns the standard deviation over shuffled runs to either side, within [0, 1]."""
+    value, sd = cell.value or 0.0, cell.sd or 0.0
+    return max(0.0, value - sd), min(1.0, value + sd)
+
+
 def whisker(cell: Cell) -> tuple[float, float]:
-    """Returns the interval, or the standard deviation over shuffled runs to either side."""
+    """Returns the interval over items."""
     value = cell.value or 0.0
-    if cell.sd is not None:
-        return max(0.0, value - cell.sd), min(1.0, value + cell.sd)
     return (value if cell.low is None else cell.low), (value if cell.high is None else cell.high)
 
 
@@ -244,14 +276,14 @@ class Shuffled(NamedTuple):
     plain: float | None
 
 
-MEAN, DEVIATION = Shape("o", INK), Stroke(INK)
+MEAN = Shape("o", INK)
 PLAIN = Stroke(COLOURS[1], dashes=(4, 2))
 
 
 def shuffles(name: str, rows: Sequence[Shuffled]) -> str:
     """Draws how often each value came up over the shuffled runs, and where the mean lies."""
     sheet = Sheet(43 + 68 * len(rows))
-    entries = [Entry("mean ± sd", MEAN, DEVIATION)]
+    entries = [Entry("mean ± sd over shuffles", MEAN, DEVIATION)]
     entries += [Entry("published", DIAMOND)] * any(row.cell.published for row in rows)
     entries += [Entry("not shuffled", stroke=PLAIN)] * any(row.plain is not None for row in rows)
     legend(sheet, entries)
@@ -264,7 +296,7 @@ def shuffles(name: str, rows: Sequence[Shuffled]) -> str:
         panel.areas(bars, [(COLOURS[0], 0.75)])
         if row.plain is not None:
             panel.upright([100 * row.plain], PLAIN)
-        panel.lines([[(100 * x, 1.2 * top) for x in whisker(row.cell)]], DEVIATION)
+        panel.lines([[(100 * x, 1.2 * top) for x in deviation(row.cell)]], DEVIATION)
         panel.marks([(percent(row.cell), 1.2 * top)], MEAN)
         if row.cell.published is not None:
             panel.marks([(row.cell.published.figure.value, 1.2 * top)], DIAMOND)

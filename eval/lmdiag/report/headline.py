@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from lmdiag.report.labels import TITLES, knob, label
+from lmdiag.report.labels import TITLES, label
 from lmdiag.report.layouts import Place
 from lmdiag.report.records import Cell
 from lmdiag.report.tables import Source
@@ -71,9 +71,9 @@ def _places(task: str, source: Source) -> list[tuple[str, Place]]:
     if task == "neg136":
         accuracy = [name for name in measures if name.startswith("accuracy@")]
         return [
-            *((f"accuracy, {knob(n)}, SIMP", Place("none", n, "subset", "simp")) for n in accuracy),
+            *((f"{label(name)}, SIMP", Place("none", name, "subset", "simp")) for name in accuracy),
             *(
-                (f"prefer true, {words}", Place("none", "sensitivity", by, level))
+                (f"sensitivity, {words}", Place("none", "sensitivity", by, level))
                 for words, by, level in NEG136
             ),
         ]
@@ -86,12 +86,9 @@ def _measures(task: str, source: Source) -> list[str]:
 
 def _plain_places(measures: Sequence[str]) -> list[tuple[str, Place]]:
     """Accuracy and sensitivity, or what words have that are not compared."""
-    accuracy = [name for name in measures if name.startswith("accuracy@")]
-    others = [name for name in measures if name.startswith(("sensitivity", "surprisal", "rank"))]
-    return [
-        *((f"accuracy, {knob(name)}", Place("none", name)) for name in accuracy),
-        *((label(name), Place("none", name)) for name in others),
-    ]
+    families = ("accuracy@",), ("sensitivity", "surprisal", "rank")
+    names = [name for family in families for name in measures if name.startswith(family)]
+    return [(label(name), Place("none", name)) for name in names]
 
 
 NEG136 = (

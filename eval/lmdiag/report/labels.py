@@ -31,21 +31,15 @@ QUARTILES = {"1": "≤ .17", "2": "≤ .23", "3": "≤ .33", "4": "≤ .77"}
 """Quartile of `expected_cloze` -> its heading in table 8; true of the 88 published rows only."""
 
 LABELS = {
-    "sensitivity": "prefer good",
     "surprisal": "mean surprisal, bits",
     "rank": "median rank",
-    "human_sensitivity": "people prefer good",
-    "within_category_boost": "within > between",
-    "probability_difference": "mean p(good) − p(bad)",
-    "cloze_difference": "mean cloze difference, people",
     "spearman": "Spearman, log p and cloze",
     "pearson": "Pearson, log p and cloze",
-    "determiner_match": "top words that fit a / an",
     "ew": "EW",
     "mw": "MW",
     "tse": "TSE",
 }
-"""Measures whose names are not words already."""
+"""Measures that readers know by another spelling; all others go by their name in the results."""
 
 SOURCES = {"marvin_linzen": "Marvin & Linzen", "blimp": "BLiMP"}
 
@@ -65,16 +59,15 @@ CONSTRUCTIONS = {
 
 
 def label(measure: str) -> str:
-    """Returns a measure's name as words: `accuracy@5` is "accuracy, k = 5"."""
-    name, _, knob = measure.partition("@")
-    words = LABELS.get(name, name.replace("_", " "))
-    if not knob:
-        return words
-    if name.endswith("sensitivity"):
-        return f"{words} by > {_short(knob)}"
-    if name.startswith(("accuracy", "determiner_match")):
-        return f"{words}, k = {knob}"
-    return f"{words}, {knob.replace('=', ' ')}"
+    """Returns a measure's name as readers see it everywhere: `accuracy@5`, but `MW, top 0.1`.
+
+    >>> label("accuracy@5"), label("sensitivity@0.01"), label("mw@top=0.1")
+    ('accuracy@5', 'sensitivity@0.01', 'MW, top 0.1')
+    """
+    name, _, cutoff = measure.partition("@")
+    if "=" in cutoff:
+        return f"{LABELS.get(name, name)}, {cutoff.replace('=', ' ')}"
+    return LABELS.get(measure, measure)
 
 
 def level_label(by: str, level: str) -> str:
@@ -89,19 +82,6 @@ def level_label(by: str, level: str) -> str:
     if re.fullmatch(r"[-\d.]+|true|false|yes|no", words, re.IGNORECASE):
         return f"{by} {words}"  # a bare number says nothing without the column
     return f"{words} constraint" if by == "constraint" else words
-
-
-def knob(measure: str) -> str:
-    """Returns a name for a table whose title says the rest: `k = 5`, `prefer good`, `by > .01`."""
-    name, _, value = measure.partition("@")
-    if not value:
-        return label(measure)
-    return f"k = {value}" if name == "accuracy" else f"by > {_short(value)}"
-
-
-def _short(knob: str) -> str:
-    """A threshold as the papers write it: `0.01` is ".01"."""
-    return knob.removeprefix("0") if knob.startswith("0.") else knob
 
 
 def quartile_headings(measures: Measures) -> dict[str, str]:

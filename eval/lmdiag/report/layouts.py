@@ -14,7 +14,6 @@ from lmdiag.report.labels import (
     CONSTRUCTIONS,
     SETTINGS,
     Measures,
-    knob,
     label,
     level_label,
     quartile_headings,
@@ -209,7 +208,7 @@ def _levels(measures: Measures, by: str) -> tuple[Line, ...]:
 def _broken(name: str) -> list[Line]:
     """A measure of cprag102 and its two constraints."""
     return [
-        Line(knob(name), measure=name),
+        Line(label(name), measure=name),
         Line("high constraint", measure=name, by="constraint", level="high", depth=1),
         Line("low constraint", measure=name, by="constraint", level="low", depth=1),
     ]
@@ -226,11 +225,11 @@ def _settings(settings: Iterable[str]) -> tuple[Line, ...]:
 
 
 def _accuracy(measures: Measures) -> tuple[Line, ...]:
-    return tuple(Line(knob(name), measure=name) for name in _family(measures, "accuracy@"))
+    return tuple(Line(label(name), measure=name) for name in _family(measures, "accuracy@"))
 
 
 def _sensitivity(measures: Measures) -> tuple[Line, ...]:
-    return tuple(Line(knob(name), measure=name) for name in _family(measures, "sensitivity"))
+    return tuple(Line(label(name), measure=name) for name in _family(measures, "sensitivity"))
 
 
 def _others(measures: Measures) -> tuple[Line, ...]:

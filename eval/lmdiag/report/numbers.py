@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
-from lmdiag.report.records import Cell
+from lmdiag.report.records import CHANCE, Cell
 
 NOTHING = "–"
 """What stands for a figure that is not defined."""
 
 
 def value(cell: Cell) -> str:
-    """E.g. `38.9`, `14.1 ± 3.1` over shuffled runs, or `0.233` for what is no proportion."""
+    """E.g. `38.9`, `14.1 ± 3.1` over shuffled runs, or `0.233` for what is not a proportion.
+
+    A dagger marks a figure that cannot be told from chance: `52.3†`.
+    """
     shown = figure(cell.value, cell.percent)
-    return f"{shown} ± {figure(cell.sd, cell.percent)}" if cell.sd is not None else shown
+    spread = f" ± {figure(cell.sd, cell.percent)}" if cell.sd is not None else ""
+    return shown + spread + (CHANCE if cell.at_chance else "")
+
+
+def chances(levels: Sequence[float]) -> str:
+    """Chance levels in percent, e.g. `50.0`, or `33.3–50.0` from the lowest to the highest."""
+    ends = (*levels[:1], *levels[-1:])
+    return "–".join(dict.fromkeys(figure(level, percent=True) for level in ends))
 
 
 def interval(cell: Cell) -> str:

@@ -1,4 +1,4 @@
-"""Comparisons of two models on a terminal: one table a task and setting."""
+"""Comparisons of models on a terminal: one table per pair of models, task and setting."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from lmdiag.report.labels import label, level_label
 from lmdiag.report.numbers import p_value
 
 if TYPE_CHECKING:
@@ -15,24 +16,47 @@ if TYPE_CHECKING:
     from lmdiag.comparison import Comparison
 
 
+def letter(number: int) -> str:
+    """Returns the name of a run in the tables: A to Z, then AA, AB and so on.
+
+    >>> [letter(number) for number in (0, 1, 25, 26, 27)]
+    ['A', 'B', 'Z', 'AA', 'AB']
+    """
+    first, last = divmod(number, 26)
+    return (letter(first - 1) if first else "") + chr(ord("A") + last)
+
+
 def print_comparisons(found: Sequence[Comparison], console: Console) -> None:
-    """Prints a table for each task and setting."""
+    """Prints a table for each pair of models, task and setting."""
     from rich.text import Text
 
-    for (task, setting), rows in groupby(found, key=lambda one: (one.task, one.setting)):
+    several = len({one.second for one in found}) > 1
+    for (second, task, setting), rows in groupby(
+        found, key=lambda one: (one.second, one.task, one.setting)
+    ):
+        title = task if setting == "none" else f"{task}, {setting}"
+        pair = f"A and {letter(second)}, " if several else ""
         console.print()
-        console.print(Text(task if setting == "none" else f"{task}, {setting}", style="bold"))
+        console.print(Text(pair + title, style="bold"))
         console.print(table(list(rows)))
 
 
+def name(one: Comparison) -> str:
+    """Returns what was compared: the measure, and the level of a break-down."""
+    return (
+        f"{label(one.measure)}, {level_label(one.by, one.level)}" if one.by else label(one.measure)
+    )
+
+
 def table(rows: Sequence[Comparison]) -> Any:
-    """Returns the rows of one task in one setting as a table."""
+    """Returns the rows of one pair, task and setting as a table."""
     from rich import box
     from rich.table import Table
 
+    other = letter(rows[0].second)
     drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="dim")
-    drawn.add_column("", overflow="fold", min_width=max(len(one.measure) for one in rows))
-    for heading in ("n", "A", "B", "A - B", "95% interval", "p", "p adj."):
+    drawn.add_column("", overflow="fold", min_width=max(len(name(one)) for one in rows))
+    for heading in ("n", "A", other, f"A - {other}", "95% interval", "p", "p adj."):
         drawn.add_column(heading, justify="right", no_wrap=True)
     for one in rows:
         percent = one.statistic in ("proportion", "share")
@@ -40,11 +64,9 @@ def table(rows: Sequence[Comparison]) -> Any:
             figure(value, percent)
             for value in (one.a, one.b, one.difference, one.ci_low, one.ci_high)
         )
-        p = f"{p_value(one.p)} {one.test[0]}"
-        interval = f"[{low}, {high}]"
-        drawn.add_row(
-            one.measure, str(one.n), a, b, difference, interval, p, p_value(one.p_adjusted)
-        )
+        interval = "–" if math.isnan(one.ci_low) else f"[{low}, {high}]"
+        p = "–" if math.isnan(one.p) else f"{p_value(one.p)} {one.test[0]}"
+        drawn.add_row(name(one), str(one.n), a, b, difference, interval, p, p_value(one.p_adjusted))
     return drawn
 
 

@@ -48,12 +48,8 @@ def of_neg136(diagnostic: Diagnostic) -> Iterator[Picture]:
     nat = [
         f"{level}/{polarity}" for level in ("natural", "less_natural") for polarity in polarities
     ]
-    yield from broken_down(
-        diagnostic, "subset/polarity", simp, "sensitivity", "SIMP: true preferred"
-    )
-    yield from broken_down(
-        diagnostic, "natural/polarity", nat, "sensitivity", "NAT: true preferred"
-    )
+    yield from broken_down(diagnostic, "subset/polarity", simp, "sensitivity", "Sensitivity, SIMP")
+    yield from broken_down(diagnostic, "natural/polarity", nat, "sensitivity", "Sensitivity, NAT")
     for polarity in polarities:
         yield from scattered(diagnostic, polarity, f"{polarity.title()} sentences. ")
     levels = ("simp", "nat")

@@ -11,6 +11,11 @@ from lmdiag.published import Beside
 NAMED = 5
 """Unscorable words that are named before the rest is only counted."""
 
+CHANCE = "†"
+"""Marks a figure whose interval contains the chance level."""
+
+AT_CHANCE = f"{CHANCE} not distinguishable from chance: the 95% interval contains the chance level"
+
 
 class Cell(NamedTuple):
     """One figure.
@@ -22,6 +27,7 @@ class Cell(NamedTuple):
         sd: standard deviation over the runs of a shuffled setting, else None.
         percent: whether readers see it times 100.
         published: the paper's figure for this model, None where it has none.
+        chance: what guessing gives, None for a measure without a chance level.
     """
 
     value: float | None
@@ -31,6 +37,14 @@ class Cell(NamedTuple):
     sd: float | None
     percent: bool
     published: Beside | None = None
+    chance: float | None = None
+
+    @property
+    def at_chance(self) -> bool:
+        """Whether the figure cannot be told from guessing: its interval holds the chance level."""
+        if self.value is None or self.chance is None or self.low is None or self.high is None:
+            return False
+        return self.low <= self.chance <= self.high
 
 
 @dataclass(frozen=True)
@@ -60,6 +74,11 @@ class Row:
     def n(self) -> str:
         """The n of its figures, e.g. `34`, or `31–33` where they differ."""
         return "–".join(dict.fromkeys(f"{n:,}" for n in (*self.counts[:1], *self.counts[-1:])))
+
+    @property
+    def chances(self) -> list[float]:
+        """The distinct chance levels of its figures, in order."""
+        return sorted({chance for chance in _chances(self.cells) if chance is not None})
 
     @property
     def is_published(self) -> bool:
@@ -94,6 +113,25 @@ class Table:
         columns = all(self.column_n(i) is not None for i in range(len(self.columns)))
         return "column" if columns and not rows else "row"
 
+    @property
+    def chance_by(self) -> Literal["row", "column", ""]:
+        """Where the chance level is said: in the heads of columns if those say it all."""
+        columns = ([row.cells[i] for row in self.rows] for i in range(len(self.columns)))
+        chances = [set(_chances(cells)) for cells in columns]
+        if not any(each - {None} for each in chances):
+            return ""
+        return "column" if all(len(each) <= 1 for each in chances) else "row"
+
+    def column_chance(self, column: int) -> float | None:
+        """The chance level of a column whose figures share it."""
+        return next(iter(_chances(row.cells[column] for row in self.rows)), None)
+
+    def column_facts(self, column: int) -> list[str]:
+        """What is said of a column below its head: n and chance, where all its figures share it."""
+        chance = self.column_chance(column) if self.chance_by == "column" else None
+        n = [f"n = {self.column_n(column)}"] if self.n_by == "column" else []
+        return n + ([] if chance is None else [f"chance {100 * chance:.1f}"])
+
     def column_n(self, column: int) -> int | None:
         """The n of a column, where its figures share it."""
         counts = _counts(row.cells[column] for row in self.rows)
@@ -122,6 +160,7 @@ class Section:
         unscorable: words left out.
         signatures: what makes the figures comparable, one for each run.
         notes: what a reader must know of all figures, e.g. that they are of a sample.
+        undefined: why a figure that one would look for is not defined.
     """
 
     task: str
@@ -132,14 +171,33 @@ class Section:
     unscorable: tuple[Unscorable, ...]
     signatures: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    undefined: tuple[str, ...] = ()
 
     @property
     def remarks(self) -> list[str]:
-        """What stands under the tables: notes, what a star says, people, words left out."""
-        cells = [cell for table in self.tables for row in table.rows for cell in row.cells if cell]
-        outside = any(cell.published and cell.published.within is False for cell in cells)
-        star = ["* the published figure lies outside our 95% interval"] if outside else []
-        return [*self.notes, *star, *self.people, *_left_out(self.unscorable)]
+        """What stands under the tables: notes, what signs say, people, words left out."""
+        further = [self.further] if self.further else []
+        said = signs([*self.tables, *further])
+        left_out = _left_out(self.unscorable)
+        return [*self.notes, *said, *self.undefined, *self.people, *left_out]
+
+
+def signs(tables: Iterable[Table]) -> list[str]:
+    """Returns a line for each sign that figures in the tables have, saying what it means."""
+    cells = [cell for table in tables for row in table.rows for cell in row.cells if cell]
+    outside = any(cell.published and cell.published.within is False for cell in cells)
+    found = {
+        "* the published figure lies outside our 95% interval": outside,
+        AT_CHANCE: any(cell.at_chance for cell in cells),
+        "± standard deviation over shuffles": any(cell.sd is not None for cell in cells),
+    }
+    return [line for line, is_there in found.items() if is_there]
+
+
+def _chances(cells: Iterable[Cell | None]) -> Iterator[float | None]:
+    """The chance levels of the figures that are defined, None for those without one."""
+    known = (cell.chance for cell in cells if cell and cell.value is not None)
+    return (None if chance is None else round(chance, 9) for chance in known)  # means of thirds
 
 
 def _counts(cells: Iterable[Cell | None]) -> list[int]:

@@ -8,7 +8,7 @@ from lmdiag.report import figures, numbers
 from lmdiag.report.diagnostic import Diagnostic, Picture
 from lmdiag.report.figures import Series, Shuffled
 from lmdiag.report.items import MOST, run_scores
-from lmdiag.report.labels import SETTINGS, knob, label, level_label
+from lmdiag.report.labels import SETTINGS, label, level_label
 from lmdiag.report.layouts import Place
 
 # ---- figures with intervals ----------------------------------------------------------------------
@@ -33,20 +33,13 @@ def measured(diagnostic: Diagnostic) -> Iterator[Picture]:
         ]
         people = [diagnostic.cell(Place("none", f"human_{name}")) for name in names]
         series += [Series("People (cloze)", people)] if any(people) else []
-    deviations = any(cell and cell.sd is not None for kind in series for cell in kind.cells)
-    shuffled_too = "; ± one standard deviation where shuffled" if deviations else ""
     svg = figures.dots(
         f"{diagnostic.task}-measures",
         "Accuracy and sensitivity",
-        list(map(long_name, names)),
+        list(map(label, names)),
         series,
     )
-    yield Picture(svg, f"Accuracy and sensitivity with 95% intervals{shuffled_too}.")
-
-
-def long_name(measure: str) -> str:
-    """Returns a measure's name in two short lines at most."""
-    return f"accuracy\n{knob(measure)}" if measure.startswith("accuracy@") else knob(measure)
+    yield Picture(svg, "Accuracy and sensitivity, with 95% intervals.")
 
 
 def broken_down(
@@ -64,7 +57,7 @@ def broken_down(
         caption = f"{caption} ({label(names[0])})"
     else:
         series = [
-            Series(knob(name), [diagnostic.cell(Place("none", name, by, x)) for x in levels])
+            Series(label(name), [diagnostic.cell(Place("none", name, by, x)) for x in levels])
             for name in names
         ]
     if any(cell for kind in series for cell in kind.cells):
@@ -162,5 +155,5 @@ def _shuffled(diagnostic: Diagnostic, i: int, setting: str, name: str) -> Shuffl
     ]
     against = "trunc" if setting == "shuf_trunc" else "none"
     plain = diagnostic.cell(Place(against, name), i)
-    words = f"{SETTINGS[setting]}, {knob(name)}"
+    words = f"{SETTINGS[setting]}, {label(name)}"
     return Shuffled(words, values, cell, plain.value if plain else None)

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from lmdiag import published
 from lmdiag.hub.text import visible
 from lmdiag.published import Beside
-from lmdiag.report.labels import TITLES, short_commit
+from lmdiag.report import numbers
+from lmdiag.report.labels import SETTINGS, TITLES, label, short_commit
 from lmdiag.report.layouts import Layout, Line, Place, everything, layouts
 from lmdiag.report.records import Cell, Row, Section, Table, Unscorable
 
@@ -63,6 +64,7 @@ class Source(NamedTuple):
             sd=measure.get("sd"),
             percent=is_fraction(place.measure),
             published=self.beside[task].get(place),
+            chance=measure.get("chance"),
         )
 
 
@@ -119,6 +121,7 @@ def _section(task: str, sources: Sequence[Source]) -> Section:
         unscorable=tuple(_unscorable(task, sources)),
         signatures=tuple(dict.fromkeys(_signature(run, task) for run in runs)),
         notes=tuple(_notes(task, runs, measures)),
+        undefined=tuple(_undefined(task, runs)),
     )
 
 
@@ -224,6 +227,19 @@ def _signature(run: Results, task: str) -> str:
     """The signature of the unperturbed figures of a task, or of what there is."""
     settings = run["tasks"][task]
     return str(settings.get("none", next(iter(settings.values())))["signature"])
+
+
+def _undefined(task: str, runs: Sequence[Results]) -> Iterator[str]:
+    """One line per setting and reason that names the measures that are not defined there."""
+    groups: dict[tuple[str, str], dict[str, None]] = {}
+    for run in runs:
+        for setting, content in run["tasks"][task].items():
+            for name, measure in content["measures"].items():
+                if reason := measure.get("not_defined"):
+                    groups.setdefault((setting, reason), {})[label(name)] = None
+    for (setting, reason), names in groups.items():
+        where = "" if setting == "none" else f" in {SETTINGS.get(setting, setting)}"
+        yield f"{numbers.NOTHING} {', '.join(names)}{where} not defined: {visible(reason)}"
 
 
 def _unscorable(task: str, sources: Sequence[Source]) -> Iterator[Unscorable]:

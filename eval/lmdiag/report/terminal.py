@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from lmdiag.hub.text import visible
 from lmdiag.report import numbers
 from lmdiag.report.labels import short_commit
-from lmdiag.report.records import Section, Table
+from lmdiag.report.records import CHANCE, Section, Table
 from lmdiag.report.tables import Results, model_label, sections
 
 if TYPE_CHECKING:
@@ -138,11 +138,14 @@ def _drawn(table: Table, width: int) -> rich.table.Table:
         drawn.add_column("n", justify="right", style="dim")
     for i, heading in enumerate(table.columns):
         drawn.add_column(Text(_heading(table, i, heading)), justify="right", no_wrap=True)
+    if table.chance_by == "row":
+        drawn.add_column("chance", justify="right", style="dim")
     columns = [_column(table, i, shape.beside) for i in range(len(table.columns))]
     for at, row in enumerate(table.rows):
         n = [row.n] if table.n_by == "row" else []
         figures = [_styled(column[at]) for column in columns]
-        drawn.add_row(Text("  " * row.depth + row.label), *n, *figures)
+        chance = [numbers.chances(row.chances)] if table.chance_by == "row" else []
+        drawn.add_row(Text("  " * row.depth + row.label), *n, *figures, *chance)
         if row.is_published:
             paper = [numbers.published(cell) if cell else "" for cell in row.cells]
             texts = ["  " * (row.depth + 1) + "published", *([""] if n else []), *paper]
@@ -151,7 +154,7 @@ def _drawn(table: Table, width: int) -> rich.table.Table:
 
 
 def _heading(table: Table, column: int, heading: str) -> str:
-    return f"{heading}\nn = {table.column_n(column)}" if table.n_by == "column" else heading
+    return "\n".join([heading, *table.column_facts(column)])
 
 
 def _column(table: Table, column: int, beside: bool) -> list[tuple[str, str]]:
@@ -166,7 +169,12 @@ def _column(table: Table, column: int, beside: bool) -> list[tuple[str, str]]:
         small = numbers.interval(cell)
         gap = " " + " " * (space - len(small)) if beside else "\n"
         texts.append((numbers.value(cell), gap + small if small else ""))
-    return texts
+    marked = any(figure.endswith(CHANCE) for figure, _ in texts)
+    return [
+        # room for the sign keeps figures with and without it below each other
+        (figure + " " if marked and figure and not figure.endswith(CHANCE) else figure, small)
+        for figure, small in texts
+    ]
 
 
 def _styled(texts: tuple[str, str]) -> Text:
@@ -185,4 +193,8 @@ def _width(table: Table, shape: Shape) -> int:
         texts += [numbers.published(cell) for row in table.rows if (cell := row.cells[i])]
         lines = "\n".join([_heading(table, i, heading), *texts]).split("\n")
         widths.append(max(map(len, lines)))
+    if table.chance_by == "row":
+        widths.append(
+            max(len("chance"), *(len(numbers.chances(row.chances)) for row in table.rows))
+        )
     return sum(widths) + (1 + GAP[3]) * (len(widths) - 1)

@@ -16,14 +16,14 @@ from lmdiag.hub.text import visible
 from lmdiag.report import numbers
 from lmdiag.report.layouts import Place
 from lmdiag.report.qualitative import Chosen
-from lmdiag.report.records import Row, Section, Table
+from lmdiag.report.records import CHANCE, Row, Section, Table, signs
 from lmdiag.report.tables import Results, published_beside, sections
 
 Lines = Iterator[str]
 
 COLUMNS = (
     "model", "revision", "commit", "task", "setting", "measure", "by", "level",
-    "value", "n", "ci_low", "ci_high", "sd", "runs", "published", "signature",
+    "value", "n", "ci_low", "ci_high", "chance", "sd", "runs", "published", "signature",
 )  # fmt: skip
 """Columns of the csv: values are as in `results.json`, `published` is percent."""
 
@@ -100,7 +100,8 @@ def latex(runs: Sequence[Results], chosen: Sequence[Chosen] = ()) -> str:
         lines += ["", *(f"% {signature}" for signature in section.signatures)]
         for i, table in enumerate(all_tables(section), start=1):
             label = f"tab:{re.sub(r'[^A-Za-z0-9]+', '-', section.task)}-{i}"
-            title = latex_text(f"{section.title}. {caption(table)}")
+            notes = "".join(f". {note}" for note in signs([table]))
+            title = latex_text(f"{section.title}. {caption(table)}{notes}")
             lines += ["", *_latex_table(table, len(runs), title, label)]
     if chosen:
         lines += ["", *_latex_chosen(chosen)]
@@ -156,7 +157,7 @@ LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
     "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
     "<": r"$<$", ">": r"$>$", "≤": r"$\le$", "±": r"$\pm$", "−": r"$-$", "–": "--",
-    "|": r"\textbar{}",
+    "|": r"\textbar{}", CHANCE: r"$\dagger$",
 }  # fmt: skip
 
 
@@ -186,10 +187,12 @@ def caption(table: Table) -> str:
 def headings(table: Table, runs: int) -> list[str]:
     """Returns the heads of all columns: label, model where there are several, n, figures."""
     columns = [
-        f"{name} (n = {table.column_n(i)})" if table.n_by == "column" else name
+        f"{name} ({', '.join(said)})" if (said := table.column_facts(i)) else name
         for i, name in enumerate(table.columns)
     ]
-    return ["", *(["model"] if runs > 1 else []), *(["n"] if table.n_by == "row" else []), *columns]
+    n = ["n"] if table.n_by == "row" else []
+    chance = ["chance"] if table.chance_by == "row" else []
+    return ["", *(["model"] if runs > 1 else []), *n, *columns, *chance]
 
 
 def row_texts(table: Table, row: Row, runs: int, style: Style) -> list[str]:
@@ -200,6 +203,7 @@ def row_texts(table: Table, row: Row, runs: int, style: Style) -> list[str]:
         *([style.text(row.model)] if runs > 1 else []),
         *([style.figure(row.n)] if table.n_by == "row" else []),
         *map(style.figure, figures),
+        *([style.figure(numbers.chances(row.chances))] if table.chance_by == "row" else []),
     ]
 
 
@@ -207,7 +211,9 @@ def published_texts(table: Table, row: Row, runs: int, style: Style) -> list[str
     """Returns the texts of the published figures below a row."""
     empty = [""] * ((runs > 1) + (table.n_by == "row"))
     figures = [numbers.published(cell) if cell else "" for cell in row.cells]
-    return [style.indent * (row.depth + 1) + "published", *empty, *map(style.figure, figures)]
+    chance = [""] if table.chance_by == "row" else []
+    label = style.indent * (row.depth + 1) + "published"
+    return [label, *empty, *map(style.figure, figures), *chance]
 
 
 # ---- csv -----------------------------------------------------------------------------------------
@@ -226,7 +232,7 @@ def _records(run: Results) -> Iterator[list[Any]]:
         for setting, content in settings.items():
             for place, figure in _figures(setting, content["measures"]):
                 paper = beside[place].figure.value if place in beside else None
-                values = [figure.get(key) for key in COLUMNS[8:14]]
+                values = [figure.get(key) for key in COLUMNS[8:15]]
                 yield [*who, task, *place, *values, paper, content["signature"]]
 
 
