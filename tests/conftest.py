@@ -9,10 +9,15 @@ from pathlib import Path
 import hypothesis
 import pytest
 from filelock import FileLock
+from hypothesis import HealthCheck, settings
 
 from lmdiag.cli import main
 
 ROOT = Path(__file__).resolve().parent.parent
+# Hypothesis's limits on time (200 ms an example) fail tests because the machine is busy.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
+
 CACHES = pytest.StashKey[tempfile.TemporaryDirectory[str]]()
 
 

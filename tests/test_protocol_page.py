@@ -12,6 +12,8 @@ import pytest
 
 from lmdiag.cli import main
 
+pytestmark = pytest.mark.slow
+
 ROUNDING = 0.051
 """Percentage points: the page gives one decimal. No other difference is allowed, on any machine."""
 

@@ -106,6 +106,7 @@ def test_they_conjugate_after_a_plain_subject(ask: Ask) -> None:
     assert right >= 0.75 * 2 * 6 * len(verbs)
 
 
+@pytest.mark.slow
 def test_the_questions_are_not_in_the_corpus() -> None:
     corpus = sentences(seed=7, count=20_000)
     for noun, _, _ in facts():
@@ -169,6 +170,7 @@ def test_a_folder_is_a_model_like_any_other(name: str) -> None:
     assert answer.top_words[0] == "bird"
 
 
+@pytest.mark.slow
 def test_the_same_recipe_gives_the_same_bytes_quietly(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
