@@ -362,6 +362,14 @@ SEEING_RIGHT = (
             "dim_ff": 48, "prompt_length": 4,
         },
     ),
+    Family(
+        # Causal for up to 14 tokens: its sparse attention for longer inputs reads both sides.
+        "big_bird", "causal", "unigram", files.albert, "BigBirdForCausalLM",
+        BERT_LIKE | {
+            "attention_type": "block_sparse", "block_size": 2, "num_random_blocks": 1,
+            "is_decoder": True,
+        },
+    ),
 )  # fmt: skip
 """Models that transformers lists as causal, and that read both sides of a text."""
 

@@ -77,13 +77,11 @@ def test_a_glance_at_the_next_token() -> None:
         asked(network, BYTES, "causal")
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("family", CAUSAL, ids=lambda family: family.name)
-def test_no_family_is_refused(
-    family: Family, dtype: torch.dtype, family_dir: Callable[[str], Path]
-) -> None:
-    """Alibi, sliding windows, recurrences, rounding: none of these is a look to the right."""
-    model = AutoModelForCausalLM.from_pretrained(family_dir(family.name), dtype=dtype).eval()
+def test_rounding_is_not_taken_for_it(family: Family, family_dir: Callable[[str], Path]) -> None:
+    """Alibi, sliding windows, recurrences in half precision; `test_families` has float32."""
+    model = AutoModelForCausalLM.from_pretrained(family_dir(family.name), dtype=torch.bfloat16)
+    model.eval()
     check_causality(Reader(model, 0, causal=True), TEXT, family.name)
 
 
