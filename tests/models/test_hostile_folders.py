@@ -56,12 +56,12 @@ def edit(folder: Path, file: str, **changes: Any) -> None:
     (folder / file).write_text(json.dumps(content), "utf-8")
 
 
-def rename_shard(folder: Path, name: str, index: str = INDEX) -> None:
-    """Gives the first weight file another name in the index."""
+def rename_shard(folder: Path, name: str, index: str = INDEX, every: bool = False) -> None:
+    """Gives the first weight file, or every one, another name in the index."""
     content = json.loads((folder / INDEX).read_text("utf-8"))
     first = min(content["weight_map"].values())
     for weight, file in content["weight_map"].items():
-        if file == first:
+        if every or file == first:
             content["weight_map"][weight] = name
     (folder / index).write_text(json.dumps(content), "utf-8")
 
@@ -152,12 +152,13 @@ class TestPickles:
         monkeypatch.setattr(torch, "load", load)
         return calls
 
-    @pytest.mark.parametrize("name", ["pytorch_model-00001.bin", "pytorch_model.bin"])
+    @pytest.mark.parametrize("every", [False, True])
     def test_named_by_an_index_of_safetensors(
-        self, sharded: Path, name: str, no_pickle_is_read: list[object]
+        self, sharded: Path, every: bool, no_pickle_is_read: list[object]
     ) -> None:
-        rename_shard(sharded, name)
-        sprung = lay_trap(sharded / name)
+        """transformers decides by the first file whether all of them are safetensors."""
+        rename_shard(sharded, "pytorch_model.bin", every=every)
+        sprung = lay_trap(sharded / "pytorch_model.bin")
         assert "--allow-pickle" in refusal(sharded)
         assert no_pickle_is_read == []
         assert not sprung.exists()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import reprlib
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -105,7 +106,8 @@ def _quiet() -> Iterator[None]:
     chatter.set_verbosity(max(verbosity, logging.ERROR))
     chatter.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
-        yield
+        with warnings.catch_warnings(action="ignore"):
+            yield
     finally:
         chatter.set_verbosity(verbosity)
 
