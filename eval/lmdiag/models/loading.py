@@ -169,6 +169,14 @@ def _load_model(
         ) from error
     except Exception as error:  # torch, accelerate and quantizers raise all kinds
         raise explain(checkpoint, f"{kind} model", error) from error
+    except BaseException as error:
+        failures = getattr(error, "failures", None)  # CheckpointException, which is no Exception
+        if not failures:
+            raise
+        first = next(iter(failures.values()))[0]
+        raise explain(
+            checkpoint, f"{kind} model", first, source=" from shard-*.safetensors"
+        ) from error
     check_report(checkpoint, kind, report)
     model.eval().requires_grad_(False)
     return model  # type: ignore[no-any-return]
