@@ -56,12 +56,12 @@ def edit(folder: Path, file: str, **changes: Any) -> None:
     (folder / file).write_text(json.dumps(content), "utf-8")
 
 
-def rename_shard(folder: Path, name: str, index: str = INDEX) -> None:
-    """Gives the first weight file another name in the index."""
+def rename_shard(folder: Path, name: str, index: str = INDEX, every: bool = False) -> None:
+    """Gives the first weight file, or every one, another name in the index."""
     content = json.loads((folder / INDEX).read_text("utf-8"))
     first = min(content["weight_map"].values())
     for weight, file in content["weight_map"].items():
-        if file == first:
+        if every or file == first:
             content["weight_map"][weight] = name
     (folder / index).write_text(json.dumps(content), "utf-8")
 
@@ -131,6 +131,12 @@ class TestWeightsOutside:
         (bert / "model.safetensors").symlink_to(blobs / "0123abcd")
         assert load_parts(str(bert)).kind == "masked"
 
+    def test_a_distributed_checkpoint_that_lacks_weights(self, bert: Path) -> None:
+        """torch reports it by an exception that is not an Exception."""
+        name = "shard-00001-model-00001-of-00001.safetensors"
+        (bert / "model.safetensors").rename(bert / name)
+        assert "Missing key in checkpoint state_dict" in refusal(bert)
+
     def test_a_link_to_itself(self, bert: Path) -> None:
         (bert / "model.safetensors").unlink()
         (bert / "model.safetensors").symlink_to(bert / "model.safetensors")
@@ -152,12 +158,13 @@ class TestPickles:
         monkeypatch.setattr(torch, "load", load)
         return calls
 
-    @pytest.mark.parametrize("name", ["pytorch_model-00001.bin", "pytorch_model.bin"])
+    @pytest.mark.parametrize("every", [False, True])
     def test_named_by_an_index_of_safetensors(
-        self, sharded: Path, name: str, no_pickle_is_read: list[object]
+        self, sharded: Path, every: bool, no_pickle_is_read: list[object]
     ) -> None:
-        rename_shard(sharded, name)
-        sprung = lay_trap(sharded / name)
+        """transformers decides by the first file whether all of them are safetensors."""
+        rename_shard(sharded, "pytorch_model.bin", every=every)
+        sprung = lay_trap(sharded / "pytorch_model.bin")
         assert "--allow-pickle" in refusal(sharded)
         assert no_pickle_is_read == []
         assert not sprung.exists()
@@ -274,7 +281,7 @@ class TestConfiguration:
     def test_every_problem_is_found_before_transformers_reads_the_file(self, bert: Path) -> None:
         """Where the time and the memory go is decided by the plain checks alone."""
         edit(bert, "config.json", num_hidden_layers=10**12)
-        with pytest.raises(BadInput, match="num_hidden_layers must be an integer from 0 to 1000"):
+        with pytest.raises(BadInput, match="num_hidden_layers must be an integer from 0 to 500"):
             check_files(resolve(str(bert)), LoadOptions())
 
     @pytest.mark.parametrize(

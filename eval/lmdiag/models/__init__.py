@@ -36,12 +36,11 @@ def load(model_id: str, options: LoadOptions | None = None) -> Model:
         from lmdiag.models.demo import demo_folder
 
         folder = str(demo_folder(model_id.removeprefix("demo:")))
-    parts = load_parts(folder, options)
     try:
-        return assemble(model_id, parts, options)
+        return assemble(model_id, load_parts(folder, options), options)
     except BadInput:
         raise
-    except Exception as error:  # the first forward passes: what a strange configuration breaks
+    except Exception as error:  # what a strange tokenizer or configuration breaks in the first use
         raise BadInput(f"model {model_id} cannot be queried: {first_line(error)}") from error
 
 

@@ -40,7 +40,7 @@ COUNTS = (
 )  # fmt: skip
 
 BOUNDS = (
-    dict.fromkeys(LAYERS, (0, 1_000))
+    dict.fromkeys(LAYERS, (0, 500))
     | dict.fromkeys(WIDTHS, (1, 2**31))
     | dict.fromkeys(COUNTS, (0, 100_000))
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import reprlib
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -105,7 +106,8 @@ def _quiet() -> Iterator[None]:
     chatter.set_verbosity(max(verbosity, logging.ERROR))
     chatter.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
-        yield
+        with warnings.catch_warnings(action="ignore"):
+            yield
     finally:
         chatter.set_verbosity(verbosity)
 
@@ -167,6 +169,14 @@ def _load_model(
         ) from error
     except Exception as error:  # torch, accelerate and quantizers raise all kinds
         raise explain(checkpoint, f"{kind} model", error) from error
+    except BaseException as error:
+        failures = getattr(error, "failures", None)  # CheckpointException, which is no Exception
+        if not failures:
+            raise
+        first = next(iter(failures.values()))[0]
+        raise explain(
+            checkpoint, f"{kind} model", first, source=" from shard-*.safetensors"
+        ) from error
     check_report(checkpoint, kind, report)
     model.eval().requires_grad_(False)
     return model  # type: ignore[no-any-return]
