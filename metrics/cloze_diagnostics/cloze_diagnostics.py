@@ -8,7 +8,8 @@ import datasets
 import evaluate
 
 from lmdiag.elsewhere import gather
-from lmdiag.schema import CORE_COLUMNS, BadInput
+from lmdiag.schema import BadInput, missing_columns
+from lmdiag.stimuli.tables import normalise, of_rows
 from lmdiag.summary import summarise
 
 _DESCRIPTION = """
@@ -37,7 +38,8 @@ Args:
         log_prob: natural log of the probability of the row's target; None if it cannot be scored.
         Either may be missing from all predictions: what the other allows is computed.
     references: the rows, as `load_dataset` gives them: the core columns id, item, condition,
-        context, right_context, target, good, contrast, expected, and any further ones.
+        context, right_context, target, good, contrast, expected, and any further ones. Only context
+        and target are needed; without good and contrast nothing is compared.
     k: ranks for accuracy, by default [1, 5].
     threshold: smallest difference in probability for sensitivity@threshold, by default 0.01.
     cased: compare words with `expected` exactly (default), or case-blind for uncased models.
@@ -70,6 +72,8 @@ Example:
 
 class ClozeDiagnostics(evaluate.Metric):
     """Measures of a cloze diagnostic; the configuration names the task, and any name will do.
+
+    The names of the four diagnostics of the project stand for their measures and break-downs.
 
     Predictions and rows travel through the library's cache as JSON text: its features would refuse
     the further columns that the break-downs are made of.
@@ -106,10 +110,10 @@ class ClozeDiagnostics(evaluate.Metric):
         cased: bool = True,
     ) -> dict[str, Any]:
         rows = [json.loads(row) for row in references]
-        columns = _columns(rows)
+        columns = _columns(rows, self.config_name)
         given = [json.loads(prediction) for prediction in predictions]
         found = summarise(
-            self.config_name,
+            "own" if missing_columns(self.config_name, columns) else self.config_name,
             columns,
             [gather(_records(given, columns["id"]), "predictions")],
             k=tuple(k),
@@ -141,18 +145,12 @@ def _plain(value: Any) -> Any:
     return value.tolist()
 
 
-def _columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
+def _columns(rows: list[dict[str, Any]], task: str) -> dict[str, list[Any]]:
     """Returns the rows as columns, with None where a row lacks a further column."""
     if not rows:
         raise BadInput("there are no references: give the rows of the data set")
-    for number, row in enumerate(rows, start=1):
-        if missing := [name for name in CORE_COLUMNS if name not in row]:
-            raise BadInput(
-                f"reference {number} has no {missing[0]}: give whole rows of the data set"
-            )
-    columns = {
-        name: [row.get(name) for row in rows] for name in dict.fromkeys(c for r in rows for c in r)
-    }
+    raw = of_rows("references", rows, lambda row: f"reference {row + 1}")
+    columns = normalise(raw, task)
     if len(set(columns["id"])) < len(rows):
         raise BadInput("references have the same id more than once: give each row once")
     return columns

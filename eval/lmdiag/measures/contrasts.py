@@ -180,8 +180,11 @@ def sensitivity(
 def human(rows: Columns, levels: Levels | None = None, *, threshold: float) -> list[Scores]:
     """Returns people's own sensitivity on ROLE-88, which has the cloze probability of its targets.
 
-    The same comparison as for a model, on `target_cloze` instead of a model's probability.
+    The same comparison as for a model, on `target_cloze` instead of a model's probability. Rows
+    without it give nothing.
     """
+    if "target_cloze" not in rows:
+        return []
     contrasts = Contrasts.of(rows, levels)
     pairs = contrasts.pairs(floats(rows["target_cloze"]))
     return [
