@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,11 +13,13 @@ import pytest
 import scipy.stats
 from scored import predictions_of
 
-from lmdiag import results, stimuli
+from lmdiag import results, stimuli, summary
 from lmdiag.comparison import Comparison, average, compare, parts
 from lmdiag.measures import AGREEMENT_LAYOUT, Scores
 from lmdiag.schema import BadInput, Predictions, Protocol
 from lmdiag.stimuli import Stimuli
+
+POLARITIES = ("affirmative", "negative")
 
 
 def run_of(
@@ -28,7 +31,7 @@ def run_of(
     **data: str,
 ) -> Any:
     """A finished run as `results.load_run` gives it."""
-    protocol = protocol or Protocol()
+    protocol = protocol or Protocol(k=(1, 2))
     fingerprint = results.combine({task: each.fingerprint for task, each in rows.items()} | data)
     tasks = {task: {part.perturbation: {} for part in of} for task, of in found.items()}
     return SimpleNamespace(
@@ -54,7 +57,8 @@ def role(demo_dir: Path) -> dict[str, Stimuli]:
 def guesses(rows: Stimuli, seed: int, **more: Any) -> Predictions:
     rng = np.random.default_rng(seed)
     columns = rows.columns()
-    tops = [[*(words[:1] if rng.random() < 0.5 else []), "-"] for words in columns["expected"]]
+    hits = (words[:1] if rng.random() < 0.5 else [] for words in columns["expected"])
+    tops = [[*hit, "-", "-"][:2] for hit in hits]
     return predictions_of(columns, np.log(rng.random(len(rows))).tolist(), tops, **more)
 
 
@@ -67,7 +71,7 @@ def test_values_tests_and_adjustment(role: dict[str, Stimuli]) -> None:
     a, b = (run_of(role, {"role88": [guesses(rows, seed)]}) for seed in (1, 2))
     found = by_measure(compare(a, b, resamples=2000))
     assert list(found) == [
-        "accuracy@1", "accuracy@5", "sensitivity", "sensitivity@0.01",
+        "accuracy@1", "accuracy@2", "sensitivity", "sensitivity@0.01",
         "probability_difference", "spearman", "pearson",
     ]  # fmt: skip
 
@@ -105,16 +109,81 @@ def test_values_tests_and_adjustment(role: dict[str, Stimuli]) -> None:
     assert one.ci_low <= one.difference <= one.ci_high
     assert found["spearman"].test == found["probability_difference"].test == "bootstrap"
 
-    p = np.array([each.p for each in found.values()])
-    smallest = min(found.values(), key=lambda each: each.p)
-    assert smallest.p_adjusted == pytest.approx(min(1, smallest.p * len(p)))
-    assert all(each.p_adjusted >= each.p for each in found.values())
+    tested = [each for each in found.values() if not math.isnan(each.p)]
+    smallest = min(tested, key=lambda each: each.p)
+    assert smallest.p_adjusted == pytest.approx(min(1, smallest.p * len(tested)))
+    assert all(each.p_adjusted >= each.p for each in tested)
 
 
-def test_a_run_does_not_differ_from_itself(role: dict[str, Stimuli]) -> None:
+def test_what_differs_in_no_item_has_no_interval_and_no_test(role: dict[str, Stimuli]) -> None:
     run = run_of(role, {"role88": [guesses(role["role88"], 1)]})
     for one in compare(run, run, resamples=200):
-        assert (one.difference, one.ci_low, one.ci_high, one.p) == (0, 0, 0, 1)
+        assert (one.difference, one.test) == (0, "none")
+        assert all(map(math.isnan, (one.ci_low, one.ci_high, one.p, one.p_adjusted)))
+
+
+def test_what_differs_in_no_item_does_not_count_for_holm(role: dict[str, Stimuli]) -> None:
+    rows = role["role88"]
+    first, second = guesses(rows, 1), guesses(rows, 2)
+    same = replace(second, top_words=first.top_words)
+    a, b = (run_of(role, {"role88": [part]}) for part in (first, same))
+    found = by_measure(compare(a, b, resamples=500))
+    assert [name for name, one in found.items() if one.test == "none"] == [
+        "accuracy@1", "accuracy@2",
+    ]  # fmt: skip
+    smallest = min((one for one in found.values() if one.test != "none"), key=lambda one: one.p)
+    assert smallest.p_adjusted == pytest.approx(min(1, 5 * smallest.p))  # of 7 measures
+
+
+def test_neg136_is_compared_by_subset_and_polarity(demo_dir: Path) -> None:
+    rows = {"neg136": stimuli.load(str(demo_dir), "neg136")}
+    runs = [run_of(rows, {"neg136": [guesses(rows["neg136"], seed)]}) for seed in (1, 2)]
+    found = compare(*runs, resamples=50)
+    polarities = [f"{subset}/{polarity}" for subset in ("simp", "nat") for polarity in POLARITIES]
+    wanted = {
+        "accuracy@1": ("subset", ["simp", "nat"]),
+        "accuracy@2": ("subset", ["simp", "nat"]),
+        "sensitivity": ("subset/polarity", polarities),
+        "sensitivity@0.01": ("subset/polarity", polarities),
+        "determiner_match@1": ("polarity", list(POLARITIES)),
+        "determiner_match@2": ("polarity", list(POLARITIES)),
+    }
+    for name, (by, levels) in wanted.items():
+        those = [one for one in found if one.measure == name]
+        assert [(one.by, one.level) for one in those] == [(by, level) for level in levels]
+    assert {one.measure for one in found} == set(wanted)
+    run = runs[0]
+    scored = summary.evaluate(
+        rows["neg136"], [run.predictions["neg136"]["none", 0]], Protocol(k=(1, 2)), cased=True
+    )
+    cell = scored["measures"]["sensitivity"]["by"]["subset/polarity"]["simp/negative"]
+    (one,) = [o for o in found if (o.measure, o.level) == ("sensitivity", "simp/negative")]
+    assert (one.a, one.n) == (cell["value"], cell["n"])
+
+
+def test_several_runs_are_compared_with_the_first_as_one_family(role: dict[str, Stimuli]) -> None:
+    rows = role["role88"]
+    a, b, c = (run_of(role, {"role88": [guesses(rows, seed)]}) for seed in (1, 2, 3))
+    found = compare(a, b, c, resamples=500)
+    alone = [compare(a, b, resamples=500), compare(a, c, resamples=500)]
+    assert [one.second for one in found] == [1] * len(alone[0]) + [2] * len(alone[1])
+    for one, same in zip(found, [*alone[0], *alone[1]], strict=True):
+        assert replace(one, p_adjusted=0, second=1) == replace(same, p_adjusted=0)
+    smallest = min(found, key=lambda one: one.p)
+    tests = sum(one.test != "none" for one in found)
+    assert smallest.p_adjusted == pytest.approx(min(1, smallest.p * tests))
+    other = run_of(role, {"role88": [guesses(rows, 3)]}, protocol=Protocol(k=(1, 3)))
+    other.path = Path("third")
+    with pytest.raises(BadInput, match=r"run and third cannot be compared: .* differ in k"):
+        compare(a, b, other)
+
+
+def test_what_is_not_defined_is_not_compared(role: dict[str, Stimuli]) -> None:
+    rows = role["role88"]
+    a, b = (run_of(role, {"role88": [guesses(rows, seed, perturbation="both")]}) for seed in (1, 2))
+    assert set(by_measure(compare(a, b, resamples=50))) == {
+        "accuracy@1", "accuracy@2", "spearman", "pearson",
+    }  # fmt: skip
 
 
 def test_the_seed_alone_decides_the_draws(role: dict[str, Stimuli]) -> None:
@@ -188,13 +257,13 @@ def test_contexts_of_other_sides_are_not_compared(demo_dir: Path) -> None:
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        ({"protocol": Protocol(k=(1, 10))}, r"differ in k \(1,5 and 1,10\);"),
-        ({"protocol": Protocol(threshold=0.05)}, r"differ in t \(0.01 and 0.05\);"),
+        ({"protocol": Protocol(k=(1, 10))}, r"differ in k \(1,2 and 1,10\);"),
+        ({"protocol": Protocol(k=(1, 2), threshold=0.05)}, r"differ in t \(0.01 and 0.05\);"),
         (
-            {"protocol": Protocol(unit="word", seed=3)},
+            {"protocol": Protocol(k=(1, 2), unit="word", seed=3)},
             r"in unit \(token and word\); seed \(0 and 3\);",
         ),
-        ({"protocol": Protocol(limit=3)}, r"differ in limit \(- and sample3\);"),
+        ({"protocol": Protocol(k=(1, 2), limit=3)}, r"differ in limit \(- and sample3\);"),
         ({"role88": "ffffffff"}, r"differ in data \(\w{8} and ffffffff\);"),
     ],
 )

@@ -1,6 +1,7 @@
 """Cloze diagnostics as a metric of the `evaluate` library: a thin coat over `lmdiag.summary`."""
 
 import json
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,9 +9,9 @@ import datasets
 import evaluate
 
 from lmdiag.elsewhere import gather
-from lmdiag.schema import BadInput, missing_columns
+from lmdiag.schema import BadInput, checked_ranks, checked_threshold, missing_columns
 from lmdiag.stimuli.tables import normalise, of_rows
-from lmdiag.summary import summarise
+from lmdiag.summary import beyond_lists, summarise
 
 _DESCRIPTION = """
 Measures of psycholinguistic diagnostics for language models: accuracy@k against what people say,
@@ -45,11 +46,14 @@ Args:
     cased: compare words with `expected` exactly (default), or case-blind for uncased models.
 
 Returns:
-    measure -> {"value", "n", "ci_low", "ci_high", "by": {column: {level: the same}}}, and
-    "unscorable", a list of {"id", "word"}, where a target could not be scored.
+    measure -> {"value", "n", "ci_low", "ci_high", "chance", "by": {column: {level: the same}}}, and
+    "unscorable", a list of {"id", "word"}, where a target could not be scored. A measure that makes
+    no sense on these rows has the value None and a reason in "not_defined". accuracy@k with k
+    beyond the shortest list of top words is left out, with a warning.
 
 Raises:
-    lmdiag.schema.BadInput: malformed predictions, missing columns, ids that are doubled.
+    lmdiag.schema.BadInput: malformed predictions, missing columns, ids that are doubled, k that is
+        not a list of integers from 1 up, a threshold that is not a number from 0 up to below 1.
 
 Example:
     >>> rows = [
@@ -109,15 +113,19 @@ class ClozeDiagnostics(evaluate.Metric):
         threshold: float = 0.01,
         cased: bool = True,
     ) -> dict[str, Any]:
+        ranks = checked_ranks(k)
         rows = [json.loads(row) for row in references]
         columns = _columns(rows, self.config_name)
         given = [json.loads(prediction) for prediction in predictions]
+        run = gather(_records(given, columns["id"]), "predictions")
+        for line in beyond_lists(columns, run, ranks):
+            warnings.warn(f"not computed: {line}", stacklevel=2)
         found = summarise(
             "own" if missing_columns(self.config_name, columns) else self.config_name,
             columns,
-            [gather(_records(given, columns["id"]), "predictions")],
-            k=tuple(k),
-            threshold=threshold,
+            [run],
+            k=ranks,
+            threshold=checked_threshold(threshold),
             cased=cased,
         )
         unscorable = {"unscorable": found["unscorable"]} if found["unscorable"] else {}

@@ -41,15 +41,66 @@ def test_json(capsys: Any, runs: tuple[Path, Path]) -> None:
     assert document["signature"] == told[0]["signature"]
     assert {one["task"] for one in document["comparisons"]} == {"cprag102", "role88", "neg136"}
     for one in document["comparisons"]:
-        a, b = (
-            results["tasks"][one["task"]]["none"]["measures"][one["measure"]]["value"]
-            for results in told
-        )
+        a, b = (value(results, one) for results in told)
         assert (one["a"], one["b"]) == pytest.approx((a, b))
         assert one["difference"] == pytest.approx(a - b)
-        assert one["p"] <= one["p_adjusted"] <= 1
+        if one["test"] == "none":
+            assert one["p"] is one["p_adjusted"] is one["ci_low"] is one["ci_high"] is None
+        else:
+            assert one["p"] <= one["p_adjusted"] <= 1
     again = compare(capsys, *runs, "--json", "--resamples", 200, "--seed", 3)[1]
     assert again == out
+
+
+def value(results: dict[str, Any], one: dict[str, Any]) -> float:
+    """The figure that a comparison is of, as results.json has it."""
+    measure = results["tasks"][one["task"]]["none"]["measures"][one["measure"]]
+    cell = measure["by"][one["by"]][one["level"]] if one["by"] else measure
+    return float(cell["value"])
+
+
+def test_several_runs_are_compared_with_the_first(
+    capsys: Any, runs: tuple[Path, Path], demo_dir: Path, tmp_path: Path
+) -> None:
+    info = model_info(id="org/third")
+    third = make_run(tmp_path / "third", demo_dir, info=info, skill=1.0, seed=3)
+    code, out, err = compare(capsys, *runs, third, "--json", "--resamples", 100)
+    document = json.loads(out)
+    assert (code, err) == (0, "")
+    assert [document[name]["model"] for name in "abc"] == [
+        "org/[b]first", "org/second", "org/third",
+    ]  # fmt: skip
+    told = [json.loads((run / "results.json").read_text()) for run in (*runs, third)]
+    pairs = [one["pair"] for one in document["comparisons"]]
+    half = len(pairs) // 2
+    assert pairs == [["a", "b"]] * half + [["a", "c"]] * half
+    for one in document["comparisons"]:
+        first, second = (told["abc".index(name)] for name in one["pair"])
+        assert (one["a"], one["b"]) == pytest.approx((value(first, one), value(second, one)))
+    tested = [one for one in document["comparisons"] if one["p"] is not None]
+    smallest = min(tested, key=lambda one: one["p"])
+    assert smallest["p_adjusted"] == pytest.approx(min(1, smallest["p"] * len(tested)))
+
+    _, out, _ = compare(capsys, *runs, third, "--resamples", 100)
+    for words in ("C  org/third", "A and B, role88", "A and C, role88", "A - C"):
+        assert words in out
+    assert f"over the {len(tested)} tests above" in out
+
+    other = make_run(tmp_path / "other", demo_dir, protocol=Protocol(k=(1, 3)))
+    code, out, err = compare(capsys, *runs, other)
+    assert (code, out) == (2, "")
+    assert f"{runs[0]} and {other} cannot be compared: their signatures differ in k" in err
+
+
+def test_levels_of_neg136_are_named(capsys: Any, runs: tuple[Path, Path]) -> None:
+    _, out, _ = compare(capsys, *runs, "--resamples", 20)
+    of_neg136 = out.split("\nneg136\n")[1]
+    for words in (
+        "accuracy@1, simp ",
+        "sensitivity, simp, negative ",
+        "sensitivity, nat, negative ",
+    ):
+        assert words in of_neg136
 
 
 def test_tables(capsys: Any, runs: tuple[Path, Path]) -> None:

@@ -56,7 +56,22 @@ def test_json_is_one_document_in_the_form_of_the_specification(
     best = perfect(rows.columns())
     assert document["measures"] == summary.evaluate(rows, [best], Protocol(), True)["measures"]
     assert document["unscorable"] == []
-    assert err == "lmdiag: not computed: true accuracy@5: no list of top words is longer than 1\n"
+    assert err == ""
+
+
+def test_accuracy_beyond_the_lists_is_left_out_in_one_line(
+    capsys: Any, demo_dir: Path, lines: Path
+) -> None:
+    asked = ("--task", "neg136", "--predictions", lines, "--data", demo_dir, "--k", 1, 20)
+    _, out, err = score(capsys, *asked, "--json")
+    names = list(json.loads(out)["measures"])
+    assert "accuracy@1" in names
+    assert "accuracy@20" not in names
+    assert err.startswith("lmdiag: not computed: accuracy@20: neg136-")
+    assert err.endswith(" has 10 top words only; give 20 for each row\n")
+    _, out, _ = score(capsys, *asked)
+    assert "accuracy@1 " in out
+    assert "accuracy@20" not in out
 
 
 def test_knobs_name_the_measures_and_the_signature(
@@ -73,7 +88,7 @@ def test_knobs_name_the_measures_and_the_signature(
 def test_tables_are_for_people(capsys: Any, demo_dir: Path, lines: Path) -> None:
     code, out, _ = score(capsys, "--task", "neg136", "--predictions", lines, "--data", demo_dir)
     assert code == 0
-    assert "prefer good" in out
+    assert "sensitivity" in out
     assert "100.0" in out
     assert "lmdiag:0.1|data:" in out
 

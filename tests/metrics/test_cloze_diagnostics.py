@@ -85,7 +85,7 @@ def test_predictions_may_come_one_by_one_and_without_a_configuration(folder: Pat
     metric = evaluate.load(str(folder))
     for row in own_rows():
         log_prob = np.float32(-1) if row["good"] else -math.inf
-        metric.add(prediction={"top_words": ["Good"], "log_prob": log_prob}, reference=row)
+        metric.add(prediction={"top_words": ["Good"] * 5, "log_prob": log_prob}, reference=row)
     found = metric.compute(cased=False)
     assert found["sensitivity"]["value"] == found["accuracy@1"]["value"] == 1.0
 
@@ -93,10 +93,37 @@ def test_predictions_may_come_one_by_one_and_without_a_configuration(folder: Pat
 def test_either_half_of_a_prediction_will_do(folder: Path) -> None:
     metric = evaluate.load(str(folder))
     rows = own_rows()
-    words = metric.compute(predictions=[{"top_words": ["good"]}] * 6, references=rows)
+    tops = [{"top_words": ["good", "-", "-", "-", "-"]}] * 6
+    words = metric.compute(predictions=tops, references=rows)
     assert set(words) == {"accuracy@1", "accuracy@5"}
     logs = metric.compute(predictions=[{"log_prob": -1.0}] * 6, references=rows)
     assert set(logs) == {"sensitivity", "sensitivity@0.01"}
+
+
+def test_accuracy_beyond_the_lists_is_left_out_with_a_warning(folder: Path) -> None:
+    metric = evaluate.load(str(folder))
+    predictions = [{"top_words": ["bad", "good"]}] * 6
+    with pytest.warns(UserWarning, match="not computed: accuracy@5: 0a has 2 top words only"):
+        found = metric.compute(predictions=predictions, references=own_rows(), k=[1, 2, 5])
+    assert set(found) == {"accuracy@1", "accuracy@2"}
+
+
+@pytest.mark.parametrize(
+    ("knobs", "message"),
+    [
+        ({"k": [0, 5]}, r"k is \[0, 5\]: give integers from 1 up"),
+        ({"k": [2.0]}, r"k is \[2.0\]"),
+        ({"threshold": 1.0}, "threshold is 1.0: give a number from 0 up to below 1"),
+        ({"threshold": math.inf}, "threshold is inf"),
+    ],
+)
+def test_knobs_are_checked_as_by_the_command(
+    folder: Path, knobs: dict[str, Any], message: str
+) -> None:
+    predictions = [{"top_words": ["good"] * 5, "log_prob": -1.0}] * 6
+    metric = evaluate.load(str(folder))
+    with pytest.raises(BadInput, match=message):
+        metric.compute(predictions=predictions, references=own_rows(), **knobs)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +139,7 @@ def test_either_half_of_a_prediction_will_do(folder: Path) -> None:
 def test_what_is_wrong_with_a_prediction_is_said(
     folder: Path, change: dict[str, Any], message: str
 ) -> None:
-    predictions: list[dict[str, Any]] = [{"top_words": ["good"], "log_prob": -1.0}] * 6
+    predictions: list[dict[str, Any]] = [{"top_words": ["good"] * 5, "log_prob": -1.0}] * 6
     predictions[1] = predictions[1] | change
     with pytest.raises(BadInput, match=message):
         evaluate.load(str(folder)).compute(predictions=predictions, references=own_rows())

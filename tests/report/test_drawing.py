@@ -9,7 +9,16 @@ import pytest
 from lmdiag.published import Beside, figures
 from lmdiag.report.curves import Curve, Ends, cutoffs, small_cutoffs, steps
 from lmdiag.report.drawing import SVG, VARIABLES
-from lmdiag.report.figures import FLOOR, Series, Shuffled, decade_below, dots, shuffles, whisker
+from lmdiag.report.figures import (
+    FLOOR,
+    Series,
+    Shuffled,
+    decade_below,
+    deviation,
+    dots,
+    shuffles,
+    whisker,
+)
 from lmdiag.report.panels import power, shortened
 from lmdiag.report.records import Cell
 
@@ -65,11 +74,42 @@ def test_the_same_picture_is_the_same_text(picture: str) -> None:
     assert dots("pic", 'a "description"', names, series) == picture
 
 
-def test_whiskers_are_intervals_or_deviations() -> None:
+def test_intervals_and_deviations_are_two_things() -> None:
     assert whisker(cell(0.5)) == pytest.approx((0.4, 0.6))
-    assert whisker(cell(0.5, sd=0.03)) == pytest.approx((0.47, 0.53))
-    assert whisker(cell(0.01, sd=0.03)) == pytest.approx((0.0, 0.04))
+    assert whisker(cell(0.5, sd=0.03)) == pytest.approx((0.4, 0.6))
     assert whisker(Cell(0.5, 1, None, None, None, True)) == (0.5, 0.5)
+    assert deviation(cell(0.5, sd=0.03)) == pytest.approx((0.47, 0.53))
+    assert deviation(cell(0.01, sd=0.03)) == pytest.approx((0.0, 0.04))
+
+
+def test_a_picture_of_both_has_a_sign_for_each_and_names_it() -> None:
+    kinds = {"95% interval over items", "± sd over shuffles"}
+    plain, shuffled = Series("Orig", [cell(0.5)]), Series("Shuf", [cell(0.4, sd=0.03)])
+    assert kinds <= set(texts(dots("pic", "both", ["row"], [plain, shuffled])))
+    assert not kinds & set(texts(dots("pic", "one kind", ["row"], [plain, plain])))
+
+
+def widths(svg: str) -> set[str]:
+    """The widths of all lines."""
+    found = {each.get("stroke-width", "") for each in ElementTree.fromstring(svg).iter()}
+    return found - {""}
+
+
+def test_a_deviation_is_drawn_broader_than_an_interval() -> None:
+    plain = dots("pic", "x", ["row"], [Series("Orig", [cell(0.5)])])
+    both = dots("pic", "x", ["row"], [Series("Shuf", [cell(0.5, sd=0.03)])])
+    assert "6" in widths(both) - widths(plain)
+
+
+def test_chance_is_marked_where_there_is_such_a_level() -> None:
+    guessed = cell(0.5)._replace(chance=1 / 3)
+    shown = dots("pic", "x", ["a", "b"], [Series("Orig", [guessed, cell(0.5)])])
+    assert "chance" in texts(shown)
+    assert "chance" not in texts(dots("pic", "x", ["a"], [Series("Orig", [cell(0.5)])]))
+    points = [guessed, guessed]
+    ends = Ends("MW", [Curve("MW", [0.1, 1], points)], [Curve("MW", [0.5, 0.1], points)])
+    assert "chance" in texts(cutoffs("pic", ends))
+    assert "chance" in texts(steps("pic", "over training", [Curve("MW", [0, 100], points)]))
 
 
 def test_axes_reach_down_to_the_smallest_probability_within_reason() -> None:
@@ -80,8 +120,9 @@ def test_axes_reach_down_to_the_smallest_probability_within_reason() -> None:
 
 
 def test_shuffles_show_mean_and_plain_figure() -> None:
-    row = Shuffled("Shuf, k = 1", [0.1, 0.1, 0.2], cell(0.1333, sd=0.047), 0.3)
-    assert {"Shuf, k = 1", "mean ± sd", "not shuffled"} <= set(texts(shuffles("pic", [row])))
+    row = Shuffled("Shuf, accuracy@1", [0.1, 0.1, 0.2], cell(0.1333, sd=0.047), 0.3)
+    shown = texts(shuffles("pic", [row]))
+    assert {"Shuf, accuracy@1", "mean ± sd over shuffles", "not shuffled"} <= set(shown)
 
 
 def test_curves_leave_out_what_is_undefined() -> None:

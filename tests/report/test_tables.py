@@ -25,13 +25,13 @@ def test_cprag102_has_the_shape_of_tables_4_and_5(cprag102: Json) -> None:
     (section,) = sections([results({"cprag102": cprag102})])
     accuracy, sensitivity = section.tables
     assert accuracy.columns == ("Orig", "Shuf")
-    labels = ["k = 1", "high constraint", "low constraint"]
-    assert [row.label for row in accuracy.rows] == [*labels, "k = 5", *labels[1:]]
-    assert grid(accuracy)["k = 1", "Orig"] == "23.5"  # 8 of 34
-    assert grid(accuracy)["k = 1", "Shuf"] == "11.8 ± 3.1"
-    assert sensitivity.columns == ("prefer good", "by > .01", "within > between")
-    assert grid(sensitivity)["Orig", "prefer good"] == "75.8"  # 25 of 33
-    assert grid(sensitivity)["high constraint", "within > between"] == "35.3"  # 6 of 17
+    labels = ["accuracy@1", "high constraint", "low constraint"]
+    assert [row.label for row in accuracy.rows] == [*labels, "accuracy@5", *labels[1:]]
+    assert grid(accuracy)["accuracy@1", "Orig"] == "23.5"  # 8 of 34
+    assert grid(accuracy)["accuracy@1", "Shuf"] == "11.8 ± 3.1"
+    assert sensitivity.columns == ("sensitivity", "sensitivity@0.01", "within_category_boost")
+    assert grid(sensitivity)["Orig", "sensitivity"] == "75.8"  # 25 of 33
+    assert grid(sensitivity)["high constraint", "within_category_boost"] == "35.3"  # 6 of 17
 
 
 def test_role88_has_the_shape_of_tables_7_8_and_9(role88: Json) -> None:
@@ -39,16 +39,16 @@ def test_role88_has_the_shape_of_tables_7_8_and_9(role88: Json) -> None:
     accuracy, quartiles, sensitivity, further = section.tables
     assert accuracy.columns == ("Orig",)
     assert quartiles.columns == ("≤ .17", "≤ .23", "≤ .33", "≤ .77")
-    assert grid(quartiles)["k = 1", "≤ .77"] == "23.5"  # 4 of 17
+    assert grid(quartiles)["accuracy@1", "≤ .77"] == "23.5"  # 4 of 17
     assert quartiles.n_by == "column"
     assert [quartiles.column_n(i) for i in range(4)] == [25, 23, 23, 17]
     assert grid(sensitivity) == {
-        ("Orig", "prefer good"): "75.0",
-        ("Orig", "by > .01"): "31.8",
-        ("People (cloze)", "prefer good"): "100.0",
+        ("Orig", "sensitivity"): "75.0",
+        ("Orig", "sensitivity@0.01"): "31.8",
+        ("People (cloze)", "sensitivity"): "100.0",
     }
     assert [row.human for row in sensitivity.rows] == [False, True]
-    assert grid(further) == {("mean p(good) − p(bad)", "Orig"): "0.012"}
+    assert grid(further) == {("probability_difference", "Orig"): "0.012"}
     assert not further.percent
 
 
@@ -62,14 +62,14 @@ def test_quartile_bounds_are_those_of_the_published_rows_only(role88: Json) -> N
 def test_neg136_has_the_shape_of_tables_11_12_and_14(neg136: Json) -> None:
     (section,) = sections([results({"neg136": neg136})])
     accuracy, simp, natural, both, further = section.tables
-    assert grid(accuracy) == {("k = 1", "SIMP"): "38.9", ("k = 1", "NAT"): "25.0"}
+    assert grid(accuracy) == {("accuracy@1", "SIMP"): "38.9", ("accuracy@1", "NAT"): "25.0"}
     assert grid(simp) == {
-        ("prefer good", "Affirmative"): "100.0",
-        ("prefer good", "Negative"): "0.0",
+        ("sensitivity", "Affirmative"): "100.0",
+        ("sensitivity", "Negative"): "0.0",
     }
     assert natural.columns == ("Aff. NT", "Neg. NT", "Aff. LN", "Neg. LN")
-    assert grid(both) == {("prefer good", "NT"): "75.0", ("prefer good", "LN"): "37.5"}
-    assert grid(further) == {("top words that fit a / an, k = 5", "Orig"): "83.3"}
+    assert grid(both) == {("sensitivity", "NT"): "75.0", ("sensitivity", "LN"): "37.5"}
+    assert grid(further) == {("determiner_match@5", "Orig"): "83.3"}
 
 
 def test_agreement_has_a_row_per_construction_and_a_curve() -> None:
@@ -134,10 +134,10 @@ def test_a_diagnostic_of_ones_own_gets_one_table() -> None:
     (section,) = sections([results({"tense": {"none": own}})])
     (table,) = section.tables
     assert grid(table) == {
-        ("accuracy, k = 1", "Orig"): "25.0",
-        ("prefer good", "Orig"): "75.0",
-        ("prefer good: past", "Orig"): "50.0",
-        ("prefer good: present", "Orig"): "100.0",
+        ("accuracy@1", "Orig"): "25.0",
+        ("sensitivity", "Orig"): "75.0",
+        ("sensitivity: past", "Orig"): "50.0",
+        ("sensitivity: present", "Orig"): "100.0",
     }
     assert section.further is None
 
@@ -162,7 +162,7 @@ def test_n_stands_in_the_row_and_shows_where_figures_differ(cprag102: Json) -> N
 def test_undefined_figures_are_shown_as_such() -> None:
     nothing = {"value": None, "n": 0, "ci_low": None, "ci_high": None, "by": {}}
     (section,) = sections([results({"tense": {"none": setting({"sensitivity": nothing})}})])
-    assert grid(section.tables[0]) == {("prefer good", "Orig"): "–"}
+    assert grid(section.tables[0]) == {("sensitivity", "Orig"): "–"}
 
 
 def test_published_figures_stand_beside_those_of_the_same_model_and_rows(neg136: Json) -> None:
@@ -208,3 +208,61 @@ def test_counts_are_short() -> None:
     assert [numbers.count(n) for n in (950, 4_385_920, 109_514_298, 6_738_415_616)] == [
         "950", "4.4M", "110M", "6.7B",
     ]  # fmt: skip
+
+
+def with_chance(content: Json, name: str, chance: float | None) -> None:
+    """Gives a measure and its levels a chance level."""
+    whole = content["none"]["measures"][name]
+    for figure in (whole, *(f for levels in whole["by"].values() for f in levels.values())):
+        figure["chance"] = chance
+
+
+def test_the_chance_level_is_said_once_a_column_or_a_row(cprag102: Json, neg136: Json) -> None:
+    with_chance(cprag102, "sensitivity", 1 / 3)
+    with_chance(cprag102, "sensitivity@0.01", None)
+    with_chance(neg136, "sensitivity", 1 / 2)
+    cprag, neg = sections([results({"cprag102": cprag102, "neg136": neg136})])
+    sensitivity = cprag.tables[1]
+    assert sensitivity.chance_by == "column"
+    facts = [sensitivity.column_facts(i) for i in range(3)]
+    assert facts == [["chance 33.3"], [], []]
+    assert cprag.tables[0].chance_by == ""  # accuracy has none
+    neg136["none"]["measures"]["sensitivity@0.01"] = dict(neg136["none"]["measures"]["sensitivity"])
+    by = neg136["none"]["measures"]["sensitivity@0.01"]["by"]
+    thresholded = {
+        column: {level: {**cell, "chance": None} for level, cell in levels.items()}
+        for column, levels in by.items()
+    }
+    neg136["none"]["measures"]["sensitivity@0.01"]["by"] = thresholded
+    (neg,) = sections([results({"neg136": neg136})])
+    simp = neg.tables[1]
+    assert simp.chance_by == "row"
+    assert [numbers.chances(row.chances) for row in simp.rows] == ["50.0", ""]
+
+
+def test_figures_at_chance_are_marked_and_the_mark_is_explained(neg136: Json) -> None:
+    with_chance(neg136, "sensitivity", 1 / 2)
+    (section,) = sections([results({"neg136": neg136})])
+    # every interval is ten points to either side; natural contexts: all 4 of 8
+    assert grid(section.tables[1])["sensitivity", "Affirmative"] == "100.0"
+    assert grid(section.tables[2])["sensitivity", "Aff. NT"] == "50.0†"
+    note = "† not distinguishable from chance: the 95% interval contains the chance level"
+    assert note in section.remarks
+    with_chance(neg136, "sensitivity", None)
+    (section,) = sections([results({"neg136": neg136})])
+    assert note not in section.remarks
+
+
+def test_the_two_ends_of_several_chance_levels() -> None:
+    assert numbers.chances([1 / 3, 1 / 2]) == "33.3–50.0"
+    assert numbers.chances([]) == ""
+
+
+def test_what_is_not_defined_says_why(role88: Json) -> None:
+    nothing = {"value": None, "n": 0, "ci_low": None, "ci_high": None, "chance": None, "by": {}}
+    nothing |= {"not_defined": "there is nothing to compare"}
+    role88["both"] = setting({"sensitivity": nothing, "sensitivity@0.01": nothing})
+    (section,) = sections([results({"role88": role88})])
+    assert grid(section.tables[2])["-Both", "sensitivity"] == "–"
+    why = "– sensitivity, sensitivity@0.01 in -Both not defined: there is nothing to compare"
+    assert why in section.remarks

@@ -27,7 +27,7 @@ def test_a_run_at_a_hundred_columns(cprag102: Json) -> None:
     assert "org/model" in lines
     assert "masked · 110M parameters · float32 · uncased · commit 86b5e0934494" in lines
     assert "CPRAG-102: commonsense and pragmatic inference" in lines
-    assert "k = 1 34 23.5 [13.5, 33.5] 11.8 ± 3.1" in lines
+    assert "accuracy@1 34 23.5 [13.5, 33.5] 11.8 ± 3.1" in lines
     assert "high constraint 17 29.4 [19.4, 39.4]" in lines
     assert "unscorable: 1 row (mascara)" in lines
     assert SIGNATURE in lines
@@ -47,7 +47,7 @@ def test_nothing_is_wider_than_the_terminal_or_cut_off(
 def test_intervals_go_below_where_they_do_not_fit_beside(cprag102: Json) -> None:
     cprag102["trunc"] = cprag102["shuf_trunc"] = cprag102["none"]
     lines = words(printed(results({"cprag102": cprag102}), 80))
-    at = lines.index("k = 1 34 23.5 11.8 ± 3.1 23.5 23.5")
+    at = lines.index("accuracy@1 34 23.5 11.8 ± 3.1 23.5 23.5")
     assert lines[at + 1] == "[13.5, 33.5] [13.5, 33.5] [13.5, 33.5]"
 
 
@@ -80,7 +80,7 @@ def test_scored_predictions_print_without_a_model() -> None:
         unscorable=[{"id": "tense-1", "word": "zzz"}],
     )
     lines = words(stream.getvalue().splitlines())
-    assert "prefer good 4 75.0 [65.0, 85.0]" in lines
+    assert "sensitivity 4 75.0 [65.0, 85.0]" in lines
     assert lines[-2:] == ["unscorable: 1 row (zzz)", SIGNATURE]
 
 

@@ -36,7 +36,7 @@ def rows(text: str) -> list[list[str]]:
 
 def test_markdown_has_every_table_with_rows_of_one_width(cprag102: Json, role88: Json) -> None:
     text = markdown([results({"cprag102": cprag102, "role88": role88})])
-    assert ["k = 1", "34", "23.5 [13.5, 33.5]", "11.8 ± 3.1"] in rows(text)
+    assert ["accuracy@1", "34", "23.5 [13.5, 33.5]", "11.8 ± 3.1"] in rows(text)
     assert ["&emsp;high constraint", "17", "29.4 [19.4, 39.4]", ""] in rows(text)
     assert "**Accuracy, percent with 95% interval (Ettinger 2020, table 4)**" in text
     assert text.count(SIGNATURE) == 2
@@ -55,7 +55,7 @@ def test_latex_has_booktabs_and_rows_of_one_width(cprag102: Json, neg136: Json) 
         lines = [line for line in body.splitlines() if line != r"\midrule"]
         assert {len(re.findall(r"(?<!\\)&", line)) + 1 for line in lines} == {len(left + right)}
         assert all(line.endswith(r" \\") for line in lines)
-    assert r"k = 1 & 34 & 23.5 [13.5, 33.5] & 11.8 $\pm$ 3.1 \\" in text
+    assert r"accuracy@1 & 34 & 23.5 [13.5, 33.5] & 11.8 $\pm$ 3.1 \\" in text
     assert len(set(re.findall(r"\\label\{.*?\}", text))) == 8
 
 
@@ -71,8 +71,9 @@ def test_published_figures_have_a_row_of_their_own(neg136: Json) -> None:
 
 def test_several_runs_have_a_column_of_models(cprag102: Json) -> None:
     runs = [results({"cprag102": cprag102}, name) for name in ("org/one", "org/two")]
-    assert ["k = 1", "org/two", "34", "23.5 [13.5, 33.5]", "11.8 ± 3.1"] in rows(markdown(runs))
-    assert r"k = 1 & org/two & 34 & 23.5 [13.5, 33.5] & 11.8 $\pm$ 3.1 \\" in latex(runs)
+    row = ["accuracy@1", "org/two", "34", "23.5 [13.5, 33.5]", "11.8 ± 3.1"]
+    assert row in rows(markdown(runs))
+    assert r"accuracy@1 & org/two & 34 & 23.5 [13.5, 33.5] & 11.8 $\pm$ 3.1 \\" in latex(runs)
 
 
 def test_csv_holds_every_figure_at_full_precision(cprag102: Json, role88: Json) -> None:
@@ -120,3 +121,19 @@ def test_text_of_strangers_stays_in_its_cell() -> None:
 def test_escapes(text: str, markdown_form: str, latex_form: str) -> None:
     assert markdown_text(text) == markdown_form
     assert latex_text(text) == latex_form
+
+
+def test_chance_is_in_every_format(neg136: Json) -> None:
+    for levels in neg136["none"]["measures"]["sensitivity"]["by"].values():
+        for figure in levels.values():
+            figure["chance"] = 0.5
+    run = results({"neg136": neg136})
+    assert ["", "n", "Affirmative (chance 50.0)", "Negative (chance 50.0)"] in rows(markdown([run]))
+    assert "50.0† [40.0, 60.0]" in markdown([run])
+    assert "not distinguishable from chance" in markdown([run])
+    text = latex([run])
+    assert r"50.0$\dagger$ [40.0, 60.0]" in text
+    assert r"$\dagger$ not distinguishable from chance" in text
+    figures = list(csv.DictReader(io.StringIO(table_csv([run]))))
+    levels = {f["chance"] for f in figures if f["measure"] == "sensitivity" and f["by"]}
+    assert levels == {"0.5"}

@@ -104,10 +104,13 @@ def small_cutoffs(name: str, grid: Sequence[Ends]) -> str:
 def steps(name: str, description: str, curves: Sequence[Curve]) -> str:
     """Draws percentages over the training steps of a model's checkpoints."""
     sheet = Sheet(223 + 14 * math.ceil(len(curves) / 2))
-    legend(sheet, entries(curves))
+    levels = {curve.cells[0].chance for curve in curves if curve.cells} - {None}
+    legend(sheet, entries(curves) + [Entry("chance", stroke=GUESSING)] * bool(levels))
     found = sorted({x for curve in curves for x in curve.x})
     (panel,) = panels(sheet, [(training(found), percents())])
     for i, curve in enumerate(curves):
+        if curve.cells and (chance := curve.cells[0].chance) is not None:
+            panel.across([100 * chance], GUESSING._replace(colour=shape(i).edge))
         _line(panel, curve, i)
     return sheet.svg(name, description)
 

@@ -1,0 +1,158 @@
+"""What `lmdiag.measure` and `lmdiag.compare` return: figures that print as tables."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from lmdiag import summary
+from lmdiag.comparison import Comparison
+from lmdiag.results import records, signature
+from lmdiag.schema import Predictions, Protocol
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+    from rich.console import Console
+
+    from lmdiag.measures import Scores
+    from lmdiag.stimuli import Stimuli
+
+
+class Shown:
+    """Has tables: `print` and a notebook show them, `repr` says in a line what it is."""
+
+    def show(self, console: Console) -> None:
+        """Prints the tables."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return self._printed().export_text().rstrip()
+
+    def _repr_html_(self) -> str:
+        return self._printed().export_html(inline_styles=True, code_format="<pre>{code}</pre>")
+
+    def _printed(self) -> Console:
+        from rich.console import Console
+
+        console = Console(file=io.StringIO(), record=True, width=100, highlight=False)
+        self.show(console)
+        return console
+
+
+class Measures(Shown, Mapping[str, Any]):
+    """The measures of a task: name -> value, n, ci_low, ci_high, chance and `by` (SPEC 8).
+
+    Attributes:
+        stimuli, predictions: what was measured.
+        protocol: k, threshold, and how the model was asked.
+        cased: whether words were compared exactly, else case-blind.
+        signature: makes two of them comparable exactly when equal.
+        unscorable: rows whose word the tokenizer cannot spell, as id and word.
+        not_computed: a line for each thing that the predictions do not allow to compute, and why.
+    """
+
+    def __init__(
+        self, predictions: Predictions, stimuli: Stimuli, protocol: Protocol, cased: bool
+    ) -> None:
+        self.stimuli, self.predictions = stimuli, predictions
+        self.protocol, self.cased = protocol, cased
+        self.signature = signature(protocol, stimuli.fingerprint, run=predictions.run)
+        self.kind = predictions.model.kind if predictions.model else "masked"
+        found = summary.evaluate(stimuli, [predictions], protocol, cased, self.kind)
+        self._measures: dict[str, Any] = found["measures"]
+        self.unscorable: list[dict[str, str]] = found["unscorable"]
+        self.not_computed = summary.not_computed(stimuli, predictions, protocol)
+
+    def __getitem__(self, name: str) -> Any:
+        return self._measures[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._measures)
+
+    def __len__(self) -> int:
+        return len(self._measures)
+
+    def __repr__(self) -> str:
+        names = ", ".join(self)
+        return f"<Measures of {self.name} on {self.stimuli.task}: {names}; {self.signature}>"
+
+    @property
+    def name(self) -> str:
+        """Id of the model."""
+        return self.predictions.model.id if self.predictions.model else "unknown model"
+
+    @cached_property
+    def scores(self) -> dict[str, Scores]:
+        """Name -> the values of the single items behind a measure."""
+        found = summary.scores(self.stimuli, self.predictions, self.protocol, self.cased, self.kind)
+        return {one.name: one for one in found}
+
+    def to_frame(self) -> DataFrame:
+        """Returns a pandas table with a row for every figure, those of all break-downs too.
+
+        Proportions are in [0, 1]. `by` and `level` are "" for a measure as a whole.
+        """
+        from pandas import DataFrame
+
+        task, setting = self.stimuli.task, self.predictions.perturbation
+        return DataFrame(records(task, setting, self._measures))
+
+    def show(self, console: Console) -> None:
+        """Prints the tables of the task."""
+        from lmdiag.report.terminal import print_measures
+
+        print_measures(
+            self.stimuli.task,
+            self._measures,
+            console,
+            setting=self.predictions.perturbation,
+            signature=self.signature,
+            unscorable=self.unscorable,
+        )
+        for line in self.not_computed:
+            console.print(f"not computed: {line}", markup=False, soft_wrap=True)
+
+
+class Comparisons(Shown, Sequence[Comparison]):
+    """Comparisons of a model with others, one a measure and other model.
+
+    Attributes:
+        names: of the models, the first one that which the others are compared with.
+    """
+
+    def __init__(self, names: Sequence[str], found: Sequence[Comparison]) -> None:
+        self.names = list(names)
+        self._found = list(found)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._found[index]
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def __repr__(self) -> str:
+        first, *others = self.names
+        return f"<{len(self)} comparisons of {first} with {', '.join(others)}>"
+
+    def to_frame(self) -> DataFrame:
+        """Returns a pandas table with a row per comparison; `model_a`, `model_b` name the models.
+
+        Undefined is NaN; the other columns are those of `lmdiag.comparison.Comparison`.
+        """
+        from pandas import DataFrame
+
+        return DataFrame(
+            {"model_a": self.names[0], "model_b": self.names[one.second], **asdict(one)}
+            for one in self
+        ).drop(columns="second", errors="ignore")
+
+    def show(self, console: Console) -> None:
+        """Prints one table per pair of models, task and setting."""
+        from lmdiag.report.paired import letter, print_comparisons
+
+        for i, name in enumerate(self.names):
+            console.print(f"{letter(i)}  {name}", markup=False)
+        print_comparisons(self._found, console)
