@@ -30,6 +30,7 @@ from lmdiag.schema import AGREEMENT, BadInput, Predictions, Protocol
 from lmdiag.scoring import ask
 from lmdiag.stimuli import Stimuli, load_verbs
 from lmdiag.stimuli import load as load_stimuli
+from lmdiag.suggestions import suggest
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -161,6 +162,8 @@ class Measures(Shown, Mapping[str, Any]):
         self.unscorable: list[dict[str, str]] = found["unscorable"]
 
     def __getitem__(self, name: str) -> Any:
+        if name not in self._measures:
+            raise KeyError(f"no measure {name!r}{suggest(name, self._measures)}")
         return self._measures[name]
 
     def __iter__(self) -> Iterator[str]:

@@ -138,16 +138,9 @@ def _load(model_id: str, options: LoadOptions, processes: Processes) -> Model:
     from lmdiag import models
 
     gc.collect()  # the model before, if there was one
-    model, error = None, None
-    try:
-        with uncollected():
-            model = models.load(model_id, options)
-            gc.freeze()  # what was loaded stays while the run lasts, and is not looked through
-    except BadInput as bad:
-        error = str(bad)
-    errors = [message for message in processes.gather(error) if message is not None]
-    if model is None or errors:
-        raise BadInput(errors[0])
+    with processes.shared_errors(), uncollected():
+        model = models.load(model_id, options)
+        gc.freeze()  # what was loaded stays while the run lasts, and is not looked through
     return model
 
 
@@ -160,17 +153,12 @@ def _open(
     overwrite: bool,
 ) -> bool:
     """Opens the run directory on the first process; every process learns how that went."""
-    outcome: bool | str = False
-    if processes.first:
-        try:
+    finished = False
+    with processes.shared_errors():
+        if processes.first:
             identity = results.identity(model.info, material.protocol, material.fingerprint)
-            outcome = folder.open(identity, overwrite=overwrite)
-        except BadInput as error:
-            outcome = str(error)
-    outcome = processes.share(outcome)
-    if isinstance(outcome, str):
-        raise BadInput(outcome)
-    return outcome
+            finished = folder.open(identity, overwrite=overwrite)
+    return bool(processes.share(finished))
 
 
 def _ask_all(

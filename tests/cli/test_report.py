@@ -87,7 +87,7 @@ def test_chosen_items_come_with_their_words(
     ("arguments", "message"),
     [
         (["nowhere"], "nowhere is no finished run"),
-        (["{run}", "--format", "latex", "--items", "role88-l"], "no item 'role88-l' in"),
+        (["{run}", "--format", "latex", "--items", "role88-l"], "no item 'role88-l' (did you mean 'role88-1'?) in"),
         (["{run}", "--data", "nowhere"], "no data at nowhere"),
     ],
 )

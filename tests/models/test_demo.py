@@ -225,7 +225,7 @@ def test_what_fails_leaves_nothing_behind(tmp_path: Path) -> None:
 
 
 def test_an_unknown_demo_model_is_refused() -> None:
-    with pytest.raises(BadInput, match="no model demo:bert: there are demo:masked and demo:causal"):
+    with pytest.raises(BadInput, match="no model demo:bert: choose demo:masked or demo:causal"):
         demo_folder("bert")
 
 

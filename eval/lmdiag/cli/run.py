@@ -130,7 +130,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def positive(text: str) -> int:
     """A whole number from 1."""
     if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1")
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, not {text!r}")
     return int(text)
 
 
@@ -141,7 +141,7 @@ def probability(text: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 <= value < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a probability from 0 up to 1")
+        raise argparse.ArgumentTypeError(f"must be a number from 0 to below 1, not {text!r}")
     return value
 
 
@@ -155,12 +155,7 @@ def main(args: argparse.Namespace) -> int:
     with uncollected():
         warm_up = threading.Thread(target=_import_models, daemon=True)
         warm_up.start()  # the slow imports run while the data are read; bad data end the run before
-        material = _material(args)
-        warm_up.join()
-
-        from lmdiag.processes import Processes
-
-        processes = Processes(together=args.tp)
+        material, processes = _prepare(args, warm_up)
         gc.freeze()  # what was imported stays, see `running`
     wanted = [(model, revision) for model in args.model for revision in args.revision or [None]]
     failures: list[tuple[str, BadInput]] = []
@@ -174,6 +169,34 @@ def main(args: argparse.Namespace) -> int:
         _print_json(documents)
     processes.close()
     return _conclude(failures, len(wanted), processes)
+
+
+def _prepare(args: argparse.Namespace, warm_up: threading.Thread) -> tuple[Material, Processes]:
+    """Loads the data, and joins the other processes; with several, they share errors in the data.
+
+    A single process reports errors in the data at once, before the slow imports end.
+    """
+    from lmdiag.processes import Processes, announced
+
+    if announced() == 1:
+        material = _material(args)
+        warm_up.join()
+        return material, Processes(together=args.tp)
+    warm_up.join()
+    processes = Processes(together=args.tp)
+    try:
+        with processes.shared_errors():
+            material = _material(args)
+    except BadInput:
+        processes.close()
+        raise
+    return material, processes
+
+
+def stopped(args: argparse.Namespace) -> str:
+    """Says what is left of an interrupted run."""
+    without = " without --overwrite" if args.overwrite else ""
+    return f"answers saved so far are kept; run the same command again{without} to continue"
 
 
 def _import_models() -> None:
@@ -285,4 +308,4 @@ def _conclude(failures: list[tuple[str, BadInput]], wanted: int, processes: Proc
         print(f"\n{len(failures)} of {wanted} runs failed:", file=sys.stderr)
         for name, error in failures:
             print(f"  {name}: {error}", file=sys.stderr)
-    return 1
+    return 1 if processes.first else 0

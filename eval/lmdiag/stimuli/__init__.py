@@ -13,6 +13,7 @@ from lmdiag.stimuli.places import find
 from lmdiag.stimuli.records import Stimuli, fingerprint
 from lmdiag.stimuli.tables import normalise
 from lmdiag.stimuli.verbs import VERBS, load_verbs
+from lmdiag.suggestions import suggest
 
 __all__ = ["VERBS", "Stimuli", "load", "load_verbs", "tasks"]
 
@@ -56,7 +57,7 @@ def load(
     if task is None and len(known) == 1:
         (task,) = known
     if task is None or task not in known:
-        there = "several tasks" if task is None else f"no task {task!r}"
+        there = "several tasks" if task is None else f"no task {task!r}{suggest(task, known)}"
         raise BadInput(f"{data} has {there}: choose from {', '.join(known) or 'none'}")
     table, where = normalise(place.read(task))
     columns = table.to_pydict()

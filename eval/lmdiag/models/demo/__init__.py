@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from lmdiag.schema import BadInput
+from lmdiag.suggestions import suggest
 
 Name = Literal["masked", "causal"]
 NAMES: tuple[Name, ...] = get_args(Name)
@@ -39,7 +40,9 @@ def demo_folder(name: str) -> Path:
         BadInput: there is no such demo model, or the cache cannot be written.
     """
     if name not in NAMES:
-        raise BadInput(f"no model demo:{name}: there are demo:masked and demo:causal")
+        raise BadInput(
+            f"no model demo:{name}{suggest(name, NAMES)}: choose demo:masked or demo:causal"
+        )
     folder = cache_root() / "demo" / f"{name}-{recipe_digest()}"
     try:
         make_once(folder, lambda unfinished: _train(name, unfinished))
