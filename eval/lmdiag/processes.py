@@ -68,18 +68,22 @@ class Queue:
         """Adds to the work done; returns the sum over all processes."""
         return self._store.add(f"{self._name}/done", amount)
 
+    def stop(self) -> None:
+        """Makes every process end its turn at the queue, because one of them failed."""
+        self._store.add(f"{self._name}/stop", 1)
+
     @contextmanager
     def stopped_by_error(self) -> Iterator[None]:
         """Ends the queue on every process where bad input ends this block."""
         try:
             yield
         except BadInput:
-            self._store.add(f"{self._name}/stop", 1)
+            self.stop()
             raise
 
     @property
     def stopped(self) -> bool:
-        """Whether an error on some process has ended the queue."""
+        """Whether some process called `stop`."""
         return self._store.add(f"{self._name}/stop", 0) > 0
 
 

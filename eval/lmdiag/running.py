@@ -100,11 +100,23 @@ def run_model(
     *,
     processes: Processes,
     output: Path,
+    name: str | None = None,
     batch_size: int | None = None,
     overwrite: bool = False,
     quiet: bool = False,
 ) -> tuple[Path, dict[str, Any]]:
     """Runs one model; a finished run is read back, an interrupted one resumed.
+
+    Args:
+        model_id: Hub id, local folder, or `demo:masked` / `demo:causal`.
+        options: how the model is loaded.
+        material: what is asked.
+        processes: those that share the run.
+        output: folder of all runs.
+        name: what to call the model in its folder and in tables; None for its id.
+        batch_size: contexts in a batch; None for what suits the device.
+        overwrite: discard an earlier run of the same model and protocol.
+        quiet: no progress bar.
 
     Returns:
         The run directory and, on the first process, its results (elsewhere an empty dict).
@@ -114,10 +126,11 @@ def run_model(
     """
     started = time.monotonic()
     model = _load(model_id, options, processes)
+    model.info = replace(model.info, name=name)
     loaded = time.monotonic()
     folder = results.RunDirectory(
         output
-        / results.model_slug(model_id, options.revision)
+        / results.model_slug(model_id, options.revision, name)
         / results.protocol_slug(material.protocol)
     )
     try:
@@ -182,7 +195,9 @@ def _ask_all(
             batch_size=batch_size,
             journal=journal,
             processes=processes,
-            progress=partial(Progress, label=model.info.id, quiet=quiet or not processes.first),
+            progress=partial(
+                Progress, label=model.info.name or model.info.id, quiet=quiet or not processes.first
+            ),
         )
     return {(q.query, q.number): answer for q, answer in zip(questions, answers, strict=True)}
 

@@ -136,6 +136,7 @@ class ModelInfo:
         training_step: step of a training checkpoint where the revision names one.
         quantization: e.g. "8bit"; None without.
         attention: attention implementation in use.
+        name: what the user calls the model in folders and tables; None for its id.
     """
 
     id: str
@@ -153,6 +154,7 @@ class ModelInfo:
     training_step: int | None = None
     quantization: str | None = None
     attention: str | None = None
+    name: str | None = None
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,6 @@ def stop(reason: KeyboardInterrupt, state: str) -> int:
         line = f"lmdiag: {'terminated' if terminated else 'interrupted'}; {state}"
         below = "\n" if sys.stderr.isatty() else ""  # the terminal shows ^C on the line before
         print(f"{below}{line}", file=sys.stderr, flush=True)
-        pass_on(line)
     return TERMINATED if terminated else INTERRUPTED
 
 

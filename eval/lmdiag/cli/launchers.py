@@ -17,7 +17,8 @@ from pathlib import Path
 
 REPEAT = """
 left=100
-while [ -d "/proc/$1" ] && [ "$left" -gt 0 ]; do sleep 0.05; left=$((left - 1)); done
+while grep -q '^State:[[:space:]]*[^ZX]' "/proc/$1/status" 2>/dev/null && [ "$left" -gt 0 ]
+do sleep 0.05; left=$((left - 1)); done
 printf '%s\\n' "$2" >&2
 """
 """A shell script: waits until process $1 has ended, but at most five seconds; then prints $2."""

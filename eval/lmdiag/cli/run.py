@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lmdiag.cli.wanted import Wanted, wanted_models
 from lmdiag.collector import uncollected
 from lmdiag.schema import DIAGNOSTICS, BadInput, Protocol
 
@@ -31,6 +32,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     asked.add_argument(
         "--revision", nargs="+", metavar="R", help="branches, tags or commits of the model"
     )
+    asked.add_argument(
+        "--name", nargs="+", metavar="NAME",
+        help="name of each model in folders and tables (default: its id or folder)",
+    )  # fmt: skip
     asked.add_argument(
         "--data",
         default="lmdiag",
@@ -152,19 +157,20 @@ def auto_or_positive(text: str) -> int | None:
 
 def main(args: argparse.Namespace) -> int:
     """Runs every model at every revision; one that fails does not stop the rest."""
+    wanted = wanted_models(args)
     with uncollected():
         warm_up = threading.Thread(target=_import_models, daemon=True)
         warm_up.start()  # the slow imports run while the data are read; bad data end the run before
         material, processes = _prepare(args, warm_up)
         gc.freeze()  # what was imported stays, see `running`
-    wanted = [(model, revision) for model in args.model for revision in args.revision or [None]]
     failures: list[tuple[str, BadInput]] = []
     documents = []
-    for model, revision in wanted:
+    for each in wanted:
         try:
-            documents.append(_run_one(args, model, _options(args, revision), material, processes))
+            documents.append(_run_one(args, each, material, processes))
         except BadInput as error:
-            failures.append((model if revision is None else f"{model} at {revision}", error))
+            at = "" if each.revision is None else f" at {each.revision}"
+            failures.append((f"{each.model}{at}", error))
     if processes.first and args.json and documents:
         _print_json(documents)
     processes.close()
@@ -260,11 +266,7 @@ def _options(args: argparse.Namespace, revision: str | None) -> LoadOptions:
 
 
 def _run_one(
-    args: argparse.Namespace,
-    model: str,
-    options: LoadOptions,
-    material: Material,
-    processes: Processes,
+    args: argparse.Namespace, wanted: Wanted, material: Material, processes: Processes
 ) -> dict[str, object]:
     """Runs one model and shows its tables; returns its results (empty but on the first process)."""
     from dataclasses import replace
@@ -272,11 +274,12 @@ def _run_one(
     from lmdiag.running import run_model
 
     path, found = run_model(
-        model,
-        replace(options, device=processes.device),
+        wanted.model,
+        replace(_options(args, wanted.revision), device=processes.device),
         material,
         processes=processes,
         output=args.output,
+        name=wanted.name,
         batch_size=args.batch_size,
         overwrite=args.overwrite,
         quiet=args.quiet,

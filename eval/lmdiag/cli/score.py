@@ -107,7 +107,8 @@ def of_a_run(args: argparse.Namespace) -> Asked:
     settings = run.results["tasks"].get(args.task, {})
     if args.setting not in settings:
         there = ", ".join(f"{task} ({' '.join(of)})" for task, of in run.results["tasks"].items())
-        close = suggest(args.task, run.results["tasks"]) or suggest(args.setting, settings)
+        tasks = run.results["tasks"]
+        close = suggest(args.setting, settings) if settings else suggest(args.task, tasks)
         wanted = f"{args.task} in setting {args.setting}{close}"
         raise BadInput(f"{args.predictions} has no {wanted}: choose from {there}")
     protocol = Protocol.from_json(run.results["protocol"])
