@@ -548,7 +548,10 @@ def test_unknown_places_are_named(demo_dir: Path, tmp_path: Path) -> None:
     }.items():
         with pytest.raises(BadInput, match=message):
             stimuli.tasks(data)
-    with pytest.raises(BadInput, match="has no task 'negg': choose from cprag102, role88, neg136"):
+    with pytest.raises(
+        BadInput,
+        match=r"no task 'negg' \(did you mean 'neg136'\?\): choose from cprag102, role88, neg136",
+    ):
         stimuli.load(str(demo_dir), "negg")
     with pytest.raises(BadInput, match="has several tasks: choose from cprag102, role88"):
         stimuli.load(str(demo_dir))

@@ -102,11 +102,23 @@ def run_model(
     *,
     processes: Processes,
     output: Path,
+    name: str | None = None,
     batch_size: int | None = None,
     overwrite: bool = False,
     quiet: bool = False,
 ) -> tuple[Path, dict[str, Any]]:
     """Runs one model; a finished run is read back, an interrupted one resumed.
+
+    Args:
+        model_id: Hub id, local folder, or `demo:masked` / `demo:causal`.
+        options: how the model is loaded.
+        material: what is asked.
+        processes: those that share the run.
+        output: folder of all runs.
+        name: what to call the model in its folder and in tables; None for its id.
+        batch_size: contexts in a batch; None for what suits the device.
+        overwrite: discard an earlier run of the same model and protocol.
+        quiet: no progress bar.
 
     Returns:
         The run directory and, on the first process, its results (elsewhere an empty dict).
@@ -116,10 +128,11 @@ def run_model(
     """
     started = time.monotonic()
     model = _load(model_id, options, processes)
+    model.info = replace(model.info, name=name)
     loaded = time.monotonic()
     folder = results.RunDirectory(
         output
-        / results.model_slug(model_id, options.revision)
+        / results.model_slug(model_id, options.revision, name)
         / results.protocol_slug(material.protocol)
     )
     try:
@@ -140,16 +153,9 @@ def _load(model_id: str, options: LoadOptions, processes: Processes) -> Model:
     from lmdiag import models
 
     gc.collect()  # the model before, if there was one
-    model, error = None, None
-    try:
-        with uncollected():
-            model = models.load(model_id, options)
-            gc.freeze()  # what was loaded stays while the run lasts, and is not looked through
-    except BadInput as bad:
-        error = str(bad)
-    errors = [message for message in processes.gather(error) if message is not None]
-    if model is None or errors:
-        raise BadInput(errors[0])
+    with processes.shared_errors(), uncollected():
+        model = models.load(model_id, options)
+        gc.freeze()  # what was loaded stays while the run lasts, and is not looked through
     return model
 
 
@@ -162,17 +168,12 @@ def _open(
     overwrite: bool,
 ) -> bool:
     """Opens the run directory on the first process; every process learns how that went."""
-    outcome: bool | str = False
-    if processes.first:
-        try:
+    finished = False
+    with processes.shared_errors():
+        if processes.first:
             identity = results.identity(model.info, material.protocol, material.fingerprint)
-            outcome = folder.open(identity, overwrite=overwrite)
-        except BadInput as error:
-            outcome = str(error)
-    outcome = processes.share(outcome)
-    if isinstance(outcome, str):
-        raise BadInput(outcome)
-    return outcome
+            finished = folder.open(identity, overwrite=overwrite)
+    return bool(processes.share(finished))
 
 
 def _ask_all(
@@ -198,7 +199,9 @@ def _ask_all(
             batch_size=batch_size,
             journal=journal,
             processes=processes,
-            progress=partial(Progress, label=model.info.id, quiet=quiet or not processes.first),
+            progress=partial(
+                Progress, label=model.info.name or model.info.id, quiet=quiet or not processes.first
+            ),
         )
     return {(q.query, q.number): answer for q, answer in zip(questions, answers, strict=True)}
 

@@ -163,6 +163,7 @@ class ModelInfo:
         training_step: step of a training checkpoint where the revision names one.
         quantization: e.g. "8bit"; None without.
         attention: attention implementation in use.
+        name: what the user calls the model in folders and tables; None for its id.
     """
 
     id: str
@@ -180,6 +181,7 @@ class ModelInfo:
     training_step: int | None = None
     quantization: str | None = None
     attention: str | None = None
+    name: str | None = None
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> ModelInfo:

@@ -203,5 +203,5 @@ def test_the_weights_come_with_the_package() -> None:
 
 
 def test_an_unknown_demo_model_is_refused() -> None:
-    with pytest.raises(BadInput, match="no model demo:bert: there are demo:masked and demo:causal"):
+    with pytest.raises(BadInput, match="no model demo:bert: choose demo:masked or demo:causal"):
         demo_folder("bert")

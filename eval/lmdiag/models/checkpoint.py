@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lmdiag.schema import BadInput
+from lmdiag.training_steps import training_step
 
 MODEL_FILES = (
     "*.safetensors", "*.safetensors.index.json", "pytorch_model*.bin*", "config.json", "*.py",
@@ -24,16 +25,6 @@ MODEL_FILES = (
 LARGEST_TEXT = 256 * 2**20
 """Bytes of the largest file of `MODEL_FILES` that holds no weights."""
 
-_STEPS = (
-    re.compile(
-        r"(?<![a-z])(?:global_?)?(?:steps?|checkpoint|ckpt|iter|iteration)[-_ ]?(\d+)([km]?)"
-        r"(?![a-z\d])",
-        re.IGNORECASE,
-    ),
-    re.compile(r"(?<![a-z\d])(\d+)([km]?)[-_ ]?steps?(?![a-z\d])", re.IGNORECASE),
-)
-_UNITS = {"": 1, "k": 1_000, "m": 1_000_000}
-
 
 @dataclass(frozen=True)
 class Checkpoint:
@@ -44,7 +35,7 @@ class Checkpoint:
         location: what transformers is given: a folder's path or a Hub id.
         revision: the resolved commit of a Hub repository; None for a folder.
         commit: the same commit, or `sha256:` and 16 hex digits for a folder (`digest`).
-        training_step: see `training_step`.
+        training_step: see `lmdiag.training_steps`.
     """
 
     id: str
@@ -101,18 +92,6 @@ def resolve(model_id: str, revision: str | None = None) -> Checkpoint:
     commit = _hub_commit(model_id, revision)
     step = training_step(revision or "") or training_step(model_id.rpartition("/")[2])
     return Checkpoint(model_id, model_id, commit, commit, step)
-
-
-def training_step(name: str) -> int | None:
-    """Reads the training step off a revision's or a folder's name; None where it names none.
-
-    >>> [training_step(n) for n in ("step1000", "checkpoint-500", "1000-steps", "step_20k", "main")]
-    [1000, 500, 1000, 20000, None]
-    """
-    for pattern in _STEPS:
-        if match := pattern.search(name):
-            return int(match[1]) * _UNITS[match[2].lower()]
-    return None
 
 
 def digest(folder: Path) -> str:

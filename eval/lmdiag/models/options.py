@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
 from lmdiag.schema import BadInput, Unit
-from lmdiag.text import suggest
+from lmdiag.suggestions import suggest
 
 KindOption = Literal["auto", "masked", "causal", "seq2seq"]
 Dtype = Literal["auto", "float32", "bfloat16", "float16", "float64"]

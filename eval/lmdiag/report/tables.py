@@ -10,6 +10,7 @@ from lmdiag import published
 from lmdiag.hub.text import visible
 from lmdiag.published import Beside
 from lmdiag.report import numbers
+from lmdiag.report.checkpoints import are_checkpoints
 from lmdiag.report.labels import SETTINGS, TITLES, label, short_commit
 from lmdiag.report.layouts import Layout, Line, Place, everything, layouts
 from lmdiag.report.records import Cell, Row, Section, Table, Unscorable
@@ -79,9 +80,8 @@ def sources_of(runs: Sequence[Results]) -> list[Source]:
 def names(runs: Sequence[Results]) -> list[str]:
     """Returns names that tell the runs apart: steps, models, and dtypes or commits where needed."""
     models = [run["model"] for run in runs]
-    steps = [model.get("training_step") for model in models]
-    if len(runs) > 1 and len({model["id"] for model in models}) == 1 and None not in steps:
-        return [f"step {step}" for step in steps]
+    if are_checkpoints(runs):
+        return [f"step {model['training_step']}" for model in models]
     found = [model_label(run) for run in runs]
     for key in ("dtype", "quantization", "commit"):
         twins = {name for name in found if found.count(name) > 1}
@@ -217,10 +217,11 @@ def is_fraction(measure: str) -> bool:
 
 
 def model_label(run: Results) -> str:
-    """Returns a model's name, with the revision where one was asked for."""
+    """Returns a model's name (`--name`, else its id), with the revision if one was given."""
     model = run["model"]
+    name = model.get("name") or model["id"]
     revision = f"@{model['revision']}" if model.get("revision") else ""
-    return visible(f"{model['id']}{revision}")
+    return visible(f"{name}{revision}")
 
 
 def _signature(run: Results, task: str) -> str:

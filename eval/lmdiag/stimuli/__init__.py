@@ -23,6 +23,7 @@ from lmdiag.stimuli.records import Stimuli
 from lmdiag.stimuli.sample import sample
 from lmdiag.stimuli.tables import Raw, normalise
 from lmdiag.stimuli.verbs import load_verbs
+from lmdiag.suggestions import suggest
 
 __all__ = ["VERBS", "Stimuli", "load", "load_verbs", "tasks"]
 
@@ -81,7 +82,7 @@ def _chosen(data: str, place: Place, task: str | None) -> str:
     if task is None and len(known) == 1:
         return known[0]
     if task is None or task not in known:
-        there = "several tasks" if task is None else f"no task {task!r}"
+        there = "several tasks" if task is None else f"no task {task!r}{suggest(task, known)}"
         raise BadInput(f"{data} has {there}: choose from {', '.join(known) or 'none'}")
     return task
 

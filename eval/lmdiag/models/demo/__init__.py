@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from lmdiag.schema import BadInput
+from lmdiag.suggestions import suggest
 
 Name = Literal["masked", "causal"]
 NAMES: tuple[Name, ...] = get_args(Name)
@@ -27,5 +28,7 @@ def demo_folder(name: str) -> Path:
         BadInput: there is no such demo model.
     """
     if name not in NAMES:
-        raise BadInput(f"no model demo:{name}: there are demo:masked and demo:causal")
+        raise BadInput(
+            f"no model demo:{name}{suggest(name, NAMES)}: choose demo:masked or demo:causal"
+        )
     return Path(__file__).with_name(name)
