@@ -259,10 +259,12 @@ def _run_one(
         quiet=args.quiet,
     )
     if processes.first and not args.json:
+        from lmdiag.hub.text import visible
         from lmdiag.report.terminal import print_results
+        from lmdiag.results import saved_files
 
         print_results(found)
-        print(f"\nSaved in {path}: results.json, predictions.parquet, report.html")
+        print(f"\nSaved in {visible(str(path))}: {', '.join(saved_files(path))}")
     return found
 
 

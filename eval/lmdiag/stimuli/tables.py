@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import csv
-import json
+import io
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lmdiag.reading import parse_json, read_parquet, read_text
 from lmdiag.schema import CORE_COLUMNS, BadInput
 
 if TYPE_CHECKING:
@@ -68,29 +69,17 @@ def read_file(path: Path) -> Raw:
     Raises:
         BadInput: the file cannot be read; the message names the line where there is one.
     """
-    try:
-        return READERS[path.suffix](path)
-    except KeyError:
-        raise BadInput(f"{path}: a file ends in one of {', '.join(READERS)}") from None
-    except OSError as error:
-        raise BadInput(f"{path} cannot be read: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise BadInput(f"{path} is not UTF-8 at byte {error.start}: save it as UTF-8") from error
+    if path.suffix not in READERS:
+        raise BadInput(f"{path}: a file ends in one of {', '.join(READERS)}")
+    return READERS[path.suffix](path)
 
 
 def _read_parquet(path: Path) -> Raw:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        table = pq.read_table(path)
-    except pa.ArrowInvalid as error:
-        raise BadInput(f"{path} is no Parquet file: build it again") from error
-    return Raw(str(path), table, lambda row: f"{path}, row {row + 1}")
+    return Raw(str(path), read_parquet(path), lambda row: f"{path}, row {row + 1}")
 
 
 def _read_csv(path: Path, delimiter: str = ",") -> Raw:
-    with path.open(encoding="utf-8-sig", newline="") as file:
+    with io.StringIO(read_text(path), newline="") as file:
         reader = csv.reader(file, delimiter=delimiter, strict=True)
         try:
             header = next(reader, None)
@@ -116,14 +105,11 @@ def _read_csv(path: Path, delimiter: str = ",") -> Raw:
 
 def _read_json_lines(path: Path) -> Raw:
     rows, lines = [], []
-    with path.open(encoding="utf-8-sig") as file:
+    with io.StringIO(read_text(path), newline=None) as file:
         for number, line in enumerate(file, start=1):
             if not line.strip():
                 continue
-            try:
-                row = json.loads(line)
-            except json.JSONDecodeError as error:
-                raise BadInput(f"{path}:{number}: not JSON ({error.msg})") from error
+            row = parse_json(line, f"{path}:{number}")
             if not isinstance(row, dict):
                 raise BadInput(f"{path}:{number}: a JSON object is due, one a line")
             rows.append(row)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import io
 from pathlib import Path
 
+from lmdiag.reading import read_text
 from lmdiag.schema import BadInput
 from lmdiag.stimuli.places import find
 
@@ -40,10 +42,10 @@ def load_verbs(data: str, *, revision: str | None = None) -> list[tuple[str, str
 
 
 def _from_csv(path: Path) -> list[tuple[str, str]]:
+    lines = io.StringIO(read_text(path), newline="")
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = [(number, row) for number, row in enumerate(csv.reader(file), start=1) if row]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        rows = [(number, row) for number, row in enumerate(csv.reader(lines), start=1) if row]
+    except csv.Error as error:
         raise BadInput(f"{path} cannot be read: {error}") from error
     singular, plural, rows = _header(path, rows)
     pairs: dict[tuple[str, str], None] = {}
