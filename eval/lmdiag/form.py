@@ -37,9 +37,14 @@ _CELL: dict[str, Any] = {
 FIGURE: Mapping[str, Any] = _CELL | {"by": Each(Each(_CELL))}
 """A measure: its figure over all rows, and column -> level -> the figure of a break-down."""
 
+HEAD: Mapping[str, Any] = {
+    "identity": Optional(Each(_TEXT_OR_NULL)),
+    "files": Optional(Each(str)),
+}
+"""What says whose run it is, and which files its figures were computed from."""
+
 RESULTS: Mapping[str, Any] = {
     "signature": str,
-    "identity": Optional(Each(_TEXT_OR_NULL)),
     "model": {
         "id": str,
         "revision": _TEXT_OR_NULL,
@@ -78,7 +83,6 @@ RESULTS: Mapping[str, Any] = {
     "seconds": Each(_NUMBER),
     "finished": str,
     "n_contexts": int,
-    "files": Optional(Each(str)),
     "tasks": Each(
         Each(
             {

@@ -6,15 +6,16 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from lmdiag import __version__
+from lmdiag.form import HEAD, misfits
 from lmdiag.form import RESULTS as FORM
-from lmdiag.form import Each, misfits
 from lmdiag.reading import a_mapping, read_json, readable
 from lmdiag.redact import redacted
 from lmdiag.schema import DIAGNOSTICS, BadInput, ModelInfo, Protocol
@@ -140,9 +141,11 @@ class RunDirectory:
         holder = self._holder()
         if holder is not None:
             self._refuse_other(holder, identity)
-        elif any(path.name not in (".lock",) for path in self.path.iterdir()):
+        elif others := {path.name for path in self.path.iterdir()} - {".lock"}:
+            own = others <= {*DATA_FILES, REPORT, "journal"}
             raise BadInput(
                 f"{self.path} is not empty and is no run directory: choose another --output"
+                + (f", or --overwrite it (it has no {RESULTS})" if own else "")
             )
         if self._is_finished():
             self._clear_resuming()
@@ -193,13 +196,9 @@ class RunDirectory:
         """Returns the identity of the run that is in the directory, finished or not."""
         file = self.path / IDENTITY
         if (self.path / RESULTS).exists():
-            return a_mapping(read_document(self.path).get("identity"), f"{self.path / RESULTS}")
-        if not file.exists():
-            return None
-        try:
-            return a_mapping(read_json(file), str(file))
-        except BadInput as error:
-            raise BadInput(f"{error}: run again with --overwrite") from None
+            return cast("Mapping[str, Any]", read_document(self.path).get("identity", {}))
+        with told_to_overwrite():
+            return a_mapping(read_json(file), str(file)) if file.exists() else None
 
     def _refuse_other(self, theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> None:
         for key, value in ours.items():
@@ -262,16 +261,13 @@ def read_document(path: Path) -> dict[str, Any]:
     file = path / RESULTS
     if not file.is_file():
         raise BadInput(f"{path} is no finished run: it has no {RESULTS}; `lmdiag run` makes one")
-    try:
+    with told_to_overwrite():
         results = read_json(file)
-    except BadInput as error:
-        raise BadInput(f"{error}: run again with --overwrite") from None
-    if not isinstance(results, dict) or results.get("schema_version") != SCHEMA_VERSION:
-        raise BadInput(
-            f"{file} is not of schema version {SCHEMA_VERSION}: run again with this lmdiag"
-        )
-    if complaint := next(misfits(results.get("files", {}), Each(str), "files"), None):
-        raise BadInput(f"{file}: {complaint}: run again with --overwrite")
+        if not isinstance(results, dict) or results.get("schema_version") != SCHEMA_VERSION:
+            raise BadInput(
+                f"{file} is not of schema version {SCHEMA_VERSION}, which this lmdiag has"
+            )
+        refuse_misfits(file, results, HEAD)
     return results
 
 
@@ -283,9 +279,24 @@ def read_results(path: Path) -> dict[str, Any]:
             of the wrong type.
     """
     results = read_document(path)
-    if complaint := next(misfits(results, FORM), None):
-        raise BadInput(f"{path / RESULTS}: {complaint}: run again with --overwrite")
+    with told_to_overwrite():
+        refuse_misfits(path / RESULTS, results, FORM)
     return results
+
+
+def refuse_misfits(file: Path, value: Any, form: Any) -> None:
+    """Raises BadInput that names the first part of a file that does not have the form."""
+    if complaint := next(misfits(value, form), None):
+        raise BadInput(f"{file}: {complaint}")
+
+
+@contextmanager
+def told_to_overwrite() -> Iterator[None]:
+    """Ends a message on a damaged file of a run with what to do about it."""
+    try:
+        yield
+    except BadInput as error:
+        raise BadInput(f"{error}: run again with --overwrite") from None
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from lmdiag import perturb, predictions, results, summary
 from lmdiag.collector import uncollected
 from lmdiag.journal import Journal, NoJournal
 from lmdiag.queries import Key, Setting, collect, spread
+from lmdiag.redact import redacted
 from lmdiag.report.progress import Progress
 from lmdiag.schema import AGREEMENT, Answer, BadInput, Kind, Predictions, Protocol
 from lmdiag.scoring import ask
@@ -272,7 +273,7 @@ def describe(
 ) -> dict[str, Any]:
     """Returns all of results.json but the measures."""
     first = next(iter(material.stimuli.values()))
-    return {
+    facts = {
         "schema_version": results.SCHEMA_VERSION,
         "signature": results.signature(material.protocol, material.fingerprint),
         "identity": results.identity(model.info, material.protocol, material.fingerprint),
@@ -295,3 +296,4 @@ def describe(
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         "n_contexts": n_contexts,
     }
+    return {name: redacted(fact) for name, fact in facts.items()}

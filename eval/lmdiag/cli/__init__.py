@@ -93,13 +93,17 @@ def build_parser(command: str | None) -> argparse.ArgumentParser:
 
 
 def fail(message: str, code: int) -> int:
-    """Prints one line on standard error, without secrets and controls; returns the exit code."""
+    """Prints one line on standard error and returns the exit code."""
+    say(f"lmdiag: error: {message}")
+    return code
+
+
+def say(message: str) -> None:
+    """Prints one line on standard error, without secrets and hidden characters."""
     from lmdiag.hub.text import visible
     from lmdiag.redact import without_secrets
 
-    line = visible(" ".join(without_secrets(message).split()))
-    print(f"lmdiag: error: {line}", file=sys.stderr)
-    return code
+    print(visible(" ".join(without_secrets(message).split())), file=sys.stderr)
 
 
 def leave_quietly() -> int:

@@ -37,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Compares and prints."""
+    from lmdiag.cli import say
     from lmdiag.comparison import CONTEXTUAL, compare, refuse_different, sides_differ
     from lmdiag.results import load_run
 
@@ -46,9 +47,9 @@ def main(args: argparse.Namespace) -> int:
     if AGREEMENT in a.results["tasks"] and sides_differ(a, b):
         names = " and ".join(CONTEXTUAL)
         why = "only one of the models sees what is right of the blank"
-        print(f"lmdiag: not compared: {names}: {why}", file=sys.stderr)
+        say(f"lmdiag: not compared: {names}: {why}")
     if args.json:
-        print(json.dumps(document(a, b, found, args), ensure_ascii=False, allow_nan=False))
+        print(json.dumps(document(a, b, found, args), allow_nan=False))
     else:
         show(a, b, found, args)
     return 0
@@ -81,14 +82,15 @@ def show(a: Run, b: Run, found: Sequence[Comparison], args: argparse.Namespace) 
     from rich.console import Console
     from rich.text import Text
 
+    from lmdiag.hub.text import visible
     from lmdiag.report.labels import short_commit
     from lmdiag.report.paired import print_comparisons
 
     console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
     for name, run in (("A", a), ("B", b)):
         model = run.results["model"]
-        console.print(Text(f"{name}  {model['id']}  ", style="bold"), end="")
-        console.print(Text(f"commit {short_commit(model['commit'])}", style="dim"))
+        console.print(Text(visible(f"{name}  {model['id']}  "), style="bold"), end="")
+        console.print(Text(visible(f"commit {short_commit(model['commit'])}"), style="dim"))
     print_comparisons(found, console)
     console.print()
     remarks = (
@@ -98,4 +100,4 @@ def show(a: Run, b: Run, found: Sequence[Comparison], args: argparse.Namespace) 
         a.results["signature"],
     )
     for remark in remarks:
-        console.print(Text(remark, style="dim"))
+        console.print(Text(visible(remark), style="dim"))

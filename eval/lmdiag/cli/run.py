@@ -272,9 +272,7 @@ def _print_json(documents: list[dict[str, object]]) -> None:
     """Prints one JSON document: the results, or a list of them where several models ran."""
     import json
 
-    print(
-        json.dumps(documents[0] if len(documents) == 1 else documents, indent=1, ensure_ascii=False)
-    )
+    print(json.dumps(documents[0] if len(documents) == 1 else documents, indent=1))
 
 
 def _conclude(failures: list[tuple[str, BadInput]], wanted: int, processes: Processes) -> int:
@@ -284,7 +282,9 @@ def _conclude(failures: list[tuple[str, BadInput]], wanted: int, processes: Proc
     if wanted == 1:
         raise failures[0][1]
     if processes.first:
+        from lmdiag.cli import say
+
         print(f"\n{len(failures)} of {wanted} runs failed:", file=sys.stderr)
         for name, error in failures:
-            print(f"  {name}: {error}", file=sys.stderr)
+            say(f"  {name}: {error}")
     return 1

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from lmdiag.hub.text import visible
 from lmdiag.report.numbers import p_value
 
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ def print_comparisons(found: Sequence[Comparison], console: Console) -> None:
 
     for (task, setting), rows in groupby(found, key=lambda one: (one.task, one.setting)):
         console.print()
-        console.print(Text(task if setting == "none" else f"{task}, {setting}", style="bold"))
+        title = task if setting == "none" else f"{task}, {setting}"
+        console.print(Text(visible(title), style="bold"))
         console.print(table(list(rows)))
 
 
@@ -29,6 +31,7 @@ def table(rows: Sequence[Comparison]) -> Any:
     """Returns the rows of one task in one setting as a table."""
     from rich import box
     from rich.table import Table
+    from rich.text import Text
 
     drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="dim")
     drawn.add_column("", overflow="fold", min_width=max(len(one.measure) for one in rows))
@@ -43,7 +46,14 @@ def table(rows: Sequence[Comparison]) -> Any:
         p = f"{p_value(one.p)} {one.test[0]}"
         interval = f"[{low}, {high}]"
         drawn.add_row(
-            one.measure, str(one.n), a, b, difference, interval, p, p_value(one.p_adjusted)
+            Text(visible(one.measure)),
+            str(one.n),
+            a,
+            b,
+            difference,
+            interval,
+            p,
+            p_value(one.p_adjusted),
         )
     return drawn
 
