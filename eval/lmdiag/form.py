@@ -17,9 +17,10 @@ class Optional:
 
 @dataclass(frozen=True)
 class Each:
-    """An object with any keys, whose values all have this form."""
+    """An object with any keys, at least so many, whose values all have this form."""
 
     form: Any
+    least: int = 0
 
 
 _TEXT_OR_NULL = (str, type(None))
@@ -36,6 +37,12 @@ _CELL: dict[str, Any] = {
 }
 FIGURE: Mapping[str, Any] = _CELL | {"by": Each(Each(_CELL))}
 """A measure: its figure over all rows, and column -> level -> the figure of a break-down."""
+
+_SETTING: Mapping[str, Any] = {
+    "signature": str,
+    "measures": Each(FIGURE),
+    "unscorable": [{"id": str, "word": str}],
+}
 
 HEAD: Mapping[str, Any] = {
     "identity": Optional(Each(_TEXT_OR_NULL)),
@@ -83,15 +90,7 @@ RESULTS: Mapping[str, Any] = {
     "seconds": Each(_NUMBER),
     "finished": str,
     "n_contexts": int,
-    "tasks": Each(
-        Each(
-            {
-                "signature": str,
-                "measures": Each(FIGURE),
-                "unscorable": [{"id": str, "word": str}],
-            }
-        )
-    ),
+    "tasks": Each(Each(_SETTING, least=1), least=1),
 }
 """Key -> a type, several types, the values it may have, [the form of each item], or a form."""
 
@@ -123,6 +122,8 @@ def _of_object(value: Any, form: Mapping[str, Any] | Each, path: str) -> Iterato
         return
     prefix = f"{path}." if path else ""
     if isinstance(form, Each):
+        if len(value) < form.least:
+            yield f"{path or 'it'} must not be empty"
         for key, item in value.items():
             yield from misfits(item, form.form, f"{prefix}{key}")
         return

@@ -84,9 +84,10 @@ def redact_logs() -> None:
     def record(*args: Any, **kwargs: Any) -> logging.LogRecord:
         made = make(*args, **kwargs)
         try:
-            made.msg, made.args = without_secrets(made.getMessage()), None
-        except Exception:  # a wrong format string is the handler's to report
-            made.msg = without_secrets(str(made.msg))
+            text = made.getMessage()
+        except Exception:  # the arguments do not fit the format
+            text = str(made.msg)
+        made.msg, made.args = without_secrets(text), None
         return made
 
     record.redacts = True  # type: ignore[attr-defined]

@@ -38,7 +38,11 @@ def load_verbs(data: str, *, revision: str | None = None) -> list[tuple[str, str
     if not {"singular", "plural"} <= set(table.column_names):
         raise BadInput(f"{data}: the config {VERBS} needs the columns singular and plural")
     columns = table.select(["singular", "plural"]).to_pydict()
-    return list(dict.fromkeys(zip(columns["singular"], columns["plural"], strict=True)))
+    pairs = list(zip(columns["singular"], columns["plural"], strict=True))
+    for row, forms in enumerate(pairs, start=1):
+        if not all(isinstance(form, str) and form.strip() for form in forms):
+            raise BadInput(f"{data}: row {row} of {VERBS} must have a singular and a plural form")
+    return list(dict.fromkeys(pairs))
 
 
 def _from_csv(path: Path) -> list[tuple[str, str]]:
