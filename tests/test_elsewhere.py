@@ -93,8 +93,8 @@ def test_the_rounding_of_float32_is_forgiven(tmp_path: Path, rows: stimuli.Stimu
 @pytest.mark.parametrize(
     ("second", "message"),
     [
-        ('{"id": "1-bad",', r"line 2: no valid JSON"),
-        ('{"id": "1-bad"} {}', r"line 2: no valid JSON"),
+        ('{"id": "1-bad",', r"line 2: not valid JSON"),
+        ('{"id": "1-bad"} {}', r"line 2: not valid JSON"),
         ("[1, 2]", r"line 2: not an object"),
         ({"top_words": ["x"]}, r"line 2: id is None"),
         ({**BAD, "id": 7}, r"line 2: id is 7"),
@@ -129,7 +129,7 @@ def test_files_with_nothing_in_them(tmp_path: Path, rows: stimuli.Stimuli) -> No
     with pytest.raises(BadInput, match="does not exist"):
         read_elsewhere(tmp_path / "nowhere.jsonl", rows)
     (tmp_path / "p.jsonl").write_bytes(b'{"id": "\xff"}')
-    with pytest.raises(BadInput, match="line 1: no valid JSON"):
+    with pytest.raises(BadInput, match="line 1: not valid JSON"):
         read_elsewhere(tmp_path / "p.jsonl", rows)
 
 
@@ -139,7 +139,7 @@ def test_parquet_without_ids_or_damaged(tmp_path: Path, rows: stimuli.Stimuli) -
     with pytest.raises(BadInput, match="no column id"):
         read_elsewhere(path, rows)
     path.write_bytes(path.read_bytes()[:40])
-    with pytest.raises(BadInput, match="damaged"):
+    with pytest.raises(BadInput, match="not valid Parquet"):
         read_elsewhere(path, rows)
     pq.write_table(pa.table({"id": ["1-good", "1-bad"], "log_prob": [-1.0, math.nan]}), path)
     with pytest.raises(BadInput, match="row 2: log_prob is NaN"):

@@ -16,9 +16,9 @@ from lmdiag.results import (
     model_slug,
     protocol_slug,
     signature,
-    write_atomically,
 )
 from lmdiag.schema import BadInput, Protocol
+from lmdiag.writing import write_atomically
 
 IDENTITY = {"model": "demo:masked", "commit": "0123", "signature": "lmdiag:0.1|data:1a2b3c4d"}
 
@@ -100,6 +100,7 @@ def test_an_interrupted_run_is_resumed_and_a_finished_one_recognised(tmp_path: P
         folder.close()
     folder = RunDirectory(tmp_path / "run")
     folder.open(IDENTITY, overwrite=False)
+    (folder.path / "predictions.parquet").write_bytes(b"made by the run")
     folder.finish({"schema_version": 1, "identity": IDENTITY})
     folder.close()
     assert RunDirectory(tmp_path / "run").open(IDENTITY, overwrite=False) is True

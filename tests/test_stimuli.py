@@ -505,7 +505,7 @@ def test_mistakes_name_row_and_column(tmp_path: Path, case: str) -> None:
 
 def test_mistakes_in_json_lines(tmp_path: Path) -> None:
     for line, message in {
-        "{": "own.jsonl:1: not JSON",
+        "{": "own.jsonl:1: not valid JSON",
         "3": "own.jsonl:1: expected one JSON object per line",
     }.items():
         with pytest.raises(BadInput, match=message):
@@ -533,7 +533,7 @@ def test_mistakes_in_parquet(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"p.parquet, row 2: the column target is empty"):
         stimuli.load(str(tmp_path / "p.parquet"), "p")
     (tmp_path / "p.parquet").write_text("no Parquet")
-    with pytest.raises(BadInput, match=r"p.parquet is no Parquet file"):
+    with pytest.raises(BadInput, match=r"p.parquet cannot be read: not valid Parquet"):
         stimuli.load(str(tmp_path / "p.parquet"), "p")
 
 
@@ -565,7 +565,7 @@ def test_broken_directories_are_named(demo_dir: Path, tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"no file neg136/test-00000-of-00001\.parquet for neg136"):
         stimuli.load(str(copy), "neg136")
     for front, message in {
-        "configs: [": "its YAML `configs:` cannot be read",
+        "configs: [": "README.md: not valid YAML in line 1",
         "configs: []": "names no `configs:`",
         "configs: [{config_name: x, data_files: ../secret.csv}]": "is no path inside the data set",
         "configs: [{config_name: x, data_files: /etc/passwd}]": "is no path inside the data set",

@@ -7,7 +7,6 @@ original code, which have no ids, are told by their names and read by `lmdiag.or
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from lmdiag.original import is_original, read_original
 from lmdiag.predictions import COLUMNS, align, read, take
+from lmdiag.reading import parquet_names, parse_json, read_parquet, readable
 from lmdiag.schema import BadInput, Predictions
 
 if TYPE_CHECKING:
@@ -61,19 +61,13 @@ def refuse_setting(path: Path, setting: str) -> None:
 
 def is_parquet(path: Path) -> bool:
     """Returns whether a file starts like Parquet."""
-    with path.open("rb") as file:
+    with readable(path), path.open("rb") as file:
         return file.read(4) == b"PAR1"
 
 
 def is_of_a_run(path: Path) -> bool:
     """Returns whether a Parquet file is a run's own."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        return {*COLUMNS, "perturbation", "run"} <= set(pq.read_schema(path).names)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise BadInput(f"{path} is damaged ({error}): write it again") from None
+    return {*COLUMNS, "perturbation", "run"} <= set(parquet_names(path))
 
 
 def parts_of_a_run(path: Path, rows: set[str], setting: str) -> Iterator[Predictions]:
@@ -96,7 +90,7 @@ def records(path: Path) -> Iterator[Record]:
         for number, values in enumerate(zip(*columns.values(), strict=True), start=1):
             yield f"{path}, row {number}", dict(zip(columns, values, strict=True))
         return
-    with path.open("rb") as file:
+    with readable(path), path.open("rb") as file:
         for number, line in enumerate(file, start=1):
             if line.strip():
                 yield f"{path}, line {number}", parse(line, f"{path}, line {number}")
@@ -104,28 +98,17 @@ def records(path: Path) -> Iterator[Record]:
 
 def parquet_columns(path: Path) -> dict[str, list[Any]]:
     """Returns those columns of a Parquet file that predictions can have."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        there = pq.read_schema(path).names
-        if "id" not in there:
-            raise BadInput(f"{path} has no column id: predictions have id, top_words and log_prob")
-        table = pq.read_table(path, columns=[name for name in COLUMNS if name in there])
-        table.validate(full=True)
-        columns: dict[str, list[Any]] = table.to_pydict()
-    except (pa.ArrowException, OSError) as error:
-        raise BadInput(f"{path} is damaged ({error!s:.60}): write it again") from None
+    there = parquet_names(path)
+    if "id" not in there:
+        raise BadInput(f"{path} has no column id: predictions have id, top_words and log_prob")
+    table = read_parquet(path, [name for name in COLUMNS if name in there])
+    columns: dict[str, list[Any]] = table.to_pydict()
     return columns
 
 
 def parse(line: bytes, where: str) -> dict[str, Any]:
     """Returns the object in a line of JSON."""
-    try:
-        record = json.loads(line)
-    except ValueError as error:
-        reason = str(error).partition(":")[0]
-        raise BadInput(f"{where}: no valid JSON ({reason}); write one object a line") from None
+    record = parse_json(line, where)
     if not isinstance(record, dict):
         raise BadInput(
             f'{where}: not an object; write one {{"id": ..., "top_words": [...]}} a line'
@@ -156,7 +139,7 @@ def row_id(record: Mapping[str, Any], where: str) -> str:
     """Returns the id of the row that a prediction is for."""
     value = record.get("id")
     if not isinstance(value, str):
-        raise BadInput(f"{where}: id is {value!r}; it must be the id of a row")
+        raise BadInput(f"{where}: id is {value!r:.60}; it must be the id of a row")
     return value
 
 
@@ -166,7 +149,7 @@ def log_prob(record: Mapping[str, Any], where: str) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise BadInput(f"{where}: log_prob is {value!r}; it must be a number or null")
+        raise BadInput(f"{where}: log_prob is {value!r:.60}; it must be a number or null")
     if math.isnan(value):
         raise BadInput(f"{where}: log_prob is NaN; write null for a word that has no score")
     if value > ROUNDING:
@@ -192,5 +175,5 @@ def count(record: Mapping[str, Any], name: str, where: str) -> int | None:
     """Returns a count that a prediction may have."""
     value = record.get(name)
     if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
-        raise BadInput(f"{where}: {name} is {value!r}; it must be a whole number")
+        raise BadInput(f"{where}: {name} is {value!r:.60}; it must be a whole number")
     return value

@@ -1,7 +1,8 @@
 """What a run has asked so far, safe on disk: an append-only record of finished batches.
 
-Every process appends to a file of its own. A record is one line, the CRC-32 of its JSON and the
-JSON; a line that a killed process left torn fails its checksum and counts as never written.
+Every process appends to a file of its own. A record is one line, a CRC-32 and a JSON text. The
+checksum covers the identity of the run as well as the JSON, so a line that a killed process left
+torn, one with a flipped bit and one of another run fail it alike, and count as never written.
 """
 
 from __future__ import annotations
@@ -15,14 +16,22 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO
 
+from lmdiag.reading import readable
 from lmdiag.schema import Answer
 
 
 class Journal:
-    """Answers by the number of their question, kept in a folder across interrupted runs."""
+    """Answers by the number of their question, kept in a folder across interrupted runs.
 
-    def __init__(self, folder: Path, rank: int = 0) -> None:
+    Args:
+        folder: of the journal.
+        rank: of this process.
+        owner: identity of the run; records of other owners are passed over.
+    """
+
+    def __init__(self, folder: Path, rank: int = 0, owner: str = "") -> None:
         self.folder = folder
+        self._seed = zlib.crc32(owner.encode())
         self._path = folder / f"{rank:05d}-{time.time_ns():x}-{os.getpid()}.jsonl"
         self._file: IO[bytes] | None = None
 
@@ -30,7 +39,7 @@ class Journal:
         """Returns every answer that was saved whole, by any process of any earlier run."""
         saved: dict[int, Answer] = {}
         for path in sorted(self.folder.glob("*.jsonl")):
-            for numbers, answers in _records(path):
+            for numbers, answers in _records(path, self._seed):
                 saved.update(zip(numbers, answers, strict=True))
         return saved
 
@@ -41,7 +50,7 @@ class Journal:
         if self._file is None:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._file = self._path.open("ab")
-        self._file.write(b"%08x %b\n" % (zlib.crc32(text), text))
+        self._file.write(b"%08x %b\n" % (zlib.crc32(text, self._seed), text))
         self._file.flush()
         os.fsync(self._file.fileno())
 
@@ -63,12 +72,12 @@ class Journal:
         self.close()
 
 
-def _records(path: Path) -> Iterator[tuple[list[int], list[Answer]]]:
+def _records(path: Path, seed: int = 0) -> Iterator[tuple[list[int], list[Answer]]]:
     """Yields the records of a file whose checksum holds."""
-    with path.open("rb") as lines:
+    with readable(path), path.open("rb") as lines:
         for line in lines:
             checksum, _, text = line.rstrip(b"\n").partition(b" ")
-            if line.endswith(b"\n") and checksum == b"%08x" % zlib.crc32(text):
+            if line.endswith(b"\n") and checksum == b"%08x" % zlib.crc32(text, seed):
                 numbers, answers = json.loads(text)
                 yield numbers, [Answer.from_json(answer) for answer in answers]
 

@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from lmdiag.reading import read_text, readable
 from lmdiag.schema import BadInput, Predictions
 
 if TYPE_CHECKING:
@@ -36,7 +37,8 @@ Value = TypeVar("Value")
 
 def is_original(path: Path) -> bool:
     """Returns whether a path is a file so named, or a folder that has one."""
-    names = [each.name for each in path.iterdir()] if path.is_dir() else [path.name]
+    with readable(path):
+        names = [each.name for each in path.iterdir()] if path.is_dir() else [path.name]
     return any(map(NAME.fullmatch, names))
 
 
@@ -150,11 +152,7 @@ def order(test: str, rows: Columns) -> Sequence[int]:
 
 def read_lines(file: Path, n: int) -> list[str]:
     """Returns the n lines of a file."""
-    try:
-        lines = file.read_bytes().decode("utf-8").rstrip("\n").split("\n")
-    except UnicodeDecodeError as error:
-        number = error.object[: error.start].count(b"\n") + 1
-        raise BadInput(f"{file}, line {number}: no UTF-8; save the file as UTF-8") from None
+    lines = read_text(file).rstrip("\n").split("\n")
     if len(lines) != n:
         raise BadInput(
             f"{file} has {len(lines)} lines, and the data {n} rows for it: one line a row is due, "

@@ -7,7 +7,6 @@ whole or not at all. What other programs made is read by `lmdiag.elsewhere`.
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -15,7 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmdiag.measures import AGREEMENT_LAYOUT
+from lmdiag.reading import read_parquet
 from lmdiag.schema import AGREEMENT, BadInput, Kind, Predictions
+from lmdiag.writing import replacing
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -180,7 +181,11 @@ def read(path: Path) -> dict[Key, Predictions]:
     Raises:
         BadInput: no such file, no Parquet, other columns, or NaN for a log-probability.
     """
-    columns = load(path, schema()).to_pydict()
+    table = load(path, schema())
+    for name in ("id", "perturbation", "run"):
+        if table.column(name).null_count:
+            raise BadInput(f"{path}: {name} is null in some row: run again with --overwrite")
+    columns = table.to_pydict()
     nan = [row for row, p in zip(columns["id"], columns["log_prob"], strict=True) if p != p]
     if nan:
         raise BadInput(f"{path}: the log_prob of {ids(nan)} is NaN: run again with --overwrite")
@@ -217,15 +222,8 @@ def save(path: Path, table: pa.Table) -> None:
     """Writes a Parquet file so that at any moment either the old or the new one is there, whole."""
     import pyarrow.parquet as pq
 
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with draft.open("wb") as file:
-            pq.write_table(table, file, compression="zstd")
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
+    with replacing(path) as file:
+        pq.write_table(table, file, compression="zstd")
 
 
 def load(path: Path, schema: pa.Schema) -> pa.Table:
@@ -234,21 +232,12 @@ def load(path: Path, schema: pa.Schema) -> pa.Table:
     Raises:
         BadInput: no such file, no Parquet, or columns that are missing or of another type.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
+    if not path.exists():
+        raise BadInput(f"{path} does not exist: `lmdiag run` writes it")
     try:
-        there = pq.read_schema(path).names
-        if missing := [name for name in schema.names if name not in there]:
-            raise BadInput(f"{path} has no column {missing[0]}: no lmdiag wrote it so")
-        table = pq.read_table(path, columns=schema.names).select(schema.names).cast(schema)
-        table.validate(full=True)
-        return table
-    except FileNotFoundError:
-        raise BadInput(f"{path} does not exist: `lmdiag run` writes it") from None
-    except (pa.ArrowException, OSError) as error:
-        reason = str(error).partition("\n")[0]
-        raise BadInput(f"{path} cannot be read ({reason}): run again with --overwrite") from None
+        return read_parquet(path, schema=schema)
+    except BadInput as error:
+        raise BadInput(f"{error}: run again with --overwrite") from None
 
 
 # ---- predictions and rows -----------------------------------------------------------------------

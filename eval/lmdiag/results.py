@@ -8,14 +8,20 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from lmdiag import __version__
+from lmdiag.form import HEAD, misfits
+from lmdiag.form import RESULTS as FORM
+from lmdiag.reading import a_mapping, read_json, readable
+from lmdiag.redact import redacted
 from lmdiag.schema import DIAGNOSTICS, BadInput, ModelInfo, Protocol
 from lmdiag.training_steps import trained_model
+from lmdiag.writing import clear_drafts, write_atomically
 
 if TYPE_CHECKING:
     from filelock import FileLock
@@ -28,6 +34,10 @@ SCHEMA_VERSION = 1
 RESULTS, PREDICTIONS, AGREEMENT, REPORT = (
     "results.json", "predictions.parquet", "agreement.parquet", "report.html",
 )  # fmt: skip
+IDENTITY = "run.json"
+"""Whose run an unfinished one is."""
+DATA_FILES = (PREDICTIONS, AGREEMENT)
+"""The files that figures are computed from."""
 
 
 FIGURES = ("value", "n", "ci_low", "ci_high", "chance", "sd", "runs")
@@ -122,7 +132,7 @@ def protocol_slug(protocol: Protocol) -> str:
 
 def identity(info: ModelInfo, protocol: Protocol, fingerprint: str) -> dict[str, Any]:
     """Returns what must be equal for two runs to share a directory: what decides the numbers."""
-    return {
+    facts = {
         "model": info.id,
         "commit": info.commit,
         "kind": info.kind,
@@ -130,6 +140,7 @@ def identity(info: ModelInfo, protocol: Protocol, fingerprint: str) -> dict[str,
         "quantization": info.quantization,
         "signature": signature(protocol, fingerprint),
     }
+    return {key: redacted(value) for key, value in facts.items()}
 
 
 class RunDirectory:
@@ -151,24 +162,48 @@ class RunDirectory:
     def open(self, identity: Mapping[str, Any], *, overwrite: bool) -> bool:
         """Takes the directory for a run; returns whether a finished one is already there.
 
+        A finished run whose predictions are gone counts as unfinished: it is made again. What a
+        killed process left behind (temporary files, a journal that is no longer needed) is removed.
+
         Raises:
-            BadInput: another process is at work here, or the directory belongs to another run.
+            BadInput: another process is at work here, the directory belongs to another run, or
+                its files are damaged.
         """
         self.path.mkdir(parents=True, exist_ok=True)
         self._acquire()
+        clear_drafts(self.path)
         if overwrite:
             self._clear()
         holder = self._holder()
         if holder is not None:
             self._refuse_other(holder, identity)
-        elif any(path.name not in (".lock",) for path in self.path.iterdir()):
+        elif others := {path.name for path in self.path.iterdir()} - {".lock"}:
+            own = others <= {*DATA_FILES, REPORT, "journal"}
             raise BadInput(
                 f"{self.path} is not empty and is no run directory: choose another --output"
+                + (f", or --overwrite it (it has no {RESULTS})" if own else "")
             )
-        if (self.path / RESULTS).exists():
+        if self._is_finished():
+            self._clear_resuming()
             return True
-        write_atomically(self.path / "run.json", json.dumps(identity, indent=1).encode())
+        write_atomically(self.path / IDENTITY, json.dumps(identity, indent=1).encode())
+        (self.path / RESULTS).unlink(missing_ok=True)
         return False
+
+    def _is_finished(self) -> bool:
+        """Whether there are results and all files that they were computed from.
+
+        Raises:
+            BadInput: a file is there that is not the one of the results.
+        """
+        if not (self.path / RESULTS).exists():
+            return False
+        results = read_document(self.path)
+        names = {PREDICTIONS, *results.get("files", {})}
+        if not all((self.path / name).exists() for name in names):
+            return False
+        check_files(self.path, results)
+        return True
 
     def _acquire(self) -> None:
         from filelock import FileLock, Timeout
@@ -185,16 +220,21 @@ class RunDirectory:
 
     def _clear(self) -> None:
         shutil.rmtree(self.journal, ignore_errors=True)
-        for name in (RESULTS, "run.json", PREDICTIONS, AGREEMENT, REPORT):
+        for name in (RESULTS, IDENTITY, PREDICTIONS, AGREEMENT, REPORT):
             (self.path / name).unlink(missing_ok=True)
 
-    def _holder(self) -> dict[str, Any] | None:
+    def _clear_resuming(self) -> None:
+        """Removes what only an unfinished run needs."""
+        (self.path / IDENTITY).unlink(missing_ok=True)
+        shutil.rmtree(self.journal, ignore_errors=True)
+
+    def _holder(self) -> Mapping[str, Any] | None:
         """Returns the identity of the run that is in the directory, finished or not."""
+        file = self.path / IDENTITY
         if (self.path / RESULTS).exists():
-            return dict(read_results(self.path)["identity"])
-        if (self.path / "run.json").exists():
-            return dict(json.loads((self.path / "run.json").read_text()))
-        return None
+            return cast("Mapping[str, Any]", read_document(self.path).get("identity", {}))
+        with told_to_overwrite():
+            return a_mapping(read_json(file), str(file)) if file.exists() else None
 
     def _refuse_other(self, theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> None:
         for key, value in ours.items():
@@ -206,10 +246,9 @@ class RunDirectory:
 
     def finish(self, results: Mapping[str, Any]) -> None:
         """Writes results.json, the mark of a finished run, and clears what only resuming needs."""
-        text = json.dumps(results, indent=1, ensure_ascii=False, allow_nan=False)
+        text = json.dumps(redacted(dict(results)), indent=1, ensure_ascii=False, allow_nan=False)
         write_atomically(self.path / RESULTS, text.encode())
-        (self.path / "run.json").unlink(missing_ok=True)
-        shutil.rmtree(self.journal, ignore_errors=True)
+        self._clear_resuming()
 
     def close(self) -> None:
         """Lets go of the directory."""
@@ -218,21 +257,39 @@ class RunDirectory:
             self._lock = None
 
 
-def write_atomically(path: Path, data: bytes) -> None:
-    """Writes a file so that at any moment either the old or the new one is there, whole."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with draft.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
+def digests(path: Path) -> dict[str, str]:
+    """Returns file name -> SHA-256 of the files that the figures of a run are computed from."""
+    return {name: _digest(path / name) for name in DATA_FILES if (path / name).exists()}
 
 
-def read_results(path: Path) -> dict[str, Any]:
-    """Returns the results.json of a run directory.
+def saved_files(path: Path) -> list[str]:
+    """Returns the names of a run's files that are there, to be named in a message."""
+    return [name for name in (RESULTS, PREDICTIONS, REPORT) if (path / name).exists()]
+
+
+def check_files(path: Path, results: Mapping[str, Any]) -> None:
+    """Checks that the predictions of a run are those that its results were computed from.
+
+    Raises:
+        BadInput: a file differs from the one that the run wrote, or is missing.
+    """
+    for name, digest in results.get("files", {}).items():
+        if name not in DATA_FILES or not (path / name).exists():
+            raise BadInput(f"{path / name} is missing: run again to make it")
+        if _digest(path / name) != digest:
+            raise BadInput(
+                f"{path / name} is not the file that this run wrote (its SHA-256 differs from the "
+                "one in results.json): run again with --overwrite"
+            )
+
+
+def _digest(path: Path) -> str:
+    with readable(path), path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def read_document(path: Path) -> dict[str, Any]:
+    """Returns the results.json of a run directory, of this schema version but otherwise unchecked.
 
     Raises:
         BadInput: there is none, it is no JSON, or another version wrote it.
@@ -240,14 +297,13 @@ def read_results(path: Path) -> dict[str, Any]:
     file = path / RESULTS
     if not file.is_file():
         raise BadInput(f"{path} is no finished run: it has no {RESULTS}; `lmdiag run` makes one")
-    try:
-        results = json.loads(file.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise BadInput(f"{file} is not valid JSON ({error}): run again with --overwrite") from None
-    if not isinstance(results, dict) or results.get("schema_version") != SCHEMA_VERSION:
-        raise BadInput(
-            f"{file} is not of schema version {SCHEMA_VERSION}: run again with this lmdiag"
-        )
+    with told_to_overwrite():
+        results = read_json(file)
+        if not isinstance(results, dict) or results.get("schema_version") != SCHEMA_VERSION:
+            raise BadInput(
+                f"{file} is not of schema version {SCHEMA_VERSION}, which this lmdiag has"
+            )
+        refuse_misfits(file, results, HEAD)
     return results
 
 
@@ -260,6 +316,34 @@ def records(task: str, setting: str, measures: Mapping[str, Any]) -> Iterator[di
         for by, level, cell in cells:
             place = {"task": task, "setting": setting, "measure": name, "by": by, "level": level}
             yield place | {key: cell.get(key) for key in FIGURES}
+
+
+def read_results(path: Path) -> dict[str, Any]:
+    """Returns the results.json of a run directory; its keys and types are checked.
+
+    Raises:
+        BadInput: there is none, it is no JSON, another version wrote it, or a value is missing or
+            of the wrong type.
+    """
+    results = read_document(path)
+    with told_to_overwrite():
+        refuse_misfits(path / RESULTS, results, FORM)
+    return results
+
+
+def refuse_misfits(file: Path, value: Any, form: Any) -> None:
+    """Raises BadInput that names the first part of a file that does not have the form."""
+    if complaint := next(misfits(value, form), None):
+        raise BadInput(f"{file}: {complaint}")
+
+
+@contextmanager
+def told_to_overwrite() -> Iterator[None]:
+    """Ends a message on a damaged file of a run with what to do about it."""
+    try:
+        yield
+    except BadInput as error:
+        raise BadInput(f"{error}: run again with --overwrite") from None
 
 
 @dataclass(frozen=True, repr=False)
@@ -281,6 +365,7 @@ class Run:
         """Task -> (perturbation, run) -> its predictions, in the order of the stimuli."""
         from lmdiag.predictions import read_run
 
+        check_files(self.path, self.results)
         protocol = Protocol.from_json(self.results["protocol"])
         facts: dict[str, Any] = {
             "model": ModelInfo.from_json(self.results["model"]),

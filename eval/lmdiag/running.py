@@ -20,9 +20,11 @@ from lmdiag.collector import uncollected
 from lmdiag.controls import control_warning
 from lmdiag.journal import Journal, NoJournal
 from lmdiag.queries import Key, Setting, collect, spread
+from lmdiag.redact import redacted
 from lmdiag.report.progress import Progress
 from lmdiag.schema import AGREEMENT, Answer, BadInput, Kind, Predictions, Protocol
 from lmdiag.scoring import ask
+from lmdiag.writing import write_atomically
 
 if TYPE_CHECKING:
     from lmdiag.models import LoadOptions, Model
@@ -137,7 +139,7 @@ def run_model(
     )
     try:
         if _open(folder, model, material, processes, overwrite=overwrite):
-            return folder.path, results.read_results(folder.path) if processes.first else {}
+            return folder.path, _read_back(folder, material) if processes.first else {}
         answers = _ask_all(model, material, folder, processes, batch_size, quiet)
         if not processes.first:
             return folder.path, {}
@@ -146,6 +148,21 @@ def run_model(
     finally:
         folder.close()
         gc.unfreeze()
+
+
+def _read_back(folder: results.RunDirectory, material: Material) -> dict[str, Any]:
+    """Returns the results of a finished run; a report that is missing is written again."""
+    facts = results.read_results(folder.path)
+    if not (folder.path / results.REPORT).exists():
+        _write_report(folder, facts, material)
+    return facts
+
+
+def _write_report(folder: results.RunDirectory, facts: dict[str, Any], material: Material) -> None:
+    from lmdiag.report.html import render
+
+    page = render(results.Run(folder.path, facts, dict(material.stimuli)))
+    write_atomically(folder.path / results.REPORT, page.encode())
 
 
 def _load(model_id: str, options: LoadOptions, processes: Processes) -> Model:
@@ -191,7 +208,8 @@ def _ask_all(
         print(f"lmdiag: warning: {line}", file=sys.stderr)
     questions = collect(material.settings, kind=model.info.kind, cased=model.info.cased)
     keeps = processes.first or not processes.together
-    with Journal(folder.journal, processes.rank) if keeps else NoJournal() as journal:
+    owner = json.dumps(results.identity(model.info, material.protocol, material.fingerprint))
+    with Journal(folder.journal, processes.rank, owner) if keeps else NoJournal() as journal:
         answers = ask(
             model,
             questions,
@@ -215,8 +233,6 @@ def _write(
     seconds: dict[str, float],
 ) -> dict[str, Any]:
     """Writes predictions, the results that are computed from them as read back, the report."""
-    from lmdiag.report.html import render
-
     kind, cased = model.info.kind, model.info.cased
     found = [spread(setting, answers, kind=kind, cased=cased) for setting in material.settings]
     predictions.write_run(folder.path, found, material.settings, kind=kind)
@@ -226,9 +242,9 @@ def _write(
     facts["tasks"] = evaluate(
         read_back, material.stimuli, material.protocol, cased=cased, kind=kind
     )
+    facts["files"] = results.digests(folder.path)
     folder.finish(facts)
-    page = render(results.Run(folder.path, facts, dict(material.stimuli)))
-    results.write_atomically(folder.path / results.REPORT, page.encode())
+    _write_report(folder, facts, material)
     return facts
 
 
@@ -264,7 +280,7 @@ def describe(
 ) -> dict[str, Any]:
     """Returns all of results.json but the measures."""
     first = next(iter(material.stimuli.values()))
-    return {
+    facts = {
         "schema_version": results.SCHEMA_VERSION,
         "signature": results.signature(material.protocol, material.fingerprint),
         "identity": results.identity(model.info, material.protocol, material.fingerprint),
@@ -287,3 +303,4 @@ def describe(
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         "n_contexts": n_contexts,
     }
+    return {name: redacted(fact) for name, fact in facts.items()}

@@ -55,11 +55,21 @@ Unit = Literal["token", "word"]
 Bos = Literal["auto", "always", "never"]
 
 
+LONGEST_MESSAGE = 2000
+"""Characters of an error message."""
+
+
 class BadInput(Exception):
     """Something the user gave cannot be used.
 
     The message is one line that names the thing and says what to do; commands print it and exit 2.
+    One that repeats a very long text of a file keeps its beginning and its end.
     """
+
+    def __init__(self, message: str) -> None:
+        if len(message) > LONGEST_MESSAGE:
+            message = f"{message[: LONGEST_MESSAGE // 2]} … {message[-LONGEST_MESSAGE // 2 :]}"
+        super().__init__(message)
 
 
 class Query(NamedTuple):

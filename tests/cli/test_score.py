@@ -149,7 +149,7 @@ def test_shuffled_runs_of_a_run(capsys: Any, demo_dir: Path, tmp_path: Path) -> 
     runs = [plain, *(shuffled(plain, i) for i in range(3))]
     predictions.write(folder / "predictions.parquet", runs)
     told = json.loads((folder / "results.json").read_text())
-    told["tasks"]["cprag102"]["shuf"] = {}
+    told["tasks"]["cprag102"]["shuf"] = told["tasks"]["cprag102"]["none"]
     (folder / "results.json").write_text(json.dumps(told))
     asked = ("--task", "cprag102", "--predictions", folder, "--json")
     _, out, _ = score(capsys, *asked, "--setting", "shuf")
@@ -191,7 +191,7 @@ def test_bad_input_is_one_line_and_exit_code_2(
     broken = tmp_path / "broken.jsonl"
     broken.write_text(f"{first}\n{second[:-5]}\n")
     asked: list[tuple[tuple[object, ...], str]] = [
-        (("--predictions", broken, "--data", demo_dir), "broken.jsonl, line 2: no valid JSON"),
+        (("--predictions", broken, "--data", demo_dir), "broken.jsonl, line 2: not valid JSON"),
         (("--predictions", tmp_path / "none", "--data", demo_dir), "does not exist"),
         (("--predictions", tmp_path, "--data", demo_dir), "no finished run"),
         (("--predictions", lines, "--data", tmp_path / "nowhere"), "nowhere"),

@@ -9,8 +9,11 @@ from __future__ import annotations
 import argparse
 import errno
 import importlib
+import io
+import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NoReturn
 
 from lmdiag import __version__
@@ -34,6 +37,8 @@ COMMANDS = {
 
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 UNWRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST}
+UNUSABLE = {errno.ENOENT, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENXIO, errno.EINVAL}
+"""A path that the user gave, and that is not what it should be."""
 
 
 def program(argv: Sequence[str] | None = None) -> NoReturn:
@@ -48,15 +53,35 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = argparse.Namespace(stopped=nothing_written)
     try:
         args = build_parser(argv[0] if argv and argv[0] in COMMANDS else None).parse_args(argv)
-        return int(args.main(args))
+        prepare_output(argv)
+        code = int(args.main(args))
+        sys.stdout.flush()
+        return code
     except BadInput as error:
         return exits.fail(str(error), code=2, shared=isinstance(error, SharedError))
+    except BrokenPipeError:
+        return leave_quietly()
     except OSError as error:
-        if error.errno not in FULL | UNWRITABLE:
-            raise
-        return exits.fail(explain_write_failure(error), code=1 if error.errno in FULL else 2)
+        code = 2 if error.errno in UNWRITABLE | UNUSABLE else 1
+        return exits.fail(explain_os_error(error), code=code)
     except KeyboardInterrupt as reason:
         return exits.stop(reason, args.stopped(args))
+
+
+def prepare_output(argv: Sequence[str]) -> None:
+    """Makes output safe: any character can be printed, and no log record shows a secret.
+
+    Raises:
+        BadInput: an argument is not valid text in the encoding of the system.
+    """
+    from lmdiag.redact import redact_logs
+
+    for argument in argv:
+        if any("\ud800" <= character <= "\udfff" for character in argument):
+            raise BadInput(f"the argument {argument!r} is not valid UTF-8: rename the file")
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    redact_logs()
 
 
 def build_parser(command: str | None) -> argparse.ArgumentParser:
@@ -86,11 +111,20 @@ def nothing_written(args: argparse.Namespace) -> str:
     return "nothing was written"
 
 
-def explain_write_failure(error: OSError) -> str:
-    """Returns one line for a full disk or a place that cannot be written."""
+def leave_quietly() -> int:
+    """Ends a command whose reader has closed the pipe, e.g. `lmdiag report RUN | head -1`."""
+    with suppress(OSError, ValueError):  # else the interpreter tries to flush it once more
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 1
+
+
+def explain_os_error(error: OSError) -> str:
+    """Returns one line for a full disk, a place that cannot be written or a path of no use."""
     where = f" ({error.filename})" if error.filename else ""
     reason = (error.strerror or str(error)).lower()
-    return (
-        f"cannot write{where}: {reason}; what was saved is kept: "
-        "make room or choose another place, and run again"
-    )
+    if error.errno in FULL | UNWRITABLE:
+        return (
+            f"cannot write{where}: {reason}; what was saved is kept: "
+            "make room or choose another place, and run again"
+        )
+    return f"cannot read or write{where}: {reason}"

@@ -40,15 +40,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Compares and prints."""
+    from lmdiag.cli.exits import say
     from lmdiag.comparison import compare
     from lmdiag.results import load_run
 
     runs = [load_run(path, args.data) for path in (args.run_a, *args.others)]
     found = compare(*runs, seed=args.seed, resamples=args.resamples)
     for line in not_compared(runs):
-        print(f"lmdiag: not compared: {line}", file=sys.stderr)
+        say(f"lmdiag: not compared: {line}")
     if args.json:
-        print(json.dumps(document(runs, found, args), ensure_ascii=False, allow_nan=False))
+        print(json.dumps(document(runs, found, args), allow_nan=False))
     else:
         show(runs, found, args)
     return 0
@@ -109,14 +110,16 @@ def show(runs: Sequence[Run], found: Sequence[Comparison], args: argparse.Namesp
     from rich.console import Console
     from rich.text import Text
 
+    from lmdiag.hub.text import visible
     from lmdiag.report.labels import short_commit
     from lmdiag.report.paired import letter, print_comparisons
 
     console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
     for number, run in enumerate(runs):
         model = run.results["model"]
-        console.print(Text(f"{letter(number)}  {model['id']}  ", style="bold"), end="")
-        console.print(Text(f"commit {short_commit(model['commit'])}", style="dim"))
+        name = visible(f"{letter(number)}  {model['id']}  ")
+        console.print(Text(name, style="bold"), end="")
+        console.print(Text(visible(f"commit {short_commit(model['commit'])}"), style="dim"))
     print_comparisons(found, console)
     console.print()
     tested = [one for one in found if one.test != "none"]
@@ -130,4 +133,4 @@ def show(runs: Sequence[Run], found: Sequence[Comparison], args: argparse.Namesp
     if len(tested) < len(found):
         remarks.insert(2, "–: the two do not differ in any item, so there is nothing to test")
     for remark in remarks:
-        console.print(Text(remark, style="dim"))
+        console.print(Text(visible(remark), style="dim"))

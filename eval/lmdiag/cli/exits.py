@@ -34,10 +34,23 @@ def fail(message: str, code: int, *, shared: bool = False) -> int:
     """
     if shared and not is_first():
         return 0
-    line = f"lmdiag: error: {' '.join(message.split())}"
+    line = one_line(f"lmdiag: error: {message}")
     print(line, file=sys.stderr, flush=True)
     pass_on(line)
     return code
+
+
+def say(message: str) -> None:
+    """Prints a message as one line on standard error."""
+    print(one_line(message), file=sys.stderr, flush=True)
+
+
+def one_line(message: str) -> str:
+    """Returns a message as one line without secrets and hidden characters."""
+    from lmdiag.hub.text import visible
+    from lmdiag.redact import without_secrets
+
+    return visible(" ".join(without_secrets(message).split()))
 
 
 def stop(reason: KeyboardInterrupt, state: str) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 
@@ -26,6 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Verifies the runs and writes the site; what was rejected goes to standard error too."""
+    from lmdiag.cli.exits import say
     from lmdiag.hub.verify import Benchmark
     from lmdiag.leaderboard.collect import find_submissions, judge
     from lmdiag.leaderboard.site import write_site
@@ -34,7 +34,7 @@ def main(args: argparse.Namespace) -> int:
     benchmark = Benchmark(args.data, args.data_revision)
     entries, rejected = judge(find_submissions(args.runs), benchmark)
     for each in rejected:
-        print(f"rejected {each.place}: {'; '.join(each.reasons)}", file=sys.stderr)
+        say(f"rejected {each.place}: {'; '.join(each.reasons)}")
     write_site(args.out, standings(entries, benchmark), rejected, benchmark)
     print(f"{args.out}/index.html: {len(entries)} models, {len(rejected)} rejected")
     return 0

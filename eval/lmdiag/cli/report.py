@@ -42,10 +42,12 @@ def main(args: argparse.Namespace) -> int:
     if out is None:
         sys.stdout.write(text)
         return 0
-    from lmdiag.results import write_atomically
+    from lmdiag.hub.text import visible
+    from lmdiag.writing import clear_drafts, write_atomically
 
+    clear_drafts(out.parent)
     write_atomically(out, text.encode())
-    print(f"Saved in {out}")
+    print(f"Saved in {visible(str(out))}")
     return 0
 
 

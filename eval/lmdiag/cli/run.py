@@ -298,10 +298,12 @@ def _run_one(
                     f"lmdiag: nothing was compared in {task}: no good and contrast", file=sys.stderr
                 )
     if processes.first and not args.json:
+        from lmdiag.hub.text import visible
         from lmdiag.report.terminal import print_results
+        from lmdiag.results import saved_files
 
         print_results(found)
-        print(f"\nSaved in {path}: results.json, predictions.parquet, report.html")
+        print(f"\nSaved in {visible(str(path))}: {', '.join(saved_files(path))}")
     return found
 
 
@@ -309,9 +311,7 @@ def _print_json(documents: list[dict[str, object]]) -> None:
     """Prints one JSON document: the results, or a list of them where several models ran."""
     import json
 
-    print(
-        json.dumps(documents[0] if len(documents) == 1 else documents, indent=1, ensure_ascii=False)
-    )
+    print(json.dumps(documents[0] if len(documents) == 1 else documents, indent=1))
 
 
 def _conclude(failures: list[tuple[str, BadInput]], wanted: int, processes: Processes) -> int:
@@ -321,7 +321,9 @@ def _conclude(failures: list[tuple[str, BadInput]], wanted: int, processes: Proc
     if wanted == 1:
         raise failures[0][1]
     if processes.first:
+        from lmdiag.cli.exits import say
+
         print(f"\n{len(failures)} of {wanted} runs failed:", file=sys.stderr)
         for name, error in failures:
-            print(f"  {name}: {error}", file=sys.stderr)
+            say(f"  {name}: {error}")
     return 1 if processes.first else 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -58,17 +57,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     """Scores and prints; what cannot be computed is said on standard error."""
     from lmdiag import results, summary
+    from lmdiag.cli.exits import say
     from lmdiag.original import is_original
 
     is_run = args.predictions.is_dir() and not is_original(args.predictions)
     asked = of_a_run(args) if is_run else of_a_file(args)
     found = summary.evaluate(asked.stimuli, asked.runs, asked.protocol, asked.cased, asked.kind)
     for note in summary.not_computed(asked.stimuli, asked.runs[0], asked.protocol):
-        print(f"lmdiag: not computed: {note}", file=sys.stderr)
+        say(f"lmdiag: not computed: {note}")
     signature = results.signature(asked.protocol, asked.stimuli.fingerprint)
     if args.json:
         document = {"task": args.task, "signature": signature, **found}
-        print(json.dumps(document, ensure_ascii=False, allow_nan=False))
+        print(json.dumps(document, allow_nan=False))
     else:
         show(args.task, args.setting, found, signature)
     return 0

@@ -7,7 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from lmdiag.redact import find_secret, without_secrets
 from lmdiag.schema import BadInput
+
+__all__ = ["REPO_ID", "check_repo_id", "client", "find_secret", "plain_errors", "without_secrets"]
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -15,8 +18,6 @@ if TYPE_CHECKING:
 
 REPO_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
 """namespace/name, as the Hub takes them."""
-
-_TOKEN = re.compile(r"\b(?:hf|api_org)_[A-Za-z0-9]{8,}\b")
 
 
 def client(token: str | None = None) -> HfApi:
@@ -35,22 +36,6 @@ def check_repo_id(repo_id: str, option: str) -> str:
     if not REPO_ID.fullmatch(repo_id) or ".." in repo_id or "--" in repo_id:
         raise BadInput(f"{option} {repo_id!r} is no repository: write namespace/name")
     return repo_id
-
-
-def without_secrets(text: str) -> str:
-    """Returns the text with everything that looks like a token of the Hub blotted out."""
-    from huggingface_hub import get_token
-
-    token = get_token()
-    if token:
-        text = text.replace(token, "hf_***")
-    return _TOKEN.sub("hf_***", text)
-
-
-def find_secret(content: bytes) -> bool:
-    """Returns whether a token of the Hub stands in the bytes of a file."""
-    text = content.decode("utf-8", "replace")
-    return without_secrets(text) != text
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from lmdiag.hub.text import visible
 from lmdiag.report.labels import label, level_label
 from lmdiag.report.numbers import p_value
 
@@ -37,7 +38,7 @@ def print_comparisons(found: Sequence[Comparison], console: Console) -> None:
         title = task if setting == "none" else f"{task}, {setting}"
         pair = f"A and {letter(second)}, " if several else ""
         console.print()
-        console.print(Text(pair + title, style="bold"))
+        console.print(Text(visible(pair + title), style="bold"))
         console.print(table(list(rows)))
 
 
@@ -52,6 +53,7 @@ def table(rows: Sequence[Comparison]) -> Any:
     """Returns the rows of one pair, task and setting as a table."""
     from rich import box
     from rich.table import Table
+    from rich.text import Text
 
     other = letter(rows[0].second)
     drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="dim")
@@ -66,7 +68,8 @@ def table(rows: Sequence[Comparison]) -> Any:
         )
         interval = "–" if math.isnan(one.ci_low) else f"[{low}, {high}]"
         p = "–" if math.isnan(one.p) else f"{p_value(one.p)} {one.test[0]}"
-        drawn.add_row(name(one), str(one.n), a, b, difference, interval, p, p_value(one.p_adjusted))
+        figures = (str(one.n), a, b, difference, interval, p, p_value(one.p_adjusted))
+        drawn.add_row(Text(visible(name(one))), *figures)
     return drawn
 
 

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from lmdiag.hub.text import visible
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress as Bar
@@ -89,7 +91,7 @@ class Progress:
         console: Console | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.label = label
+        self.label = visible(label)
         self.quiet = quiet
         self.pace = Pace(total, done, clock)
         self._clock = clock

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lmdiag.hub.text import visible
@@ -88,8 +89,8 @@ def _print_section(section: Section, console: Console) -> None:
     from rich.text import Text
 
     console.print()
-    console.print(Text(section.title, style="bold"))
-    for table in section.tables:
+    console.print(Text(visible(section.title), style="bold"))
+    for table in map(_shown, section.tables):
         console.print()
         caption = Text(f"{table.title}, percent" if table.percent else table.title)
         console.print(caption.append(f"  {table.source}", style="dim"))
@@ -97,7 +98,17 @@ def _print_section(section: Section, console: Console) -> None:
             console.print(_drawn(piece, console.width))
     console.print()
     for line in (*section.remarks, *filter(None, section.signatures)):
-        console.print(Text(line, style="dim"), soft_wrap=True)
+        console.print(Text(visible(line), style="dim"), soft_wrap=True)
+
+
+def _shown(table: Table) -> Table:
+    """The table with every hidden character of its labels spelled out."""
+    return replace(
+        table,
+        title=visible(table.title),
+        columns=tuple(map(visible, table.columns)),
+        rows=tuple(replace(row, label=visible(row.label)) for row in table.rows),
+    )
 
 
 class Shape(NamedTuple):

@@ -43,7 +43,7 @@ def markdown(runs: Sequence[Results], chosen: Sequence[Chosen] = ()) -> str:
     """Returns the tables of one or several runs, and the top words of chosen items."""
     lines: list[str] = []
     for section in sections(runs):
-        lines += [f"## {section.title}", ""]
+        lines += [f"## {markdown_text(section.title)}", ""]
         for table in all_tables(section):
             lines += [
                 f"**{markdown_text(caption(table))}**",
@@ -52,7 +52,7 @@ def markdown(runs: Sequence[Results], chosen: Sequence[Chosen] = ()) -> str:
                 "",
             ]
         lines += [f"- {markdown_text(remark)}" for remark in section.remarks]
-        lines += [f"- `{signature}`" for signature in section.signatures]
+        lines += [f"- {_markdown_code(signature)}" for signature in section.signatures]
         lines += [""]
     if chosen:
         lines += ["## Predictions for chosen items", "", *_markdown_chosen(chosen), ""]
@@ -82,9 +82,19 @@ def _markdown_chosen(chosen: Sequence[Chosen]) -> Lines:
         yield _markdown_row([markdown_text(item.sentence), *words])
 
 
+def _markdown_code(text: str) -> str:
+    return f"`{one_line(text).replace('`', '′')}`"
+
+
 def markdown_text(text: str) -> str:
     """Returns text that Markdown shows as it is: no markup, no end of a cell or a line."""
-    return re.sub(r"([\\`*_{}\[\]<>#|$~])", r"\\\1", visible(" ".join(text.split())))
+    return _MARKUP.sub(r"\\\g<0>", one_line(text))
+
+
+_MARKUP = re.compile(
+    r"[\\`*_{}\[\]<>#|$~]|&(?=#?\w+;)|(?<=http):|(?<=https):|(?<=www)\.", re.IGNORECASE
+)
+"""What Markdown takes for markup, an entity, or the start of an address that becomes a link."""
 
 
 IN_MARKDOWN = Style("&emsp;", markdown_text, str)
@@ -97,7 +107,7 @@ def latex(runs: Sequence[Results], chosen: Sequence[Chosen] = ()) -> str:
     r"""Returns the tables as LaTeX `table` environments with booktabs rules, ready to \input."""
     lines = [r"% \usepackage{booktabs} in the preamble"]
     for section in sections(runs):
-        lines += ["", *(f"% {signature}" for signature in section.signatures)]
+        lines += ["", *(f"% {one_line(signature)}" for signature in section.signatures)]
         for i, table in enumerate(all_tables(section), start=1):
             label = f"tab:{re.sub(r'[^A-Za-z0-9]+', '-', section.task)}-{i}"
             notes = "".join(f". {note}" for note in signs([table]))
@@ -163,14 +173,18 @@ LATEX = {
 
 def latex_text(text: str) -> str:
     """Returns text that LaTeX shows as it is."""
-    line = visible(" ".join(text.split()))
-    return "".join(LATEX.get(character, character) for character in line)
+    return "".join(LATEX.get(character, character) for character in one_line(text))
 
 
 IN_LATEX = Style(r"\quad ", latex_text, latex_text)
 
 
 # ---- what both share -----------------------------------------------------------------------------
+
+
+def one_line(text: str) -> str:
+    """Returns a text on one line, with every hidden character spelled out."""
+    return visible(" ".join(text.split()))
 
 
 def all_tables(section: Section) -> list[Table]:
@@ -271,5 +285,23 @@ def _csv(columns: Sequence[str], records: Iterator[list[Any]]) -> str:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows(records)
+    writer.writerows([csv_cell(value) for value in record] for record in records)
     return buffer.getvalue()
+
+
+def csv_cell(value: Any) -> Any:
+    """Returns a text that no spreadsheet takes for a formula and no terminal for a command.
+
+    One that begins with `=`, `+`, `-` or `@` gets an apostrophe in front; numbers stay numbers.
+
+    >>> csv_cell("=1+1"), csv_cell(-0.5)
+    ("'=1+1", -0.5)
+    """
+    if not isinstance(value, str):
+        return value
+    text = visible(value)
+    return f"'{text}" if text.lstrip().startswith(FORMULA) else text
+
+
+FORMULA = tuple("=+-@＝＋－＠")
+"""Characters that a spreadsheet takes for the start of a formula."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lmdiag.building import BUILT, kept
+from lmdiag.reading import MAX_DOCUMENT, parse_yaml, read_json, read_text
 from lmdiag.schema import TASKS, BadInput, missing_columns
 from lmdiag.stimuli.tables import READERS, Raw, read_file
 
@@ -120,17 +120,15 @@ def _directory(data: str, root: Path) -> Place:
 
 def _configs(root: Path, data: str) -> dict[str, tuple[str, ...]]:
     """The YAML `configs:` of a card: config -> patterns of the files of its split."""
-    import yaml
-
     card = root / CARD
-    parts = re.match(r"---\r?\n(.*?)\r?\n---", card.read_text("utf-8"), re.DOTALL)
+    parts = re.match(r"---\r?\n(.*?)\r?\n---", read_text(card, MAX_DOCUMENT), re.DOTALL)
+    front = parse_yaml(parts[1], f"{data}/{CARD}") if parts else {}
     try:
-        front = yaml.safe_load(parts[1]) if parts else {}
         entries = (front or {}).get("configs") or []
         return {str(entry["config_name"]): _patterns(entry["data_files"]) for entry in entries}
     except BadInput as error:
         raise BadInput(f"{data}/{CARD}: {error}") from None
-    except (yaml.YAMLError, AttributeError, KeyError, TypeError) as error:
+    except (AttributeError, KeyError, TypeError) as error:
         raise BadInput(f"{data}/{CARD}: its YAML `configs:` cannot be read: {error}") from error
 
 
@@ -154,10 +152,11 @@ def _strings(value: Any) -> Iterator[str]:
 def _commits(root: Path) -> dict[str, str | None]:
     """Config -> upstream commit, as the build noted it; empty for directories made otherwise."""
     try:
-        configs = json.loads((root / PROVENANCE).read_text("utf-8"))["configs"]
-        return {name: facts["commit"] for name, facts in configs.items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        configs = read_json(root / PROVENANCE)["configs"]
+        commits = {name: facts["commit"] for name, facts in configs.items()}
+    except (BadInput, KeyError, TypeError, AttributeError):
         return {}
+    return {name: commit for name, commit in commits.items() if isinstance(commit, str)}
 
 
 def _hub(repo: str, revision: str | None) -> Place:

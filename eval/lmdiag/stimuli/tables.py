@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import csv
-import json
+import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lmdiag.reading import parse_json, read_parquet, read_text
 from lmdiag.schema import CORE_COLUMNS, NEEDED_COLUMNS, BadInput
 from lmdiag.stimuli import values
 
@@ -75,32 +76,20 @@ def read_file(path: Path) -> Raw:
     Raises:
         BadInput: the file cannot be read; the message names the line where there is one.
     """
-    try:
-        return READERS[path.suffix](path)
-    except KeyError:
-        raise BadInput(f"{path}: a file ends in one of {', '.join(READERS)}") from None
-    except OSError as error:
-        raise BadInput(f"{path} cannot be read: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise BadInput(f"{path} is not UTF-8 at byte {error.start}: save it as UTF-8") from error
+    if path.suffix not in READERS:
+        raise BadInput(f"{path}: a file ends in one of {', '.join(READERS)}")
+    return READERS[path.suffix](path)
 
 
 def _read_parquet(path: Path) -> Raw:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        columns = pq.read_table(path).to_pydict()
-    except pa.ArrowInvalid as error:
-        raise BadInput(f"{path} is no Parquet file: build it again") from error
-    return Raw(str(path), columns, lambda row: f"{path}, row {row + 1}")
+    return Raw(str(path), read_parquet(path), lambda row: f"{path}, row {row + 1}")
 
 
 def _read_csv(path: Path) -> Raw:
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        first = file.readline()
-        separator = _separator(first, default="\t" if path.suffix == ".tsv" else ",")
-        file.seek(0)
+    text = read_text(path)
+    first = text.partition("\n")[0]
+    separator = _separator(first, default="\t" if path.suffix == ".tsv" else ",")
+    with io.StringIO(text, newline="") as file:
         reader = csv.reader(file, delimiter=separator, strict=True)
         try:
             header = next(reader, None)
@@ -157,14 +146,11 @@ def _without_missing(raw: Raw) -> Raw:
 
 def _read_json_lines(path: Path) -> Raw:
     rows, lines = [], []
-    with path.open(encoding="utf-8-sig") as file:
+    with io.StringIO(read_text(path), newline=None) as file:
         for number, line in enumerate(file, start=1):
             if not line.strip():
                 continue
-            try:
-                row = json.loads(line)
-            except json.JSONDecodeError as error:
-                raise BadInput(f"{path}:{number}: not JSON ({error.msg})") from error
+            row = parse_json(line, f"{path}:{number}")
             if not isinstance(row, dict):
                 raise BadInput(f"{path}:{number}: expected one JSON object per line")
             rows.append(row)

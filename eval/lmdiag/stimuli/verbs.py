@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import io
 from pathlib import Path
 
+from lmdiag.reading import read_text
 from lmdiag.schema import BadInput
 from lmdiag.stimuli.places import VERBS, find
 
@@ -32,14 +34,18 @@ def load_verbs(data: str, *, revision: str | None = None) -> list[tuple[str, str
     columns = place.read(VERBS).columns
     if not {"singular", "plural"} <= set(columns):
         raise BadInput(f"{data}: the config {VERBS} needs the columns singular and plural")
-    return list(dict.fromkeys(zip(columns["singular"], columns["plural"], strict=True)))
+    pairs = list(zip(columns["singular"], columns["plural"], strict=True))
+    for row, forms in enumerate(pairs, start=1):
+        if not all(isinstance(form, str) and form.strip() for form in forms):
+            raise BadInput(f"{data}: row {row} of {VERBS} must have a singular and a plural form")
+    return list(dict.fromkeys(pairs))
 
 
 def _from_csv(path: Path) -> list[tuple[str, str]]:
+    lines = io.StringIO(read_text(path), newline="")
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = [(number, row) for number, row in enumerate(csv.reader(file), start=1) if row]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        rows = [(number, row) for number, row in enumerate(csv.reader(lines), start=1) if row]
+    except csv.Error as error:
         raise BadInput(f"{path} cannot be read: {error}") from error
     singular, plural, rows = _header(path, rows)
     pairs: dict[tuple[str, str], None] = {}

@@ -1,0 +1,304 @@
+"""Reads files that anyone may have written: text, JSON, YAML and Parquet within fixed bounds.
+
+Every reader of the package goes through these functions. Whatever is wrong with a file (missing,
+a directory, not UTF-8, cut off, nested too deeply, a number of a thousand digits) ends in one
+`BadInput` that names the file, and never in another exception.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lmdiag.schema import BadInput
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MAX_DOCUMENT = 64_000_000
+"""Bytes of a JSON document that is read as a whole, e.g. results.json (a full run has 0.2 MB)."""
+
+MAX_YAML = 200_000
+"""Characters of YAML: the parser is slow, and a data set card has a few thousand."""
+
+MAX_DEPTH = 64
+"""Levels of nesting in JSON; what lmdiag writes has at most eight."""
+
+_INT64 = range(-(2**63), 2**63)
+_SHOWN = 100
+"""Characters of a library's reason that a message repeats."""
+
+
+@contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Turns errors of the file system into `BadInput` that names the file.
+
+    Raises:
+        BadInput: the file cannot be opened or read.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise BadInput(f"{path} cannot be read: {error.strerror or error}") from None
+    except ValueError as error:  # a NUL in the name
+        if "null" not in str(error):
+            raise
+        raise BadInput(f"{str(path)!r} is not a file name: it has a NUL character") from None
+
+
+def read_bytes(path: Path, limit: int | None = None) -> bytes:
+    """Returns the content of a regular file.
+
+    Args:
+        path: of the file.
+        limit: most bytes that it may have; None for any number.
+
+    Raises:
+        BadInput: it does not exist, is a directory or a device, is too large, or cannot be read.
+    """
+    with readable(path):
+        state = path.stat()
+        if not stat.S_ISREG(state.st_mode):
+            raise BadInput(f"{path} is not a regular file")
+        if limit is not None and state.st_size > limit:
+            raise BadInput(f"{path} has {state.st_size:,} bytes; at most {limit:,} are read")
+        return path.read_bytes()
+
+
+def read_text(path: Path, limit: int | None = None) -> str:
+    """Returns a UTF-8 file as text, without a byte-order mark.
+
+    Raises:
+        BadInput: see `read_bytes`; also for bytes that are not UTF-8 (the line is named).
+    """
+    content = read_bytes(path, limit)
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise BadInput(
+            f"{path}:{line}: not UTF-8 (byte {error.start}); save the file as UTF-8"
+        ) from None
+
+
+# ---- JSON and YAML -------------------------------------------------------------------------------
+
+
+def parse_json(text: str | bytes, where: str, *, finite: bool = False) -> Any:
+    """Returns the value of a JSON text.
+
+    Args:
+        text: as text, or as bytes in UTF-8.
+        where: names the text in messages, e.g. "my.jsonl:3".
+        finite: refuse NaN and Infinity, which are not JSON but which Python writes.
+
+    Raises:
+        BadInput: not JSON, nested deeper than `MAX_DEPTH`, an integer beyond 64 bits, half of a
+            surrogate pair, bytes that are not UTF-8.
+    """
+    hooks: dict[str, Any] = {"parse_int": _integer}
+    if finite:
+        hooks |= {"parse_constant": _refuse_constant, "parse_float": _finite}
+    try:
+        if isinstance(text, bytes):
+            text = text.decode("utf-8-sig")
+        value = json.loads(text, **hooks)
+        if text.count("[") + text.count("{") > MAX_DEPTH and _depth(value) > MAX_DEPTH:
+            raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
+        if "\\u" in text:
+            json.dumps(value, ensure_ascii=False).encode()
+    except json.JSONDecodeError as error:
+        raise BadInput(f"{where}: not valid JSON ({error.msg} at character {error.pos})") from None
+    except UnicodeDecodeError:
+        raise BadInput(f"{where}: not valid JSON (not UTF-8)") from None
+    except UnicodeEncodeError:
+        raise BadInput(f"{where}: not valid JSON (half of a surrogate pair)") from None
+    except RecursionError:
+        raise BadInput(f"{where}: not valid JSON (nested too deeply)") from None
+    except ValueError as error:
+        raise BadInput(f"{where}: not valid JSON ({error})") from None
+    return value
+
+
+def read_json(path: Path, *, finite: bool = True) -> Any:
+    """Returns the value in a JSON file of at most `MAX_DOCUMENT` bytes; see `parse_json`."""
+    return parse_json(read_text(path, MAX_DOCUMENT), str(path), finite=finite)
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > 20 or (value := int(digits)) not in _INT64:
+        raise ValueError(f"the integer {digits[:20]}... does not fit into 64 bits")
+    return value
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if not math.isfinite(value):
+        raise ValueError(f"the number {digits[:20]} is too large")
+    return value
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not a number in JSON")
+
+
+def _depth(value: Any) -> int:
+    """Levels of lists and objects in a JSON value, counted without recursion."""
+    level, depth = [value], 0
+    while level := [each for each in level if isinstance(each, dict | list)]:
+        depth += 1
+        level = [
+            below for each in level for below in (each.values() if isinstance(each, dict) else each)
+        ]
+    return depth
+
+
+def parse_yaml(text: str, where: str) -> Any:
+    """Returns the value of a YAML text, by its safe loader.
+
+    Raises:
+        BadInput: not YAML, more than `MAX_YAML` characters, impossible dates, absurd numbers.
+    """
+    import yaml
+
+    if len(text) > MAX_YAML:
+        raise BadInput(f"{where}: {len(text):,} characters of YAML; at most {MAX_YAML:,} are read")
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f" in line {mark.line + 1}" if mark else ""
+        reason = getattr(error, "problem", None) or "a character that YAML does not allow"
+        raise BadInput(f"{where}: not valid YAML{line} ({short(reason)})") from None
+    except RecursionError:
+        raise BadInput(f"{where}: not valid YAML (nested too deeply)") from None
+    except Exception as error:  # its constructors check nothing: dates, numbers, keys, base64
+        raise BadInput(f"{where}: not valid YAML ({short(error)})") from None
+
+
+# ---- Parquet -------------------------------------------------------------------------------------
+
+
+def parquet_names(path: Path) -> list[str]:
+    """Returns the column names of a Parquet file, in order.
+
+    Raises:
+        BadInput: the file is missing or damaged, or names a column twice.
+    """
+    import pyarrow.parquet as pq
+
+    with _whole_parquet(path):
+        names = list(pq.read_schema(_regular(path)).names)
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise BadInput(f"{path} has the column {twice[0]} twice: rename one of them")
+    return names
+
+
+def read_parquet(
+    path: Path, columns: Sequence[str] | None = None, schema: pa.Schema | None = None
+) -> pa.Table:
+    """Returns a Parquet file as a table whose every value can become a Python object.
+
+    Args:
+        path: of the file.
+        columns: to read; None for all of them.
+        schema: types to cast to; its columns are read, in its order.
+
+    Raises:
+        BadInput: the file is missing or damaged, lacks a column, has text that is not UTF-8,
+            dates or time zones that do not exist, or columns of other types than the schema's.
+    """
+    import pyarrow.parquet as pq
+
+    names = parquet_names(path)
+    wanted = list(schema.names) if schema is not None else columns
+    if missing := [name for name in wanted or () if name not in names]:
+        raise BadInput(f"{path} has no column {missing[0]}")
+    with _whole_parquet(path):
+        table = pq.read_table(path, columns=wanted)
+        if schema is not None:
+            table = table.select(schema.names).cast(schema)
+        table.validate(full=True)
+        for name, column in zip(table.column_names, table.columns, strict=True):
+            _check_values(name, column)
+    return table
+
+
+def _regular(path: Path) -> Path:
+    with readable(path):
+        if not path.exists():
+            raise BadInput(f"{path} does not exist")
+        if not path.is_file():
+            raise BadInput(f"{path} is not a regular file")
+    return path
+
+
+@contextmanager
+def _whole_parquet(path: Path) -> Iterator[None]:
+    """Turns what Arrow raises on a damaged file into `BadInput` that names the file."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except pa.ArrowException as error:
+        raise BadInput(f"{path} cannot be read: not valid Parquet ({short(error)})") from None
+    except OSError as error:  # Arrow's own errors of reading have no errno
+        raise BadInput(f"{path} cannot be read: {short(error.strerror or error)}") from None
+    except (UnicodeDecodeError, OverflowError, ValueError, KeyError, MemoryError) as error:
+        raise BadInput(f"{path} cannot be read: not valid Parquet ({short(error)})") from None
+
+
+def _check_values(name: str, column: pa.ChunkedArray) -> None:
+    """Converts the values of types for which `validate` does not say whether Python has them."""
+    if not _is_plain(column.type):
+        try:
+            json.dumps(column.to_pylist(), default=str)
+        except Exception as error:  # time zones, dates and extensions raise what they like
+            raise ValueError(f"column {name} of type {column.type}: {error}") from None
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    """Whether every valid value of an Arrow type is a text, a number, a bool or lists of these."""
+    from pyarrow import types
+
+    if types.is_list(kind) or types.is_large_list(kind):
+        return _is_plain(kind.value_type)
+    if types.is_dictionary(kind):
+        return _is_plain(kind.value_type)
+    return any(
+        of(kind)
+        for of in (
+            types.is_string,
+            types.is_large_string,
+            types.is_boolean,
+            types.is_integer,
+            types.is_floating,
+            types.is_null,
+        )
+    )
+
+
+# ---- messages ------------------------------------------------------------------------------------
+
+
+def short(reason: object) -> str:
+    """Returns a library's message on one line, of bounded length."""
+    text = re.sub(r"\s+", " ", str(reason)).strip()
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+
+
+def a_mapping(value: Any, where: str) -> Mapping[str, Any]:
+    """Returns a JSON or YAML value that must be an object.
+
+    Raises:
+        BadInput: it is something else.
+    """
+    if not isinstance(value, dict):
+        raise BadInput(f"{where}: expected an object, not {type(value).__name__}")
+    return value

@@ -1,0 +1,495 @@
+"""Changes valid files at random and reads them: every outcome is a result or `BadInput`, soon.
+
+A case is a number: it decides which file is changed and how, so that a case that fails can be
+repeated. `test_fuzzing.py` runs some; many by hand, in child processes that a reader may crash:
+
+    PYTHONPATH=tests python -m fuzzing --cases 100000 --first 0
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import date
+from decimal import Decimal
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from hostile import HOSTILE
+from hub.runs import make_run, model_info
+from rich.console import Console
+
+from lmdiag import results, stimuli, summary
+from lmdiag.elsewhere import read_elsewhere
+from lmdiag.journal import Journal
+from lmdiag.queries import Setting, collect
+from lmdiag.report.html import render
+from lmdiag.report.terminal import print_results
+from lmdiag.report.text import latex, markdown, table_csv
+from lmdiag.schema import Answer, BadInput, Protocol, WordScore
+
+SECONDS = 5.0
+"""Processor time that a case may take."""
+LONGEST = 3000
+"""Characters that a message may have; the longest texts put into files have 100,000."""
+
+# ---- valid files --------------------------------------------------------------------------------
+
+ROWS: list[dict[str, Any]] = [
+    {
+        "id": f"{item}-{kind}", "item": str(item), "condition": kind, "context": f"The {item} ate",
+        "right_context": "today" if item else "", "target": word, "good": kind == "good",
+        "contrast": str(item), "expected": ["bread", "it"] if kind == "good" else [],
+        "level": "high" if item % 2 else "low", "target_cloze": 0.25 * item, "count": item,
+    }
+    for item in range(3)
+    for kind, word in (("good", "bread"), ("bad", "stone"))
+]  # fmt: skip
+PREDICTIONS = [
+    {"id": row["id"], "log_prob": -1.0 - i, "top_words": ["bread", "stone"], "rank": i + 1}
+    for i, row in enumerate(ROWS)
+]
+CARD = """---
+license: mit
+configs:
+- config_name: own
+  data_files:
+  - split: test
+    path: own/test-*.parquet
+- config_name: verbs
+  data_files: verbs/test.parquet
+tags: [a, b]
+---
+# A data set
+"""
+
+
+def csv_text(delimiter: str) -> str:
+    """The rows as a table of text."""
+    lines = [delimiter.join(ROWS[0])]
+    for row in ROWS:
+        fields = ("|".join(v) if isinstance(v, list) else str(v) for v in row.values())
+        lines.append(delimiter.join(fields))
+    return "\n".join(lines) + "\n"
+
+
+def make_files(folder: Path) -> None:
+    """Writes one valid file, or folder of files, of each kind."""
+    for suffix, delimiter in ((".csv", ","), (".tsv", "\t")):
+        (folder / f"own{suffix}").write_text(csv_text(delimiter))
+    (folder / "own.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    pq.write_table(pa.Table.from_pylist(ROWS), folder / "own.parquet")
+    (folder / "verbs.csv").write_text("singular,plural\nis,are\nwalks,walk\n")
+    (folder / "said.jsonl").write_text("".join(json.dumps(row) + "\n" for row in PREDICTIONS))
+    pq.write_table(pa.Table.from_pylist(PREDICTIONS), folder / "said.parquet")
+    data = folder / "data"
+    for name in ("own", "verbs"):
+        (data / name).mkdir(parents=True)
+    (data / "README.md").write_text(CARD)
+    (data / "provenance.json").write_text('{"configs": {"own": {"commit": "abc", "files": [1]}}}')
+    shutil.copy(folder / "own.parquet", data / "own/test-0.parquet")
+    pq.write_table(pa.table({"singular": ["is"], "plural": ["are"]}), data / "verbs/test.parquet")
+    protocol = Protocol(tasks=("own",))
+    make_run(folder / "run", folder / "own.jsonl", info=model_info(), protocol=protocol)
+    with Journal(folder / "journal") as journal:
+        for i in range(4):
+            journal.append({i: Answer({"bird": WordScore(-1.0, 1, 1)}, ("bird",), (-1.0,))})
+    (journal_file,) = (folder / "journal").iterdir()
+    journal_file.rename(folder / "journal/0.jsonl")
+    begun = folder / "begun"
+    begun.mkdir()
+    (begun / "run.json").write_text(json.dumps({"model": "x", "commit": None, "signature": "y"}))
+
+
+# ---- readers ------------------------------------------------------------------------------------
+
+
+def read_stimuli(data: str, task: str = "own") -> None:
+    rows = stimuli.load(data, task)
+    collect([Setting(rows)], kind="masked", cased=True)
+
+
+def read_predictions(folder: Path, name: str) -> None:
+    rows = stimuli.load(str(folder / "own.jsonl"), "own")
+    parts = read_elsewhere(folder / name, rows)
+    summary.evaluate(rows, parts, Protocol(tasks=("own",)), cased=True, kind="masked")
+
+
+def read_run(folder: Path) -> None:
+    """Reads a run and writes its tables in all formats, the page only now and then (it is slow)."""
+    run = results.load_run(folder / "run")
+    found = run.predictions
+    print_results(run.results, Console(file=StringIO(), width=100))
+    for write in (markdown, latex, table_csv):
+        write([run.results])
+    if len(found) and (folder / "run/results.json").stat().st_size % 16 == 0:
+        render([run])
+
+
+def open_directory(folder: Path) -> None:
+    directory = results.RunDirectory(folder / "begun")
+    try:
+        directory.open({"model": "x", "commit": None, "signature": "y"}, overwrite=False)
+    finally:
+        directory.close()
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A file that is changed, and what reads it."""
+
+    file: str
+    read: Callable[[Path], object]
+    weight: int = 2
+
+
+READERS = [
+    *(
+        Reader(f"own{suffix}", lambda folder, s=suffix: read_stimuli(str(folder / f"own{s}")))
+        for suffix in (".csv", ".tsv", ".jsonl")
+    ),
+    Reader("own.parquet", lambda folder: read_stimuli(str(folder / "own.parquet")), 4),
+    Reader("data/README.md", lambda folder: read_stimuli(str(folder / "data"))),
+    Reader("data/provenance.json", lambda folder: read_stimuli(str(folder / "data")), 1),
+    Reader("data/own/test-0.parquet", lambda folder: read_stimuli(str(folder / "data")), 1),
+    Reader("data/verbs/test.parquet", lambda folder: stimuli.load_verbs(str(folder / "data"))),
+    Reader("verbs.csv", lambda folder: stimuli.load_verbs(str(folder / "verbs.csv"))),
+    Reader("said.jsonl", lambda folder: read_predictions(folder, "said.jsonl"), 3),
+    Reader("said.parquet", lambda folder: read_predictions(folder, "said.parquet"), 3),
+    Reader("run/results.json", read_run, 4),
+    Reader("run/predictions.parquet", read_run, 2),
+    Reader("begun/run.json", open_directory, 1),
+    Reader("journal/0.jsonl", lambda folder: Journal(folder / "journal").read(), 1),
+]
+
+
+# ---- changes ------------------------------------------------------------------------------------
+
+NUMBERS = [
+    0, -1, 2**31, 2**63, -(2**63) - 1, 10**400, -(10**4000), 0.1, -0.0, 1e308, -1e308,
+    float("nan"), float("inf"), float("-inf"),
+]  # fmt: skip
+TEXTS = [
+    "", " ", "\ud800", "a\udfffb", "\x00", "\ufeff", "é" * 1000, "x" * 100_000, "NaN", "null",
+    "9" * 5000, "2001-13-45", "0000-00-00T99:99:99+99:99", "../../etc/passwd", "a" * 300,
+    *HOSTILE.values(),
+]  # fmt: skip
+
+
+def nested(depth: int) -> Any:
+    value: Any = 0
+    for i in range(depth):
+        value = [value] if i % 2 else {"a": value}
+    return value
+
+
+def nasty(rng: random.Random) -> Any:
+    """A value of any JSON type that some reader may not expect."""
+    kind = rng.randrange(6)
+    if kind == 0:
+        return rng.choice(NUMBERS)
+    if kind in (1, 2):
+        return rng.choice(TEXTS)
+    if kind == 3:
+        return rng.choice([None, True, False, [], {}, [[]], [None], {"": None}])
+    if kind == 4:
+        return nested(rng.choice([1, 5, 70, 400]))
+    return [rng.choice(TEXTS), rng.choice(NUMBERS)]
+
+
+PIECES = [
+    b"\x00", b"\xff\xfe", b"\xed\xa0\x80", b"\xc3", b"\n", b"\r", b'"', b",", b"\t", b"{", b"}",
+    b"[" * 1000, b"[" * 100_000, b'{"a":' * 5000, b"9" * 5000, b"1e999999", b"NaN", b"\\ud800",
+    b"- " * 3000, b"&a [*a, *a]", b"!!python/object:os.system", b"2001-99-99", b"? ", b"!!int x",
+    b"<<: [1]", b"1:2:3", b"0o9", b"0x", b"---\n", b"%YAML 9.9\n", b"\xef\xbb\xbf", b"\xe2\x80\xa8",
+]  # fmt: skip
+
+
+def change_bytes(content: bytes, rng: random.Random) -> bytes:
+    """Flips bits, cuts, repeats, inserts or removes pieces, one to four times."""
+    changed = bytearray(content)
+    for _ in range(rng.randint(1, 4)):
+        at = rng.randrange(len(changed) + 1)
+        kind = rng.randrange(6)
+        if kind <= 1 and at < len(changed):
+            changed[at] ^= 1 << rng.randrange(8)
+        elif kind == 2:
+            changed[at:at] = rng.choice(PIECES)
+        elif kind == 3:
+            del changed[at : at + rng.randint(1, 40)]
+        elif kind == 4:
+            del changed[at:]
+        else:
+            changed[at:at] = changed[at : at + rng.randint(1, 200)]
+    return bytes(changed)
+
+
+def places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Every (container, key) in a JSON value."""
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, below in list(items):
+        yield value, key
+        if isinstance(below, dict | list):
+            yield from places(below)
+
+
+def change_json(value: Any, rng: random.Random) -> Any:
+    """Replaces, removes, renames or adds values anywhere in a JSON value, one to three times."""
+    for _ in range(rng.randint(1, 3)):
+        found = list(places(value)) if isinstance(value, dict | list) else []
+        if not found or rng.random() < 0.02:
+            return nasty(rng)
+        container, key = rng.choice(found)
+        kind = rng.randrange(5)
+        if kind == 0:
+            del container[key]
+        elif kind == 1 and isinstance(container, dict):
+            container[rng.choice(TEXTS)] = container.pop(key)
+        elif kind == 2 and isinstance(container, dict):
+            container[rng.choice(TEXTS)] = nasty(rng)
+        else:
+            container[key] = nasty(rng)
+    return value
+
+
+def to_json(value: Any) -> bytes:
+    return json.dumps(value).encode()
+
+
+def change_lines(content: bytes, rng: random.Random) -> bytes:
+    """Changes the JSON value in one line of a file, or gives all lines one more column."""
+    lines = content.splitlines()
+    if rng.random() < 0.2:
+        name = rng.choice([*ROWS[0], *TEXTS])
+        lines = [to_json(json.loads(line) | {name: nasty(rng)}) for line in lines]
+    else:
+        at = rng.randrange(len(lines))
+        lines[at] = to_json(change_json(json.loads(lines[at]), rng))
+    return b"\n".join(lines) + b"\n"
+
+
+def change_cells(content: bytes, rng: random.Random, delimiter: str) -> bytes:
+    """Replaces cells of a csv file, or adds or removes some."""
+    lines = [line.split(delimiter) for line in content.decode().splitlines()]
+    for _ in range(rng.randint(1, 3)):
+        row = rng.choice(lines)
+        if not row:
+            continue
+        at, kind = rng.randrange(len(row)), rng.randrange(5)
+        if kind == 0:
+            del row[at]
+        elif kind == 1:
+            row.insert(at, rng.choice(row))
+        else:
+            value = nasty(rng)
+            row[at] = value if isinstance(value, str) else str(value)[:5000]
+    return "\n".join(map(delimiter.join, lines)).encode("utf-8", "surrogatepass")
+
+
+DAYS = pa.array([2**31 - 1, -(2**31), 0], pa.int32())
+ODD_COLUMNS: list[Callable[[int], pa.Array]] = [
+    lambda n: pa.array([b"\xff\xed\xa0\x80"] * n, pa.binary()).view(pa.string()),
+    lambda n: pa.array([b"\xff"] * n, pa.binary()),
+    lambda n: pa.array([2**62] * n, pa.timestamp("s", tz="Moon/Crater")),
+    lambda n: pa.array([0] * n, pa.timestamp("ms", tz="+99:99")),
+    lambda n: pa.array([2**62] * n, pa.timestamp("us")),
+    lambda n: pa.array([1] * n, pa.timestamp("ns")),
+    lambda n: pa.array([2**31 - 1] * n, pa.int32()).view(pa.date32()),
+    lambda n: pa.array([date(1, 1, 1)] * n),
+    lambda n: pa.array([2**62] * n, pa.duration("s")),
+    lambda n: pa.array([86_399] * n, pa.time32("s")),
+    lambda n: pa.array([Decimal("9" * 70)] * n, pa.decimal256(76, 0)),
+    lambda n: pa.array([2**64 - 1] * n, pa.uint64()),
+    lambda n: pa.array([float("nan")] * n),
+    lambda n: pa.array([1.5] * n, pa.float16()),
+    lambda n: pa.array([None] * n),
+    lambda n: pa.array([True] * n),
+    lambda n: pa.array([["a", None]] * n),
+    lambda n: pa.array([[["a"]]] * n),
+    lambda n: pa.array([{"a": 1}] * n),
+    lambda n: pa.array([[("k", 1)]] * n, pa.map_(pa.string(), pa.int64())),
+    lambda n: pa.array(["x"] * n).dictionary_encode(),
+    lambda n: pa.array(["x"] * n, pa.large_string()),
+    lambda n: pa.array(["x"] * n, pa.string_view()),
+    lambda n: pa.array([["x"]] * n, pa.list_(pa.string(), 1)),
+    lambda n: pa.array(["x" * 100_000] * n),
+    lambda n: pa.array(["a\x00b"] * n),
+    lambda n: pa.array(range(n)),
+]
+
+
+def change_parquet(content: bytes, rng: random.Random) -> bytes:
+    """Gives columns odd types or values, takes some away, doubles or renames them."""
+    table = pq.read_table(pa.BufferReader(content))
+    for _ in range(rng.randint(1, 2)):
+        at, kind = rng.randrange(len(table.column_names)), rng.randrange(8)
+        name = table.column_names[at]
+        if kind == 0 and len(table.column_names) > 1:
+            table = table.remove_column(at)
+        elif kind == 1:
+            table = table.append_column(rng.choice(table.column_names), table.column(at))
+        elif kind == 2:
+            table = table.take([rng.randrange(table.num_rows) for _ in range(rng.randrange(9))])
+        elif kind == 3:
+            names = list(table.column_names)
+            names[at] = rng.choice([t for t in TEXTS if t.isprintable()])
+            table = table.rename_columns(names)
+        elif kind == 4:
+            values = table.column(at).to_pylist()
+            values[rng.randrange(len(values))] = None
+            table = table.set_column(at, name, pa.array(values, table.column(at).type))
+        else:
+            table = table.set_column(at, name, rng.choice(ODD_COLUMNS)(table.num_rows))
+        if not table.num_rows:
+            break
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression=rng.choice(["snappy", "zstd", "none"]))
+    return bytes(sink.getvalue())
+
+
+def change(file: str, content: bytes, rng: random.Random) -> bytes:
+    """Changes the content of a file, by its bytes or by its structure."""
+    if rng.random() < 0.4 or not content:
+        return change_bytes(content, rng)
+    suffix = Path(file).suffix
+    if suffix == ".json":
+        return to_json(change_json(json.loads(content), rng))
+    if suffix == ".jsonl" and not file.startswith("journal"):
+        return change_lines(content, rng)
+    if suffix in (".csv", ".tsv"):
+        return change_cells(content, rng, "\t" if suffix == ".tsv" else ",")
+    if suffix == ".parquet":
+        try:
+            return change_parquet(content, rng)
+        except (
+            pa.ArrowException,
+            OverflowError,
+            TypeError,
+            UnicodeDecodeError,
+        ):  # what Parquet itself cannot hold
+            return change_bytes(content, rng)
+    return change_bytes(content, rng)
+
+
+# ---- cases --------------------------------------------------------------------------------------
+
+
+@dataclass
+class Fuzzer:
+    """Valid files in a folder of its own, which cases change one at a time.
+
+    Attributes:
+        folder: of the files.
+        outcomes: how many cases of each file were read, and how many refused.
+        slowest: (seconds of processor time, case).
+    """
+
+    folder: Path
+    outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)
+    slowest: tuple[float, int] = (0.0, -1)
+
+    def __post_init__(self) -> None:
+        make_files(self.folder)
+        self._valid = {each.file: (self.folder / each.file).read_bytes() for each in READERS}
+        for reader in READERS:
+            reader.read(self.folder)
+            self._restore(reader.file)
+
+    def case(self, number: int) -> None:
+        """Runs a case.
+
+        Raises:
+            Exception: whatever the reader raised that is not `BadInput`.
+            TimeoutError: the reader took longer than `SECONDS` of processor time.
+        """
+        rng = random.Random(number)
+        (reader,) = rng.choices(READERS, [each.weight for each in READERS])
+        content = change(reader.file, self._valid[reader.file], rng)
+        (self.folder / reader.file).write_bytes(content)
+        began = time.process_time()
+        outcome, length = "read", 0
+        try:
+            reader.read(self.folder)
+        except BadInput as error:
+            outcome = "refused"
+            length = len(str(error))
+        finally:
+            self._restore(reader.file)
+        seconds = time.process_time() - began
+        self.outcomes[reader.file, outcome] += 1
+        self.slowest = max(self.slowest, (seconds, number))
+        if length > LONGEST:
+            raise ValueError(f"case {number}: a message of {length} characters on {reader.file}")
+        if seconds > SECONDS:
+            raise TimeoutError(f"case {number}: {reader.file} took {seconds:.1f} s")
+
+    def _restore(self, file: str) -> None:
+        (self.folder / file).write_bytes(self._valid[file])
+        if file.startswith("begun"):
+            (self.folder / "begun/results.json").unlink(missing_ok=True)
+
+
+def program() -> int:
+    """Runs cases in child processes, so that a crash of a reader ends one of them alone."""
+    parser = argparse.ArgumentParser(description=program.__doc__)
+    parser.add_argument("--cases", type=int, default=1000)
+    parser.add_argument("--first", type=int, default=0, help="number of the first case")
+    parser.add_argument("--show", type=int, default=20, help="failures that are shown whole")
+    args = parser.parse_args()
+    failures, begin, end = 0, args.first, args.first + args.cases
+    with tempfile.TemporaryDirectory() as temporary:
+        log = Path(temporary) / "done"
+        while begin < end:
+            child = os.fork()
+            if not child:
+                os._exit(run_cases(Path(temporary), log, begin, end, args.show))
+            status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            last = int(log.read_text())
+            if status < 0:
+                print(f"case {last}: the process died of signal {-status}", flush=True)
+            failures += status != 0
+            begin = last + 1
+    print(f"{args.cases} cases from {args.first}: {'some failed' if failures else 'none failed'}")
+    return int(failures > 0)
+
+
+def run_cases(folder: Path, log: Path, begin: int, end: int, show: int) -> int:
+    """Runs cases in this process; returns 1 if any failed."""
+    failed: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory(dir=folder) as own:
+        fuzzer = Fuzzer(Path(own))
+        for number in range(begin, end):
+            log.write_text(str(number))
+            try:
+                fuzzer.case(number)
+            except Exception as error:
+                where = traceback.extract_tb(error.__traceback__)[-1]
+                key = f"{type(error).__name__} at {Path(where.filename).name}:{where.lineno}"
+                failed[key] += 1
+                if failed[key] == 1 and len(failed) <= show:
+                    print(f"case {number}:", flush=True)
+                    traceback.print_exc(limit=-6, file=sys.stdout)
+    for (file, outcome), count in sorted(fuzzer.outcomes.items()):
+        print(f"{count:8}  {file} {outcome}")
+    print(f"slowest: {fuzzer.slowest[0]:.2f} s, case {fuzzer.slowest[1]}")
+    for key, count in failed.most_common():
+        print(f"{count:8}  {key}")
+    sys.stdout.flush()
+    return int(bool(failed))
+
+
+if __name__ == "__main__":
+    sys.exit(program())

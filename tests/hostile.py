@@ -1,0 +1,44 @@
+"""Texts that somebody could put into a data set, a model's name or its vocabulary, to do harm.
+
+Every format that lmdiag writes is tested with all of them (`test_hostile_text.py`).
+"""
+
+from __future__ import annotations
+
+HOSTILE = {
+    "colour": "\x1b[31mred\x1b[0m",
+    "title of the terminal": "\x1b]0;owned\x07",
+    "link of the terminal": "\x1b]8;;http://evil.example\x1b\\click\x1b]8;;\x1b\\",
+    "8-bit control": "\x9b2Jgone",
+    "carriage return": "safe\roverwritten",
+    "line feed": "one\ntwo",
+    "backspace": "abc\b\b\bxyz",
+    "NUL": "a\x00b",
+    "right to left": "\u202egnp.exe",
+    "isolate": "\u2066gnp\u2069",
+    "zero width": "pa\u200bypal",
+    "rich markup": "[bold red]loud[/bold red]",
+    "rich link": "[link=http://evil.example]click[/link]",
+    "pipe": "a|b",
+    "backtick": "`code`",
+    "Markdown link": "[click](javascript:alert(1))",
+    "Markdown image": "![seen](http://evil.example/pixel.png)",
+    "address": "http://evil.example/ www.evil.example",
+    "element": "<script>document.title = 'owned'</script>",
+    "image": "<img src=x onerror=alert(1)>",
+    "attribute": '" onmouseover="alert(1)" \'',
+    "entity": "&lt;script&gt; &#60;",
+    "end of SVG text": "</text></svg><script>alert(1)</script>",
+    "template": "{{ 7 * 7 }}{% raw %}",
+    "LaTeX file": r"\input{/etc/passwd}",
+    "LaTeX write": r"\immediate\write18{id}",
+    "LaTeX characters": "100% #1 & ~x^2_3 $y$ {z}",
+    "mathematics": r"$\frac{1}{0}$",
+    "formula": "=cmd|'/C calc'!A0",
+    "formula +": "+1+cmd",
+    "formula -": "-1+cmd",
+    "formula @": "@SUM(1)",
+    "formula after tab": "\t=1+1",
+    "wide formula": "＝1+1",
+}
+"""What it is -> the text."""

@@ -1,0 +1,160 @@
+"""Text from outside does nothing in any format: one list of texts, every format that is written."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import unicodedata
+import xml.etree.ElementTree as ET
+from collections.abc import Callable, Sequence
+
+import pytest
+from hostile import HOSTILE
+from hub.runs import make_run, model_info
+from markdown_it import MarkdownIt
+from report.test_html import Page
+from rich.console import Console
+
+from lmdiag.cli import exits
+from lmdiag.home import home
+from lmdiag.hub.text import visible
+from lmdiag.report.html import render
+from lmdiag.report.qualitative import choose
+from lmdiag.report.terminal import print_results
+from lmdiag.report.text import chosen_csv, csv_cell, latex, markdown, table_csv
+from lmdiag.results import Run, load_run
+from lmdiag.schema import Protocol
+
+TEXTS = list(HOSTILE.values())
+FEW = 8
+"""Levels of a column: with more it would not be a break-down."""
+
+
+@pytest.fixture(scope="module")
+def hostile_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run whose model, rows, levels, columns and words are the hostile texts."""
+    folder = tmp_path_factory.mktemp("hostile")
+    data = folder / "own.jsonl"
+    data.write_text("".join(json.dumps(row) + "\n" for row in rows()), "utf-8")
+    facts = ("id", "commit", "dtype", "architecture", "tokenizer", "revision")
+    info = model_info(**dict(zip(facts, TEXTS, strict=False)))
+    protocol = Protocol(tasks=("own",))
+    return load_run(make_run(folder / "run", data, info=info, protocol=protocol, fillers=TEXTS))
+
+
+def rows() -> list[dict[str, object]]:
+    """Two rows for each text, which stands in every column that may hold it."""
+    columns = {TEXTS[i]: TEXTS[i : i + FEW] for i in range(0, len(TEXTS), FEW)}
+    return [
+        {
+            "id": f"{text}-{good}", "item": text, "condition": TEXTS[i % FEW],
+            "context": f"{text} x", "right_context": text, "target": f"{good}{text}x",
+            "good": good, "contrast": text, "expected": [text] if good else [],
+        } | {name: levels[i % len(levels)] for name, levels in columns.items()}
+        for i, text in enumerate(TEXTS) for good in (True, False)
+    ]  # fmt: skip
+
+
+def terminal(run: Run) -> str:
+    out = io.StringIO()
+    print_results(run.results, Console(file=out, width=120, highlight=False))
+    return out.getvalue()
+
+
+def chosen(run: Run) -> Sequence:
+    return choose([run], [f"{text}-True" for text in TEXTS])
+
+
+FORMATS: dict[str, Callable[[Run], str]] = {
+    "terminal": terminal,
+    "markdown": lambda run: markdown([run.results], chosen(run)),
+    "latex": lambda run: latex([run.results], chosen(run)),
+    "csv": lambda run: table_csv([run.results]),
+    "csv of items": lambda run: chosen_csv(chosen(run)),
+    "html": lambda run: render([run]),
+}
+
+
+def check_terminal(text: str) -> None:
+    """Markup of rich would have been taken out."""
+    assert "[bold red]" in text.replace("\n", "")
+
+
+def check_markdown(text: str) -> None:
+    """Rendered with tables and addresses on, it has no elements but those of tables and lists."""
+    page = MarkdownIt("commonmark").enable("table").render(text)
+    own = {"h2", "p", "strong", "table", "thead", "tbody", "tr", "th", "td", "ul", "li", "code"}
+    assert set(re.findall(r"<(\w+)", page)) <= own
+    assert not re.search(r"https?://|www\.", text)
+    tables = re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)
+    for table in tables:
+        assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}) == 1
+
+
+def check_latex(text: str) -> None:
+    """Its commands are the tables' own; special characters are escaped."""
+    own = {
+        "begin", "end", "centering", "caption", "label", "toprule", "midrule", "bottomrule",
+        "quad", "textbackslash", "textasciitilde", "textasciicircum", "textbar", "le", "pm",
+        "linewidth", "usepackage",
+    }  # fmt: skip
+    assert set(re.findall(r"(?<!\\)\\([A-Za-z]+)", text)) <= own
+    for line in text.splitlines():
+        if not line.startswith(("%", "\\")):
+            assert not re.search(r"(?<!\\)[#%_]", line), line
+
+
+def check_csv(text: str) -> None:
+    """Cells that begin as a formula does are numbers."""
+    lines = list(csv.reader(io.StringIO(text)))
+    assert len({len(line) for line in lines}) == 1
+    for cell in (cell for line in lines for cell in line):
+        if cell.lstrip().startswith(("=", "+", "-", "@", "＝")):
+            float(cell)
+
+
+def check_html(text: str) -> None:
+    """Its elements, scripts and links are the page's own, its pictures are well-formed."""
+    page = Page(text)
+    assert page.open == []
+    assert page.inline["script"] == home("cards", "report.js").read_text()
+    assert not {name for _, name, _ in page.attributes if name.startswith("on")}
+    assert not [link for link in page.links if not link.startswith(("#", "data:,"))]
+    for picture in re.findall(r"<svg.*?</svg>", text, re.DOTALL):
+        names = {element.tag.rpartition("}")[2] for element in ET.fromstring(picture).iter()}
+        assert not names & {"script", "foreignObject", "image"}
+
+
+CHECKS = {
+    "terminal": check_terminal, "markdown": check_markdown, "latex": check_latex,
+    "csv": check_csv, "csv of items": check_csv, "html": check_html,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_text_from_outside_does_nothing(name: str, hostile_run: Run) -> None:
+    text = FORMATS[name](hostile_run)
+    hidden = {c for c in text if unicodedata.category(c) in ("Cc", "Cf", "Cs")} - {"\n"}
+    assert hidden == set()
+    CHECKS[name](text)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_an_error_is_one_line_without_controls(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exits.fail(f"no data at {HOSTILE[name]}: build it", 2) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert {c for c in error if unicodedata.category(c) in ("Cc", "Cf", "Cs")} == {"\n"}
+    assert visible(" ".join(HOSTILE[name].split())) in error
+
+
+def test_a_cell_of_a_spreadsheet_shows_what_it_holds() -> None:
+    assert csv_cell("word") == "word"
+    assert csv_cell("=1+1") == "'=1+1"
+    assert csv_cell(" +1") == "' +1"
+    assert csv_cell(-0.25) == -0.25
+    assert csv_cell(None) is None

@@ -1,0 +1,112 @@
+"""No secret in any output, log, journal or file."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from families import FAMILIES
+
+from lmdiag import cli
+from lmdiag.redact import find_secret, redacted, without_secrets
+
+TOKEN = "hf_" + "Ab1" * 11
+OWN = "my-own-kind-of-token"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (f"https://user:{TOKEN}@huggingface.co/org/data", "https://***@huggingface.co/org/data"),
+        (f"https://{TOKEN}@huggingface.co", "https://***@huggingface.co"),
+        ("https://me:secret@host/x and more", "https://***@host/x and more"),
+        ("http://:pass@host", "http://***@host"),
+        (f"token {TOKEN}, or {OWN}", "token hf_***, or hf_***"),
+        ("https://host/x?a=1&token=abc&b=2", "https://host/x?a=1&token=***&b=2"),
+        ("Authorization: Bearer abcdefghijklmnop", "Authorization: Bearer ***"),
+        (f"_{TOKEN}" * 2, f"_{TOKEN}" * 2),  # a word of its own begins after no letter
+        ("hf_hub_download is a function", "hf_hub_download is a function"),
+        ("see https://host/@user and user@host", "see https://host/@user and user@host"),
+    ],
+)
+def test_secrets_are_replaced(text: str, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_TOKEN", OWN)
+    assert without_secrets(text) == shown
+
+
+def test_every_text_of_a_value_is_cleaned() -> None:
+    value = {TOKEN: [TOKEN, 1, None, {"a": (TOKEN,)}]}
+    assert redacted(value) == {"hf_***": ["hf_***", 1, None, {"a": ["hf_***"]}]}
+
+
+def test_a_file_with_a_password_is_noticed_and_a_remote_is_not() -> None:
+    assert find_secret(b"\xff https://me:secret@host")
+    assert not find_secret(b"ssh://git@host and https://user@host")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["run", "--model", "demo:masked", "--data", "{url}"],
+        ["run", "--model", "{url}", "--data", "{data}", "--output", "{out}"],
+        ["score", "--task", "neg136", "--predictions", "{url}", "--data", "{data}"],
+        ["report", "{url}"],
+        ["submit", "{out}", "--results-repo", "{url}"],
+        ["leaderboard", "{url}", "--out", "{out}", "--data", "{url}"],
+        ["publish", "data", "{data}", "--repo-id", "{url}"],
+    ],
+)
+def test_a_token_in_an_argument_is_in_no_message(
+    command: list[str],
+    demo_dir: Path,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    names = {"url": f"https://user:{TOKEN}@host/x", "data": demo_dir, "out": tmp_path / "out"}
+    assert cli.main([part.format(**names) for part in command]) == 2
+    out, error = capfd.readouterr()
+    assert error.count("lmdiag: error: ") == 1
+    assert TOKEN not in out + error
+
+
+def test_a_run_on_data_whose_path_holds_a_token_writes_it_nowhere(
+    demo_dir: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    model = FAMILIES["bert"].make(tmp_path / "bert")
+    data = shutil.copytree(demo_dir, tmp_path / f"data-{TOKEN[3:]}" / "of" / f"x {TOKEN}")
+    output = tmp_path / "results"
+    command = ["run", "--model", str(model), "--data", str(data), "--tasks", "neg136"]
+    assert cli.main([*command, "--limit", "8", "--output", str(output)]) == 0
+    out, error = capfd.readouterr()
+    assert TOKEN not in out + error
+    for path in output.rglob("*"):
+        if path.is_file():
+            assert TOKEN.encode() not in path.read_bytes(), path
+    (file,) = output.rglob("results.json")
+    assert json.loads(file.read_text())["data"]["source"].endswith("x hf_***")
+
+
+def test_what_a_server_says_is_logged_without_secrets() -> None:
+    """In a process of its own: the factory of log records belongs to the whole process."""
+    code = """
+import logging, sys
+from lmdiag.redact import redact_logs
+redact_logs()
+redact_logs()
+logging.basicConfig(format="%(message)s")
+logging.getLogger("huggingface_hub").warning("your token %s is %s", sys.argv[1], "old")
+logging.getLogger("other").error("%d", "no number")
+"""
+    environment = os.environ | {"HF_TOKEN": OWN}
+    done = subprocess.run(
+        [sys.executable, "-c", code, f"{TOKEN} or {OWN}"],
+        capture_output=True, text=True, env=environment, check=True,
+    )  # fmt: skip
+    assert done.stderr == "your token hf_*** or hf_*** is old\n%d\n"
