@@ -33,7 +33,9 @@ _CELL: dict[str, Any] = {
     "n": Optional(_COUNT_OR_NULL),
     "ci_low": Optional(_NUMBER_OR_NULL),
     "ci_high": Optional(_NUMBER_OR_NULL),
+    "chance": Optional(_NUMBER_OR_NULL),
     "sd": Optional(_NUMBER_OR_NULL),
+    "not_defined": Optional(_TEXT_OR_NULL),
 }
 FIGURE: Mapping[str, Any] = _CELL | {"by": Each(Each(_CELL))}
 """A measure: its figure over all rows, and column -> level -> the figure of a break-down."""
