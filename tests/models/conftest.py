@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,3 +21,9 @@ def family_dir(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path
         return made[name]
 
     return make
+
+
+@pytest.fixture
+def bert(family_dir: Callable[[str], Path], tmp_path: Path) -> Path:
+    """A small BERT, to be broken."""
+    return Path(shutil.copytree(family_dir("bert"), tmp_path / "my-bert"))

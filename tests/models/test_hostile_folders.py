@@ -6,28 +6,22 @@ import json
 import os
 import pickle
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hub import LoopbackHub
 
-from lmdiag.models import size
 from lmdiag.models.checkpoint import resolve
 from lmdiag.models.files import check_files
 from lmdiag.models.loading import LoadOptions, load_parts
 from lmdiag.schema import BadInput
 
+from .refusals import edit, refusal
+
 pytest_plugins = ["hub.fixtures"]
 
 INDEX = "model.safetensors.index.json"
-
-
-@pytest.fixture
-def bert(family_dir: Callable[[str], Path], tmp_path: Path) -> Path:
-    """A small BERT, to be broken."""
-    return Path(shutil.copytree(family_dir("bert"), tmp_path / "my-bert"))
 
 
 @pytest.fixture
@@ -37,23 +31,6 @@ def sharded(bert: Path) -> Path:
     (bert / "model.safetensors").unlink(missing_ok=True)
     assert (bert / INDEX).is_file()
     return bert
-
-
-def refusal(model: object, **options: Any) -> str:
-    """Returns the one line with which a model is refused; it names the model."""
-    with pytest.raises(BadInput) as caught:
-        load_parts(str(model), LoadOptions(**options))
-    message = str(caught.value)
-    assert message.isprintable()
-    assert str(model) in message
-    assert len(message) < 1000
-    return message
-
-
-def edit(folder: Path, file: str, **changes: Any) -> None:
-    """Changes entries of a JSON file."""
-    content = json.loads((folder / file).read_text("utf-8")) | changes
-    (folder / file).write_text(json.dumps(content), "utf-8")
 
 
 def rename_shard(folder: Path, name: str, index: str = INDEX, every: bool = False) -> None:
@@ -291,105 +268,6 @@ class TestConfiguration:
     def test_an_index_that_is_none(self, sharded: Path, content: str) -> None:
         (sharded / INDEX).write_text(content)
         assert INDEX in refusal(sharded)
-
-
-class TestMemory:
-    def test_a_model_for_which_no_memory_is_large_enough(self, bert: Path) -> None:
-        edit(bert, "config.json", hidden_size=2**20, intermediate_size=2**30)
-        message = refusal(bert)
-        assert "of memory for its weights" in message
-        assert "--quantization 4bit" in message
-        assert "--device-map auto" in message
-
-    def test_with_a_device_map_the_disk_counts(self, bert: Path) -> None:
-        edit(bert, "config.json", hidden_size=2**20, intermediate_size=2**30)
-        assert "all devices and the disk" in refusal(bert, device_map="auto")
-
-    def test_sizes_beyond_what_torch_can_count(self, bert: Path) -> None:
-        edit(bert, "config.json", hidden_size=2**31, intermediate_size=2**31, vocab_size=2**31)
-        assert "config.json" in refusal(bert)
-
-    def test_more_tensors_than_are_counted(
-        self, bert: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(size, "MOST_TENSORS", 20)
-        assert "more than 20 parameter tensors" in refusal(bert)
-
-    @pytest.mark.parametrize(
-        ("options", "bytes_each"),
-        [({}, 4), ({"dtype": "bfloat16"}, 2), ({"dtype": "float64"}, 8)],
-    )
-    def test_what_is_needed_is_what_the_loaded_model_takes(
-        self,
-        family_dir: Callable[[str], Path],
-        monkeypatch: pytest.MonkeyPatch,
-        options: dict[str, Any],
-        bytes_each: int,
-    ) -> None:
-        """BERT's output layer is its input embeddings, and counts once."""
-        folder = family_dir("bert")
-        model = load_parts(str(folder), LoadOptions(device="cpu", **options)).model
-        buffers = sum(buffer.numel() * buffer.element_size() for buffer in model.buffers())
-        needed = model.num_parameters() * bytes_each + buffers
-        monkeypatch.setattr(size, "memory_available", lambda *_: needed)
-        assert load_parts(str(folder), LoadOptions(device="cpu", **options)).kind == "masked"
-        monkeypatch.setattr(size, "memory_available", lambda *_: needed - 1)
-        assert "of memory" in refusal(folder, device="cpu", **options)
-
-    def test_quantized_weights_are_smaller(self, family_dir: Callable[[str], Path]) -> None:
-        import torch
-        from transformers import AutoConfig
-
-        config = AutoConfig.from_pretrained(family_dir("gpt2"))
-        needed = {}
-        for name in (None, "8bit", "4bit"):
-            options = LoadOptions(quantization=name)  # type: ignore[arg-type]
-            model = size.outline(config, "causal", options)
-            needed[name] = size.memory_needed(model, config, options, torch.device("cpu"))
-        assert needed[None] > needed["8bit"] > needed["4bit"]
-
-    def test_the_configuration_stays_as_it_was(self, family_dir: Callable[[str], Path]) -> None:
-        from transformers import AutoConfig
-
-        config = AutoConfig.from_pretrained(family_dir("bert"))
-        before = config.to_dict()
-        model = size.outline(config, "masked", LoadOptions(dtype="bfloat16"))
-        assert all(parameter.is_meta for parameter in model.parameters())
-        assert config.to_dict() == before
-
-    def test_memory_of_a_backend_that_does_not_tell(
-        self, family_dir: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(size, "memory_available", lambda *_: None)
-        assert load_parts(str(family_dir("bert"))).kind == "masked"
-
-    def test_there_is_memory(self) -> None:
-        import torch
-
-        available = size.memory_available(torch.device("cpu"), LoadOptions())
-        assert available is not None
-        assert available > 0
-
-
-class TestDevices:
-    @pytest.mark.parametrize("name", ["cuda:99", "abacus", "autos", "meta", "", "cuda:-1"])
-    def test_no_such_device(self, bert: Path, name: str) -> None:
-        message = refusal(bert, device_map=name)
-        assert f"no device {name!r} here" in message
-        assert "give auto" in message
-        assert f"no device {name!r} here" in refusal(bert, device=name)
-
-    def test_cuda_where_there_is_none(self, bert: Path) -> None:
-        import torch
-
-        if torch.cuda.is_available():
-            pytest.skip("this machine has a CUDA device")
-        for name in ("cuda", "cuda:1"):
-            assert f"no device {name!r} here" in refusal(bert, device_map=name)
-
-    @pytest.mark.parametrize("name", ["cpu", "auto", "sequential"])
-    def test_one_that_is_there(self, bert: Path, name: str) -> None:
-        assert load_parts(str(bert), LoadOptions(device_map=name)).kind == "masked"
 
 
 class TestHub:

@@ -47,7 +47,7 @@ class LoadOptions:
             of a device puts all of them there.
         bos: whether a causal model's context begins with its beginning-of-sequence token; auto
             does what the tokenizer does by default.
-        unit: token or word (SPEC 2).
+        unit: what the top-k list is over: vocabulary items (token) or complete words (word).
         trust_remote_code: run code that comes with the model.
         allow_pickle: read weights that are not safetensors.
         quantization: "8bit" or "4bit" by bitsandbytes; None without.

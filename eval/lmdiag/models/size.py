@@ -183,12 +183,15 @@ def _free_in_main_memory() -> int:
     return free if limited is None else min(free, limited)
 
 
-def _free_in_group() -> int | None:
-    """Returns what a control group (version 2) leaves; None without a limit."""
+def _free_in_group(root: Path = Path("/")) -> int | None:
+    """Returns what the limit of a control group (version 2) leaves; None without a limit.
+
+    Memory that holds copies of files counts as free: the system gives it up when it is needed.
+    """
     try:
-        groups = Path("/proc/self/cgroup").read_text("ascii").splitlines()
+        groups = (root / "proc/self/cgroup").read_text("ascii").splitlines()
         own = next((group for group in groups if group.startswith("0::/")), "0::/")
-        folder = Path("/sys/fs/cgroup", own.removeprefix("0::/"))
+        folder = root / "sys/fs/cgroup" / own.removeprefix("0::/")
         limit = int((folder / "memory.max").read_text("ascii"))
         used = int((folder / "memory.current").read_text("ascii"))
         lines = (folder / "memory.stat").read_text("ascii").splitlines()
