@@ -104,7 +104,9 @@ def test_the_order_depends_on_seed_item_and_run_alone() -> None:
 
 def test_other_items_do_not_matter(data_dir: Path, cprag: stimuli.Stimuli) -> None:
     few = stimuli.load(str(data_dir), "cprag102", limit=9)
-    assert contexts(few, "shuf", run=5) == contexts(cprag, "shuf", run=5)[:9]
+    ids = cprag.columns()["id"]
+    whole = dict(zip(ids, contexts(cprag, "shuf", run=5), strict=True))
+    assert contexts(few, "shuf", run=5) == [whole[row] for row in few.columns()["id"]]
 
 
 def test_every_order_is_equally_likely() -> None:
@@ -151,12 +153,8 @@ def test_mistakes_are_named(cprag: stimuli.Stimuli, role: stimuli.Stimuli) -> No
         perturb.perturb(role.with_contexts(["Nothing of the kind"] * 88), "obj", 0, 0)
 
 
-def test_a_missing_column_is_named(tmp_path: Path) -> None:
-    header = "id,item,condition,context,target,good,contrast,expected\n"
-    file = tmp_path / "role88.csv"
-    file.write_text(
-        f"{header}a,1,x,We saw which cat the dog had,bitten,1,1,\nb,1,y,No,eaten,0,1,\n"
-    )
-    own = stimuli.load(str(file), "role88")
+def test_a_missing_column_is_named() -> None:
+    cloze = {"expected_cloze": 0.5, "target_cloze": 0.5}
+    own = stimuli.load([{"context": "We saw which", "target": "bitten"} | cloze], "role88")
     with pytest.raises(BadInput, match="the perturbation sub needs the column object"):
         perturb.perturb(own, "sub", 0, 0)

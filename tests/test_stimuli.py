@@ -276,6 +276,12 @@ def test_expected_words_that_could_never_be_found(expected: object) -> None:
         stimuli.load([{"context": "A", "target": "b", "expected": expected}])
 
 
+def test_a_csv_of_a_spreadsheet_may_begin_with_a_mark(tmp_path: Path) -> None:
+    (tmp_path / "own.csv").write_text("context;target\r\nOne, two and;three\r\n", "utf-8-sig")
+    columns = stimuli.load(str(tmp_path / "own.csv")).columns()
+    assert (columns["context"], columns["target"]) == (["One, two and"], ["three"])
+
+
 @pytest.mark.parametrize("separator", [";", "\t"])
 def test_a_csv_with_another_separator_is_read(tmp_path: Path, separator: str) -> None:
     with (tmp_path / "own.csv").open("w", newline="") as out:
@@ -393,6 +399,12 @@ def test_mistakes_in_memory_name_row_and_column() -> None:
         ),
         (rows, "neg136", "rows: the column natural is missing, which the diagnostic neg136 has"),
         ([], None, "rows has no rows"),
+        (
+            {"context": ["A", "B"], "target": ["x", "y"], "dose": [1, "high"]},
+            None,
+            "rows: the column dose cannot be stored: ",
+        ),
+        ({"context": ["A\ud800"], "target": ["x"]}, None, "the column context cannot be stored: "),
         (3, None, "cannot read stimuli from int: give the name of a data set, a file, a DataFrame"),
     ):
         with pytest.raises(BadInput) as error:

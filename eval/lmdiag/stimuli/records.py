@@ -42,7 +42,7 @@ class Stimuli:
         """Returns stimuli of columns whose values are checked.
 
         Raises:
-            BadInput: a further column mixes types.
+            BadInput: a further column mixes types, or a text is not Unicode.
         """
         import pyarrow as pa
 
@@ -52,9 +52,9 @@ class Stimuli:
         for name, values in columns.items():
             try:
                 arrays[name] = pa.array(values, types.get(name))
-            except (pa.ArrowException, OverflowError) as error:
+            except (pa.ArrowException, OverflowError, UnicodeEncodeError) as error:
                 reason = str(error).partition("\n")[0]
-                raise BadInput(f"{source}: the column {name} mixes types: {reason}") from error
+                raise BadInput(f"{source}: the column {name} cannot be stored: {reason}") from error
         stimuli = cls(task, pa.table(arrays), fingerprint(columns), source, revision)
         stimuli.__dict__["_columns"] = dict(columns)  # as the cached property would make them again
         return stimuli
