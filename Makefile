@@ -1,5 +1,9 @@
-# make run    the demo: data, two models, tables, report      make setup  .venv, pinned, editable
-# make test   linters, type checks, every offline test         make bench  speed against a bare loop
+# make run    the demo: data, two models, tables, report
+# make test   linters, type checks, the quick tests: at most four minutes on two cores
+# make check  the slow tests: several processes, killed runs, documented commands, large data
+# make setup  .venv with pinned versions and the package, editable; the other commands call it
+# make bench  speed compared with a plain PyTorch loop and other programs
+# make demo-models  train the two demo models again and replace their weights in the package
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -10,7 +14,7 @@ PYTHON ?= $(firstword $(foreach name,python3.11 python3 python,$(shell $(name) -
 # Further arguments, e.g. make test ARGS="-k neg136", make bench ARGS="speed --rounds 3"
 ARGS ?=
 
-.PHONY: run setup test bench clean
+.PHONY: run setup test check demo-models bench clean
 .DEFAULT_GOAL := run
 
 setup: $(SETUP)
@@ -30,14 +34,19 @@ run: setup
 	@$(BIN)/lmdiag run --model demo:masked demo:causal --data demo/lmdiag --output demo/results
 	@printf '%s\n' '' \
 		'The same for a real model, on the published items:' \
-		'  $(BIN)/python datasets/lmdiag/build.py lmdiag' \
 		'  $(BIN)/lmdiag run --model bert-base-uncased gpt2'
 
 test: setup
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(BIN)/pytest -n 2 --dist worksteal $(ARGS)
+	$(BIN)/pytest -n 2 --dist worksteal -m "not slow" $(ARGS)
+
+check: setup
+	$(BIN)/pytest -n 2 --dist worksteal -m slow $(ARGS)
+
+demo-models: setup
+	$(BIN)/python -m lmdiag.models.demo.training
 
 bench: setup
 	PYTHONPATH=tests $(BIN)/python -m benchmarks $(ARGS)

@@ -2,7 +2,7 @@
 
 import sys
 
-from lmdiag.cli import main
+from lmdiag.cli import program
 
 if __name__ == "__main__":
-    sys.exit(main(["run", *sys.argv[1:]]))
+    program(["run", *sys.argv[1:]])

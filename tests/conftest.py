@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
+import hypothesis
 import pytest
+from filelock import FileLock
+from hypothesis import HealthCheck, settings
+
+from lmdiag.cli import main
 
 ROOT = Path(__file__).resolve().parent.parent
+# Hypothesis's limits on time (200 ms an example) fail tests because the machine is busy.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
+
 CACHES = pytest.StashKey[tempfile.TemporaryDirectory[str]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Points every cache at a folder of this session, before anything reads where it is."""
+    """Points every cache at a folder of this session, before anything reads where it is.
+
+    No example of a property has a deadline: how long it takes says how busy the machine is.
+    """
+    hypothesis.settings.register_profile("lmdiag", deadline=None)
+    hypothesis.settings.load_profile("lmdiag")
     caches = tempfile.TemporaryDirectory(prefix="lmdiag-tests-")
     config.stash[CACHES] = caches
     os.environ["HF_HOME"] = str(Path(caches.name) / "huggingface")
@@ -23,9 +35,7 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     for name in ("HF_DATASETS_CACHE", "HF_HUB_CACHE", "HF_TOKEN"):
         os.environ.pop(name, None)
-    # The demo models, under a digest of their recipe, are kept for the next session and shared by
-    # the processes of this one.
-    os.environ["LMDIAG_CACHE"] = str(config.cache.mkdir("lmdiag"))
+    os.environ["LMDIAG_CACHE"] = str(Path(caches.name) / "lmdiag")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -34,14 +44,16 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         config.stash[CACHES].cleanup()
 
 
-def build_data(out: Path, source: str, *configs: str) -> Path:
-    """Builds a data set directory as a user would, and returns it."""
-    command = [sys.executable, str(ROOT / "datasets/lmdiag/build.py"), str(out)]
-    command += ["--source", source]
-    if configs:
-        command += ["--configs", *configs]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+def built(factory: pytest.TempPathFactory, name: str, source: str, *configs: str) -> Path:
+    """Builds a data set directory, once for all processes of the session, and returns it."""
+    base = factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        base = base.parent
+    out = base / name / "lmdiag"
+    with FileLock(base / f"{name}.lock"):
+        if not out.is_dir():
+            command = ["build", str(out), "--source", source]
+            assert main([*command, "--configs", *configs] if configs else command) == 0
     return out
 
 
@@ -63,18 +75,16 @@ def upstream() -> Path:
 @pytest.fixture(scope="session")
 def data_dir(upstream: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The three upstream diagnostics, built. Read only: copy it to change it."""
-    out = tmp_path_factory.mktemp("diagnostics") / "lmdiag"
-    return build_data(out, str(upstream), "cprag102", "role88", "neg136")
+    return built(tmp_path_factory, "diagnostics", str(upstream), "cprag102", "role88", "neg136")
 
 
 @pytest.fixture(scope="session")
 def agreement_dir(upstream: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The upstream minimal pairs and verbs, built: 250,440 rows. Read only, as the others."""
-    out = tmp_path_factory.mktemp("agreement") / "lmdiag"
-    return build_data(out, str(upstream), "agreement", "verbs")
+    return built(tmp_path_factory, "agreement", str(upstream), "agreement", "verbs")
 
 
 @pytest.fixture(scope="session")
 def demo_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The demo data set, built: all five configs. Read only: copy it to change it."""
-    return build_data(tmp_path_factory.mktemp("demo") / "lmdiag", "demo")
+    return built(tmp_path_factory, "demo", "demo")

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
 import tokenizer_files as files
 
 SPARE = 7
@@ -101,6 +102,11 @@ T5_LIKE = {
 }
 GPT2_LIKE = {"n_embd": 32, "n_layer": 2, "n_head": 2, "n_positions": 130}
 GPT2_LIKE |= {"bos_token_id": 0, "eos_token_id": 0}
+LONGROPE = {
+    "type": "longrope",
+    "short_factor": [1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7],
+    "long_factor": [2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 32.0],
+}
 GATED = {"feed_forward_proj": "gated-gelu", "tie_word_embeddings": False}
 
 
@@ -184,6 +190,22 @@ MASKED = (
         },
         spare=SPARE,
     ),
+    Family(
+        "luke", "masked", "byte-level", files.roberta, "LukeForMaskedLM",
+        ROBERTA_LIKE | {"entity_vocab_size": 9, "entity_emb_size": 8},
+    ),
+    Family(
+        "xmod", "masked", "unigram", files.xlm_roberta, "XmodForMaskedLM",
+        ROBERTA_LIKE | {"languages": ["de_DE", "en_XX"], "default_language": "en_XX"},
+    ),
+    Family(
+        # Sparse attention from 15 tokens on: longer than some questions, shorter than others.
+        "big_bird", "masked", "unigram", files.albert, "BigBirdForMaskedLM",
+        BERT_LIKE | {
+            "attention_type": "block_sparse", "block_size": 2, "num_random_blocks": 1,
+            "pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3, "sep_token_id": 3,
+        },
+    ),
 )  # fmt: skip
 
 CAUSAL = (
@@ -265,6 +287,14 @@ CAUSAL = (
         },
     ),
     Family(
+        # Other rotation factors from 17 tokens on: longer than some questions, shorter than others.
+        "phi3-longrope", "causal", "metaspace-bpe", files.llama, "Phi3ForCausalLM",
+        BERT_LIKE | {
+            "num_key_value_heads": 2, "pad_token_id": 2, "bos_token_id": 1, "eos_token_id": 2,
+            "original_max_position_embeddings": 16, "rope_scaling": LONGROPE,
+        },
+    ),
+    Family(
         "gemma", "causal", "metaspace-bpe", files.gemma, "GemmaForCausalLM", LLAMA_LIKE,
     ),
     Family(
@@ -299,6 +329,14 @@ SEQ2SEQ = (
         width=0.12,
     ),
     Family(
+        "switch", "seq2seq", "unigram", files.t5, "SwitchTransformersForConditionalGeneration",
+        T5_LIKE | {
+            "num_decoder_layers": 2, "num_experts": 3, "num_sparse_encoder_layers": 1,
+            "num_sparse_decoder_layers": 1,
+        },
+        width=0.12,
+    ),
+    Family(
         "bart", "seq2seq", "byte-level", files.roberta, "BartForConditionalGeneration",
         {
             "d_model": 32, "encoder_layers": 2, "decoder_layers": 2, "encoder_ffn_dim": 48,
@@ -308,5 +346,38 @@ SEQ2SEQ = (
     ),
 )  # fmt: skip
 
+SEEING_RIGHT = (
+    Family(
+        "xlnet", "causal", "unigram", files.albert, "XLNetLMHeadModel",
+        {"d_model": 32, "n_layer": 2, "n_head": 2, "d_inner": 48},
+    ),
+    Family(
+        "xlm", "causal", "unigram", files.albert, "XLMWithLMHeadModel",
+        {"emb_dim": 32, "n_layers": 2, "n_heads": 2, "max_position_embeddings": 130},
+    ),
+    Family(
+        "cpmant", "causal", "unigram", files.albert, "CpmAntForCausalLM",
+        {
+            "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "dim_head": 16,
+            "dim_ff": 48, "prompt_length": 4,
+        },
+    ),
+    Family(
+        # Causal for up to 14 tokens: its sparse attention for longer inputs reads both sides.
+        "big_bird", "causal", "unigram", files.albert, "BigBirdForCausalLM",
+        BERT_LIKE | {
+            "attention_type": "block_sparse", "block_size": 2, "num_random_blocks": 1,
+            "is_decoder": True,
+        },
+    ),
+)  # fmt: skip
+"""Models that transformers lists as causal, and that read both sides of a text."""
+
 FAMILIES = {family.name: family for family in (*MASKED, *CAUSAL, *SEQ2SEQ)}
 """Name -> family, all of them."""
+
+QUICK = ("bert", "roberta", "deberta-v3", "modernbert", "gpt2", "llama", "mamba", "t5")
+"""One family for each kind of model, tokenizer and position scheme; `make test` runs these."""
+
+EACH = [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in FAMILIES]
+"""All families as parameters of a test; all but the quick ones are left to `make check`."""

@@ -6,6 +6,7 @@ pass for every piece of every word. Nothing here is shared with `lmdiag.models`.
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -153,8 +154,11 @@ class Reference:
                 "decoder_input_ids": torch.tensor([ids]),
             }
         cache = {} if self.kind == "masked" else {"use_cache": False}
+        # BigBird is not the same after a short input.
+        switches = hasattr(self.model.base_model, "set_attention_type")
+        fresh = copy.deepcopy(self.model) if switches else self.model
         with torch.inference_mode(), double():
-            logits = self.model(**inputs, **cache).logits
+            logits = fresh(**inputs, **cache).logits
         return torch.log_softmax(logits[0, position].double(), dim=-1)
 
     def _around(

@@ -156,6 +156,7 @@ def literal(p: Sequence[float], verbs: Sequence[Pair]) -> dict[str, float | None
     return found
 
 
+@pytest.mark.slow
 def test_all_scores_are_those_of_the_literal_statement(folder: Path, stimuli: Stimuli) -> None:
     model, reference = api.load_model(str(folder), dtype="float64"), Literal(folder)
     measures = api.measure(model.predict(stimuli), stimuli)

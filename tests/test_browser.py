@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hub.boards import HOSTILE, build
-from hub.browser import Complaints, browser
+from hub.browser import Complaints, browser, new_context
 from hub.runs import make_run, model_info
 
 from lmdiag.hub.text import visible
@@ -76,7 +76,7 @@ def complaints() -> Iterator[Complaints]:
 
 @pytest.fixture
 def page(chromium: Browser, complaints: Complaints) -> Iterator[Page]:
-    context = chromium.new_context(viewport={"width": 1280, "height": 900})
+    context = new_context(chromium, viewport={"width": 1280, "height": 900})
     opened = context.new_page()
     complaints.watch(opened)
     yield opened
@@ -223,7 +223,7 @@ def test_a_model_opens_and_its_items_can_be_filtered(page: Page, site: Path) -> 
 def test_it_fits_a_phone_and_follows_the_dark(
     chromium: Browser, complaints: Complaints, site: Path, scheme: str
 ) -> None:
-    context = chromium.new_context(viewport=PHONE, color_scheme=scheme)
+    context = new_context(chromium, viewport=PHONE, color_scheme=scheme)
     page = context.new_page()
     complaints.watch(page)
     for path in (site / "index.html", next(site.glob("models/*.html"))):
@@ -273,7 +273,7 @@ def test_hostile_text_stays_text(page: Page, hostile_site: Path) -> None:
 
 
 def test_the_table_can_be_read_without_scripts(chromium: Browser, site: Path) -> None:
-    context = chromium.new_context(java_script_enabled=False)
+    context = new_context(chromium, java_script_enabled=False)
     page = context.new_page()
     page.goto((site / "index.html").as_uri())
     assert names(page) == ["org/strong", "org/middle", "org/weak", "People"]
@@ -290,7 +290,7 @@ def test_a_page_that_misbehaves_is_noticed(chromium: Browser, tmp_path: Path) ->
         (tmp_path / f"{name}.html").write_text(f"<!doctype html>{text}")
     found = {}
     for name in ("loud", "stopped"):
-        page, found[name] = chromium.new_page(), Complaints()
+        page, found[name] = new_context(chromium).new_page(), Complaints()
         found[name].watch(page)
         page.goto((tmp_path / f"{name}.html").as_uri())
         page.close()

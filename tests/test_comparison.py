@@ -263,7 +263,7 @@ def test_contexts_of_other_sides_are_not_compared(demo_dir: Path) -> None:
             {"protocol": Protocol(k=(1, 2), unit="word", seed=3)},
             r"in unit \(token and word\); seed \(0 and 3\);",
         ),
-        ({"protocol": Protocol(k=(1, 2), limit=3)}, r"differ in limit \(- and 3\);"),
+        ({"protocol": Protocol(k=(1, 2), limit=3)}, r"differ in limit \(- and sample3\);"),
         ({"role88": "ffffffff"}, r"differ in data \(\w{8} and ffffffff\);"),
     ],
 )

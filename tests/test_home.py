@@ -1,15 +1,19 @@
-"""The rooms beside the package are found from a clone and from an installed wheel alike."""
+"""The rooms beside the package are found from a clone and from an installed wheel alike, and a
+wheel is all that a run needs."""
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import venv
 from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
+from limits import HANG
 
 from lmdiag.home import home
 from lmdiag.schema import BadInput
@@ -38,7 +42,10 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for room in ("eval", "cards", "metrics", "datasets"):
         shutil.copytree(ROOT / room, source / room, ignore=WRITTEN_BY_TOOLS)
     build = "from setuptools.build_meta import build_wheel; build_wheel('dist')"
-    subprocess.run([sys.executable, "-c", build], cwd=source, check=True, capture_output=True)
+    done = subprocess.run(
+        [sys.executable, "-c", build], cwd=source, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
     (built,) = (source / "dist").glob("*.whl")
     return built
 
@@ -60,17 +67,58 @@ def test_the_wheel_carries_every_file_of_the_rooms(wheel: Path) -> None:
         assert str(file.relative_to(ROOT / "eval")) in names, f"add {file} to setup.cfg"
 
 
-def test_an_installed_wheel_finds_the_rooms(wheel: Path, tmp_path: Path) -> None:
-    venv.create(tmp_path / "venv", symlinks=True)
-    (site,) = (tmp_path / "venv").glob("lib/*/site-packages")
-    unpacked = tmp_path / "unpacked"
-    ZipFile(wheel).extractall(unpacked)
-    shutil.copytree(unpacked / "lmdiag", site / "lmdiag")
-    (share,) = unpacked.glob("*.data/data/share")
-    shutil.copytree(share, tmp_path / "venv/share")
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs of an environment in which pip installed the wheel.
 
+    Its dependencies are those of the environment of the tests, so that nothing is downloaded.
+    """
+    place = tmp_path_factory.mktemp("installed") / "venv"
+    venv.create(place, symlinks=True)
+    (site,) = place.glob("lib/*/site-packages")
+    (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    install = [sys.executable, "-m", "pip", "--python", str(place / "bin/python"), "install"]
+    options = ["--no-deps", "--no-index", "--quiet", "--ignore-installed", str(wheel)]
+    subprocess.run([*install, *options], check=True, timeout=HANG)
+    return place / "bin"
+
+
+def test_an_installed_wheel_finds_the_rooms(installed: Path) -> None:
     say = f"from lmdiag.home import home\nfor room in {ROOMS}: print(home(room))"
-    python = tmp_path / "venv/bin/python"
-    done = subprocess.run([python, "-I", "-c", say], check=True, capture_output=True, text=True)
-    expected = [str(tmp_path / "venv/share/lmdiag" / room) for room in ROOMS]
-    assert done.stdout.splitlines() == expected
+    done = subprocess.run(
+        [installed / "python", "-I", "-c", say], check=True, capture_output=True, text=True
+    )
+    share = installed.parent / "share/lmdiag"
+    assert done.stdout.splitlines() == [str(share / room) for room in ROOMS]
+
+
+@pytest.mark.slow
+def test_an_installed_wheel_runs_the_demo_from_another_folder(
+    installed: Path, tmp_path: Path
+) -> None:
+    environment = os.environ | {"LMDIAG_CACHE": str(tmp_path / "cache"), "HF_HUB_OFFLINE": "1"}
+    environment.pop("PYTHONPATH", None)
+
+    def lmdiag(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [installed / "lmdiag", *words],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=HANG,
+            check=False,
+        )
+
+    built = lmdiag("build", "--source", "demo")
+    assert built.returncode == 0, built.stderr
+    assert (tmp_path / "lmdiag/provenance.json").is_file()
+    for more in ([], ["--data", "demo", "--output", "others"]):
+        ran = lmdiag("run", "--model", "demo:masked", "demo:causal", "--quiet", *more)
+        assert ran.returncode == 0, ran.stderr
+        assert "Ettinger 2020, table 12" in ran.stdout
+    for run in tmp_path.glob("*/demo--*/diagnostics-token"):
+        assert (run / "report.html").is_file()
+        shown = lmdiag("report", str(run.relative_to(tmp_path)), "--format", "markdown")
+        assert shown.returncode == 0, shown.stderr
+        assert "CPRAG-102" in shown.stdout

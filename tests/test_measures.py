@@ -20,8 +20,9 @@ from lmdiag import stimuli
 from lmdiag.measures import score
 from lmdiag.measures.accuracy import fits
 from lmdiag.measures.contrasts import Contrasts
-from lmdiag.measures.levels import quartiles, row_levels
+from lmdiag.measures.levels import CORE, DIAGNOSTICS, in_order, quartiles, row_levels
 from lmdiag.measures.scores import label
+from lmdiag.schema import DIAGNOSTIC_COLUMNS
 
 
 def measured(
@@ -467,22 +468,86 @@ def test_a_diagnostic_of_ones_own_is_broken_down_by_what_it_has() -> None:
     }
 
 
-def test_columns_of_ones_own_may_have_names_that_mean_something_here() -> None:
+SPECIAL = (
+    "sentence_1", "sentence_2", "constraint", "explanation", "expected_cloze", "target_cloze",
+    "target_cloze_strict", "expected_responses", "object", "subject", "subset", "polarity",
+    "natural", "source", "template", "number",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("levels", [("a", "b"), (1, 2), (True, False), (0.5, 1.5)])
+def test_no_name_of_a_column_of_ones_own_means_anything(levels: tuple[Any, Any]) -> None:
     rows = rows_of(
         *(
-            {
-                "id": f"{i}{good}", "contrast": str(i), "good": good, "expected": ["yes"],
-                "natural": "very" if i else "not", "polarity": bool(i), "source": f"page {i}",
-                "target_cloze": "high", "expected_cloze": "low", "subset": i,
-            }
+            {"id": f"{i}{good}", "contrast": str(i), "good": good, "expected": ["yes"]}
+            | dict.fromkeys(SPECIAL, levels[i])
             for i in range(2)
             for good in (True, False)
         )
-    )  # fmt: skip
-    found = measured("own", rows, predictions_of(rows, [-1.0, -2.0] * 2, [["yes"]] * 4))
-    assert set(found) == {"accuracy@1", "sensitivity", "sensitivity@0.01"}
-    levels = {name: list(parts) for name, parts in found["sensitivity"].by.items()}
-    assert levels == {"natural": ["not", "very"], "natural/polarity": ["not/false", "very/true"]}
+    )
+    for task in ("own", "neg136.csv"):
+        found = measured(task, rows, predictions_of(rows, [-1.0, -2.0] * 2, [["yes"]] * 4))
+        assert set(found) == {"accuracy@1", "sensitivity", "sensitivity@0.01"}
+        for measure, n in (("sensitivity", 1), ("accuracy@1", 2)):
+            by = found[measure].by
+            assert {name: [len(part.items) for part in by[name].values()] for name in by} == (
+                {name: [n, n] for name in SPECIAL}
+            )
+            assert set(by["number"]) == {str(level).lower() for level in levels}
+
+
+def test_levels_that_are_numbers_stand_in_their_order() -> None:
+    assert in_order(["10", "2", "-1", "0.5"]) == ["-1", "0.5", "2", "10"]
+    assert in_order(["late", "10", "2"]) == ["late", "10", "2"]
+    assert in_order(["blimp", "simple"]) == ["simple", "blimp"]
+
+
+def test_missing_values_are_in_no_level() -> None:
+    rows = rows_of(
+        *({"id": f"{i}", "voice": voice} for i, voice in enumerate(["a", "", None, "b"]))
+    )
+    rows["dose"] = [1.0, math.nan, 2.0, None]
+    assert row_levels("own", rows) == {
+        "voice": ["a", None, None, "b"],
+        "dose": ["1.0", None, "2.0", None],
+    }
+
+
+# ---- rows that are not compared -----------------------------------------------------------------
+
+
+def uncompared() -> dict[str, list[Any]]:
+    return rows_of(*({"id": str(i), "voice": "ab"[i > 1]} for i in range(4)))
+
+
+def test_words_that_are_not_compared_have_surprisal_and_rank() -> None:
+    rows = uncompared()
+    said = predictions_of(rows, [LOG(0.5), LOG(0.125), LOG(0.25), None], rank=[1, 9, 2, None])
+    found = measured("own", rows, said)
+    assert set(found) == {"surprisal", "rank"}
+    # -log2 of a half, an eighth, a quarter
+    assert found["surprisal"].values.tolist() == pytest.approx([1, 3, 2])
+    assert found["surprisal"].left_out == ("3",)
+    assert found["surprisal"].by["voice"]["a"].values.tolist() == pytest.approx([1, 3])
+    assert (found["rank"].values.tolist(), found["rank"].statistic) == ([1, 9, 2], "median")
+
+
+def test_a_median_over_known_ranks_alone_would_lie() -> None:
+    rows = uncompared()
+    said = predictions_of(rows, [-1.0, -2.0, -9.0, -9.0], rank=[1, 2, None, None])
+    assert set(measured("own", rows, said)) == {"surprisal"}
+
+
+def test_an_infinite_surprisal_is_left_out() -> None:
+    rows = uncompared()
+    found = measured("own", rows, predictions_of(rows, [-math.inf, 0.0, 0.0, 0.0]))
+    assert found["surprisal"].left_out == ("0",)
+
+
+def test_accuracy_needs_no_contrasts() -> None:
+    rows = uncompared() | {"expected": [["x"], [], ["y"], []]}
+    found = measured("own", rows, predictions_of(rows, top_words=[["x"]] * 4), k=(1,))
+    assert found["accuracy@1"].values.tolist() == [1, 0]
 
 
 def test_a_level_that_differs_within_a_contrast_is_none() -> None:
@@ -490,7 +555,7 @@ def test_a_level_that_differs_within_a_contrast_is_none() -> None:
         {"id": "1", "contrast": "a", "good": True, "voice": "active"},
         {"id": "2", "contrast": "a", "good": False, "voice": "passive"},
     )
-    assert "voice" not in Contrasts.of(rows).levels
+    assert "voice" not in Contrasts.of(rows, row_levels("own", rows)).levels
 
 
 def test_quartiles_are_closed_on_the_right() -> None:
@@ -578,5 +643,13 @@ def test_break_downs_of_the_data_sets(data_dir: Path) -> None:
 
 
 def test_known_columns_are_never_guessed_at(data_dir: Path) -> None:
-    rows = stimuli.load(str(data_dir), "role88", limit=6).columns()  # six objects, six subjects
-    assert set(row_levels(rows)) == set()
+    rows = stimuli.load(str(data_dir), "role88", limit=6).columns()  # few objects, few subjects
+    assert set(row_levels("role88", rows)) == set()
+    assert {"object", "subject"} <= set(row_levels("own", rows))
+
+
+def test_the_columns_of_the_data_sets_are_the_known_ones(demo_dir: Path) -> None:
+    for task in stimuli.tasks(str(demo_dir)):
+        rows = stimuli.load(str(demo_dir), task)
+        assert set(rows.columns()) - CORE == DIAGNOSTICS[task][0], task
+        assert DIAGNOSTIC_COLUMNS[task] <= DIAGNOSTICS[task][0]

@@ -15,6 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 from families import FAMILIES
 
+pytestmark = pytest.mark.slow
+
 TASKS = ("cprag102", "role88", "neg136", "agreement")
 
 WHOLE = re.compile(r": (\d+) contexts\n.*: asked \1 contexts in \S+ \S+ contexts/s\n")

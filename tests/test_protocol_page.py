@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,10 @@ import pytest
 
 from lmdiag.cli import main
 
-TOLERANCE = 20.0
-"""Percentage points, three of 16 pairs: the demo models are trained anew, and processors round
-differently (with AVX2 alone, demo:masked has two pairs more)."""
+pytestmark = pytest.mark.slow
+
+ROUNDING = 0.051
+"""Percentage points: the page gives one decimal. No other difference is allowed, on any machine."""
 
 FOLDERS = {
     "": "diagnostics-token",
@@ -30,18 +30,14 @@ def page(root: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def ran(page: str, demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def ran(page: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder in which all commands of the page were run, in order."""
     folder = tmp_path_factory.mktemp("protocol")
-    shutil.copytree(demo_dir, folder / "lmdiag")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         for command in commands(page):
-            program, *arguments = shlex.split(command)
-            if program == "python":
-                assert arguments == ["datasets/lmdiag/build.py", "lmdiag", "--source", "demo"]
-            else:
-                assert main(arguments) == 0, command
+            _, *arguments = shlex.split(command)
+            assert main(arguments) == 0, command
     return folder
 
 
@@ -71,7 +67,7 @@ def test_the_table_of_runs_says_what_they_gave(page: str, ran: Path) -> None:
         for column, cell in zip(head[1:], cells, strict=True):
             task, measure = column.split()
             value = 100 * measures(ran, run, task)[measure]["value"]
-            assert float(cell) == pytest.approx(value, abs=TOLERANCE), (run, column)
+            assert float(cell) == pytest.approx(value, abs=ROUNDING), (run, column)
 
 
 def test_the_lists_of_top_words_are_the_models(
@@ -84,11 +80,7 @@ def test_the_lists_of_top_words_are_the_models(
         assert main(["report", run, "--format", "csv", "--items", "cprag102-8"]) == 0
         lines = capsys.readouterr().out.splitlines()[1:]
         shown[unit] = [line.split(",")[-3] for line in lines]
-    told = dict(tables(page)[1][1:])
-    assert [words.startswith("##") for words in shown["token"]].count(True) >= 1
-    assert not [word for word in shown["word"] if word.startswith("##")]
-    for unit, words in shown.items():
-        assert len(set(words) & set(told[unit].split(", "))) >= 3
+    assert dict(tables(page)[1][1:]) == {unit: ", ".join(words) for unit, words in shown.items()}
 
 
 def test_thresholds_need_no_model(
@@ -101,7 +93,7 @@ def test_thresholds_need_no_model(
         command = ["score", "--task", "role88", "--predictions", predictions, "--json"]
         assert main([*command, "--threshold", threshold]) == 0
         value = json.loads(capsys.readouterr().out)["measures"][name]["value"]
-        assert float(cell) == pytest.approx(100 * value, abs=TOLERANCE)
+        assert float(cell) == pytest.approx(100 * value, abs=ROUNDING)
 
 
 def test_what_must_be_so_is_so(ran: Path) -> None:

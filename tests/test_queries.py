@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 
 from lmdiag.perturb import perturb
 from lmdiag.queries import Setting, collect, form, spread
@@ -34,6 +35,7 @@ def test_the_three_diagnostics_are_326_rows_and_198_contexts(data_dir: Path) -> 
     assert len(collect(settings, kind="masked", cased=False)) == 198
 
 
+@pytest.mark.slow
 def test_the_minimal_pairs_are_78153_contexts_or_15588_left_ones(agreement_dir: Path) -> None:
     setting = Setting(load(str(agreement_dir), "agreement"))
     masked = collect([setting], kind="masked", cased=False)

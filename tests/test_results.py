@@ -73,6 +73,24 @@ def test_names_stay_readable(tmp_path: Path) -> None:
     assert model_slug("google-bert/bert-base-uncased", None) == "google-bert--bert-base-uncased"
     assert model_slug("EleutherAI/pythia-70m", "step1000") == "EleutherAI--pythia-70m@step1000"
     assert model_slug(str(tmp_path), None) == tmp_path.name
+    assert model_slug("bert-base-uncased", None, "my BERT") == "my--BERT"
+    assert model_slug("EleutherAI/pythia-70m", "step1000", "tiny") == "tiny@step1000"
+
+
+def test_folders_of_the_same_last_name_have_directories_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder in ("runs/a/final", "runs/b/final", "runs/a/step1000", "runs/b/step1000"):
+        Path(folder).mkdir(parents=True)
+    assert model_slug("runs/a/final", None) == "runs--a--final"
+    assert model_slug("./runs/b/final/", None) == "runs--b--final"
+    for model in ("a", "b"):
+        assert model_slug(str(tmp_path / "runs" / model / "step1000"), None) == f"{model}--step1000"
+    monkeypatch.chdir("runs/a")
+    assert model_slug("step1000", None) == "step1000"
+    assert model_slug(".", None) == "a"
+    assert model_slug("../b/step1000", None) == "b--step1000"
 
 
 def test_an_interrupted_run_is_resumed_and_a_finished_one_recognised(tmp_path: Path) -> None:

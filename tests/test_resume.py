@@ -27,6 +27,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return FAMILIES["bert"].make(tmp_path_factory.mktemp("model") / "bert")
 
 
+@pytest.mark.slow
 def test_runs_killed_at_random_moments_end_as_undisturbed_ones(
     tmp_path: Path, root: Path, model: Path, demo_dir: Path
 ) -> None:
@@ -47,6 +48,7 @@ def test_runs_killed_at_random_moments_end_as_undisturbed_ones(
     assert facts["same"] == facts["runs"]
 
 
+@pytest.mark.slow
 def test_whole_words_end_the_same_after_kills(
     tmp_path: Path, root: Path, model: Path, demo_dir: Path
 ) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import families
 import pytest
 from hub import LoopbackHub, client_env, run_client
-from hub.browser import Complaints, browser
+from hub.browser import Complaints, browser, new_context
 from hub.runs import make_run, model_info
 from huggingface_hub import HfApi
 from leaving import LEAVE
@@ -44,6 +44,7 @@ def tiny(api: HfApi, tmp_path: Path) -> str:
     return str(commit.oid)
 
 
+@pytest.mark.slow
 def test_from_a_build_to_a_place_in_the_table(
     hub: LoopbackHub,
     api: HfApi,
@@ -113,7 +114,7 @@ def look_up(site: Path, name: str, place: int, results: dict[str, object]) -> No
     """Finds a model in the published table with a browser, and its own page."""
     complaints = Complaints()
     with browser() as chromium:
-        page = chromium.new_page()
+        page = new_context(chromium).new_page()
         complaints.watch(page)
         page.goto((site / "index.html").as_uri())
         rows = page.locator("#board tbody tr[data-origin=submitted]")

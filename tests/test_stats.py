@@ -230,3 +230,26 @@ def test_one_item_or_none_has_no_interval() -> None:
 def test_samples_that_are_not_paired_are_refused() -> None:
     with pytest.raises(ValueError, match="differ in shape"):
         stats.paired_bootstrap(array(1, 0), array(1), "mean", rng())
+
+
+# ---- medians ------------------------------------------------------------------------------------
+
+
+def test_the_interval_of_a_median_is_made_of_order_statistics() -> None:
+    # of ten values, the binomial puts less than 2.5% on 0 and 1 below: P(X <= 1) = 11/1024, so the
+    # bounds are the second value from either end
+    values = np.array([3, 1, 4, 15, 9, 2, 6, 5, 35, 8], dtype=float)
+    found = stats.estimate(values, "median")
+    assert (found.value, found.n, found.ci_low, found.ci_high) == (5.5, 10, 2, 15)
+    few = stats.estimate(values[:5], "median")
+    assert few.value == 4
+    assert math.isnan(few.ci_low)
+    assert math.isnan(few.ci_high)
+
+
+def test_medians_are_compared_as_medians() -> None:
+    rng = np.random.default_rng(0)
+    first, second = np.arange(21.0), np.arange(21.0)
+    second[-1] = 1000.0  # moves the mean by far, the median not at all
+    found = stats.paired_bootstrap(first, second, "median", rng, resamples=200)
+    assert (found.value, found.ci_low, found.ci_high) == (0, 0, 0)

@@ -8,6 +8,7 @@ import random
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pyarrow as pa
@@ -59,14 +60,45 @@ def test_the_demo_has_no_revision(demo_dir: Path) -> None:
     assert stimuli.load(str(demo_dir), "agreement").revision is None
 
 
-def test_limit_keeps_the_first_rows(demo_dir: Path) -> None:
+# A sample of the rows.
+
+
+def test_limit_shares_whole_contrasts_evenly_over_the_break_downs(demo_dir: Path) -> None:
+    few = stimuli.load(str(demo_dir), "neg136", limit=25).columns()
+    # contrasts have two rows, so there are twelve of them, two of each of the six combinations
+    counts = Counter(zip(few["subset"], few["polarity"], few["natural"], strict=True))
+    assert set(counts.values()) == {4}
+    assert len(counts) == 6
+    assert Counter(few["good"]) == {True: 12, False: 12}
+    assert set(Counter(few["contrast"]).values()) == {2}
+
+
+def test_a_sample_smaller_than_the_combinations_has_every_level(demo_dir: Path) -> None:
+    few = stimuli.load(str(demo_dir), "neg136", limit=6).columns()
+    assert set(few["polarity"]) == {"affirmative", "negative"}
+    assert set(few["subset"]) == {"simp", "nat"}
+    assert set(few["natural"]) == {True, False, None}
+
+
+def test_the_same_sample_everywhere(demo_dir: Path) -> None:
+    """It is a function of the contrasts and the seed: this is the list on any machine."""
+    few = stimuli.load(str(demo_dir), "cprag102", limit=6)
+    assert sorted(set(few.columns()["contrast"])) == ["cprag102-14", "cprag102-9"]
+    other = stimuli.load(str(demo_dir), "cprag102", limit=6, seed=1)
+    assert few.fingerprint != other.fingerprint
+    columns = stimuli.load(str(demo_dir), "cprag102").columns()
+    backwards = {name: values[::-1] for name, values in columns.items()}
+    assert stimuli.load(backwards, "cprag102", limit=6).fingerprint == few.fingerprint
+
+
+def test_limits_of_a_limit(demo_dir: Path) -> None:
     whole = stimuli.load(str(demo_dir), "neg136")
-    few = stimuli.load(str(demo_dir), "neg136", limit=8)
-    assert few.columns()["id"] == whole.columns()["id"][:8]
-    assert few.fingerprint != whole.fingerprint
     assert stimuli.load(str(demo_dir), "neg136", limit=104).fingerprint == whole.fingerprint
+    assert len(stimuli.load(str(demo_dir), "neg136", limit=1)) == 2  # a contrast at least
     with pytest.raises(BadInput, match="--limit must be at least 1"):
         stimuli.load(str(demo_dir), "neg136", limit=0)
+    rows = [{"context": "A", "target": f"w{i}", "voice": "ab"[i > 5]} for i in range(20)]
+    assert Counter(stimuli.load(rows, limit=6).columns()["voice"]) == {"a": 3, "b": 3}
 
 
 def test_loading_is_light(demo_dir: Path) -> None:
@@ -171,28 +203,222 @@ def test_right_context_may_be_missing_and_items_may_be_numbers(tmp_path: Path) -
     assert (columns["item"], columns["contrast"]) == (["1", "1"], ["7", "7"])
 
 
-def test_further_columns_are_typed_where_they_are_known(tmp_path: Path) -> None:
-    header = HEADER.strip() + ",target_cloze,natural,author\n"
-    file = own(
-        tmp_path, GOOD.strip() + ",0.25,true,A\n", BAD.strip() + ",,,B\n", header=header
+SPECIAL = (
+    "sentence_1,sentence_2,constraint,explanation,expected_cloze,target_cloze,target_cloze_strict,"
+    "expected_responses,object,subject,subset,polarity,natural,source,template,number"
+)
+"""Names of columns that mean something in one of the project's diagnostics."""
+
+
+def test_no_further_column_means_anything_in_rows_of_ones_own(tmp_path: Path) -> None:
+    names = SPECIAL.split(",")
+    header = f"{HEADER.strip()},{SPECIAL}\n"
+    more = [",".join(f"{name}-{i}" for name in names) for i in (1, 2)]
+    file = own(tmp_path, f"{GOOD.strip()},{more[0]}\n", f"{BAD.strip()},{more[1]}\n", header=header)
+    rows = stimuli.load(file)
+    assert rows.task == "own"
+    assert {name: rows.columns()[name] for name in names} == {
+        name: [f"{name}-1", f"{name}-2"] for name in names
+    }
+
+
+@pytest.mark.parametrize("name", ["cprag102", "role88", "neg136", "agreement", "verbs"])
+def test_a_file_named_after_a_diagnostic_is_ones_own_without_its_columns(
+    tmp_path: Path, name: str
+) -> None:
+    file = own(tmp_path, GOOD, BAD, name=f"{name}.csv")
+    assert stimuli.tasks(file) == [f"{name}.csv"]
+    assert stimuli.load(file).task == f"{name}.csv"
+
+
+def test_a_file_with_the_columns_of_a_diagnostic_is_the_diagnostic(
+    demo_dir: Path, tmp_path: Path
+) -> None:
+    (parquet,) = (demo_dir / "neg136").glob("*.parquet")
+    shutil.copy(parquet, tmp_path / "neg136.parquet")
+    rows = stimuli.load(str(tmp_path / "neg136.parquet"))
+    assert rows.task == "neg136"
+    assert rows.fingerprint == stimuli.load(str(demo_dir), "neg136").fingerprint
+
+
+def test_a_config_named_after_a_diagnostic_needs_its_columns(tmp_path: Path) -> None:
+    own(tmp_path, GOOD, BAD)
+    card = "---\nconfigs: [{config_name: agreement, data_files: own.csv}]\n---\n"
+    (tmp_path / "README.md").write_text(card)
+    with pytest.raises(BadInput, match=r"own.csv: the column number is missing, which the diag"):
+        stimuli.load(str(tmp_path), "agreement")
+
+
+@pytest.mark.parametrize(
+    "expected", ["bird|tree", "bird | tree", '["bird", "tree"]', "['bird', 'tree']"]
+)
+def test_expected_words_of_a_csv(tmp_path: Path, expected: str) -> None:
+    with (tmp_path / "own.csv").open("w", newline="") as out:
+        csv.writer(out).writerows([["context", "target", "expected"], ["A", "b", expected]])
+    assert stimuli.load(str(tmp_path / "own.csv")).columns()["expected"] == [["bird", "tree"]]
+
+
+@pytest.mark.parametrize(
+    ("expected", "words"),
+    [("bird|tree", ["bird", "tree"]), (["1,000"], ["1,000"]), (",", [","]), (None, []), ([], [])],
+)
+def test_expected_words_in_memory(expected: object, words: list[str]) -> None:
+    rows = [{"context": "A", "target": "b", "expected": expected}]
+    assert stimuli.load(rows).columns()["expected"] == [words]
+
+
+@pytest.mark.parametrize(
+    "expected",
+    ["bird, tree", "bird;tree", ["bird, tree"], [" bird"], '["bird", 3]', "['a' 'b']", 3, "a|"],
+)
+def test_expected_words_that_could_never_be_found(expected: object) -> None:
+    with pytest.raises(BadInput, match=r"rows, row 1: the column expected"):
+        stimuli.load([{"context": "A", "target": "b", "expected": expected}])
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_a_csv_with_another_separator_is_read(tmp_path: Path, separator: str) -> None:
+    with (tmp_path / "own.csv").open("w", newline="") as out:
+        writer = csv.writer(out, delimiter=separator)
+        writer.writerows([*csv.reader((HEADER, GOOD, BAD))])
+    file = str(tmp_path / "own.csv")
+    other = stimuli.load(own(tmp_path, GOOD, BAD, name="comma.csv"))
+    assert stimuli.load(file).fingerprint == other.fingerprint
+    with (tmp_path / "own.csv").open("a") as out:
+        out.write(separator)
+    with pytest.raises(
+        BadInput, match=r"own\.csv:4: 2 fields, expected 9; put text with a (semi|tab)"
+    ):
+        stimuli.load(file)
+
+
+def test_a_csv_of_r_has_row_names_and_missing_values(tmp_path: Path) -> None:
+    """What `write.csv` makes of a data frame."""
+    header = '"","context","right_context","target","expected","condition","voice"\n'
+    lines = [
+        '"1","The cat sat on the",NA,"mat","mat","x","active"\n',
+        '"2","The cat sat on a","again","mat",NA,NA,NA\n',
+    ]
+    columns = stimuli.load(own(tmp_path, *lines, header=header)).columns()
+    assert columns["right_context"] == ["", "again"]
+    assert columns["expected"] == [["mat"], []]
+    assert columns["condition"] == ["x", ""]
+    assert columns["voice"] == ["active", None]
+    assert "" not in columns
+
+
+def test_the_word_na_can_be_given(tmp_path: Path) -> None:
+    line = json.dumps({"context": "Sodium is written", "target": "NA", "expected": ["NA"]})
+    columns = stimuli.load(own(tmp_path, line, header="", name="own.jsonl")).columns()
+    assert (columns["target"], columns["expected"]) == (["NA"], [["NA"]])
+
+
+def test_two_underscores_are_part_of_a_name() -> None:
+    rows = [{"context": "In Python, __init__ and a_b are", "target": "names"}]
+    assert len(stimuli.load(rows)) == 1
+
+
+# Rows that are not compared.
+
+
+def test_context_and_target_are_enough(tmp_path: Path) -> None:
+    columns = stimuli.load(own(tmp_path, "One,two\n", "Ten,ten\n", header="context,target\n"))
+    assert columns.columns() == {
+        "id": ["own-1", "own-2"], "item": ["", ""], "condition": ["", ""],
+        "context": ["One", "Ten"], "right_context": ["", ""], "target": ["two", "ten"],
+        "expected": [[], []],
+    }  # fmt: skip
+    assert not columns.compared
+    assert stimuli.load(own(tmp_path, GOOD, BAD)).compared
+
+
+def test_a_core_column_without_any_value_counts_as_absent(tmp_path: Path) -> None:
+    rows = stimuli.load(own(tmp_path, ",,,One,,two,,,\n", ",,,Ten,,ten,,,\n"))
+    assert (rows.compared, rows.columns()["id"]) == (False, ["own-1", "own-2"])
+
+
+# Rows in memory.
+
+
+def in_memory() -> list[dict[str, object]]:
+    base = {"item": "1", "context": "One and", "right_context": "", "contrast": "c"}
+    return [
+        base | {"id": "a", "condition": "x", "target": "two", "good": True, "expected": ["two"],
+                "dose": 1, "note": None},
+        base | {"id": "b", "condition": "y", "target": "ten", "good": False, "expected": [],
+                "dose": 2, "note": "n"},
+    ]  # fmt: skip
+
+
+def test_rows_in_memory_are_the_same_as_in_a_file(tmp_path: Path) -> None:
+    import datasets
+    import pandas as pd
+
+    rows = in_memory()
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    lines = "".join(json.dumps(row) + "\n" for row in rows)
+    file = stimuli.load(own(tmp_path, lines, header="", name="own.jsonl"))
+    for data in (
+        rows, iter(rows), columns, pa.Table.from_pylist(rows), pd.DataFrame(rows, index=[7, 8]),
+        datasets.Dataset.from_list(rows),
+    ):  # fmt: skip
+        found = stimuli.load(data, "own")
+        assert found.columns() == file.columns()
+        assert (found.fingerprint, found.task) == (file.fingerprint, "own")
+
+
+def test_missing_values_of_pandas_are_missing() -> None:
+    import pandas as pd
+
+    frame = pd.DataFrame(
+        {
+            "context": ["A", "B"], "target": ["x", "y"], "right_context": [None, "z"],
+            "dose": [1.5, float("nan")], "when": pd.array([1, None], dtype="Int64"),
+        }
     )  # fmt: skip
-    columns = stimuli.load(file, "own").columns()
-    assert columns["target_cloze"] == [0.25, None]
-    assert columns["natural"] == [True, None]
-    assert columns["author"] == ["A", "B"]
+    columns = stimuli.load(frame).columns()
+    assert columns["right_context"] == ["", "z"]
+    assert (columns["dose"], columns["when"]) == ([1.5, None], [1, None])
+
+
+def test_mistakes_in_memory_name_row_and_column() -> None:
+    rows = in_memory()
+    for data, task, message in (
+        ([rows[0], rows[1] | {"target": ""}], None, "rows, row 2: the column target is empty"),
+        ([rows[0], {"context": "A"}], None, "rows, row 2: the column item is missing"),
+        (
+            {"context": ["A"], "target": []},
+            None,
+            "rows: the columns differ in length: context 1, ta",
+        ),
+        (rows, "neg136", "rows: the column natural is missing, which the diagnostic neg136 has"),
+        ([], None, "rows has no rows"),
+        (3, None, "cannot read stimuli from int: give the name of a data set, a file, a DataFrame"),
+    ):
+        with pytest.raises(BadInput) as error:
+            stimuli.load(data, task)
+        assert message in str(error.value)
 
 
 MISTAKES = {
     "no column": (
         HEADER.replace(",target", ""),
         [GOOD.replace(",three,true", ",true"), BAD.replace(",two,0", ",0")],
-        "own.csv: the column target is missing; the core columns are id, item",
+        "own.csv: the column target is missing; every row needs context and target",
     ),
     "no rows": (HEADER, [], "own.csv has no rows"),
     "column twice": (HEADER.replace("item", "id"), [GOOD], "own.csv:1: the header must name each"),
-    "fields": (HEADER, [GOOD.replace('"', ""), BAD], "own.csv:2: 10 fields, 9 are due"),
+    "fields": (
+        HEADER,
+        [GOOD.replace('"', ""), BAD],
+        "own.csv:2: 10 fields, expected 9; put text with a comma in double quotes",
+    ),
     "quote": (HEADER, [GOOD.replace('and"', 'and"s'), BAD], "own.csv:2: ',' expected after '\"'"),
-    "good": (HEADER, [GOOD, BAD.replace(",0,", ",no,")], "own.csv:3: the column good: true or fal"),
+    "good": (
+        HEADER,
+        [GOOD, BAD.replace(",0,", ",no,")],
+        "own.csv:3: the column good: expected true or false, not 'no'",
+    ),
     "no good": (HEADER, [GOOD, BAD.replace(",0,", ",,")], "own.csv:3: the column good is empty"),
     "id": (HEADER, [GOOD, BAD.replace("b", "", 1)], "own.csv:3: the column id is empty"),
     "id twice": (
@@ -219,10 +445,51 @@ MISTAKES = {
         "own.csv:2: the column contrast: 'c1' has 2 good and 0 bad rows",
     ),
     "none good": (HEADER, [GOOD, BAD.replace("c1", "c2")], "'c1' has 1 good and 0 bad rows, it ne"),
-    "cloze": (
-        HEADER.strip() + ",target_cloze\n",
-        [GOOD.strip() + ",often\n", BAD.strip() + ",0\n"],
-        "own.csv:2: the column target_cloze: a number is due, not 'often'",
+    "good alone": (
+        HEADER.replace("contrast", "pair"),
+        [GOOD, BAD],
+        "own.csv: there is a column good but no contrast: give both, or leave both out if no rows",
+    ),
+    "contrast alone": (
+        HEADER.replace("good", "fits"),
+        [GOOD, BAD],
+        "there is a column contrast but",
+    ),
+    "comma in expected": (
+        HEADER,
+        [GOOD.replace("three|four", '"three, four"'), BAD],
+        "own.csv:2: the column expected: 'three, four': separate words by |, or write a list: [",
+    ),
+    "semicolon in expected": (
+        HEADER,
+        [GOOD.replace("three|", "three;"), BAD],
+        "separate words by |",
+    ),
+    "no list": (HEADER, [GOOD.replace("three|four", "[three]"), BAD], "'[three]' is not a list of"),
+    "NA as target": (
+        HEADER,
+        [GOOD, BAD.replace("two", "NA")],
+        "own.csv:3: the column target is NA, a missing value in R: fill it in; if the word NA is",
+    ),
+    "NA as contrast": (
+        HEADER,
+        [GOOD, BAD.replace("c1", "NA")],
+        "own.csv:3: the column contrast is",
+    ),
+    "blank in context": (
+        HEADER,
+        [GOOD, BAD.replace("One and", "One ____ and")],
+        "own.csv:3: the column context has a blank in it, '____': write what is left of the blank",
+    ),
+    "BLANK in right_context": (
+        HEADER,
+        [GOOD.replace(",.,", ",[blank] it,"), BAD],
+        "own.csv:2: the column right_context has a blank in it, '[blank]'",
+    ),
+    "no name": (
+        HEADER.strip() + ",\n",
+        [GOOD.strip() + ",x\n", BAD.strip() + ",y\n"],
+        "own.csv: a column has no name: name it in the header",
     ),
 }
 
@@ -239,7 +506,7 @@ def test_mistakes_name_row_and_column(tmp_path: Path, case: str) -> None:
 def test_mistakes_in_json_lines(tmp_path: Path) -> None:
     for line, message in {
         "{": "own.jsonl:1: not JSON",
-        "3": "own.jsonl:1: a JSON object is due",
+        "3": "own.jsonl:1: expected one JSON object per line",
     }.items():
         with pytest.raises(BadInput, match=message):
             stimuli.load(own(tmp_path, line, header="", name="own.jsonl"), "own")
@@ -252,7 +519,7 @@ def test_mistakes_in_json_lines(tmp_path: Path) -> None:
         with pytest.raises(BadInput, match=message):
             stimuli.load(own(tmp_path, "\n".join(lines), header="", name="own.jsonl"), "own")
     wrong = json.dumps(row | {"target": 2.5})
-    with pytest.raises(BadInput, match=r"own.jsonl:1: the column target: text is due, not 2\.5"):
+    with pytest.raises(BadInput, match=r"own.jsonl:1: the column target: expected text, not 2\.5"):
         stimuli.load(own(tmp_path, wrong, header="", name="own.jsonl"), "own")
 
 
@@ -260,7 +527,7 @@ def test_mistakes_in_parquet(tmp_path: Path) -> None:
     table = stimuli.load(own(tmp_path, GOOD, BAD), "own").table
     place = table.column_names.index("target")
     pq.write_table(table.set_column(place, "target", pa.array([1.5, 2.5])), tmp_path / "p.parquet")
-    with pytest.raises(BadInput, match=r"p.parquet, row 1: the column target: text is due"):
+    with pytest.raises(BadInput, match=r"p.parquet, row 1: the column target: expected text"):
         stimuli.load(str(tmp_path / "p.parquet"), "p")
     pq.write_table(table.set_column(place, "target", pa.array(["a", None])), tmp_path / "p.parquet")
     with pytest.raises(BadInput, match=r"p.parquet, row 2: the column target is empty"):
@@ -275,13 +542,16 @@ def test_mistakes_in_parquet(tmp_path: Path) -> None:
 
 def test_unknown_places_are_named(demo_dir: Path, tmp_path: Path) -> None:
     for data, message in {
-        str(tmp_path / "lmdiag"): "no data at .*/lmdiag: build the data set by `python datasets/",
+        str(tmp_path / "lmdiag"): "no data at .*/lmdiag: build the data set by `lmdiag build`",
         str(tmp_path): "is no data set, it has no README.md: build one by",
         str(Path(__file__)): "is no data: a directory or a file ending in .csv, .tsv, .jsonl",
     }.items():
         with pytest.raises(BadInput, match=message):
             stimuli.tasks(data)
-    with pytest.raises(BadInput, match="has no task 'negg': choose from cprag102, role88, neg136"):
+    with pytest.raises(
+        BadInput,
+        match=r"no task 'negg' \(did you mean 'neg136'\?\): choose from cprag102, role88, neg136",
+    ):
         stimuli.load(str(demo_dir), "negg")
     with pytest.raises(BadInput, match="has several tasks: choose from cprag102, role88"):
         stimuli.load(str(demo_dir))

@@ -165,7 +165,7 @@ TAMPERED: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "log_prob as text": (of_type("log_prob", pa.string()), "column log_prob is string, not double"),
     # Runs that are not the whole of the protocol, or another.
-    "partial by limit": (protocol(limit=10), "partial: only the first 10 rows"),
+    "partial by limit": (protocol(limit=10), "partial: a sample of 10 rows"),
     "partial by task": (
         in_json(lambda r: r["protocol"]["tasks"].remove("neg136")),
         "partial: it lacks neg136",

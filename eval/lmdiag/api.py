@@ -13,6 +13,7 @@ What `measure` and `compare` return prints as tables, shows as such in a noteboo
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from lmdiag import comparison, perturb
 from lmdiag.comparison import RESAMPLES
+from lmdiag.controls import control_warning
 from lmdiag.journal import NoJournal
 from lmdiag.measured import Comparisons, Measures
 from lmdiag.processes import Processes
@@ -56,11 +58,12 @@ def load_model(model_id: str, **options: Any) -> LanguageModel:
         options: fields of `lmdiag.models.LoadOptions`, e.g. revision, kind, dtype, unit, bos.
 
     Raises:
-        BadInput: it cannot be loaded; the message says why and what to do.
+        BadInput: it cannot be loaded, or an option is not allowed; the message says why and what to
+            do.
     """
     from lmdiag import models
 
-    asked = models.LoadOptions(**options)
+    asked = models.LoadOptions.from_keywords(options)
     return LanguageModel(models.load(model_id, asked), asked)
 
 
@@ -110,6 +113,8 @@ class LanguageModel:
             stimuli = perturb.perturb(stimuli, perturbation, run, seed)
         verbs = self._set_verbs(stimuli) if stimuli.task == AGREEMENT else None
         setting = Setting(stimuli, perturbation, run)
+        if line := control_warning(self.model, [setting]):
+            warnings.warn(line, stacklevel=2)
         kind, cased = self.info.kind, self.info.cased
         questions = collect([setting], kind=kind, cased=cased)
         found = ask(

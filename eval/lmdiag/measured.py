@@ -12,6 +12,7 @@ from lmdiag import summary
 from lmdiag.comparison import Comparison
 from lmdiag.results import records, signature
 from lmdiag.schema import Predictions, Protocol
+from lmdiag.suggestions import suggest
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -67,6 +68,8 @@ class Measures(Shown, Mapping[str, Any]):
         self.not_computed = summary.not_computed(stimuli, predictions, protocol)
 
     def __getitem__(self, name: str) -> Any:
+        if name not in self._measures:
+            raise KeyError(f"no measure {name!r}{suggest(name, self._measures)}")
         return self._measures[name]
 
     def __iter__(self) -> Iterator[str]:

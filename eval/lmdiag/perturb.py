@@ -8,11 +8,12 @@ their meaning. The shuffled settings are run many times and averaged.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from lmdiag.schema import BadInput
 from lmdiag.stimuli import Stimuli
+from lmdiag.suggestions import suggest
 
 NONE = "none"
 """The setting without a perturbation."""
@@ -53,7 +54,7 @@ def settings(task: str, names: Iterable[str], shuffles: int) -> list[tuple[str, 
     """
     asked = set(names) - {NONE}
     for name in sorted(asked - {*NAMES, "all"}):
-        raise BadInput(f"unknown perturbation {name!r}: choose from {', '.join(NAMES)}, all, none")
+        raise _unknown(name, [*NAMES, "all", NONE])
     found = [(NONE, 0)]
     for name in NAMES:
         if APPLIES[name] == task and (name in asked or "all" in asked):
@@ -61,6 +62,12 @@ def settings(task: str, names: Iterable[str], shuffles: int) -> list[tuple[str, 
                 raise BadInput(f"--shuffles must be at least 1 for {name}, not {shuffles}")
             found += [(name, run) for run in range(shuffles if name in SHUFFLED else 1)]
     return found
+
+
+def _unknown(name: str, choices: Sequence[str]) -> BadInput:
+    return BadInput(
+        f"unknown perturbation {name!r}{suggest(name, choices)}: choose from {', '.join(choices)}"
+    )
 
 
 def perturb(stimuli: Stimuli, name: str, run: int, seed: int) -> Stimuli:
@@ -76,7 +83,7 @@ def perturb(stimuli: Stimuli, name: str, run: int, seed: int) -> Stimuli:
         BadInput: an unknown perturbation, another task, or a row without what is to be replaced.
     """
     if name not in APPLIES:
-        raise BadInput(f"unknown perturbation {name!r}: choose from {', '.join(NAMES)}")
+        raise _unknown(name, NAMES)
     if stimuli.task != APPLIES[name]:
         raise BadInput(f"the perturbation {name} is for {APPLIES[name]}, not for {stimuli.task}")
     columns = stimuli.columns()

@@ -11,6 +11,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, Protocol
 
@@ -20,6 +21,15 @@ WAIT = timedelta(minutes=10)
 """The longest that a process waits for another before it ends with an error."""
 MOMENT = 0.05
 """Seconds between two looks at a counter."""
+
+
+class SharedError(BadInput):
+    """Bad input that all processes of a run know of, so that one of them can report it for all."""
+
+
+def announced() -> int:
+    """Returns the number of processes that accelerate or torchrun announces; 1 without them."""
+    return int(os.environ.get("WORLD_SIZE", "1"))
 
 
 class Store(Protocol):
@@ -62,6 +72,15 @@ class Queue:
         """Makes every process end its turn at the queue, because one of them failed."""
         self._store.add(f"{self._name}/stop", 1)
 
+    @contextmanager
+    def stopped_by_error(self) -> Iterator[None]:
+        """Ends the queue on every process where bad input ends this block."""
+        try:
+            yield
+        except BadInput:
+            self.stop()
+            raise
+
     @property
     def stopped(self) -> bool:
         """Whether some process called `stop`."""
@@ -87,7 +106,7 @@ class Processes:
         self.rank, self.count, self.device = 0, 1, None
         self._store: Store = LocalStore()
         self._queues = 0
-        if not alone and int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        if not alone and announced() > 1:
             self._join()
 
     def _join(self) -> None:
@@ -101,9 +120,9 @@ class Processes:
 
         state = PartialState(cpu=not torch.accelerator.is_available(), timeout=WAIT)
         self.rank, self.count, self.device = state.process_index, state.num_processes, state.device
-        if self.count != int(os.environ["WORLD_SIZE"]):
+        if self.count != announced():
             raise BadInput(
-                f"{os.environ['WORLD_SIZE']} processes were announced but {self.count} joined: "
+                f"{announced()} processes were announced but {self.count} joined: "
                 "start them by `accelerate launch` or `torchrun`"
             )
         self._store = self._connect()
@@ -139,6 +158,22 @@ class Processes:
         from accelerate.utils import gather_object
 
         return list(gather_object([value]))
+
+    @contextmanager
+    def shared_errors(self) -> Iterator[None]:
+        """Makes bad input in one process's block an error of all processes, at the block's end.
+
+        Raises:
+            SharedError: on every process, with the message of the first one that has an error.
+        """
+        error = None
+        try:
+            yield
+        except BadInput as bad:
+            error = str(bad)
+        for message in self.gather(error):
+            if message is not None:
+                raise SharedError(message)
 
     def queue(self, length: int) -> Queue:
         """Returns the next queue; every process must ask for the same queues in the same order."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from lmdiag import __version__
 from lmdiag.schema import DIAGNOSTICS, BadInput, ModelInfo, Protocol
+from lmdiag.training_steps import trained_model
 
 if TYPE_CHECKING:
     from filelock import FileLock
@@ -57,7 +58,8 @@ def signature(protocol: Protocol, fingerprint: str, *, run: int = 0) -> str:
         "seed": protocol.seed,
         "perturb": "+".join(protocol.perturb) or None,
         "bos": None if protocol.bos == "auto" else protocol.bos,
-        "limit": protocol.limit,
+        # "sample" tells these runs from those of versions that took the first rows
+        "limit": protocol.limit and f"sample{protocol.limit}",
         "verbs": protocol.verbs,
         "run": run or None,
     }
@@ -72,11 +74,33 @@ def combine(fingerprints: Mapping[str, str]) -> str:
     return hashlib.sha256(lines.encode()).hexdigest()[:8]
 
 
-def model_slug(model_id: str, revision: str | None) -> str:
-    """Returns the folder name of a model: `org/name` is org--name, a local folder its last name."""
-    name = Path(model_id).resolve().name if Path(model_id).is_dir() else model_id
-    slug = re.sub(r"[^A-Za-z0-9._+-]+", "--", name).strip("-.") or "model"
-    return slug if revision is None else f"{slug}@{re.sub(r'[^A-Za-z0-9._+-]+', '--', revision)}"
+def model_slug(model_id: str, revision: str | None, name: str | None = None) -> str:
+    """Returns the folder name of a model.
+
+    `org/name` becomes org--name, and so does a relative path of a local folder. Of an absolute path
+    it is the last name, with the folder above it where the last name is only a training step.
+
+    Args:
+        model_id: Hub id or local folder, as given.
+        revision: branch, tag or commit, as given.
+        name: what the user calls the model (`--name`); takes the place of the id.
+    """
+    folder = Path(model_id).expanduser()
+    text = name or (_folder_name(folder) if folder.is_dir() else model_id)
+    slug = _UNSAFE.sub("--", text).strip("-.") or "model"
+    return slug if revision is None else f"{slug}@{_UNSAFE.sub('--', revision)}"
+
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9._+-]+")
+
+
+def _folder_name(folder: Path) -> str:
+    path = Path(os.path.normpath(folder))
+    if not path.is_absolute() and path.parts[:1] not in ((), ("..",)):
+        return str(path)
+    path = path.resolve()
+    is_step = trained_model(str(path), None) == str(path.parent)
+    return "/".join(path.parts[-2:]) if is_step else path.name
 
 
 def protocol_slug(protocol: Protocol) -> str:
@@ -177,7 +201,7 @@ class RunDirectory:
             if theirs.get(key) != value:
                 raise BadInput(
                     f"{self.path} holds a run of another {key} ({theirs.get(key)}, not {value}): "
-                    "choose another --output, or --overwrite it"
+                    "choose another --output or --name, or --overwrite it"
                 )
 
     def finish(self, results: Mapping[str, Any]) -> None:
@@ -304,11 +328,11 @@ def load_run(path: str | Path, data: str | None = None) -> Run:
     path = Path(path)
     results = read_results(path)
     source = data or _located(results["data"]["source"], path)
-    limit = results["protocol"]["limit"]
+    sample = {name: results["protocol"][name] for name in ("limit", "seed")}
     loaded = {}
     for task, facts in results["data"]["tasks"].items():
         revision = results["data"]["revision"] if data is None else None
-        loaded[task] = stimuli.load(source, task, revision=revision, limit=limit)
+        loaded[task] = stimuli.load(source, task, revision=revision, **sample)
         if loaded[task].fingerprint != facts["fingerprint"]:
             raise BadInput(
                 f"{source} is not the data {path} was made on: its {task} has fingerprint "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import platform
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from lmdiag import perturb, predictions, results, summary
 from lmdiag.collector import uncollected
+from lmdiag.controls import control_warning
 from lmdiag.journal import Journal, NoJournal
 from lmdiag.queries import Key, Setting, collect, spread
 from lmdiag.report.progress import Progress
@@ -64,7 +66,7 @@ def gather_material(
     from lmdiag import stimuli
 
     loaded = {
-        task: stimuli.load(data, task, revision=revision, limit=protocol.limit)
+        task: stimuli.load(data, task, revision=revision, limit=protocol.limit, seed=protocol.seed)
         for task in protocol.tasks
     }
     _refuse_shared_ids(loaded)
@@ -100,11 +102,23 @@ def run_model(
     *,
     processes: Processes,
     output: Path,
+    name: str | None = None,
     batch_size: int | None = None,
     overwrite: bool = False,
     quiet: bool = False,
 ) -> tuple[Path, dict[str, Any]]:
     """Runs one model; a finished run is read back, an interrupted one resumed.
+
+    Args:
+        model_id: Hub id, local folder, or `demo:masked` / `demo:causal`.
+        options: how the model is loaded.
+        material: what is asked.
+        processes: those that share the run.
+        output: folder of all runs.
+        name: what to call the model in its folder and in tables; None for its id.
+        batch_size: contexts in a batch; None for what suits the device.
+        overwrite: discard an earlier run of the same model and protocol.
+        quiet: no progress bar.
 
     Returns:
         The run directory and, on the first process, its results (elsewhere an empty dict).
@@ -114,10 +128,11 @@ def run_model(
     """
     started = time.monotonic()
     model = _load(model_id, options, processes)
+    model.info = replace(model.info, name=name)
     loaded = time.monotonic()
     folder = results.RunDirectory(
         output
-        / results.model_slug(model_id, options.revision)
+        / results.model_slug(model_id, options.revision, name)
         / results.protocol_slug(material.protocol)
     )
     try:
@@ -138,16 +153,9 @@ def _load(model_id: str, options: LoadOptions, processes: Processes) -> Model:
     from lmdiag import models
 
     gc.collect()  # the model before, if there was one
-    model, error = None, None
-    try:
-        with uncollected():
-            model = models.load(model_id, options)
-            gc.freeze()  # what was loaded stays while the run lasts, and is not looked through
-    except BadInput as bad:
-        error = str(bad)
-    errors = [message for message in processes.gather(error) if message is not None]
-    if model is None or errors:
-        raise BadInput(errors[0])
+    with processes.shared_errors(), uncollected():
+        model = models.load(model_id, options)
+        gc.freeze()  # what was loaded stays while the run lasts, and is not looked through
     return model
 
 
@@ -160,17 +168,12 @@ def _open(
     overwrite: bool,
 ) -> bool:
     """Opens the run directory on the first process; every process learns how that went."""
-    outcome: bool | str = False
-    if processes.first:
-        try:
+    finished = False
+    with processes.shared_errors():
+        if processes.first:
             identity = results.identity(model.info, material.protocol, material.fingerprint)
-            outcome = folder.open(identity, overwrite=overwrite)
-        except BadInput as error:
-            outcome = str(error)
-    outcome = processes.share(outcome)
-    if isinstance(outcome, str):
-        raise BadInput(outcome)
-    return outcome
+            finished = folder.open(identity, overwrite=overwrite)
+    return bool(processes.share(finished))
 
 
 def _ask_all(
@@ -184,6 +187,8 @@ def _ask_all(
     """Asks every distinct question of the material, or takes its answer from the journal."""
     if material.verbs:
         model.set_verbs(list(material.verbs))
+    if processes.first and (line := control_warning(model, material.settings)):
+        print(f"lmdiag: warning: {line}", file=sys.stderr)
     questions = collect(material.settings, kind=model.info.kind, cased=model.info.cased)
     keeps = processes.first or not processes.together
     with Journal(folder.journal, processes.rank) if keeps else NoJournal() as journal:
@@ -194,7 +199,9 @@ def _ask_all(
             batch_size=batch_size,
             journal=journal,
             processes=processes,
-            progress=partial(Progress, label=model.info.id, quiet=quiet or not processes.first),
+            progress=partial(
+                Progress, label=model.info.name or model.info.id, quiet=quiet or not processes.first
+            ),
         )
     return {(q.query, q.number): answer for q, answer in zip(questions, answers, strict=True)}
 

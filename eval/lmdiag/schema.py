@@ -26,7 +26,28 @@ TASKS = (*DIAGNOSTICS, AGREEMENT)
 CORE_COLUMNS = (
     "id", "item", "condition", "context", "right_context", "target", "good", "contrast", "expected",
 )  # fmt: skip
-"""Columns that every config but `verbs` has, and all that a diagnostic of one's own needs."""
+"""Columns that every config but `verbs` has, in their order."""
+
+NEEDED_COLUMNS = ("context", "target")
+"""Core columns that no data can do without; the others have defaults."""
+
+DIAGNOSTIC_COLUMNS: Mapping[str, frozenset[str]] = {
+    "cprag102": frozenset({"constraint"}),
+    "role88": frozenset({"expected_cloze", "target_cloze"}),
+    "neg136": frozenset({"subset", "polarity", "natural"}),
+    AGREEMENT: frozenset({"source", "template", "number"}),
+}
+"""Diagnostic -> the columns that its own measures and break-downs are made of."""
+
+
+def missing_columns(task: str, names: Iterable[str]) -> list[str]:
+    """Returns the columns without which rows are not those of the diagnostic of this name.
+
+    A task that is not one of the project's own diagnostics lacks nothing. A task and its columns
+    are checked where the rows are loaded; after that the name of a task says what its rows are.
+    """
+    return sorted(DIAGNOSTIC_COLUMNS.get(task, frozenset()).difference(names))
+
 
 Number = Literal["singular", "plural"]
 Kind = Literal["masked", "causal", "seq2seq"]
@@ -142,6 +163,7 @@ class ModelInfo:
         training_step: step of a training checkpoint where the revision names one.
         quantization: e.g. "8bit"; None without.
         attention: attention implementation in use.
+        name: what the user calls the model in folders and tables; None for its id.
     """
 
     id: str
@@ -159,6 +181,7 @@ class ModelInfo:
     training_step: int | None = None
     quantization: str | None = None
     attention: str | None = None
+    name: str | None = None
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> ModelInfo:
@@ -175,12 +198,12 @@ class Protocol:
         tasks: names of configs, in order.
         perturb: names of perturbations beside the unperturbed setting.
         shuffles: runs of the shuffled settings (100 in Ettinger 2020, table 4).
-        seed: of the shuffles.
+        seed: of the shuffles and of the sample.
         unit: token or word (SPEC 2).
         k: ranks at which accuracy is measured.
         threshold: smallest difference in probability that counts for sensitivity@threshold.
         bos: auto, always or never (causal models).
-        limit: first rows of each task only; None for all.
+        limit: rows of a sample of each task, see `lmdiag.stimuli.sample`; None for all.
         verbs: number of verb pairs in the list for EW and MW; None outside agreement.
     """
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
 
-from lmdiag.schema import Answer, BadInput, Question
+from lmdiag.schema import Answer, Question
 
 if TYPE_CHECKING:
     from lmdiag.journal import Journal
@@ -60,28 +60,23 @@ def ask(
     found = processes.gather(set(saved))
     known: set[int] = set().union(*found)
     mine = {number: saved[number] for number in saved.keys() - found[0]}
-    encoded = [model.encode(question) for question in questions]
+    with processes.shared_errors():
+        encoded = [model.encode(question) for question in questions]
     plan = processes.share(model.plan(encoded, batch_size) if processes.first else None)
     batches = open_batches(plan, known)
     queue = processes.queue(len(batches))
-    error = None
     with progress(len(questions), len(known)) as bar:
         try:
-            for number in queue:
-                batch = batches[number]
-                answers = model.answer([encoded[index] for index in batch], top)
-                finished = dict(zip(batch, answers, strict=True))
-                journal.append(finished)
-                mine.update(finished)
-                bar.update(len(known) + queue.done(len(finished)))
-        except BadInput as bad:
-            queue.stop()
-            error = str(bad)
-        errors = processes.gather(error)
-        bar.update(len(known) + queue.done(0))  # with what others did after our last batch
-    for message in errors:
-        if message is not None:
-            raise BadInput(message)
+            with processes.shared_errors(), queue.stopped_by_error():
+                for number in queue:
+                    batch = batches[number]
+                    answers = model.answer([encoded[index] for index in batch], top)
+                    finished = dict(zip(batch, answers, strict=True))
+                    journal.append(finished)
+                    mine.update(finished)
+                    bar.update(len(known) + queue.done(len(finished)))
+        finally:
+            bar.update(len(known) + queue.done(0))  # with what others did after our last batch
     for part in processes.gather(mine):
         saved.update(part)
     return [saved[number] for number in range(len(questions))]

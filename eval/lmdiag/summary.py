@@ -225,6 +225,14 @@ def beyond_lists(rows: Columns, run: Predictions, k: Sequence[int]) -> list[str]
 def not_computed(stimuli: Stimuli, run: Predictions, protocol: Protocol) -> list[str]:
     """Returns a line for each thing that predictions do not allow to compute, and why."""
     lines = []
+    if not stimuli.compared:
+        lines.append("sensitivity: no rows are compared, there are no columns good and contrast")
+        pairs = list(zip(run.log_prob, run.rank, strict=True))
+        if lacking := sum(p is not None and rank is None for p, rank in pairs):
+            lines.append(
+                f"rank: {lacking} of {len(pairs)} words have none; in unit word, only words of the "
+                "top list have one"
+            )
     if all(value is None for value in run.log_prob):
         lines.append("all that compares probabilities: the predictions have no log_prob")
     lengths = [len(words) for words in run.top_words if words is not None]

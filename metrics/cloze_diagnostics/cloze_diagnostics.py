@@ -9,7 +9,8 @@ import datasets
 import evaluate
 
 from lmdiag.elsewhere import gather
-from lmdiag.schema import CORE_COLUMNS, BadInput, checked_ranks, checked_threshold
+from lmdiag.schema import BadInput, checked_ranks, checked_threshold, missing_columns
+from lmdiag.stimuli.tables import normalise, of_rows
 from lmdiag.summary import beyond_lists, summarise
 
 _DESCRIPTION = """
@@ -38,7 +39,8 @@ Args:
         log_prob: natural log of the probability of the row's target; None if it cannot be scored.
         Either may be missing from all predictions: what the other allows is computed.
     references: the rows, as `load_dataset` gives them: the core columns id, item, condition,
-        context, right_context, target, good, contrast, expected, and any further ones.
+        context, right_context, target, good, contrast, expected, and any further ones. Only context
+        and target are needed; without good and contrast nothing is compared.
     k: ranks for accuracy, by default [1, 5].
     threshold: smallest difference in probability for sensitivity@threshold, by default 0.01.
     cased: compare words with `expected` exactly (default), or case-blind for uncased models.
@@ -74,6 +76,8 @@ Example:
 
 class ClozeDiagnostics(evaluate.Metric):
     """Measures of a cloze diagnostic; the configuration names the task, and any name will do.
+
+    The names of the four diagnostics of the project stand for their measures and break-downs.
 
     Predictions and rows travel through the library's cache as JSON text: its features would refuse
     the further columns that the break-downs are made of.
@@ -111,13 +115,13 @@ class ClozeDiagnostics(evaluate.Metric):
     ) -> dict[str, Any]:
         ranks = checked_ranks(k)
         rows = [json.loads(row) for row in references]
-        columns = _columns(rows)
+        columns = _columns(rows, self.config_name)
         given = [json.loads(prediction) for prediction in predictions]
         run = gather(_records(given, columns["id"]), "predictions")
         for line in beyond_lists(columns, run, ranks):
             warnings.warn(f"not computed: {line}", stacklevel=2)
         found = summarise(
-            self.config_name,
+            "own" if missing_columns(self.config_name, columns) else self.config_name,
             columns,
             [run],
             k=ranks,
@@ -149,18 +153,12 @@ def _plain(value: Any) -> Any:
     return value.tolist()
 
 
-def _columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
+def _columns(rows: list[dict[str, Any]], task: str) -> dict[str, list[Any]]:
     """Returns the rows as columns, with None where a row lacks a further column."""
     if not rows:
         raise BadInput("there are no references: give the rows of the data set")
-    for number, row in enumerate(rows, start=1):
-        if missing := [name for name in CORE_COLUMNS if name not in row]:
-            raise BadInput(
-                f"reference {number} has no {missing[0]}: give whole rows of the data set"
-            )
-    columns = {
-        name: [row.get(name) for row in rows] for name in dict.fromkeys(c for r in rows for c in r)
-    }
+    raw = of_rows("references", rows, lambda row: f"reference {row + 1}")
+    columns = normalise(raw, task)
     if len(set(columns["id"])) < len(rows):
         raise BadInput("references have the same id more than once: give each row once")
     return columns

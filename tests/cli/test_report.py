@@ -83,11 +83,33 @@ def test_chosen_items_come_with_their_words(
     assert {row["model"] for row in rows} == {"org/one", "org/two"}
 
 
+def test_folders_of_training_steps_are_shown_in_their_order(
+    demo_dir: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    paths = [
+        write_run(
+            tmp_path / name, demo_dir, protocol=PLAIN, seed=step, skill=step / 300,
+            id=f"runs/tiny/{name}", commit=f"sha256:{step:016}", training_step=step,
+        )
+        for name, step in (("checkpoint-500", 500), ("step1", 1), ("global_step20", 20))
+    ]  # fmt: skip
+    assert run(capsys, *paths, "--out", tmp_path / "curves.html")[0] == 0
+    page = (tmp_path / "curves.html").read_text()
+    assert "<h1>runs/tiny: 3 checkpoints</h1>" in page
+    assert "over training steps" in page
+    out = run(capsys, *paths, "--format", "markdown")[1]
+    places = [out.index(f"| step {step} |") for step in (1, 20, 500)]
+    assert places == sorted(places)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["nowhere"], "nowhere is no finished run"),
-        (["{run}", "--format", "latex", "--items", "role88-l"], "no item 'role88-l' in"),
+        (
+            ["{run}", "--format", "latex", "--items", "rol88-1"],
+            "no item 'rol88-1' (did you mean 'role88-1'?) in",
+        ),
         (["{run}", "--data", "nowhere"], "no data at nowhere"),
     ],
 )

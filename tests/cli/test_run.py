@@ -122,9 +122,9 @@ def test_the_memory_of_a_model_is_free_before_the_next_is_loaded(
         (["--tasks", "role88", "--perturb", "shuf"], "--perturb shuf is made for cprag102"),
         (["--perturb", "none", "shuf"], "--perturb none goes with no other"),
         (["--perturb", "shuffle"], "invalid choice: 'shuffle'"),
-        (["--k", "0"], "'0' is not a whole number from 1"),
-        (["--threshold", "1.5"], "'1.5' is not a probability"),
-        (["--batch-size", "many"], "'many' is not a whole number"),
+        (["--k", "0"], "must be a whole number of at least 1, not '0'"),
+        (["--threshold", "1.5"], "must be a number from 0 to below 1, not '1.5'"),
+        (["--batch-size", "many"], "must be a whole number of at least 1, not 'many'"),
         (["--data", "no/such/data"], "no/such/data"),
         (["--verbs", "no/such/verbs.csv", "--tasks", "agreement"], "verbs.csv"),
         (["--kind", "masked"], "mask token"),
@@ -154,6 +154,52 @@ def test_the_directory_of_another_model_is_refused_and_left_alone(
     assert code == 2
     assert "holds a run of another" in err
     assert path.read_bytes() == before
+
+
+@pytest.fixture
+def namesakes(models: dict[str, Path], tmp_path: Path) -> list[Path]:
+    """Two models in folders of the same last name."""
+    return [
+        Path(shutil.copytree(models[name], tmp_path / name / "final")) for name in ("bert", "gpt2")
+    ]
+
+
+def test_models_of_the_same_name_are_refused_before_any_is_run(
+    typed: Typed, namesakes: list[Path]
+) -> None:
+    code, out, err = typed("--model", *namesakes, "--tasks", "neg136")
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+    assert f"{namesakes[0]} and {namesakes[1]} would share the folder" in err
+    assert "--name" in err
+    assert not typed.output.exists()
+
+
+def test_names_are_those_of_folders_and_tables(typed: Typed, namesakes: list[Path]) -> None:
+    names = ("masked one", "causal")
+    code, out, _ = typed("--model", *namesakes, "--name", *names, "--tasks", "neg136")
+    assert code == 0
+    assert all(name in out for name in names)
+    assert not any(str(folder) in out for folder in namesakes)
+    for folder, name, model in zip(("masked--one", "causal"), names, namesakes, strict=True):
+        found = results(typed.output / folder)["model"]
+        assert (found["name"], found["id"]) == (name, str(model))
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["a"], "one name per model, got 1 for 2 models"),
+        (["a", "a"], "would share the folder"),
+        (["a", ""], "must not be empty"),
+    ],
+)
+def test_names_that_do_not_fit_the_models_are_refused(
+    typed: Typed, namesakes: list[Path], names: list[str], message: str
+) -> None:
+    code, _, err = typed("--model", *namesakes, "--name", *names)
+    assert code == 2
+    assert message in err
 
 
 def test_bad_data_end_the_run_before_torch_is_needed(tmp_path: Path) -> None:

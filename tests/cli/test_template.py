@@ -23,6 +23,21 @@ def test_starter_files_load_and_agree(tmp_path: Path, monkeypatch: pytest.Monkey
     assert len(loaded[0]) == 5
 
 
+@pytest.mark.parametrize("name", ["my.csv", "my.tsv", "my.jsonl"])
+def test_the_smallest_form_is_shown_and_loads(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    file = tmp_path / name
+    assert main(["template", str(file), "--minimal"]) == 0
+    lines = file.read_text().splitlines()
+    assert lines[0] in capsys.readouterr().out
+    assert main(["template", str(file), "--overwrite"]) == 0
+    assert lines[1] in capsys.readouterr().out
+    file.write_text("\n".join(lines))
+    rows = stimuli.load(str(file))
+    assert (len(rows), rows.compared) == (5, False)
+
+
 def test_it_says_what_to_do_next(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["template", str(tmp_path / "my.csv")]) == 0
     assert f"lmdiag run --model MODEL --data {tmp_path / 'my.csv'}" in capsys.readouterr().out

@@ -62,6 +62,7 @@ def sentences(folder: Path, config: str) -> set[str]:
     }
 
 
+@pytest.mark.slow
 def test_no_demo_sentence_is_a_published_one(
     demo_dir: Path, data_dir: Path, agreement_dir: Path
 ) -> None:
@@ -99,6 +100,7 @@ def test_the_program_makes_what_is_kept(
     assert (tmp_path / "simp.tsv").read_bytes() == simp.read_bytes()
 
 
+@pytest.mark.slow
 def test_the_program_makes_the_verbs(generate: ModuleType, scripts: Path, tmp_path: Path) -> None:
     pytest.importorskip("lemminflect")
     pytest.importorskip("wordfreq")

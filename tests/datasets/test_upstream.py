@@ -73,6 +73,7 @@ def test_features_are_exact(data_dir: Path, config: str) -> None:
         assert schema.field(name).type == kind, name
 
 
+@pytest.mark.slow
 def test_agreement_features_are_exact(agreement_dir: Path) -> None:
     schema = table(agreement_dir, "agreement").schema
     assert [(field.name, field.type) for field in schema] == CORE + FURTHER["agreement"]
@@ -80,6 +81,7 @@ def test_agreement_features_are_exact(agreement_dir: Path) -> None:
     assert [(f.name, f.type) for f in verbs] == [("singular", pa.string()), ("plural", pa.string())]
 
 
+@pytest.mark.slow
 def test_every_contrast_has_one_good_row(data_dir: Path, agreement_dir: Path) -> None:
     for config in (*COUNTS, "agreement"):
         rows = columns(agreement_dir if config == "agreement" else data_dir, config)
@@ -166,6 +168,7 @@ def test_negation_texts_are_the_source_s(upstream: Path, data_dir: Path) -> None
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_agreement_counts(agreement_dir: Path) -> None:
     rows = columns(agreement_dir, "agreement")
     assert len(rows["id"]) == len(set(rows["id"])) == 2 * 125_220
@@ -177,6 +180,7 @@ def test_agreement_counts(agreement_dir: Path) -> None:
     assert table(agreement_dir, "verbs").num_rows == 1_951
 
 
+@pytest.mark.slow
 def test_agreement_rows_join_to_the_source_s_sentences(upstream: Path, agreement_dir: Path) -> None:
     rows = columns(agreement_dir, "agreement")
     texts = {}

@@ -6,12 +6,20 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from limits import HANG
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, Request
+    from playwright.sync_api import (
+        Browser,
+        BrowserContext,
+        ConsoleMessage,
+        Dialog,
+        Page,
+        Request,
+    )
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = (
@@ -38,11 +46,20 @@ def browser() -> Iterator[Browser]:
         pytest.skip("no Chromium: install the system's, or name one by LMDIAG_CHROMIUM")
     sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     with sync_api.sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
+        started = playwright.chromium.launch(
+            executable_path=path, args=list(FLAGS), timeout=HANG * 1000
+        )
         try:
             yield started
         finally:
             started.close()
+
+
+def new_context(started: Browser, **options: Any) -> BrowserContext:
+    """Opens a context of pages whose time limits only end a hang; playwright's are 30 s."""
+    context = started.new_context(**options)
+    context.set_default_timeout(HANG * 1000)
+    return context
 
 
 class Complaints(list[str]):

@@ -11,6 +11,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from limits import HANG
+
 
 def client_env(endpoint: str, home: Path, token: str | None = "hf_test") -> dict[str, str]:
     """Environment of a client: this Hub, this token, caches and configuration under `home`."""
@@ -39,7 +41,7 @@ def client_env(endpoint: str, home: Path, token: str | None = "hf_test") -> dict
 
 
 def run_client(
-    arguments: list[str], env: dict[str, str], cwd: Path, timeout: float = 120
+    arguments: list[str], env: dict[str, str], cwd: Path
 ) -> subprocess.CompletedProcess[str]:
     """Runs `python ARGUMENTS` as a client; the caller looks at the return code."""
     return subprocess.run(
@@ -48,7 +50,7 @@ def run_client(
         cwd=cwd,
         text=True,
         capture_output=True,
-        timeout=timeout,
+        timeout=HANG,
         check=False,
     )
 

@@ -63,7 +63,10 @@ def make_run(
         fillers: words of the vocabulary that are nobody's target.
     """
     info, protocol = info or model_info(), protocol or Protocol()
-    rows = {task: stimuli.load(str(data), task, limit=protocol.limit) for task in protocol.tasks}
+    rows = {
+        task: stimuli.load(str(data), task, limit=protocol.limit, seed=protocol.seed)
+        for task in protocol.tasks
+    }
     found = {task: invent(rows[task], skill, seed, protocol.top, fillers) for task in rows}
     folder.mkdir(parents=True, exist_ok=True)
     settings = [Setting(each) for each in rows.values()]

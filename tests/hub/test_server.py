@@ -216,6 +216,7 @@ def test_malformed_results_are_refused(change: dict[str, str], complaint: str | 
     assert all(complaint in text for text in complaints)
 
 
+@pytest.mark.slow
 def test_load_dataset_and_evaluate_from_empty_caches(
     hub: LoopbackHub, api: HfApi, tmp_path: Path
 ) -> None:

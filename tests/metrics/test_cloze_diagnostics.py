@@ -150,7 +150,7 @@ def test_what_is_wrong_with_the_rows_is_said(folder: Path) -> None:
     predictions = [{"log_prob": -1.0}] * 6
     rows = own_rows()
     rows[2].pop("contrast")
-    with pytest.raises(BadInput, match="reference 3 has no contrast"):
+    with pytest.raises(BadInput, match="reference 3: the column contrast is missing"):
         metric.compute(predictions=predictions, references=rows)
     rows = own_rows()
     rows[2]["id"] = "0a"
@@ -158,6 +158,19 @@ def test_what_is_wrong_with_the_rows_is_said(folder: Path) -> None:
         metric.compute(predictions=predictions, references=rows)
     with pytest.raises(ValueError, match="Mismatch in the number"):
         metric.compute(predictions=predictions[:5], references=own_rows())
+
+
+def test_rows_that_are_not_compared_have_surprisal(folder: Path) -> None:
+    rows = [
+        {"context": "A robin is a", "target": "bird"},
+        {"context": "A bee is an", "target": "ox"},
+    ]
+    for configuration in ("my_own", "neg136"):  # without its columns it is not that diagnostic
+        found = evaluate.load(str(folder), configuration).compute(
+            predictions=[{"log_prob": -math.log(2)}, {"log_prob": -math.log(8)}], references=rows
+        )
+        assert set(found) == {"surprisal"}
+        assert found["surprisal"]["value"] == pytest.approx(2)  # one bit and three
 
 
 def test_token_counts_pass_for_agreement(folder: Path, demo_dir: Path) -> None:

@@ -146,7 +146,7 @@ class TestNumbers:
 
 
 @given(st.integers(1, 7), st.permutations(range(12)))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_whatever_the_batch(size: int, order: list[int]) -> None:
     encoded = [MODEL.encode(question) for question in some_questions(12)]
     one_by_one = [MODEL.answer([question], 5)[0] for question in encoded]

@@ -1,10 +1,8 @@
-"""The demo models: what they know, asked through transformers alone, and how they are kept."""
+"""The demo models: what they know, asked through transformers alone, and how they are made."""
 
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -14,7 +12,8 @@ import torch
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
 
 from lmdiag import models
-from lmdiag.models.demo import NAMES, demo_folder, make_once
+from lmdiag.models.checkpoint import resolve
+from lmdiag.models.demo import NAMES, demo_folder
 from lmdiag.models.demo.corpus import ASKED_ABOUT, TOLD, lexicon, sentences, singular
 from lmdiag.models.demo.training import train
 from lmdiag.schema import BadInput, Query, Question
@@ -107,6 +106,7 @@ def test_they_conjugate_after_a_plain_subject(ask: Ask) -> None:
     assert right >= 0.75 * 2 * 6 * len(verbs)
 
 
+@pytest.mark.slow
 def test_the_questions_are_not_in_the_corpus() -> None:
     corpus = sentences(seed=7, count=20_000)
     for noun, _, _ in facts():
@@ -170,6 +170,7 @@ def test_a_folder_is_a_model_like_any_other(name: str) -> None:
     assert answer.top_words[0] == "bird"
 
 
+@pytest.mark.slow
 def test_the_same_recipe_gives_the_same_bytes_quietly(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -186,53 +187,21 @@ def test_the_same_recipe_gives_the_same_bytes_quietly(
     assert capfd.readouterr() == ("", "")
 
 
-SLOW_MAKER = """
-import sys, time
-from pathlib import Path
-from lmdiag.models.demo import make_once
-folder = Path(sys.argv[1])
-def make(unfinished):
-    (unfinished / "first").write_text("made")
-    time.sleep(0.3)
-    (unfinished / "second").write_text("made")
-    print("made")
-make_once(folder, make)
-assert sorted(file.name for file in folder.iterdir()) == ["first", "second"]
-"""
-
-
-def test_processes_at_once_make_it_once(tmp_path: Path) -> None:
-    folder = tmp_path / "cache" / "thing"
-    command = [sys.executable, "-c", SLOW_MAKER, str(folder)]
-    started = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
-    said = [process.communicate()[0] for process in started]
-    assert [process.returncode for process in started] == [0, 0, 0]
-    assert "".join(said) == "made\n"
-
-
-def test_what_fails_leaves_nothing_behind(tmp_path: Path) -> None:
-    folder = tmp_path / "thing"
-
-    def fail(unfinished: Path) -> None:
-        (unfinished / "half").write_text("...")
-        raise RuntimeError("half way")
-
-    with pytest.raises(RuntimeError, match="half way"):
-        make_once(folder, fail)
-    assert [path.name for path in tmp_path.iterdir()] in ([], ["thing.lock"])
-    make_once(folder, lambda unfinished: None)
-    assert folder.is_dir()
+def test_the_weights_come_with_the_package() -> None:
+    """No run trains, or imports what does; the package stays small."""
+    folders = [demo_folder(name) for name in NAMES]
+    assert sum(file.stat().st_size for folder in folders for file in folder.iterdir()) < 1.5e6
+    loaded = [models.load(f"demo:{name}").info.commit for name in NAMES]
+    assert loaded == [resolve(str(folder)).commit for folder in folders]
+    makers = "from lmdiag.models.demo."
+    package = Path(models.__file__).parents[1]
+    assert not [
+        path
+        for path in package.rglob("*.py")
+        if path.parent.name != "demo" and makers in path.read_text()
+    ]
 
 
 def test_an_unknown_demo_model_is_refused() -> None:
-    with pytest.raises(BadInput, match="no model demo:bert: there are demo:masked and demo:causal"):
+    with pytest.raises(BadInput, match="no model demo:bert: choose demo:masked or demo:causal"):
         demo_folder("bert")
-
-
-def test_a_cache_that_cannot_be_written_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "file").write_text("no folder")
-    monkeypatch.setenv("LMDIAG_CACHE", str(tmp_path / "file"))
-    with pytest.raises(BadInput, match=r"cannot keep demo:masked in .*file/demo .*LMDIAG_CACHE"):
-        demo_folder("masked")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 from families import FAMILIES
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lmdiag.models import LoadOptions, Model, layout, load
@@ -218,7 +218,6 @@ class TestBest:
         st.lists(st.lists(st.integers(-3, 0), min_size=7, max_size=7), min_size=1, max_size=4),
         st.integers(1, 9),
     )
-    @settings(deadline=None)
     def test_is_the_sorted_list(self, rows: list[list[int]], top: int) -> None:
         ids, _ = best(torch.tensor(rows, dtype=torch.float32), top)
         for row, found in zip(rows, ids.tolist(), strict=True):

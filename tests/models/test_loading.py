@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 from families import FAMILIES
 
-from lmdiag.models.checkpoint import digest, resolve, training_step
+from lmdiag.models.checkpoint import digest, resolve
 from lmdiag.models.kinds import detect
 from lmdiag.models.loading import LoadOptions, Parts, load_parts
 from lmdiag.schema import BadInput
+from lmdiag.training_steps import training_step
 
 FamilyDir = Callable[[str], Path]
 

@@ -150,7 +150,7 @@ WORDS = st.lists(st.sampled_from(["a", "the", "robin", "is", "bird", "near"]), m
 
 
 @given(st.lists(WORDS, min_size=1, max_size=5))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_distributions_sum_to_one(contexts: list[list[str]]) -> None:
     """All items together have probability 1, the empty context included."""
     questions = [Question(Query(" ".join(words)), ("carpet",)) for words in contexts]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lmdiag.models.packing import Pack, pack
@@ -47,7 +47,6 @@ def test_blocks() -> None:
 
 
 @given(CONTEXTS, st.booleans(), st.integers(9, 20))
-@settings(deadline=None)
 def test_every_context_sees_itself_alone(
     contexts: list[tuple[int, ...]], causal: bool, width: int
 ) -> None:
@@ -80,7 +79,6 @@ def encoded(contexts: list[tuple[int, ...]]) -> list[Encoded]:
     CONTEXTS, st.integers(1, 40), st.one_of(st.none(), st.integers(1, 5)), st.booleans(),
     st.booleans(),
 )  # fmt: skip
-@settings(deadline=None)
 def test_every_question_is_in_one_batch(
     contexts: list[tuple[int, ...]], budget: int, count: int | None, packed: bool, causal: bool
 ) -> None:

@@ -225,7 +225,7 @@ class TestBruteForce:
     """Vocabularies so small that all words can be tried, in every convention."""
 
     @pytest.mark.parametrize("name", TOYS)
-    @settings(max_examples=12, deadline=None)
+    @settings(max_examples=12)
     @given(data=st.data(), seed=st.integers(0, 10_000), width=st.sampled_from([1, 2, 128]))
     def test_causal(self, name: str, data: st.DataObject, seed: int, width: int) -> None:
         toy = TOYS[name]
@@ -243,7 +243,7 @@ class TestBruteForce:
         check(answer, said, top)
         check_words(answer, said, words)
 
-    @settings(max_examples=20, deadline=None)
+    @settings(max_examples=20)
     @given(
         seed=st.integers(0, 10_000),
         context=st.sampled_from(["a", "ab ba", "b a ."]),

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from families import FAMILIES, Family
+from families import EACH, FAMILIES
 
 from lmdiag.models import LoadOptions, Model, load
 from lmdiag.models.prefixes import KeyValues, Rereading, Sources
@@ -52,9 +52,9 @@ def ask(model: Model, questions: list[Question]) -> list[Answer]:
     return model.answer([model.encode(question) for question in questions], 5)
 
 
-@pytest.mark.parametrize("family", FAMILIES.values(), ids=lambda family: family.name)
-def test_candidates(family: Family, family_dir: Callable[[str], Path]) -> None:
-    for compared in compare(family, family_dir(family.name), unit="word"):
+@pytest.mark.parametrize("name", EACH)
+def test_candidates(name: str, family_dir: Callable[[str], Path]) -> None:
+    for compared in compare(FAMILIES[name], family_dir(name), unit="word"):
         for word, right in compared.words.items():
             given = compared.answer.words[word]
             if right is None:
@@ -100,8 +100,9 @@ def test_batches_do_not_matter(name: str, loaded: Callable[[str], Model]) -> Non
 
 
 class TestSharing:
-    @pytest.mark.parametrize("family", FAMILIES.values(), ids=lambda family: family.name)
-    def test_what_is_shared(self, family: Family, loaded: Callable[[str], Model]) -> None:
+    @pytest.mark.parametrize("name", EACH)
+    def test_what_is_shared(self, name: str, loaded: Callable[[str], Model]) -> None:
+        family = FAMILIES[name]
         words = loaded(family.name).words
         assert words is not None
         shared = {"masked": Rereading, "causal": KeyValues, "seq2seq": Sources}[family.kind]

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from families import FAMILIES
+from limits import HANG
 
 from lmdiag.models import load
 from models.comparison import ask, questions
@@ -28,6 +29,7 @@ if dist.get_rank() == 0:
 """
 
 
+@pytest.mark.slow
 def test_two_processes_share_a_model(tmp_path: Path) -> None:
     llama = FAMILIES["llama"]
     two_heads = dataclasses.replace(llama, config=llama.config | {"num_key_value_heads": 2})
@@ -39,7 +41,7 @@ def test_two_processes_share_a_model(tmp_path: Path) -> None:
         env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parent.parent)},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=HANG,
         check=False,
     )
     assert done.returncode == 0, done.stderr

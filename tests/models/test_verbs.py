@@ -102,7 +102,7 @@ def test_layout_is_that_of_the_measures() -> None:
     spread=st.sampled_from([0.0, 0.3, 2.0, 6.0, 12.0]),
     n_verbs=st.integers(1, 20),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_literal_definition(seed: int, spread: float, n_verbs: int) -> None:
     """Flat, peaked and tied distributions, few verbs and many."""
     generator = torch.Generator().manual_seed(seed)

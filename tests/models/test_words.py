@@ -76,7 +76,7 @@ class TestWord:
         assert names(tokenizer, Spelling(tokenizer).after("bird", "the")) == ["▁bird"]
 
     @given(st.text("abirdst ", min_size=1, max_size=8).map(lambda w: w.strip() or "a"))
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=60)
     def test_pieces_spell_the_word(self, word: str) -> None:
         """Text and pieces put together decode to the sentence, whatever the word."""
         spelling = Spelling(GPT2)

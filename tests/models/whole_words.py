@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import unicodedata
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -53,7 +54,12 @@ def is_letter(character: str) -> bool:
 
 def end(distribution: Any, reference: Reference) -> float:
     """Log-probability that no item follows that continues a word."""
+    return float(distribution[ends(reference, len(distribution))].logsumexp(0))
+
+
+@lru_cache(maxsize=2)
+def ends(reference: Reference, size: int) -> Any:
+    """Which items of a vocabulary of a size end a word, bool."""
     speller = reference.speller
-    names = [speller.specials.get(n, speller.names.get(n)) for n in range(len(distribution))]
-    ends = [ends_a_word(name, speller.convention) for name in names]
-    return float(distribution[torch.tensor(ends)].logsumexp(0))
+    names = [speller.specials.get(n, speller.names.get(n)) for n in range(size)]
+    return torch.tensor([ends_a_word(name, speller.convention) for name in names])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hub.boards import HOSTILE
-from hub.browser import Complaints, browser
+from hub.browser import Complaints, browser, new_context
 
 from lmdiag.report.html import render
 from lmdiag.results import Run, load_run
@@ -47,7 +47,7 @@ def complaints() -> Iterator[Complaints]:
 
 @pytest.fixture
 def page(chromium: Browser, complaints: Complaints) -> Iterator[Page]:
-    context = chromium.new_context(viewport={"width": 1280, "height": 900})
+    context = new_context(chromium, viewport={"width": 1280, "height": 900})
     opened = context.new_page()
     complaints.watch(opened)
     yield opened
@@ -143,7 +143,7 @@ def test_keys_are_enough(page: Page, report: Path) -> None:
 def test_a_phone_needs_no_sideways_scrolling(
     chromium: Browser, report: Path, complaints: Complaints
 ) -> None:
-    context = chromium.new_context(viewport=PHONE)
+    context = new_context(chromium, viewport=PHONE)
     page = context.new_page()
     complaints.watch(page)
     for task in range(3):
@@ -160,7 +160,7 @@ def test_a_phone_needs_no_sideways_scrolling(
 def test_text_can_be_read_in_either_scheme(
     chromium: Browser, report: Path, complaints: Complaints, scheme: str
 ) -> None:
-    context = chromium.new_context(color_scheme=scheme)
+    context = new_context(chromium, color_scheme=scheme)
     page = context.new_page()
     complaints.watch(page)
     page.goto(report.as_uri())

@@ -145,11 +145,16 @@ def _parquet(name: str, source: str, files: list[SourceFile], cache: Path, new: 
     return Built(name, path, _sha256(new / path), files, builder.info)
 
 
-def _copy_scripts(new: Path) -> None:
+def published_files() -> Iterator[tuple[Path, Path]]:
+    """Yields (path inside the data set, path here) of the files that every data set contains."""
     for path in sorted(SCRIPTS.rglob("*")):
         inside = path.relative_to(SCRIPTS)
-        if path.suffix not in SUFFIXES or inside.parts[0] not in COPIED:
-            continue
+        if path.suffix in SUFFIXES and inside.parts[0] in COPIED:
+            yield inside, path
+
+
+def _copy_scripts(new: Path) -> None:
+    for inside, path in published_files():
         (new / inside).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, new / inside)
 

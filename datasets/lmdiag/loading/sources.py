@@ -6,6 +6,7 @@ repositories, the commit and the SHA-256 of every file that is read.
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import json
 import os
@@ -84,7 +85,9 @@ def repository_of(config: str) -> str:
     for folder, repository in pinned().items():
         if config in repository["configs"]:
             return folder
-    raise BadSource(f"unknown config {config!r}: choose from {', '.join(CONFIGS)}")
+    close = difflib.get_close_matches(config, CONFIGS, n=1)
+    meant = f" (did you mean {close[0]!r}?)" if close else ""
+    raise BadSource(f"unknown config {config!r}{meant}: choose from {', '.join(CONFIGS)}")
 
 
 def checksums(config: str) -> dict[str, str]:

@@ -15,7 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares what can be published, each with its own arguments."""
     kinds = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
     data = kinds.add_parser("data", help="a built data set directory")
-    data.add_argument("dir", type=Path, metavar="DIR", help="what datasets/lmdiag/build.py wrote")
+    data.add_argument("dir", type=Path, metavar="DIR", help="what `lmdiag build` wrote")
     data.add_argument(
         "--benchmark",
         action="store_true",

@@ -59,11 +59,14 @@ def _html(args: argparse.Namespace) -> str:
 def _tables(args: argparse.Namespace) -> str:
     """The tables as text. They need no data set; the top words of chosen items do."""
     from lmdiag.report import text
+    from lmdiag.report.checkpoints import training_order
     from lmdiag.report.qualitative import choose
     from lmdiag.results import load_run, read_results
 
     results = [read_results(path) for path in args.runs]
-    loaded = [load_run(path, args.data) for path in args.runs] if args.items else []
+    order = training_order(results)
+    results = [results[i] for i in order]
+    loaded = [load_run(args.runs[i], args.data) for i in order] if args.items else []
     chosen = choose(loaded, args.items) if loaded else []
     if args.format == "csv":
         return text.chosen_csv(chosen) if chosen else text.table_csv(results)

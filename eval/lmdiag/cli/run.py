@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lmdiag.cli.wanted import Wanted, wanted_models
 from lmdiag.collector import uncollected
+from lmdiag.models.options import CHOICES
 from lmdiag.schema import DIAGNOSTICS, BadInput, Protocol
 
 if TYPE_CHECKING:
@@ -32,9 +34,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--revision", nargs="+", metavar="R", help="branches, tags or commits of the model"
     )
     asked.add_argument(
+        "--name", nargs="+", metavar="NAME",
+        help="name of each model in folders and tables (default: its id or folder)",
+    )  # fmt: skip
+    asked.add_argument(
         "--data",
         default="lmdiag",
-        help="built directory, Hub data set id, or a file of your own rows",
+        help="built directory, Hub data set id, file of your own rows, or demo (default: the "
+        "directory lmdiag, else the published items, built on first use)",
     )
     asked.add_argument(
         "--data-revision", metavar="R", help="branch, tag or commit of a Hub data set"
@@ -57,8 +64,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="runs of the shuffled settings (100)",
     )
-    asked.add_argument("--seed", type=int, default=0, help="of the shuffles (0)")
-    asked.add_argument("--limit", type=positive, metavar="N", help="first N rows of each task only")
+    asked.add_argument("--seed", type=int, default=0, help="of the shuffles and the sample (0)")
+    asked.add_argument(
+        "--limit",
+        type=positive,
+        metavar="N",
+        help="a sample of N rows of each task, evenly over its break-downs",
+    )
     asked.add_argument(
         "--verbs",
         metavar="FILE",
@@ -68,7 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     scored = parser.add_argument_group("how it is scored")
     scored.add_argument(
         "--unit",
-        choices=("token", "word"),
+        choices=CHOICES["unit"],
         default="token",
         help="what the top-k list is over (token)",
     )
@@ -80,19 +92,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     scored.add_argument(
         "--bos",
-        choices=("auto", "always", "never"),
+        choices=CHOICES["bos"],
         default="auto",
         help="beginning-of-sequence token",
     )
 
     loaded = parser.add_argument_group("how the model is loaded")
-    loaded.add_argument("--kind", choices=("auto", "masked", "causal", "seq2seq"), default="auto")
-    loaded.add_argument(
-        "--dtype", choices=("auto", "float32", "bfloat16", "float16", "float64"), default="auto"
-    )
+    loaded.add_argument("--kind", choices=CHOICES["kind"], default="auto")
+    loaded.add_argument("--dtype", choices=CHOICES["dtype"], default="auto")
     loaded.add_argument("--device-map", metavar="auto", help="spread a large model over devices")
     loaded.add_argument("--tp", action="store_true", help="tensor parallel over the processes")
-    loaded.add_argument("--quantization", choices=("8bit", "4bit"), help="through bitsandbytes")
+    loaded.add_argument(
+        "--quantization", choices=CHOICES["quantization"], help="through bitsandbytes"
+    )
     loaded.add_argument(
         "--attn-implementation", metavar="A", help="e.g. sdpa, eager, flash_attention_2"
     )
@@ -130,7 +142,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def positive(text: str) -> int:
     """A whole number from 1."""
     if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1")
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, not {text!r}")
     return int(text)
 
 
@@ -141,7 +153,7 @@ def probability(text: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 <= value < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a probability from 0 up to 1")
+        raise argparse.ArgumentTypeError(f"must be a number from 0 to below 1, not {text!r}")
     return value
 
 
@@ -152,28 +164,52 @@ def auto_or_positive(text: str) -> int | None:
 
 def main(args: argparse.Namespace) -> int:
     """Runs every model at every revision; one that fails does not stop the rest."""
+    wanted = wanted_models(args)
     with uncollected():
         warm_up = threading.Thread(target=_import_models, daemon=True)
         warm_up.start()  # the slow imports run while the data are read; bad data end the run before
-        material = _material(args)
-        warm_up.join()
-
-        from lmdiag.processes import Processes
-
-        processes = Processes(together=args.tp)
+        material, processes = _prepare(args, warm_up)
         gc.freeze()  # what was imported stays, see `running`
-    wanted = [(model, revision) for model in args.model for revision in args.revision or [None]]
     failures: list[tuple[str, BadInput]] = []
     documents = []
-    for model, revision in wanted:
+    for each in wanted:
         try:
-            documents.append(_run_one(args, model, _options(args, revision), material, processes))
+            documents.append(_run_one(args, each, material, processes))
         except BadInput as error:
-            failures.append((model if revision is None else f"{model} at {revision}", error))
+            at = "" if each.revision is None else f" at {each.revision}"
+            failures.append((f"{each.model}{at}", error))
     if processes.first and args.json and documents:
         _print_json(documents)
     processes.close()
     return _conclude(failures, len(wanted), processes)
+
+
+def _prepare(args: argparse.Namespace, warm_up: threading.Thread) -> tuple[Material, Processes]:
+    """Loads the data, and joins the other processes; with several, they share errors in the data.
+
+    A single process reports errors in the data at once, before the slow imports end.
+    """
+    from lmdiag.processes import Processes, announced
+
+    if announced() == 1:
+        material = _material(args)
+        warm_up.join()
+        return material, Processes(together=args.tp)
+    warm_up.join()
+    processes = Processes(together=args.tp)
+    try:
+        with processes.shared_errors():
+            material = _material(args)
+    except BadInput:
+        processes.close()
+        raise
+    return material, processes
+
+
+def stopped(args: argparse.Namespace) -> str:
+    """Says what is left of an interrupted run."""
+    without = " without --overwrite" if args.overwrite else ""
+    return f"answers saved so far are kept; run the same command again{without} to continue"
 
 
 def _import_models() -> None:
@@ -219,7 +255,7 @@ def _perturbations(names: list[str], tasks: tuple[str, ...]) -> Iterator[str]:
 
 
 def _options(args: argparse.Namespace, revision: str | None) -> LoadOptions:
-    from lmdiag.models.loading import LoadOptions
+    from lmdiag.models import LoadOptions
 
     return LoadOptions(
         revision=revision,
@@ -237,11 +273,7 @@ def _options(args: argparse.Namespace, revision: str | None) -> LoadOptions:
 
 
 def _run_one(
-    args: argparse.Namespace,
-    model: str,
-    options: LoadOptions,
-    material: Material,
-    processes: Processes,
+    args: argparse.Namespace, wanted: Wanted, material: Material, processes: Processes
 ) -> dict[str, object]:
     """Runs one model and shows its tables; returns its results (empty but on the first process)."""
     from dataclasses import replace
@@ -249,15 +281,22 @@ def _run_one(
     from lmdiag.running import run_model
 
     path, found = run_model(
-        model,
-        replace(options, device=processes.device),
+        wanted.model,
+        replace(_options(args, wanted.revision), device=processes.device),
         material,
         processes=processes,
         output=args.output,
+        name=wanted.name,
         batch_size=args.batch_size,
         overwrite=args.overwrite,
         quiet=args.quiet,
     )
+    if processes.first and args.json:
+        for task, rows in material.stimuli.items():
+            if not rows.compared:  # the tables say it, too
+                print(
+                    f"lmdiag: nothing was compared in {task}: no good and contrast", file=sys.stderr
+                )
     if processes.first and not args.json:
         from lmdiag.report.terminal import print_results
 
@@ -285,4 +324,4 @@ def _conclude(failures: list[tuple[str, BadInput]], wanted: int, processes: Proc
         print(f"\n{len(failures)} of {wanted} runs failed:", file=sys.stderr)
         for name, error in failures:
             print(f"  {name}: {error}", file=sys.stderr)
-    return 1
+    return 1 if processes.first else 0

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lmdiag.cli.run import positive, probability
 from lmdiag.schema import BadInput, Protocol
+from lmdiag.suggestions import suggest
 
 if TYPE_CHECKING:
     from lmdiag.schema import Kind, Predictions
@@ -106,7 +107,9 @@ def of_a_run(args: argparse.Namespace) -> Asked:
     settings = run.results["tasks"].get(args.task, {})
     if args.setting not in settings:
         there = ", ".join(f"{task} ({' '.join(of)})" for task, of in run.results["tasks"].items())
-        wanted = f"{args.task} in setting {args.setting}"
+        tasks = run.results["tasks"]
+        close = suggest(args.setting, settings) if settings else suggest(args.task, tasks)
+        wanted = f"{args.task} in setting {args.setting}{close}"
         raise BadInput(f"{args.predictions} has no {wanted}: choose from {there}")
     protocol = Protocol.from_json(run.results["protocol"])
     asked = knobs(args, protocol)

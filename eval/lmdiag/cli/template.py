@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import csv
+import io
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from lmdiag.schema import CORE_COLUMNS, BadInput
+from lmdiag.schema import CORE_COLUMNS, NEEDED_COLUMNS, BadInput
 
 ROWS: tuple[dict[str, Any], ...] = (
     {
@@ -42,14 +44,20 @@ ROWS: tuple[dict[str, Any], ...] = (
 SUFFIXES = (".csv", ".tsv", ".jsonl")
 
 ADVICE = """\
-Written: {file}. Replace its rows by your own:
-  id             unique for each row          item       what your rows belong to
-  condition      a name of your own           target     the word that is scored in this row
-  context        left of the blank, without a blank at the end
-  right_context  right of the blank; empty where the blank ends the sentence
-  good, contrast a contrast has exactly one good row (true) and one or more bad ones (false)
+Written: {file}. Replace its rows by your own. Two columns are needed:
+  context        text to the left of the blank, without a space at the end
+  target         the word that is scored in this row
+The others may be left out:
+  id             unique for each row; made of the file's name and the row's number if absent
+  item           what your rows belong to     condition  a name of your own
+  right_context  text to the right of the blank; empty where the blank ends the sentence
+  good, contrast a contrast has exactly one good row (true) and one or more bad ones (false);
+                 without both columns nothing is compared, and each word gets its surprisal
   expected       words that count as correct for accuracy@k{separator}; empty for none
-Further columns are kept. Then: lmdiag run --model MODEL --data {file}"""
+Every further column with a few levels is a break-down, whatever its name.
+The smallest file (lmdiag template --minimal) has two columns:
+  {smallest}
+Then: lmdiag run --model MODEL --data {file}"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -61,6 +69,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="FILE",
         help=f"what to write (default: %(default)s); ends in {', '.join(SUFFIXES)}",
+    )
+    parser.add_argument(
+        "--minimal", action="store_true", help="write the columns context and target only"
     )
     parser.add_argument("--overwrite", action="store_true", help="replace an existing file")
 
@@ -78,26 +89,32 @@ def main(args: argparse.Namespace) -> int:
         raise BadInput(f"{file} exists already: choose another name, or add --overwrite")
     if not file.parent.is_dir():
         raise BadInput(f"no directory {file.parent}: make it first")
-    write(file)
+    write(file, NEEDED_COLUMNS if args.minimal else CORE_COLUMNS)
     separator = "" if file.suffix == ".jsonl" else ", separated by |"
-    print(ADVICE.format(file=file, separator=separator))
+    smallest = "\n  ".join(_lines(file.suffix, NEEDED_COLUMNS)[:2])
+    print(ADVICE.format(file=file, separator=separator, smallest=smallest))
     return 0
 
 
-def write(file: Path) -> None:
-    """Writes the rows in the format that the file's suffix names."""
-    with file.open("w", encoding="utf-8", newline="") as out:
-        if file.suffix == ".jsonl":
-            out.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in ROWS)
-            return
-        delimiter = "\t" if file.suffix == ".tsv" else ","
-        writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
-        writer.writerow(CORE_COLUMNS)
-        writer.writerows([_field(row[name]) for name in CORE_COLUMNS] for row in ROWS)
+def write(file: Path, columns: Sequence[str]) -> None:
+    """Writes some columns of the rows in the format that the file's suffix names."""
+    file.write_text("\n".join(_lines(file.suffix, columns)) + "\n", "utf-8")
+
+
+def _lines(suffix: str, columns: Sequence[str]) -> list[str]:
+    """The lines of a file with these columns."""
+    rows = [{name: row[name] for name in columns} for row in ROWS]
+    if suffix == ".jsonl":
+        return [json.dumps(row, ensure_ascii=False) for row in rows]
+    out = io.StringIO()
+    writer = csv.writer(out, delimiter="\t" if suffix == ".tsv" else ",", lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([_field(value) for value in row.values()] for row in rows)
+    return out.getvalue().splitlines()
 
 
 def _field(value: Any) -> str:
-    """A value as csv files have it: see `lmdiag.stimuli.tables`."""
+    """A value as csv files have it: see `lmdiag.stimuli.values`."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return "|".join(value) if isinstance(value, list) else str(value)

@@ -103,7 +103,7 @@ def plan_data(folder: Path, repo_id: str, *, benchmark: bool = False) -> Publica
     """Plans to publish a built data set directory: the files that were built, and no others.
 
     Args:
-        folder: what `datasets/lmdiag/build.py` wrote.
+        folder: what `lmdiag build` wrote.
         repo_id: where to.
         benchmark: whether to send `eval.yaml`, which the Hub takes from registered benchmarks only.
 
@@ -192,7 +192,7 @@ def _read_provenance(folder: Path) -> dict[str, Any]:
         pass
     raise BadInput(
         f"{folder} is no built data set (no provenance.json that lists its files): "
-        "make one with `python datasets/lmdiag/build.py DIR`"
+        "make one with `lmdiag build DIR`"
     )
 
 

@@ -156,7 +156,7 @@ def _protocol_reasons(results: Mapping[str, Any]) -> Iterator[str]:
     if foreign or len(set(said.tasks)) != len(said.tasks):
         yield f"its tasks are not those of the benchmark: {first_few(said.tasks, 9)}"
     if said.limit is not None:
-        yield f"the run is partial: only the first {said.limit} rows of each task were asked"
+        yield f"the run is partial: a sample of {said.limit} rows of each task was asked"
     if said.perturb:
         yield f"the run is perturbed ({first_few(said.perturb, 6)}): submit a plain one"
     for knob in ("unit", "k", "threshold", "bos", "shuffles", "seed"):

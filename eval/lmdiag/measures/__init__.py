@@ -7,6 +7,7 @@ reads a file, draws a random number or knows of a model.
 - `scores`: the record, and the columns that everything is computed from.
 - `levels`: which break-downs a table of rows has.
 - `accuracy`: accuracy@k, and how well the top k fit a determiner.
+- `words`: surprisal and rank of the words, where no rows are compared.
 - `contrasts`: sensitivity, and what else compares the rows of a contrast; the human row.
 - `agreement`: TSE, EW and MW, their cut-offs and the layout in which they are handed over.
 """
@@ -30,8 +31,9 @@ from lmdiag.measures.contrasts import (
     sensitivity,
     within_category_boost,
 )
-from lmdiag.measures.levels import construction, in_order
+from lmdiag.measures.levels import Levels, construction, in_order, quartiles, row_levels
 from lmdiag.measures.scores import Columns, Scores, Statistic
+from lmdiag.measures.words import rank, surprisal
 
 __all__ = [
     "AGREEMENT_LAYOUT", "CUTOFFS", "Columns", "Cutoff", "Scores", "Statistic", "accuracy",
@@ -52,15 +54,16 @@ def score(
 ) -> list[Scores]:
     """Returns every measure that these rows and predictions allow.
 
-    What is computed follows from the columns that are there, so a diagnostic of one's own needs no
-    code: `expected` and top words give accuracy, log-probabilities give sensitivity, and the
-    further columns of the four data sets give their extras. A measure without a single item is left
-    out, unless it says why it is not defined.
+    A diagnostic of one's own needs no code: `expected` and top words give accuracy,
+    log-probabilities give sensitivity, or surprisal and rank where no rows are compared. The four
+    diagnostics of the project have extras. A measure without a single item is left out, unless it
+    says why it is not defined.
 
     Args:
-        task: name of the config; only "agreement" has measures of its own.
+        task: name of the config. The names of the four diagnostics are for their rows only; see
+            `lmdiag.stimuli`.
         rows: the core columns, with the contexts that the model was asked, and any further ones,
-            each of n values.
+            each of n values; `good` and `contrast` where rows are compared.
         predictions: columns parallel to the rows: `log_prob` (nats, None where unscorable),
             `top_words`, `n_tokens`, `agreement`; each may be missing or all None.
         k: ranks for accuracy.
@@ -72,15 +75,32 @@ def score(
     Raises:
         ValueError: a contrast has several good rows.
     """
+    levels = row_levels(task, rows)
+    bins = {"cloze_quartile": quartiles(rows["expected_cloze"])} if task == "role88" else {}
     found = [
-        *accuracy(rows, predictions, k=k, cased=cased),
-        *sensitivity(rows, predictions, threshold=threshold, left_only=left_only),
-        *within_category_boost(rows, predictions),
-        *probability_difference(rows, predictions, left_only=left_only),
-        *correlations(rows, predictions),
-        *human(rows, threshold=threshold),
-        *determiner_match(rows, predictions, k=k),
+        *accuracy(rows, predictions, levels | bins, k=k, cased=cased),
+        *sensitivity(rows, predictions, levels, threshold=threshold, left_only=left_only),
     ]
-    if task == "agreement":
-        found += agreement(rows, predictions, left_only=left_only)
+    if "contrast" not in rows:
+        found += [*surprisal(rows, predictions, levels), *rank(rows, predictions, levels)]
+    if task == "cprag102":
+        found += within_category_boost(rows, predictions, levels)
+    elif task == "role88":
+        knobs = {"threshold": threshold, "left_only": left_only}
+        found += cloze_measures(rows, predictions, levels, **knobs)
+    elif task == "neg136":
+        found += determiner_match(rows, predictions, k=k)
+    elif task == "agreement":
+        found += agreement(rows, predictions, levels, left_only=left_only)
     return [scores for scores in found if len(scores.items) or scores.not_defined]
+
+
+def cloze_measures(
+    rows: Columns, predictions: Columns, levels: Levels, *, threshold: float, left_only: bool
+) -> list[Scores]:
+    """Returns the measures of ROLE-88 that use the cloze probabilities of its targets."""
+    return [
+        *probability_difference(rows, predictions, levels, left_only=left_only),
+        *correlations(rows, predictions),
+        *human(rows, levels, threshold=threshold),
+    ]

@@ -6,20 +6,21 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from lmdiag.measures.levels import quartiles, row_levels
-from lmdiag.measures.scores import Columns, Scores, build, known, numeric, objects, select
+from lmdiag.measures.levels import Levels
+from lmdiag.measures.scores import Columns, Scores, build, known, objects, select
 
 VOWELS = frozenset("aeiou")
 """First letters that take "an", by spelling, as NEG-136-SIMP itself picks its determiners."""
 
 
-def accuracy(rows: Columns, predictions: Columns, *, k: Sequence[int], cased: bool) -> list[Scores]:
+def accuracy(
+    rows: Columns, predictions: Columns, levels: Levels, *, k: Sequence[int], cased: bool
+) -> list[Scores]:
     """Returns accuracy@k: the share of rows with an expected word among the first k top words.
 
     Only rows with `expected` count (SPEC 1). Words are compared whole, so a piece shown as "##ing"
     never passes for a word. A k beyond the shortest list is left out: the rest of that list is not
-    known. Rows without any list are left out. Broken down as in SPEC 8, role88 also by quartile of
-    `expected_cloze`.
+    known. Rows without any list are left out.
 
     Source: Ettinger (2020), tables 4, 7, 8 and 11.
     """
@@ -30,10 +31,7 @@ def accuracy(rows: Columns, predictions: Columns, *, k: Sequence[int], cased: bo
     first = np.array(
         [first_hit(predictions["top_words"][i], rows["expected"][i], fold) for i in where]
     )
-    levels = row_levels(rows)
-    if numeric(rows, "expected_cloze"):
-        levels["cloze_quartile"] = quartiles(rows["expected_cloze"])
-    levels = {name: select(labels, where) for name, labels in levels.items()}
+    chosen = {name: select(labels, where) for name, labels in levels.items()}
     items = objects(rows["id"])[where]
     undefined = np.isnan(first)
     return [
@@ -42,7 +40,7 @@ def accuracy(rows: Columns, predictions: Columns, *, k: Sequence[int], cased: bo
             items,
             np.where(undefined, np.nan, first <= rank),
             "proportion",
-            levels,
+            chosen,
         )
         for rank in k
         if rank <= shortest(predictions, where)
@@ -81,11 +79,11 @@ def determiner_match(rows: Columns, predictions: Columns, *, k: Sequence[int]) -
 
     Source: the observation on table 13 of Ettinger (2020), made a number.
     """
-    if "subset" not in rows or not known(predictions, "top_words"):
+    if not known(predictions, "top_words"):
         return []
     where = simple_contexts(rows)
     items = objects(rows["id"])[where]
-    levels = {"polarity": select(rows["polarity"], where)} if "polarity" in rows else {}
+    levels = {"polarity": select(rows["polarity"], where)}
     determiners = [rows["context"][i].rsplit(maxsplit=1)[-1].lower() for i in where]
     lists = [predictions["top_words"][i] for i in where]
     return [

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lmdiag.measures.contrasts import Contrasts, higher
-from lmdiag.measures.levels import row_levels
+from lmdiag.measures.levels import Levels
 from lmdiag.measures.scores import (
     Columns,
     Floats,
@@ -139,26 +139,29 @@ def kept_ew_mw(
 # ---- all pairs and contexts ----------------------------------------------------------------------
 
 
-def agreement(rows: Columns, predictions: Columns, *, left_only: bool) -> list[Scores]:
+def agreement(
+    rows: Columns, predictions: Columns, levels: Levels, *, left_only: bool
+) -> list[Scores]:
     """Returns tse, ew, mw and the values at every cut-off.
 
     Args:
         rows: `contrast`, `good`, `context`, `right_context`, `template` and so on.
         predictions: `log_prob` and `n_tokens` for TSE; `agreement` (one `AGREEMENT_LAYOUT` a row)
             for EW and MW. What is missing is not computed.
+        levels: break-down -> level of each row.
         left_only: contexts are distinct by their left side alone, as a causal model sees them.
     """
-    return [
-        *tse(rows, predictions, left_only=left_only),
-        *weighted(rows, predictions, left_only=left_only),
-    ]
+    over_contexts = weighted(rows, predictions, levels, left_only=left_only)
+    return [*tse(rows, predictions, levels, left_only=left_only), *over_contexts]
 
 
-def tse(rows: Columns, predictions: Columns, *, left_only: bool = False) -> list[Scores]:
+def tse(
+    rows: Columns, predictions: Columns, levels: Levels, *, left_only: bool = False
+) -> list[Scores]:
     """Returns sensitivity over the minimal pairs whose verbs are all single tokens."""
     if not known(predictions, "log_prob") or not known(predictions, "n_tokens"):
         return []
-    contrasts = Contrasts.of(rows, left_only=left_only)
+    contrasts = Contrasts.of(rows, levels, left_only=left_only)
     single = floats(predictions["n_tokens"]) == 1
     whole = np.bincount(contrasts.bad_of, ~single[contrasts.bad], minlength=len(contrasts.ids)) == 0
     whole &= single[contrasts.good]
@@ -169,7 +172,9 @@ def tse(rows: Columns, predictions: Columns, *, left_only: bool = False) -> list
     return [replace(scores, left_out=())]
 
 
-def weighted(rows: Columns, predictions: Columns, *, left_only: bool) -> list[Scores]:
+def weighted(
+    rows: Columns, predictions: Columns, levels: Levels, *, left_only: bool
+) -> list[Scores]:
     """Returns EW and MW, over all verbs and at each cut-off, as means over distinct contexts.
 
     A context counts once, with the label of its first pair; a break-down counts it once in each of
@@ -178,7 +183,7 @@ def weighted(rows: Columns, predictions: Columns, *, left_only: bool) -> list[Sc
     """
     if not known(predictions, "agreement"):
         return []
-    contexts = distinct_contexts(rows, left_only=left_only)
+    contexts = distinct_contexts(rows, levels, left_only=left_only)
     ids = objects(rows["id"])
     tables = {level: table(predictions["agreement"], where) for level, where in contexts.items()}
     items = {level: ids[where] for level, where in contexts.items()}
@@ -198,13 +203,15 @@ Level = tuple[str, str] | None
 """A level as (break-down, level); None for all."""
 
 
-def distinct_contexts(rows: Columns, *, left_only: bool) -> dict[Level, NDArray[np.intp]]:
+def distinct_contexts(
+    rows: Columns, levels: Levels, *, left_only: bool
+) -> dict[Level, NDArray[np.intp]]:
     """Returns for all and for each level the first good row of each of its distinct contexts."""
     right = [""] * len(rows["id"]) if left_only else rows["right_context"]
     contexts = list(zip(rows["context"], right, strict=True))
     good = np.flatnonzero(np.array(rows["good"], dtype=bool))
     places: dict[Level, NDArray[np.intp]] = {None: good}
-    for column, labels in row_levels(rows).items():
+    for column, labels in levels.items():
         for level, where in positions(labels).items():
             places[column, level] = np.intersect1d(where, good, assume_unique=True)
     return {level: first_of_each(contexts, where) for level, where in places.items()}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from lmdiag.measures.levels import contrast_levels
+from lmdiag.measures.levels import Levels, contrast_levels
 from lmdiag.measures.scores import (
     Columns,
     Floats,
@@ -20,7 +20,6 @@ from lmdiag.measures.scores import (
     floats,
     known,
     label,
-    numeric,
     objects,
 )
 
@@ -56,11 +55,14 @@ class Contrasts:
     same: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, rows: Columns, *, left_only: bool = False) -> Contrasts:
+    def of(
+        cls, rows: Columns, levels: Levels | None = None, *, left_only: bool = False
+    ) -> Contrasts:
         """Groups the rows by their `contrast`.
 
         Args:
             rows: the core columns, with the contexts that the model was asked, and further ones.
+            levels: break-down -> level of each row; None for no break-downs.
             left_only: whether the model saw the left context alone.
 
         Raises:
@@ -80,9 +82,9 @@ class Contrasts:
                 f"contrast {ids[several][0]!r} has several good rows; it must have one"
             )
         bad = np.flatnonzero(~is_good)
-        levels = contrast_levels(rows, group, good, len(place))
+        of_contrasts = contrast_levels(levels or {}, group, good, len(place))
         same = same_question(rows, good, bad, group[bad], left_only=left_only)
-        return cls(ids, good, bad, group[bad], levels, same)
+        return cls(ids, good, bad, group[bad], of_contrasts, same)
 
     @property
     def chance(self) -> Floats:
@@ -144,7 +146,12 @@ def higher(good: Floats, bad: Floats, by: float = 0.0) -> Floats:
 
 
 def sensitivity(
-    rows: Columns, predictions: Columns, *, threshold: float, left_only: bool = False
+    rows: Columns,
+    predictions: Columns,
+    levels: Levels,
+    *,
+    threshold: float,
+    left_only: bool = False,
 ) -> list[Scores]:
     """Returns sensitivity and sensitivity@threshold, over contrasts.
 
@@ -158,9 +165,9 @@ def sensitivity(
 
     Source: Ettinger (2020), tables 5, 9, 12 and 14; t = 0.01 in its section 7.2.
     """
-    if not known(predictions, "log_prob"):
+    if "contrast" not in rows or not known(predictions, "log_prob"):
         return []
-    contrasts = Contrasts.of(rows, left_only=left_only)
+    contrasts = Contrasts.of(rows, levels, left_only=left_only)
     log_prob = floats(predictions["log_prob"])
     plain = higher(*contrasts.pairs(log_prob))
     above = higher(*contrasts.pairs(np.exp(log_prob)), by=threshold)
@@ -170,14 +177,15 @@ def sensitivity(
     ]
 
 
-def human(rows: Columns, *, threshold: float) -> list[Scores]:
-    """Returns people's own sensitivity, where the rows have the cloze probability of their target.
+def human(rows: Columns, levels: Levels | None = None, *, threshold: float) -> list[Scores]:
+    """Returns people's own sensitivity on ROLE-88, which has the cloze probability of its targets.
 
-    The same comparison as for a model, on `target_cloze` instead of a model's probability.
+    The same comparison as for a model, on `target_cloze` instead of a model's probability. Rows
+    without it give nothing.
     """
-    if not numeric(rows, "target_cloze"):
+    if "target_cloze" not in rows:
         return []
-    contrasts = Contrasts.of(rows)
+    contrasts = Contrasts.of(rows, levels)
     pairs = contrasts.pairs(floats(rows["target_cloze"]))
     return [
         contrasts.build("human_sensitivity", higher(*pairs), chance=contrasts.chance),
@@ -187,15 +195,15 @@ def human(rows: Columns, *, threshold: float) -> list[Scores]:
 
 
 def probability_difference(
-    rows: Columns, predictions: Columns, *, left_only: bool = False
+    rows: Columns, predictions: Columns, levels: Levels, *, left_only: bool = False
 ) -> list[Scores]:
     """Returns the mean of p(good) - p(bad) over contrasts, to stand beside `cloze_difference`.
 
     The bad row is the most probable one where there are several.
     """
-    if not numeric(rows, "target_cloze") or not known(predictions, "log_prob"):
+    if not known(predictions, "log_prob"):
         return []
-    contrasts = Contrasts.of(rows, left_only=left_only)
+    contrasts = Contrasts.of(rows, levels, left_only=left_only)
     good, bad = contrasts.pairs(np.exp(floats(predictions["log_prob"])))
     return [contrasts.build("probability_difference", good - bad, "mean")]
 
@@ -207,7 +215,7 @@ def correlations(rows: Columns, predictions: Columns) -> list[Scores]:
     log-probability to correlate (Pearson), so such rows are left out of that one, and only rank
     lowest in the other.
     """
-    if not numeric(rows, "target_cloze") or not known(predictions, "log_prob"):
+    if not known(predictions, "log_prob"):
         return []
     items = objects(rows["id"])
     log_prob = floats(predictions["log_prob"])
@@ -219,7 +227,7 @@ def correlations(rows: Columns, predictions: Columns) -> list[Scores]:
     ]
 
 
-def within_category_boost(rows: Columns, predictions: Columns) -> list[Scores]:
+def within_category_boost(rows: Columns, predictions: Columns, levels: Levels) -> list[Scores]:
     """Returns the share of contrasts with p(within_category) - p(between_category) > 0.01.
 
     How far a model keeps expecting the right category where the word is wrong, as the N400 does.
@@ -232,7 +240,7 @@ def within_category_boost(rows: Columns, predictions: Columns) -> list[Scores]:
     between = positions_of(rows["condition"], "between_category")
     if not len(within) or not len(between):
         return []
-    contrasts = Contrasts.of(rows)
+    contrasts = Contrasts.of(rows, levels)
     place = {name: i for i, name in enumerate(contrasts.ids)}
     probability = np.exp(floats(predictions["log_prob"]))
     pair = np.full((2, len(place)), np.nan)

@@ -1,31 +1,29 @@
 """Break-downs: which levels each row or contrast belongs to (SPEC 4 and 8).
 
-They follow from the columns of the rows. The further columns of the four data sets have the
-break-downs that the papers report; in a diagnostic of one's own, every further column with a few
-levels is one, and so is `condition`.
+The diagnostics of the project have the break-downs that the papers report, made of their own
+columns. Any other task has one for each column of a few levels, `condition` included. The name of
+the task decides which it is; `lmdiag.stimuli` has checked that a diagnostic has its columns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lmdiag.measures.scores import Columns, Labels, floats
 
+Levels = Mapping[str, Labels]
+"""Break-down -> level of each row."""
+
 CORE = {
     "id", "item", "condition", "context", "right_context", "target", "good", "contrast", "expected",
 }  # fmt: skip
-OWN = {
-    "sentence_1", "sentence_2", "constraint", "explanation",
-    "expected_cloze", "target_cloze", "target_cloze_strict", "expected_responses",
-    "object", "subject", "subset", "polarity", "natural", "source", "template", "number",
-}  # fmt: skip
-"""Further columns of the four data sets: what is broken down by them is said below, not guessed."""
 
 MOST_LEVELS = 12
-"""A further column of one's own with more levels than this is taken for text, not for a factor."""
+"""A further column with more levels than this is taken for text, not for a factor."""
 
 CONSTRUCTIONS = {
     "simple_agrmt_all": "simple",
@@ -53,32 +51,73 @@ def construction(template: str, source: str | None = None) -> str:
 
 
 ORDER = {
-    level: place
-    for place, level in enumerate(
-        ["1", "2", "3", "4", *dict.fromkeys(CONSTRUCTIONS.values()), "blimp"]
-    )
+    level: place for place, level in enumerate([*dict.fromkeys(CONSTRUCTIONS.values()), "blimp"])
 }
-"""Levels that have an order of their own: quartiles, and constructions as in the paper's table."""
+"""Levels that have an order of their own: constructions as in the paper's table."""
 
 
 def in_order(levels: Iterable[str]) -> list[str]:
-    """Returns levels in the order that readers expect: their own, else as they came."""
-    return sorted(levels, key=lambda level: ORDER.get(level, len(ORDER)))
+    """Returns levels in the order that readers expect: numbers by size, the rest as they came.
+
+    >>> in_order(["10", "9"]), in_order(["low", "high"])
+    (['9', '10'], ['low', 'high'])
+    """
+    there = list(levels)
+    if all(re.fullmatch(r"-?\d{1,15}(\.\d{1,15})?", level) for level in there):
+        return sorted(there, key=float)
+    return sorted(there, key=lambda level: ORDER.get(level, len(ORDER)))
 
 
-def row_levels(rows: Columns) -> dict[str, Labels]:
+def row_levels(task: str, rows: Columns) -> dict[str, Labels]:
     """Returns break-down -> level of each row."""
-    levels = {name: text(rows[name]) for name in ("constraint", "subset") if name in rows}
-    if "natural" in rows:
-        levels["natural"] = naturalness(rows["natural"])
-    for name in ("subset", "natural"):
-        if name in rows and "polarity" in rows:
-            levels[f"{name}/polarity"] = joined(levels[name], text(rows["polarity"]))
-    if {"template", "source"} <= rows.keys():
-        pairs = zip(rows["template"], rows["source"], strict=True)
-        levels["construction"] = [construction(*pair) for pair in pairs]
-        levels |= {name: text(rows[name]) for name in ("template", "source")}
-    return levels | own_levels(rows)
+    if task not in DIAGNOSTICS:
+        return factors(rows, CORE - {"condition"})
+    own, levels = DIAGNOSTICS[task]
+    return levels(rows) | factors(rows, CORE | own)
+
+
+def factors(rows: Columns, known: set[str]) -> dict[str, Labels]:
+    """Returns the break-downs by columns of a few levels, but for the known columns."""
+    found = {name: text(rows[name]) for name in rows if name not in known}
+    return {name: labels for name, labels in found.items() if is_factor(labels)}
+
+
+def cprag102(rows: Columns) -> dict[str, Labels]:
+    """Returns the constraint of the context."""
+    return {"constraint": text(rows["constraint"])}
+
+
+def neg136(rows: Columns) -> dict[str, Labels]:
+    """Returns subset and naturalness, each alone and with the polarity of the sentence."""
+    polarity = text(rows["polarity"])
+    levels = {"subset": text(rows["subset"]), "natural": naturalness(rows["natural"])}
+    finer = {f"{name}/polarity": joined(labels, polarity) for name, labels in levels.items()}
+    return levels | finer
+
+
+def agreement(rows: Columns) -> dict[str, Labels]:
+    """Returns construction, template and source."""
+    pairs = zip(rows["template"], rows["source"], strict=True)
+    return {
+        "construction": [construction(*pair) for pair in pairs],
+        "template": text(rows["template"]),
+        "source": text(rows["source"]),
+    }
+
+
+DIAGNOSTICS: Mapping[str, tuple[set[str], Callable[[Columns], dict[str, Labels]]]] = {
+    "cprag102": ({"sentence_1", "sentence_2", "constraint", "explanation"}, cprag102),
+    "role88": (
+        {
+            "expected_cloze", "target_cloze", "target_cloze_strict", "expected_responses",
+            "object", "subject",
+        },
+        lambda rows: {},
+    ),
+    "neg136": ({"subset", "polarity", "natural"}, neg136),
+    "agreement": ({"source", "template", "number"}, agreement),
+}  # fmt: skip
+"""Diagnostic -> its own columns, and the break-downs that are made of them."""
 
 
 def naturalness(column: Sequence[object]) -> Labels:
@@ -89,25 +128,26 @@ def naturalness(column: Sequence[object]) -> Labels:
     return [names[value] for value in column]  # type: ignore[index]
 
 
-def own_levels(rows: Columns) -> dict[str, Labels]:
-    """Returns the break-downs of a diagnostic of one's own."""
-    further = {name: text(rows[name]) for name in rows if name not in CORE | OWN}
-    if not OWN & rows.keys() and "condition" in rows:
-        further["condition"] = text(rows["condition"])
-    return {name: labels for name, labels in further.items() if is_factor(labels)}
-
-
 def is_factor(labels: Labels) -> bool:
     """Returns whether a column has a few levels, and at least two."""
     return 2 <= len(set(labels) - {None}) <= MOST_LEVELS
 
 
 def text(column: Sequence[object]) -> Labels:
-    """Returns a column of words or truth values as levels; no other column has any."""
+    """Returns a column of words, truth values or numbers as levels; no other column has any.
+
+    An empty text is a missing level, as a field of a csv file may be.
+    """
     values = set(map(type, column)) - {type(None)}
-    if not values <= {str, bool}:
+    if not values <= {str, bool, int, float}:
         return [None] * len(column)
-    return [str(value).lower() if isinstance(value, bool) else value for value in column]  # type: ignore[misc]
+    missing = [value is None or value == "" or value != value for value in column]
+    return [None if no else level(value) for value, no in zip(column, missing, strict=True)]
+
+
+def level(value: object) -> str:
+    """Returns a value as the name of a level, as it would stand in a csv file."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def joined(first: Labels, second: Labels) -> Labels:
@@ -132,24 +172,24 @@ def quartiles(values: Sequence[float | None]) -> Labels:
 
 
 def contrast_levels(
-    rows: Columns, group: NDArray[np.intp], good: NDArray[np.intp], n: int
+    levels: Levels, group: NDArray[np.intp], good: NDArray[np.intp], n: int
 ) -> dict[str, Labels]:
     """Returns break-down -> level of each of n contrasts: the one that all its rows share.
 
     Args:
-        rows: the columns.
+        levels: break-down -> level of each row.
         group: position of each row's contrast.
         good: position of each contrast's good row, -1 where it has none. It alone decides the level
             in `condition`, which differs between the rows of a contrast by its nature.
         n: number of contrasts.
     """
-    levels: dict[str, Labels] = {}
-    for name, labels in row_levels(rows).items():
+    of_contrasts: dict[str, Labels] = {}
+    for name, labels in levels.items():
         if name == "condition":
-            levels[name] = [None if row < 0 else labels[row] for row in good]
+            of_contrasts[name] = [None if row < 0 else labels[row] for row in good]
         else:
-            levels[name] = shared(labels, group, n)
-    return {name: labels for name, labels in levels.items() if any(labels)}
+            of_contrasts[name] = shared(labels, group, n)
+    return {name: labels for name, labels in of_contrasts.items() if any(labels)}
 
 
 def shared(labels: Labels, group: NDArray[np.intp], n: int) -> Labels:

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 Columns = Mapping[str, Sequence[Any]]
 """Column name -> one value per row."""
 
-Statistic = Literal["proportion", "mean", "share", "spearman", "pearson"]
+Statistic = Literal["proportion", "mean", "median", "share", "spearman", "pearson"]
 """How the values of the items become one number.
 
-proportion: mean of values that are each 0 or 1; share: mean of values in [0, 1]; mean: of any
-values; spearman, pearson: correlation of the two columns of the values.
+proportion: mean of values that are each 0 or 1; share: mean of values in [0, 1]; mean, median: of
+any values; spearman, pearson: correlation of the two columns of the values.
 """
 
 Floats = NDArray[np.float64]
@@ -120,9 +120,3 @@ def label(number: float) -> str:
 def known(columns: Columns, name: str) -> bool:
     """Returns whether a column is there and says anything at all."""
     return any(value is not None for value in columns.get(name, ()))
-
-
-def numeric(columns: Columns, name: str) -> bool:
-    """Returns whether a column is there, says anything at all, and is of numbers."""
-    values = [value for value in columns.get(name, ()) if value is not None]
-    return bool(values) and all(isinstance(value, int | float) for value in values)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lmdiag.models.loading import LoadOptions
+from lmdiag.models.options import LoadOptions
+from lmdiag.schema import BadInput
 
 if TYPE_CHECKING:
     from lmdiag.models.model import Model
@@ -26,6 +27,7 @@ def load(model_id: str, options: LoadOptions | None = None) -> Model:
         BadInput: it cannot be loaded, or not be asked rightly; names the model and the remedy.
     """
     from lmdiag.models.assemble import assemble
+    from lmdiag.models.checks import first_line
     from lmdiag.models.loading import load_parts
 
     options = options or LoadOptions()
@@ -34,7 +36,12 @@ def load(model_id: str, options: LoadOptions | None = None) -> Model:
         from lmdiag.models.demo import demo_folder
 
         folder = str(demo_folder(model_id.removeprefix("demo:")))
-    return assemble(model_id, load_parts(folder, options), options)
+    try:
+        return assemble(model_id, load_parts(folder, options), options)
+    except BadInput:
+        raise
+    except Exception as error:  # what a strange tokenizer or configuration breaks in the first use
+        raise BadInput(f"model {model_id} cannot be queried: {first_line(error)}") from error
 
 
 def __getattr__(name: str) -> object:

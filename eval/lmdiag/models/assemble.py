@@ -9,6 +9,7 @@ from lmdiag.models.forward import Reader
 from lmdiag.models.layout import settle
 from lmdiag.models.masked import MaskedAsker
 from lmdiag.models.model import Model
+from lmdiag.models.probing import check_precision, probing
 from lmdiag.models.rows import Asker
 from lmdiag.models.search import WordSearch
 from lmdiag.models.seq2seq import SENTINEL, Seq2SeqAsker, prompt_for
@@ -19,7 +20,8 @@ from lmdiag.schema import BadInput, ModelInfo
 if TYPE_CHECKING:
     import torch
 
-    from lmdiag.models.loading import LoadOptions, Parts
+    from lmdiag.models.loading import Parts
+    from lmdiag.models.options import LoadOptions
 
 
 LIMITS = ("max_position_embeddings", "n_positions", "max_seq_len", "max_sequence_length")
@@ -56,10 +58,14 @@ def assemble(model_id: str, parts: Parts, options: LoadOptions) -> Model:
         causal=parts.kind == "causal",
         first_position=first_position(parts),
     )
-    settle(reader, asker, options.packing, model_id)
     info = _info(model_id, parts, options, limit, bos=bool(opening))
     vocabulary = Vocabulary(parts.tokenizer)
-    words = WordSearch(asker, reader, vocabulary, info) if options.unit == "word" else None
+    words = None
+    with probing(model_id):
+        settle(reader, asker, options.packing, model_id)
+        if options.unit == "word":
+            check_precision(parts.model, model_id)
+            words = WordSearch(asker, reader, vocabulary, info)
     return Model(info, asker, reader, vocabulary, words)
 
 

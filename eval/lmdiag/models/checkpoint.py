@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lmdiag.schema import BadInput
+from lmdiag.training_steps import training_step
 
 MODEL_FILES = (
     "*.safetensors", "*.safetensors.index.json", "pytorch_model*.bin*", "config.json", "*.py",
@@ -21,15 +22,8 @@ MODEL_FILES = (
 )  # fmt: skip
 """Files of a model folder that decide what it answers; cards and optimiser states do not."""
 
-_STEPS = (
-    re.compile(
-        r"(?<![a-z])(?:global_?)?(?:steps?|checkpoint|ckpt|iter|iteration)[-_ ]?(\d+)([km]?)"
-        r"(?![a-z\d])",
-        re.IGNORECASE,
-    ),
-    re.compile(r"(?<![a-z\d])(\d+)([km]?)[-_ ]?steps?(?![a-z\d])", re.IGNORECASE),
-)
-_UNITS = {"": 1, "k": 1_000, "m": 1_000_000}
+LARGEST_TEXT = 256 * 2**20
+"""Bytes of the largest file of `MODEL_FILES` that holds no weights."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +35,7 @@ class Checkpoint:
         location: what transformers is given: a folder's path or a Hub id.
         revision: the resolved commit of a Hub repository; None for a folder.
         commit: the same commit, or `sha256:` and 16 hex digits for a folder (`digest`).
-        training_step: see `training_step`.
+        training_step: see `lmdiag.training_steps`.
     """
 
     id: str
@@ -49,6 +43,28 @@ class Checkpoint:
     revision: str | None
     commit: str
     training_step: int | None
+
+    @property
+    def folder(self) -> Path | None:
+        """The local folder; None for a Hub repository."""
+        return Path(self.location) if self.revision is None else None
+
+    def file(self, name: str) -> Path | None:
+        """Returns where a file of the checkpoint lies, fetched if need be; None if it has none."""
+        if self.revision is None:
+            path = Path(self.location, name)
+            return path if path.is_file() else None
+        from transformers.utils.hub import cached_file
+
+        found = cached_file(  # as transformers will ask for it, so that it is asked for once
+            self.location,
+            name,
+            revision=self.revision,
+            _raise_exceptions_for_gated_repo=False,
+            _raise_exceptions_for_missing_entries=False,
+            _raise_exceptions_for_connection_errors=False,
+        )
+        return None if found is None else Path(found)
 
     @property
     def may_be_pickled(self) -> bool:
@@ -78,30 +94,20 @@ def resolve(model_id: str, revision: str | None = None) -> Checkpoint:
     return Checkpoint(model_id, model_id, commit, commit, step)
 
 
-def training_step(name: str) -> int | None:
-    """Reads the training step off a revision's or a folder's name; None where it names none.
-
-    >>> [training_step(n) for n in ("step1000", "checkpoint-500", "1000-steps", "step_20k", "main")]
-    [1000, 500, 1000, 20000, None]
-    """
-    for pattern in _STEPS:
-        if match := pattern.search(name):
-            return int(match[1]) * _UNITS[match[2].lower()]
-    return None
-
-
 def digest(folder: Path) -> str:
     """Returns `sha256:` and the first 16 hex digits of a SHA-256 over a model folder.
 
     Over names and contents of `MODEL_FILES`, at the disk's speed; once a process as long as sizes
     and times of the files stay the same.
     """
+    states = [(path, path.stat()) for path in _model_files(folder)]
+    return _digest(tuple((path, state.st_size, state.st_mtime_ns) for path, state in states))
+
+
+def _model_files(folder: Path) -> list[Path]:
+    """Returns the files of `MODEL_FILES` in a folder, in the order of their names."""
     files = {path for pattern in MODEL_FILES for path in folder.glob(pattern) if path.is_file()}
-    ordered = sorted(files, key=lambda path: path.name)
-    states = [path.stat() for path in ordered]
-    return _digest(
-        tuple((path, s.st_size, s.st_mtime_ns) for path, s in zip(ordered, states, strict=True))
-    )
+    return sorted(files, key=lambda path: path.name)
 
 
 @functools.lru_cache(maxsize=64)
@@ -125,6 +131,12 @@ def _resolve_folder(model_id: str, folder: Path, revision: str | None) -> Checkp
         advice = "merge the adapter into its base model" if adapter else "is it a model's folder?"
         raise BadInput(f"model folder {model_id} has no config.json: {advice}")
     try:
+        for path in _model_files(folder):
+            if path.suffix not in (".safetensors", ".bin") and path.stat().st_size > LARGEST_TEXT:
+                raise BadInput(
+                    f"model folder {model_id}: {path.name} is larger than "
+                    f"{LARGEST_TEXT // 2**20} MB, which no such file of a model is"
+                )
         commit = digest(folder.resolve())
     except OSError as error:
         raise BadInput(f"model folder {model_id}: cannot read {error.filename}") from error
@@ -155,9 +167,10 @@ def _hub_commit(model_id: str, revision: str | None) -> str:
             "if it is private, log in with `hf auth login`"
         ) from error
     except errors.RemoteEntryNotFoundError as error:
-        raise BadInput(f"{name} has no config.json on the Hub: is it a transformers model?") from (
-            error
-        )
+        raise BadInput(
+            f"{name} has no config.json on the Hub: is it a transformers model? (An adapter must "
+            "first be merged into its base model.)"
+        ) from error
     except errors.HfHubHTTPError as error:
         raise BadInput(
             f"{name}: the Hub does not accept the token: log in again with `hf auth login`"

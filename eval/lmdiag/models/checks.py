@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any, cast
 
 from lmdiag.models.checkpoint import Checkpoint
+from lmdiag.models.memory import is_out_of_memory
 from lmdiag.schema import BadInput, Kind
 
 if TYPE_CHECKING:
@@ -64,11 +65,18 @@ def check_vocabulary(
         )
 
 
-def explain(checkpoint: Checkpoint, what: str, error: Exception) -> BadInput:
-    """Puts an exception of transformers into one line that names the model and the remedy."""
+def explain(checkpoint: Checkpoint, what: str, error: Exception, *, source: str = "") -> BadInput:
+    """Puts an exception of transformers into one line that names the model and the remedy.
+
+    Args:
+        checkpoint: the folder or Hub repository.
+        what: the part that could not be loaded.
+        error: the exception.
+        source: where the part was to come from, e.g. " from config.json".
+    """
     text = str(error)
     head = f"model {checkpoint.id}"
-    if type(error).__name__ == "OutOfMemoryError":
+    if is_out_of_memory(error):
         return BadInput(
             f"{head} does not fit into the device's memory: try --dtype bfloat16, --device-map "
             "auto or --quantization 4bit"
@@ -88,11 +96,19 @@ def explain(checkpoint: Checkpoint, what: str, error: Exception) -> BadInput:
         return BadInput(f"{head} has no {what} in transformers: choose another --kind")
     if "ignore_mismatched_sizes" in text:
         return BadInput(f"{head}: its weights do not have the shapes that its config.json says")
-    return BadInput(f"{head}: cannot load its {what}: {first_line(error)}")
+    return BadInput(f"{head}: cannot load its {what}{source}: {first_line(error)}")
 
 
 def first_line(error: Exception) -> str:
-    """Returns the first line of an exception's text, without anything that looks like a token."""
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    line = re.sub(r"\bhf_\w{8,}|(?<=//)[^/@\s]+@", "***", lines[0])
+    """Returns the first line of an exception's text, without anything that looks like a token.
+
+    A first line that ends in a colon is followed by the next one. An exception that may have no
+    sentence as its text (a KeyError has the key alone) is named by its type.
+    """
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    line = " ".join(lines[:2] if lines and lines[0].rstrip().endswith(":") else lines[:1])
+    if not isinstance(error, ValueError | OSError | ImportError):
+        line = f"{type(error).__name__}: {line}"
+    line = re.sub(r"\bhf_\w{8,}|(?<=//)[^/@\s]+@", "***", line)
+    line = " ".join("".join(c if c.isprintable() else " " for c in line).split())
     return line if len(line) <= 200 else line[:197] + "..."

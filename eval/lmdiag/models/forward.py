@@ -5,17 +5,19 @@ all other positions are dropped before it: at a gate, the module from which on p
 see each other. A model that projects otherwise (without the module that it names) projects
 everywhere and is cut down afterwards. The softmax runs in float32 or better.
 
-Rows go through together in one of three layouts. Which of them leaves the numbers alone depends on
+Rows go through together in one of four layouts. Which of them leaves the numbers alone depends on
 the model, and is found out once by `layout.settle`.
 """
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+from lmdiag.models.lengths import choose_attention, short_limit, split
 from lmdiag.models.packing import WIDTH, pack
 from lmdiag.models.rows import Row
 
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel
 
-Layout = Literal["packed", "padded", "equal"]
+Layout = Literal["packed", "padded", "equal", "alone"]
 Place = tuple[int, int]
 """Row of a batch and position in it."""
 
@@ -38,10 +40,13 @@ class Reader:
 
     Attributes:
         layout: packed (several rows side by side in one), padded (each row by itself, the shorter
-            ones filled up on the right) or equal (rows of the same length at a time).
+            ones filled up on the right), equal (rows of the same length at a time) or alone (one
+            row at a time).
         width: tokens in a packed row.
         gate: module that only the wanted positions go into, see `gates`; None for no such module.
         first_position: number of the first position, where positions are given.
+        short_limit: longest row in tokens that the model reads as a short one, see `lengths`; None
+            where the length makes no difference.
     """
 
     def __init__(
@@ -53,8 +58,10 @@ class Reader:
         self.width = WIDTH
         self.gate: torch.nn.Module | None = None
         self.first_position = first_position
+        self.short_limit = short_limit(model)
         self.accepted = frozenset(inspect.signature(model.forward).parameters)
         self._pad = pad
+        choose_attention(model)
 
     def read(self, rows: Sequence[Row]) -> torch.Tensor:
         """Returns the log-probabilities (nats) at all reads of all rows, in order.
@@ -65,6 +72,7 @@ class Reader:
         """
         import torch
 
+        rows = self.parts(rows)
         groups = self._groups(rows)
         parts = [self._read_together(rows, group) for group in groups]
         if len(parts) == 1:
@@ -80,17 +88,35 @@ class Reader:
             0, torch.tensor(order, device=joined.device), joined
         )
 
+    def parts(self, rows: Sequence[Row]) -> Sequence[Row]:
+        """Returns the rows, cut where a causal model reads short and long ones differently."""
+        if not self.causal or self.short_limit is None:
+            return rows
+        return [part for row in rows for part in split(row, self.short_limit)]
+
     def _groups(self, rows: Sequence[Row]) -> list[list[int]]:
         """Returns the numbers of the rows that go through the model together."""
         groups: dict[tuple[int, ...], list[int]] = {}
         for number, row in enumerate(rows):
+            long = self.short_limit is not None and len(row.ids) > self.short_limit
             key: tuple[int, ...] = ()
-            if self.layout == "packed":
-                key = (len(row.ids) > self.width,)
-            elif self.layout == "equal":
+            if self.layout == "alone":
+                key = (number,)
+            elif self.layout == "equal" or long:
                 key = (len(row.source), len(row.ids))
+            elif self.layout == "packed":
+                key = (len(row.ids) > self.width,)
             groups.setdefault(key, []).append(number)
         return list(groups.values())
+
+    def whole(self, row: Row) -> torch.Tensor:
+        """Returns the log-probabilities at all positions of a row that is read by itself.
+
+        Returns:
+            (tokens, vocabulary), see `read`.
+        """
+        inputs, _ = self.padded([row])
+        return self.run(inputs, [(0, position) for position in range(len(row.ids))])
 
     def _read_together(self, rows: Sequence[Row], group: Sequence[int]) -> torch.Tensor:
         chosen = [rows[number] for number in group]
@@ -108,17 +134,18 @@ class Reader:
 
     def _encoded(self, sources: Sequence[Sequence[int]]) -> dict[str, Any]:
         """Returns a decoder's inputs about the encoder, which reads each distinct source once."""
-        import torch
-        from transformers.modeling_outputs import BaseModelOutput
-
         distinct = {source: number for number, source in enumerate(dict.fromkeys(sources))}
-        which = torch.tensor([distinct[source] for source in sources])
-        inputs = {name: value.to(self.device) for name, value in self.fill([*distinct]).items()}
+        encoder = self.encode([*distinct])
+        return select(encoder, [distinct[source] for source in sources])
+
+    def encode(self, sources: Sequence[Sequence[int]]) -> dict[str, Any]:
+        """Has the encoder read sources; returns what a decoder's inputs say about them."""
+        import torch
+
+        inputs = {name: value.to(self.device) for name, value in self.fill(sources).items()}
         with torch.inference_mode():
-            states = self.model.get_encoder()(**inputs).last_hidden_state
-        states = states[which.to(states.device)]
-        mask = inputs["attention_mask"][which.to(self.device)]
-        return {"encoder_outputs": BaseModelOutput(states), "attention_mask": mask}
+            outputs = self.model.get_encoder()(**inputs)
+        return {"encoder_outputs": outputs, "attention_mask": inputs["attention_mask"]}
 
     def packed(self, rows: Sequence[Row]) -> tuple[dict[str, Any], list[Place]]:
         """Returns the model's inputs with several rows in one, and where their reads are."""
@@ -224,6 +251,21 @@ def gates(model: PreTrainedModel) -> Iterator[torch.nn.Module]:
     head = model.get_output_embeddings()  # type: ignore[no-untyped-call]
     if head is not None:
         yield head
+
+
+def select(encoded: Mapping[str, Any], numbers: Sequence[int]) -> dict[str, Any]:
+    """Returns the inputs of `Reader.encode` for some of its sources, in the order of their numbers.
+
+    The encoder's output keeps its class, since decoders of mixtures of experts look for more in it
+    than the states.
+    """
+    import torch
+
+    outputs = copy.copy(encoded["encoder_outputs"])
+    states, mask = outputs.last_hidden_state, encoded["attention_mask"]
+    index = torch.tensor(numbers)
+    outputs.last_hidden_state = states[index.to(states.device)]
+    return {"encoder_outputs": outputs, "attention_mask": mask[index.to(mask.device)]}
 
 
 def _take(states: torch.Tensor, index: torch.Tensor) -> torch.Tensor:

@@ -8,8 +8,10 @@ model, and then together in each layout; the fastest layout that gives the same 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
+from lmdiag.models.causality import check_causality
 from lmdiag.models.forward import gates
 from lmdiag.models.kernels import quicken
 from lmdiag.models.rows import Asker, Row
@@ -27,19 +29,21 @@ PROBES = (
 )
 """Two contexts of unlike length that begin alike, with words of several pieces."""
 
+SHORT_PROBE = Question(Query("It is a"), ())
+"""For models of very few positions."""
+
 ROUNDING = 100.0
 """Differences that pass for rounding: so many times the dtype's epsilon, by the largest value."""
 
 COARSE_ROUNDING = 8.0
 """The same for half precision, where 100 steps would pass anything."""
 
-
 NARROWEST = 16
 """Packs of fewer tokens gain nothing."""
 
 
 def settle(reader: Reader, asker: Asker, packing: str, model_id: str) -> None:
-    """Finds the reader's layout: the first of packed, padded and equal that is exact.
+    """Finds the reader's layout: the first of packed, padded, equal and alone that is exact.
 
     Packing is tried on processors, which gain by it, and in float32 or better, where rounding does
     not hide an error.
@@ -54,19 +58,25 @@ def settle(reader: Reader, asker: Asker, packing: str, model_id: str) -> None:
         model_id: for messages.
 
     Raises:
-        BadInput: packing is asked for and changes the model's numbers.
+        BadInput: packing is asked for and changes the model's numbers, or a model that is asked
+            from left to right sees to the right.
     """
     import torch
 
     reader.gate = None
-    rows = _probes(asker)
+    rows = reader.parts(_probes(asker, PROBES))
+    for row in (rows or _probes(asker, (SHORT_PROBE,)))[:1]:
+        if reader.causal or row.source:
+            check_causality(reader, row, model_id)
     if not rows:
         reader.layout = "equal"
         return
-    alone = torch.cat([reader.run(*reader.padded([row])) for row in rows])
+    whole = [reader.whole(row) for row in rows]
+    alone = torch.cat([each[list(row.reads)] for row, each in zip(rows, whole, strict=True)])
     quicken(reader.model)
-    _open_gate(reader, rows[0], alone[: len(rows[0].reads)])
-    reader.width = min(reader.width, reach(reader.model.config) or reader.width)
+    _open_gate(reader, rows, whole)
+    limits = (reader.width, reach(reader.model.config), reader.short_limit)
+    reader.width = min(limit for limit in limits if limit is not None)
     if packing != "never" and _may_pack(reader, packing):
         reader.layout = "packed"
         if _tries(reader, rows, alone):
@@ -78,23 +88,55 @@ def settle(reader: Reader, asker: Asker, packing: str, model_id: str) -> None:
         )
     reader.layout = "padded"
     mixes = reader.model.config.model_type == "fnet"  # positions, padded ones too, by design
-    if mixes or not same(reader, reader.read(rows), alone):
-        reader.layout = "equal"
+    if not mixes and _tries(reader, rows, alone):
+        return
+    reader.layout = "equal"
+    if not _tries(reader, [*rows, *rows], torch.cat([alone, alone])):
+        reader.layout = "alone"
 
 
-def _open_gate(reader: Reader, row: Row, alone: torch.Tensor) -> None:
-    """Sets the first gate that gives the numbers of a row alone; None if none does."""
+def _open_gate(reader: Reader, rows: Sequence[Row], whole: Sequence[torch.Tensor]) -> None:
+    """Sets the first gate that gives the numbers of the rows alone; None if none does.
+
+    Some models count the rows behind the gate (XMOD), or cut off positions beyond the length of a
+    row (LUKE), so that two rows are read at more places than that. A model that pads long inputs by
+    itself cuts that off again, so that it has the projection only.
+
+    Args:
+        reader: its `gate` is set.
+        rows: the probes.
+        whole: (tokens, vocabulary) log-probabilities of each row alone.
+    """
+    projection = reader.model.get_output_embeddings()  # type: ignore[no-untyped-call]
     for gate in gates(reader.model):
         reader.gate = gate
-        if _tries(reader, [row], alone):
+        suits = reader.short_limit is None or gate is projection
+        if suits and all(map(partial(_passes, reader), rows, whole)):
             return
     reader.gate = None
 
 
-def _probes(asker: Asker) -> list[Row]:
-    """Returns some rows of both probes; none if the model cannot read as many tokens."""
+def _passes(reader: Reader, row: Row, whole: torch.Tensor) -> bool:
+    """Whether the reader's gate leaves the numbers of two equal rows alone.
+
+    All positions of the first are read in reverse order, and one of the second as often: a module
+    after which positions still see each other would not have them all, or not in their places.
+    """
+    length, read = len(row.ids), row.reads[-1]
+    positions = [*reversed(range(length)), *[read] * length]
+    places = [(index // length, position) for index, position in enumerate(positions)]
     try:
-        return [row for question in PROBES for row in asker.encode(question).rows[:2]]
+        inputs, _ = reader.padded([row, row])
+        found = reader.run(inputs, places)
+    except Exception:  # whatever a model raises that does not know such states
+        return False
+    return same(reader, found, whole[positions])
+
+
+def _probes(asker: Asker, questions: Sequence[Question]) -> list[Row]:
+    """Returns some rows of each probe; none if the model cannot read as many tokens."""
+    try:
+        return [row for question in questions for row in asker.encode(question).rows[:2]]
     except BadInput:
         return []
 

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import logging
 import os
+import reprlib
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from lmdiag.models.checkpoint import Checkpoint, resolve
 from lmdiag.models.checks import (
@@ -20,52 +22,18 @@ from lmdiag.models.checks import (
     explain,
     first_line,
 )
+from lmdiag.models.files import check_files
 from lmdiag.models.kinds import AUTO_CLASSES, detect, needs_decoder_flag
-from lmdiag.schema import BadInput, Kind, Unit
+from lmdiag.models.options import DEVICE_MAPS, LoadOptions
+from lmdiag.models.size import check_memory
+from lmdiag.schema import BadInput, Kind
+
+__all__ = ["LoadOptions", "Parts", "load_parts"]
 
 if TYPE_CHECKING:
     import torch
     from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
     from transformers.distributed.configuration_utils import DistributedConfig
-
-Dtype = Literal["auto", "float32", "bfloat16", "float16"]
-
-
-@dataclass(frozen=True)
-class LoadOptions:
-    """How a model is loaded and asked.
-
-    Attributes:
-        revision: branch, tag or commit on the Hub.
-        kind: masked, causal or seq2seq; auto reads it off the model's configuration.
-        dtype: of the weights; auto is the checkpoint's own on accelerators and float32 on the CPU,
-            where half precision is slow and gains nothing.
-        device: where the model goes, e.g. "cuda:1"; None for the accelerator if there is one.
-        device_map: "auto" spreads the layers over all devices (accelerate).
-        bos: whether a causal model's context begins with its beginning-of-sequence token; auto
-            does what the tokenizer does by default.
-        unit: token or word (SPEC 2).
-        trust_remote_code: run code that comes with the model.
-        allow_pickle: read weights that are not safetensors.
-        quantization: "8bit" or "4bit" by bitsandbytes; None without.
-        attention: attention implementation, e.g. "eager" or "sdpa"; None for transformers' choice.
-        packing: several contexts in one row: auto, always or never.
-        tp: split each layer over the processes (tensor parallel).
-    """
-
-    revision: str | None = None
-    kind: Literal["auto", "masked", "causal", "seq2seq"] = "auto"
-    dtype: Dtype = "auto"
-    device: str | None = None
-    device_map: str | None = None
-    bos: Literal["auto", "always", "never"] = "auto"
-    unit: Unit = "token"
-    trust_remote_code: bool = False
-    allow_pickle: bool = False
-    quantization: Literal["8bit", "4bit"] | None = None
-    attention: str | None = None
-    packing: str = "auto"
-    tp: bool = False
 
 
 @dataclass(frozen=True)
@@ -103,13 +71,18 @@ def load_parts(model_id: str, options: LoadOptions | None = None) -> Parts:
     """
     options = options or LoadOptions()
     checkpoint = resolve(model_id, options.revision)
+    device = _device(checkpoint, options)
     # Without this, transformers asks a service on the Hub to convert pickled weights.
     os.environ.setdefault("DISABLE_SAFETENSORS_CONVERSION", "1")
     with _quiet():
+        check_files(checkpoint, options)
         config = _load_config(checkpoint, options)
         kind = detect(model_id, config) if options.kind == "auto" else options.kind
+        if needs_decoder_flag(config):
+            config.is_decoder = kind == "causal"
         tokenizer = _load_tokenizer(checkpoint, kind, options)
-        model = _load_model(checkpoint, config, kind, options)
+        check_memory(checkpoint, config, kind, options, device)
+        model = _load_model(checkpoint, config, kind, options, device)
     check_vocabulary(checkpoint, tokenizer, model)
     return Parts(
         model=model,
@@ -133,7 +106,8 @@ def _quiet() -> Iterator[None]:
     chatter.set_verbosity(max(verbosity, logging.ERROR))
     chatter.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
-        yield
+        with warnings.catch_warnings(action="ignore"):
+            yield
     finally:
         chatter.set_verbosity(verbosity)
 
@@ -147,8 +121,8 @@ def _load_config(checkpoint: Checkpoint, options: LoadOptions) -> PretrainedConf
             revision=checkpoint.revision,
             trust_remote_code=options.trust_remote_code,
         )
-    except (ValueError, OSError, KeyError, TypeError, AttributeError, ImportError) as error:
-        raise explain(checkpoint, "configuration", error) from error
+    except Exception as error:  # each configuration class checks in its own way, or not at all
+        raise explain(checkpoint, "configuration", error, source=" (config.json)") from error
     return config  # type: ignore[no-any-return]
 
 
@@ -164,19 +138,22 @@ def _load_tokenizer(
             trust_remote_code=options.trust_remote_code,
         )
     except Exception as error:  # tokenizers raises bare Exceptions for broken files
-        raise explain(checkpoint, "tokenizer", error) from error
+        raise explain(
+            checkpoint, "tokenizer", error, source=" (tokenizer.json, tokenizer_config.json)"
+        ) from error
     return check_tokenizer(checkpoint, tokenizer, kind)
 
 
 def _load_model(
-    checkpoint: Checkpoint, config: PretrainedConfig, kind: Kind, options: LoadOptions
+    checkpoint: Checkpoint,
+    config: PretrainedConfig,
+    kind: Kind,
+    options: LoadOptions,
+    device: torch.device,
 ) -> PreTrainedModel:
     import transformers
     from safetensors import SafetensorError
 
-    if needs_decoder_flag(config):
-        config.is_decoder = kind == "causal"
-    device = _device(checkpoint, options)
     arguments = _arguments(checkpoint, config, options, device)
     auto_class = getattr(transformers, AUTO_CLASSES[kind])
     try:
@@ -190,25 +167,48 @@ def _load_model(
             f"model {checkpoint.id}: its safetensors weights are damaged ({first_line(error)}): "
             "fetch or save them again"
         ) from error
-    except (ValueError, OSError, ImportError, RuntimeError, KeyError) as error:
+    except Exception as error:  # torch, accelerate and quantizers raise all kinds
         raise explain(checkpoint, f"{kind} model", error) from error
+    except BaseException as error:
+        failures = getattr(error, "failures", None)  # CheckpointException, which is no Exception
+        if not failures:
+            raise
+        first = next(iter(failures.values()))[0]
+        raise explain(
+            checkpoint, f"{kind} model", first, source=" from shard-*.safetensors"
+        ) from error
     check_report(checkpoint, kind, report)
     model.eval().requires_grad_(False)
     return model  # type: ignore[no-any-return]
 
 
 def _device(checkpoint: Checkpoint, options: LoadOptions) -> torch.device:
+    """Returns the device of the model; of several, the one where it begins."""
     import torch
 
-    if options.device is None:
-        accelerator = torch.accelerator.current_accelerator(check_available=True)
-        return accelerator or torch.device("cpu")
+    if options.device_map not in (None, *DEVICE_MAPS):
+        return _existing(checkpoint, "--device-map", str(options.device_map))
+    if options.device is not None:
+        return _existing(checkpoint, "--device", options.device)
+    accelerator = torch.accelerator.current_accelerator(check_available=True)
+    return accelerator or torch.device("cpu")
+
+
+def _existing(checkpoint: Checkpoint, option: str, name: str) -> torch.device:
+    """Returns the device of this name, or refuses."""
+    import torch
+
+    advice = f"leave {option} out" + (" or give auto" if option == "--device-map" else "")
+    missing = BadInput(
+        f"model {checkpoint.id}: there is no device {reprlib.repr(name)} here: {advice}"
+    )
     try:
-        return torch.empty(0, device=options.device).device
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise BadInput(
-            f"model {checkpoint.id}: there is no device {options.device} here; leave --device out"
-        ) from error
+        device = torch.empty(0, device=name).device
+    except Exception as error:  # every backend says in its own way that it is not there
+        raise missing from error
+    if device.type == "meta":  # torch's name for shapes without memory
+        raise missing
+    return device
 
 
 def _arguments(
@@ -234,7 +234,8 @@ def _arguments(
 
 
 def _dtype(options: LoadOptions, device: torch.device) -> str:
-    if options.dtype == "auto" and device.type == "cpu" and options.device_map is None:
+    on_processor = device.type == "cpu" and options.device_map is None
+    if options.dtype == "auto" and (on_processor or options.unit == "word"):
         return "float32"
     return options.dtype
 

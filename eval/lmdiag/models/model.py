@@ -91,6 +91,7 @@ class Model:
             count=batch_size,
             packed=self.reader.layout == "packed",
             causal=self.reader.causal,
+            short_limit=self.reader.short_limit,
         )
 
     def _budget(self) -> int:

@@ -17,7 +17,13 @@ FULL = 15 / 16
 
 
 def batches(
-    encoded: Sequence[Encoded], *, budget: int, count: int | None, packed: bool, causal: bool
+    encoded: Sequence[Encoded],
+    *,
+    budget: int,
+    count: int | None,
+    packed: bool,
+    causal: bool,
+    short_limit: int | None = None,
 ) -> list[list[int]]:
     """Deals questions out to batches, the one with the most tokens first.
 
@@ -32,6 +38,8 @@ def batches(
         count: questions in a batch, whatever their length; None to go by the budget.
         packed: whether rows are packed.
         causal: whether packed rows share their beginnings.
+        short_limit: longest input in tokens that the model reads as a short one; questions with
+            longer ones have batches of their own. None where the length makes no difference.
 
     Returns:
         for each batch, the numbers of its questions; every number is in exactly one.
@@ -39,12 +47,26 @@ def batches(
     order = sorted(range(len(encoded)), key=lambda number: (-encoded[number].longest, number))
     if packed and causal:
         order.sort(key=lambda number: encoded[number].rows[0].ids)
-        dealt = list(_alike(encoded, order, budget * FULL, count))
-    elif packed:
-        dealt = _mixed(encoded, order, budget * FULL, count)
-    else:
-        dealt = list(_padded(encoded, order, budget, count))
+    dealt: list[list[int]] = []
+    for some in _by_length(encoded, order, short_limit):
+        if packed and causal:
+            dealt += _alike(encoded, some, budget * FULL, count)
+        elif packed:
+            dealt += _mixed(encoded, some, budget * FULL, count)
+        else:
+            dealt += _padded(encoded, some, budget, count)
     return sorted(dealt, key=lambda batch: -sum(encoded[number].length for number in batch))
+
+
+def _by_length(
+    encoded: Sequence[Encoded], order: Sequence[int], short_limit: int | None
+) -> list[list[int]]:
+    """Returns the order, or what is long and what is short in it."""
+    if short_limit is None:
+        return [list(order)]
+    long = [number for number in order if encoded[number].longest > short_limit]
+    short = [number for number in order if encoded[number].longest <= short_limit]
+    return [some for some in (long, short) if some]
 
 
 def _mixed(

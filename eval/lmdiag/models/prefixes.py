@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from lmdiag.models.forward import select
 from lmdiag.models.layout import PROBES, reach, same
 from lmdiag.models.rows import Asker, Row
 
@@ -56,11 +57,15 @@ class KeyValues:
         from transformers import DynamicCache
 
         self._reader = reader
-        self._window = reach(reader.model.config) or math.inf  # places that are padded count in it
+        limits = (reach(reader.model.config), reader.short_limit)
+        self._window = min(limit or math.inf for limit in limits)  # padding counts in it, too
         self._lengths = torch.tensor([len(root.ids) for root in roots])
         self._cache = DynamicCache()  # keeps all tokens, also for layers with a sliding window
         inputs = reader.fill([root.ids for root in roots])
         self._mask = inputs["attention_mask"]
+        if self._mask.shape[1] > (reader.short_limit or math.inf):
+            self._roots = reader.read(roots)
+            return
         positions = torch.arange(self._mask.shape[1]).expand_as(self._mask)
         self._roots = reader.run(
             inputs
@@ -104,27 +109,14 @@ class Sources:
     """Reads the sentences around the blanks once: for encoder-decoders."""
 
     def __init__(self, reader: Reader, roots: Sequence[Row]) -> None:
-        import torch
-
         self._reader = reader
-        inputs = {
-            name: tensor.to(reader.device)
-            for name, tensor in reader.fill([root.source for root in roots]).items()
-        }
-        self._mask = inputs["attention_mask"]
-        encoder: Any = reader.model.get_encoder()
-        with torch.inference_mode():
-            self._states = encoder(**inputs).last_hidden_state
+        self._encoded = reader.encode([root.source for root in roots])
 
     def read(self, requests: Sequence[Request]) -> torch.Tensor:
         """See `Prefixes.read`."""
-        from transformers.modeling_outputs import BaseModelOutput
-
-        owners = [blank for blank, _ in requests]
         decoder = self._reader.fill([row.ids for _, row in requests])
         inputs: dict[str, Any] = {f"decoder_{name}": tensor for name, tensor in decoder.items()}
-        inputs["encoder_outputs"] = BaseModelOutput(last_hidden_state=self._states[owners])
-        inputs["attention_mask"] = self._mask[owners]
+        inputs |= select(self._encoded, [blank for blank, _ in requests])
         last = [(index, len(row.ids) - 1) for index, (_, row) in enumerate(requests)]
         return self._reader.run(inputs, last)
 
@@ -137,7 +129,7 @@ def sharing(reader: Reader, asker: Asker, *, chained: bool) -> Share:
         asker: makes rows of the probes.
         chained: whether the model goes on from left to right.
     """
-    if not chained or reader.layout == "equal":
+    if not chained or reader.layout in ("equal", "alone"):
         return Rereading
     roots, requests = _probes(asker)
     share: Share = Sources if roots[0].source else KeyValues

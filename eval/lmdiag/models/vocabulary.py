@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from lmdiag.models.controls import Controls
+
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
@@ -39,9 +41,13 @@ class Vocabulary:
 
     Args:
         tokenizer: the model's.
+
+    Attributes:
+        controls: those that stand for no text, in texts.
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerFast) -> None:
+        self.controls = Controls(tokenizer)
         self._tokenizer = tokenizer
         self._added = tokenizer.added_tokens_decoder
         self._special = frozenset(tokenizer.all_special_ids)

@@ -20,6 +20,7 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING, NamedTuple
 
+from lmdiag.models.controls import control_ids
 from lmdiag.schema import BadInput, Query
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class Spelling:
         self._backend = tokenizer.backend_tokenizer
         self._backend.no_padding()
         self._backend.no_truncation()
-        self._special = frozenset(tokenizer.all_special_ids)
+        self._controls = control_ids(tokenizer)
         self.opening, self.closing = self._template()
 
     def text(self, text: str) -> Pieces:
@@ -91,7 +92,7 @@ class Spelling:
         for before, after in (*places, *((f"{carrier} ", "") for carrier in CARRIERS)):
             split = self._split(before, word, after)
             if split is not None:
-                spelt = split.word and self._special.isdisjoint(split.word)
+                spelt = split.word and self._controls.isdisjoint(split.word)
                 return split.word if spelt else None
         return None
 

@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from lmdiag.report import curves
+from lmdiag.report.checkpoints import are_checkpoints
 from lmdiag.report.curves import Curve
 from lmdiag.report.diagnostic import Picture
 from lmdiag.report.headline import headline
@@ -97,23 +98,10 @@ def _title(task: str, setting: str) -> str:
 # ---- checkpoints ---------------------------------------------------------------------------------
 
 
-def are_checkpoints(runs: Sequence[Run]) -> bool:
-    """Returns whether the runs are several training steps of one model."""
-    models = [run.results["model"] for run in runs]
-    steps = {model.get("training_step") for model in models}
-    return (
-        len(runs) > 1 and len({m["id"] for m in models}) == 1 and len(steps - {None}) == len(runs)
-    )
-
-
 def ends(runs: Sequence[Run]) -> list[int]:
     """Returns which runs are looked at closely: all, but of checkpoints the first and the last."""
-    return [0, len(runs) - 1] if are_checkpoints(runs) else list(range(len(runs)))
-
-
-def by_step(runs: Sequence[Run]) -> list[Run]:
-    """Returns checkpoints in the order of training."""
-    return sorted(runs, key=lambda run: int(run.results["model"]["training_step"]))
+    checkpoints = are_checkpoints([run.results for run in runs])
+    return [0, len(runs) - 1] if checkpoints else list(range(len(runs)))
 
 
 def progress(sources: Sequence[Source]) -> list[Picture]:

@@ -42,8 +42,20 @@ def headline(sources: Sequence[Source]) -> list[Headline]:
 
 def _figures(task: str, sources: Sequence[Source]) -> list[Figure]:
     having = [source for source in sources if task in source.results["tasks"]]
+    return _filled(_places(task, having[0]), task, sources, having) or _filled(
+        _plain_places(_measures(task, having[0])), task, sources, having
+    )
+
+
+def _filled(
+    places: Sequence[tuple[str, Place]],
+    task: str,
+    sources: Sequence[Source],
+    having: Sequence[Source],
+) -> list[Figure]:
+    """The figures at some places, without those that no run has."""
     figures = []
-    for words, place in _places(task, having[0]):
+    for words, place in places:
         cells = [source.cell(task, place) if source in having else None for source in sources]
         people = having[0].cell(task, place._replace(measure=f"human_{place.measure}"))
         if any(cells):
@@ -53,12 +65,11 @@ def _figures(task: str, sources: Sequence[Source]) -> list[Figure]:
 
 def _places(task: str, source: Source) -> list[tuple[str, Place]]:
     """What is worth a headline, and where it stands."""
-    measures = list(source.results["tasks"][task].get("none", {}).get("measures", {}))
+    measures = _measures(task, source)
     if task == "agreement":
         return [(label(name), Place("none", name)) for name in ("mw", "ew", "tse")]
-    accuracy = [name for name in measures if name.startswith("accuracy@")]
-    sensitivity = [name for name in measures if name.startswith("sensitivity")]
     if task == "neg136":
+        accuracy = [name for name in measures if name.startswith("accuracy@")]
         return [
             *((f"{label(name)}, SIMP", Place("none", name, "subset", "simp")) for name in accuracy),
             *(
@@ -66,7 +77,18 @@ def _places(task: str, source: Source) -> list[tuple[str, Place]]:
                 for words, by, level in NEG136
             ),
         ]
-    return [(label(name), Place("none", name)) for name in (*accuracy, *sensitivity)]
+    return _plain_places(measures)
+
+
+def _measures(task: str, source: Source) -> list[str]:
+    return list(source.results["tasks"][task].get("none", {}).get("measures", {}))
+
+
+def _plain_places(measures: Sequence[str]) -> list[tuple[str, Place]]:
+    """Accuracy and sensitivity, or what words have that are not compared."""
+    families = ("accuracy@",), ("sensitivity", "surprisal", "rank")
+    names = [name for family in families for name in measures if name.startswith(family)]
+    return [(label(name), Place("none", name)) for name in names]
 
 
 NEG136 = (

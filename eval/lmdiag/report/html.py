@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lmdiag.collector import uncollected
-from lmdiag.report.comparing import are_checkpoints, by_step, compared, ends, progress
+from lmdiag.hub.text import visible
+from lmdiag.report.checkpoints import are_checkpoints, trained, training_order
+from lmdiag.report.comparing import compared, ends, progress
 from lmdiag.report.headline import headline
 from lmdiag.report.page import environment, frame
 from lmdiag.report.tables import model_label, sources_of
@@ -24,8 +26,7 @@ def render(runs: Run | Sequence[Run], *, chosen: Sequence[str] = ()) -> str:
         BadInput: several runs that cannot be compared, or a data file of the package is missing.
     """
     several = [runs] if isinstance(runs, Run) else list(runs)
-    if are_checkpoints(several):
-        several = by_step(several)
+    several = [several[i] for i in training_order([run.results for run in several])]
     sources = sources_of([run.results for run in several])
     close = [sources[i] for i in ends(several)]
     page = environment().get_template("report.html.j2")
@@ -36,7 +37,9 @@ def render(runs: Run | Sequence[Run], *, chosen: Sequence[str] = ()) -> str:
             close=[source.label for source in close],
             headline=headline(close),
             comparisons=compared(several, sources),
-            progress=progress(sources) if are_checkpoints(several) else [],
+            progress=progress(sources)
+            if are_checkpoints([source.results for source in sources])
+            else [],
             sections=views(several, sources, chosen),
             **frame("report"),
         )
@@ -44,7 +47,8 @@ def render(runs: Run | Sequence[Run], *, chosen: Sequence[str] = ()) -> str:
 
 def title(runs: Sequence[Run]) -> str:
     """Returns what the page is about."""
-    names = [model_label(run.results) for run in runs]
-    if are_checkpoints(runs):
-        return f"{runs[0].results['model']['id']}: {len(runs)} checkpoints"
+    results = [run.results for run in runs]
+    names = [model_label(each) for each in results]
+    if are_checkpoints(results):
+        return f"{visible(trained(results[0]))}: {len(runs)} checkpoints"
     return " and ".join(names) if len(names) < 3 else f"{len(names)} models"

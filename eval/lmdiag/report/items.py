@@ -21,7 +21,7 @@ MOST = 600
 """Contrasts of a task that a page lists in full; of more it shows a sample."""
 
 OF_EACH = 12
-"""Contrasts of each template that stand for a task with too many."""
+"""Contrasts of each combination of levels that stand for a task with too many, at most."""
 
 BLANK = "____"
 
@@ -39,7 +39,8 @@ class Choice:
     """A row of the data with what the model said.
 
     Attributes:
-        id, condition, context, right_context, target, good, expected: the row's own columns.
+        id, condition, context, right_context, target, good, expected: the row's own columns; good
+            is None where rows are not compared.
         log_prob: of the target, in nats; None where unscorable or unknown.
         rank: of the target; None where unknown.
         words, word_log_probs: the most probable words at the blank, and what is known of them.
@@ -51,7 +52,7 @@ class Choice:
     context: str
     right_context: str
     target: str
-    good: bool
+    good: bool | None
     expected: tuple[str, ...]
     log_prob: float | None
     rank: int | None
@@ -88,10 +89,10 @@ class Choice:
 
 @dataclass(frozen=True)
 class Item:
-    """A contrast: what is compared, and how it came out.
+    """A contrast: what is compared, and how it came out; or a row that is not compared.
 
     Attributes:
-        id: of the contrast.
+        id: of the contrast, or of the row.
         choices: its rows, the good one first.
         prefers_good: whether the good row is the most probable; None where it cannot be said.
         by_threshold: the same by more than the run's threshold.
@@ -112,7 +113,7 @@ class Item:
     @property
     def bad(self) -> float | None:
         """Probability of the most probable bad completion; None where one is unknown."""
-        values = [choice.probability for choice in self.choices if not choice.good]
+        values = [choice.probability for choice in self.choices if choice.good is False]
         known = [value for value in values if value is not None]
         return max(known) if known and len(known) == len(values) else None
 
@@ -120,6 +121,16 @@ class Item:
     def difference(self) -> float | None:
         """`good` less `bad`."""
         return None if self.good is None or self.bad is None else self.good - self.bad
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether the item is a contrast, and not a row that stands alone."""
+        return self.choices[0].good is not None
+
+    @property
+    def order(self) -> float | None:
+        """Where it stands between the worst and the best: by difference, or by probability."""
+        return self.difference if self.is_compared else self.choices[0].probability
 
 
 def protocol(run: Run) -> Protocol:
@@ -148,16 +159,21 @@ def as_asked(run: Run, task: str, setting: str) -> Stimuli:
 
 
 def items(run: Run, task: str, setting: str = "none") -> list[Item]:
-    """Returns all contrasts of a task in the order of the data, as they were asked in a setting."""
+    """Returns all contrasts of a task in the order of the data, as they were asked in a setting.
+
+    Where no rows are compared, each row is an item.
+    """
     rows, said = as_asked(run, task, setting).columns(), run.predictions[task][setting, 0]
     knobs = protocol(run)
     scores = run_scores(run, task, setting)
     plain = verdicts(scores.get("sensitivity"))
     strict = verdicts(scores.get(f"sensitivity@{knobs.threshold:g}"))
-    levels = levels_of(scores.get("sensitivity"))
+    levels = levels_of(scores.get("sensitivity", scores.get("surprisal")))
     grouped: dict[str, list[Choice]] = {}
     for contrast, choice in zip(
-        rows["contrast"], choices(rows, said, run.results["model"]["cased"]), strict=True
+        rows.get("contrast", rows["id"]),
+        choices(rows, said, run.results["model"]["cased"]),
+        strict=True,
     ):
         grouped.setdefault(contrast, []).append(choice)
     return [
@@ -181,7 +197,7 @@ def choices(rows: Mapping[str, Sequence[Any]], said: Predictions, cased: bool) -
             context=rows["context"][i],
             right_context=rows["right_context"][i],
             target=rows["target"][i],
-            good=rows["good"][i],
+            good=rows["good"][i] if "good" in rows else None,
             expected=tuple(rows["expected"][i]),
             log_prob=said.log_prob[i],
             rank=said.rank[i],
@@ -209,25 +225,23 @@ def levels_of(scores: Scores | None) -> dict[str, dict[str, str]]:
 
 
 def sample(found: Sequence[Item]) -> list[Item]:
-    """Returns all items, or of too many some of each template.
+    """Returns all items, or of too many some of each combination of levels.
 
     They are spread evenly over the order of p(good) - p(bad), the worst and the best included, so
     that the sample shows what the model does well and what badly; it is no sample to compute from.
     """
     if len(found) <= MOST:
         return list(found)
-    groups: dict[str, list[Item]] = {}
+    groups: dict[tuple[tuple[str, str], ...], list[Item]] = {}
     for item in found:
-        groups.setdefault(item.levels.get("template", ""), []).append(item)
-    of_each = OF_EACH if len(groups) > 1 else MOST
+        groups.setdefault(tuple(sorted(item.levels.items())), []).append(item)
+    of_each = min(OF_EACH, max(2, MOST // len(groups))) if len(groups) > 1 else MOST
     return [item for group in groups.values() for item in _spread(group, of_each)]
 
 
 def _spread(group: Sequence[Item], n: int) -> list[Item]:
-    """n items, evenly spread over the order of their difference."""
-    known = sorted(
-        (i for i in group if i.difference is not None), key=lambda i: i.difference or 0.0
-    )
+    """n items, evenly spread over their order."""
+    known = sorted((i for i in group if i.order is not None), key=lambda i: i.order or 0.0)
     if len(known) <= n:
         return known
     return [known[round(place * (len(known) - 1) / (n - 1))] for place in range(n)]

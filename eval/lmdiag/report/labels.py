@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -30,6 +31,8 @@ QUARTILES = {"1": "≤ .17", "2": "≤ .23", "3": "≤ .33", "4": "≤ .77"}
 """Quartile of `expected_cloze` -> its heading in table 8; true of the 88 published rows only."""
 
 LABELS = {
+    "surprisal": "mean surprisal, bits",
+    "rank": "median rank",
     "spearman": "Spearman, log p and cloze",
     "pearson": "Pearson, log p and cloze",
     "ew": "EW",
@@ -76,6 +79,8 @@ def level_label(by: str, level: str) -> str:
     if by in ("template", "source"):
         return SOURCES.get(level, level)
     words = level.replace("less_natural", "less natural").replace("/", ", ").replace("_", " ")
+    if re.fullmatch(r"[-\d.]+|true|false|yes|no", words, re.IGNORECASE):
+        return f"{by} {words}"  # a bare number says nothing without the column
     return f"{words} constraint" if by == "constraint" else words
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -9,16 +10,19 @@ from urllib.parse import quote
 
 from lmdiag.hub.text import visible
 from lmdiag.report import numbers
-from lmdiag.report.items import Item, TopWord
+from lmdiag.report.items import Choice, Item, TopWord
 from lmdiag.report.labels import SETTINGS, level_label
 
 
 class Target(NamedTuple):
-    """A row of the data: the word, whether it is the good one, and each model's probability."""
+    """A row of the data: the word, whether it is the good one, and each model's probability.
+
+    `good` is None where rows are not compared.
+    """
 
     id: str
     word: str
-    good: bool
+    good: bool | None
     condition: str
     said: list[tuple[float | None, int | None]]
 
@@ -41,7 +45,10 @@ class Sentence(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """How a model did: `right`, `narrow` (good preferred, but by little), `wrong` or `unknown`."""
+    """How a model did: `right`, `narrow` (good preferred, but by little), `wrong` or `unknown`.
+
+    `plain` where nothing was compared: the text says how probable the word is.
+    """
 
     kind: str
     text: str
@@ -60,7 +67,8 @@ class Listed:
         sentences: its contexts.
         verdicts: one for each run.
         difference: p(good) - p(bad) of the first run, None where unknown.
-        good: p(good) of the first run.
+        good: p(good) of the first run; where nothing is compared, p of the word.
+        compared: whether it is a contrast.
         place: of the first expected word in the first run's list; None where none is in it.
         has_expected: whether there is an expected word.
     """
@@ -74,6 +82,7 @@ class Listed:
     verdicts: list[Verdict]
     difference: float | None
     good: float | None
+    compared: bool
     place: int | None
     has_expected: bool
 
@@ -83,17 +92,21 @@ class Listed:
         return quote(self.anchor)
 
 
-def listed(found: Sequence[Sequence[Item]], setting: str = "none") -> Iterator[Listed]:
+def listed(
+    found: Sequence[Sequence[Item]], setting: str = "none", *, task: str = ""
+) -> Iterator[Listed]:
     """Yields the items of one setting.
 
     Args:
         found: items of each run, the same ones in the same order.
         setting: perturbation; but for "none" it begins the anchors.
+        task: that they are of.
     """
+    hidden = HIDDEN.get(task, frozenset())
     for same in zip(*found, strict=True):
         first = same[0]
         expecting = next((choice for choice in first.choices if choice.expected), None)
-        levels = {by: level for by, level in first.levels.items() if by not in HIDDEN}
+        levels = {by: level for by, level in first.levels.items() if by not in hidden}
         yield Listed(
             anchor=visible(first.id if setting == "none" else f"{setting}:{first.id}"),
             name=first.id,
@@ -103,14 +116,15 @@ def listed(found: Sequence[Sequence[Item]], setting: str = "none") -> Iterator[L
             sentences=list(_sentences(same)),
             verdicts=[verdict(item) for item in same],
             difference=first.difference,
-            good=first.good,
+            good=first.good if first.is_compared else first.order,
+            compared=first.is_compared,
             place=expecting.place if expecting else None,
             has_expected=expecting is not None,
         )
 
 
-HIDDEN = {"subset", "natural", "source"}
-"""Break-downs that a finer one says, too."""
+HIDDEN = {"neg136": frozenset({"subset", "natural"}), "agreement": frozenset({"source"})}
+"""Task -> break-downs that a finer one says, too."""
 
 
 def _sentences(same: Sequence[Item]) -> Iterator[Sentence]:
@@ -145,6 +159,8 @@ def _hits(top: tuple[TopWord, ...]) -> int:
 
 def verdict(item: Item) -> Verdict:
     """Returns how a model did on an item, in words."""
+    if not item.is_compared:
+        return Verdict("plain", surprisal(item.choices[0]))
     if item.prefers_good is None or item.difference is None:
         return Verdict("unknown", "cannot be compared")
     size = numbers.probability(abs(item.difference))
@@ -155,6 +171,13 @@ def verdict(item: Item) -> Verdict:
     if item.by_threshold is False:
         return Verdict("narrow", f"good preferred, but by {size} only")
     return Verdict("right", f"good preferred by {size}")
+
+
+def surprisal(choice: Choice) -> str:
+    """Returns the surprisal of a word as text."""
+    if choice.log_prob is None:
+        return "unscorable"
+    return f"{-choice.log_prob / math.log(2):.2f} bits"
 
 
 def settings_of(names: Sequence[str]) -> list[str]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from lmdiag.report.items import BLANK, Choice, TopWord, items
 from lmdiag.report.tables import names
 from lmdiag.schema import BadInput
+from lmdiag.suggestions import suggest
 
 if TYPE_CHECKING:
     from lmdiag.results import Run
@@ -46,7 +46,10 @@ def choose(runs: Sequence[Run], ids: Sequence[str]) -> list[Chosen]:
     known = {name for by_id in found for name in by_id}
     for name in ids:
         if name not in known:
-            raise BadInput(f"no item {name!r} in {_paths(runs)}{_near(name, known)}")
+            raise BadInput(
+                f"no item {name!r}{suggest(name, known)} in {_paths(runs)}: "
+                "its ids are in predictions.parquet"
+            )
     models = names([run.results for run in runs])
     said: dict[tuple[str, str], dict[str, tuple[TopWord, ...]]] = {}
     for name in ids:
@@ -77,12 +80,3 @@ def _named(run: Run) -> Iterator[tuple[str, Choice]]:
 
 def _paths(runs: Sequence[Run]) -> str:
     return " or ".join(str(run.path) for run in runs)
-
-
-def _near(name: str, known: set[str]) -> str:
-    """What may have been meant; of many ids, only those that begin alike are compared."""
-    alike = sorted(other for other in known if other[:3] == name[:3])[:2000]
-    near = difflib.get_close_matches(name, alike, n=3, cutoff=0.6)
-    return (
-        f": did you mean {', '.join(near)}?" if near else ": ids are those of predictions.parquet"
-    )

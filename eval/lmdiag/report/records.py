@@ -159,6 +159,7 @@ class Section:
         people: what the papers say of people, beyond what the data give.
         unscorable: words left out.
         signatures: what makes the figures comparable, one for each run.
+        notes: what a reader must know of all figures, e.g. that they are of a sample.
         undefined: why a figure that one would look for is not defined.
     """
 
@@ -169,14 +170,16 @@ class Section:
     people: tuple[str, ...]
     unscorable: tuple[Unscorable, ...]
     signatures: tuple[str, ...]
+    notes: tuple[str, ...] = ()
     undefined: tuple[str, ...] = ()
 
     @property
     def remarks(self) -> list[str]:
-        """What stands under the tables: what signs say, people, words left out."""
+        """What stands under the tables: notes, what signs say, people, words left out."""
         further = [self.further] if self.further else []
         said = signs([*self.tables, *further])
-        return [*said, *self.undefined, *self.people, *_left_out(self.unscorable)]
+        left_out = _left_out(self.unscorable)
+        return [*self.notes, *said, *self.undefined, *self.people, *left_out]
 
 
 def signs(tables: Iterable[Table]) -> list[str]:

@@ -17,6 +17,8 @@ from lmdiag.report.layouts import Place
 def measured(diagnostic: Diagnostic) -> Iterator[Picture]:
     """Accuracy and sensitivity: of one run in every setting, of several as they are."""
     runs, names = diagnostic.runs, diagnostic.names
+    if not names:
+        return
     if len(runs) > 1:
         series = [
             Series(source.label, [diagnostic.cell(Place("none", name), i) for name in names])

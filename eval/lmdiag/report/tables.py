@@ -10,6 +10,7 @@ from lmdiag import published
 from lmdiag.hub.text import visible
 from lmdiag.published import Beside
 from lmdiag.report import numbers
+from lmdiag.report.checkpoints import are_checkpoints
 from lmdiag.report.labels import SETTINGS, TITLES, label, short_commit
 from lmdiag.report.layouts import Layout, Line, Place, everything, layouts
 from lmdiag.report.records import Cell, Row, Section, Table, Unscorable
@@ -22,6 +23,14 @@ FRACTIONS = {
     "tse", "ew", "mw", "mass", "left_out",
 }  # fmt: skip
 """Measures that readers see in percent."""
+
+NOTHING_COMPARED = (
+    "nothing was compared: the rows have no columns good and contrast, so there is no sensitivity"
+)
+NO_RANK = (
+    "the median rank is not known, because some words have no rank; in unit word, only words of "
+    "the top list have one"
+)
 
 PUBLISHED_ROWS = {"cprag102": 102, "role88": 88, "neg136": 136}
 """Rows of the data that the paper reports on: other data have other numbers of rows."""
@@ -71,9 +80,8 @@ def sources_of(runs: Sequence[Results]) -> list[Source]:
 def names(runs: Sequence[Results]) -> list[str]:
     """Returns names that tell the runs apart: steps, models, and dtypes or commits where needed."""
     models = [run["model"] for run in runs]
-    steps = [model.get("training_step") for model in models]
-    if len(runs) > 1 and len({model["id"] for model in models}) == 1 and None not in steps:
-        return [f"step {step}" for step in steps]
+    if are_checkpoints(runs):
+        return [f"step {model['training_step']}" for model in models]
     found = [model_label(run) for run in runs]
     for key in ("dtype", "quantization", "commit"):
         twins = {name for name in found if found.count(name) > 1}
@@ -112,8 +120,24 @@ def _section(task: str, sources: Sequence[Source]) -> Section:
         people=tuple(_people(task)) if are_published_rows(runs[0], task) else (),
         unscorable=tuple(_unscorable(task, sources)),
         signatures=tuple(dict.fromkeys(_signature(run, task) for run in runs)),
+        notes=tuple(_notes(task, runs, measures)),
         undefined=tuple(_undefined(task, runs)),
     )
+
+
+def _notes(task: str, runs: Sequence[Results], measures: Mapping[str, Any]) -> Iterator[str]:
+    """What a reader must know of all figures of a task."""
+    if "surprisal" in measures:  # it is measured where nothing is compared, and nowhere else
+        yield NOTHING_COMPARED
+        if "rank" not in measures:
+            yield NO_RANK
+    for limit in dict.fromkeys(run.get("protocol", {}).get("limit") for run in runs):
+        if limit is not None:
+            n = runs[0]["data"]["tasks"][task]["n"]
+            yield (
+                f"a sample of {n} rows, drawn evenly over the break-downs (--limit {limit}); the "
+                "figures over all rows are others"
+            )
 
 
 def are_published_rows(run: Results, task: str) -> bool:
@@ -193,10 +217,11 @@ def is_fraction(measure: str) -> bool:
 
 
 def model_label(run: Results) -> str:
-    """Returns a model's name, with the revision where one was asked for."""
+    """Returns a model's name (`--name`, else its id), with the revision if one was given."""
     model = run["model"]
+    name = model.get("name") or model["id"]
     revision = f"@{model['revision']}" if model.get("revision") else ""
-    return visible(f"{model['id']}{revision}")
+    return visible(f"{name}{revision}")
 
 
 def _signature(run: Results, task: str) -> str:

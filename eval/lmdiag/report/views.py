@@ -41,7 +41,8 @@ def about(source: Source) -> dict[str, Any]:
             "Model": f"{model['id']} ({model['architecture']}, {model['tokenizer']})",
             "Commit": model["commit"],
             "Data": f"{data['source']}{_at(data['revision'])}, fingerprint {data['fingerprint']}",
-            "Rows": ", ".join(f"{task} {each['n']}" for task, each in data["tasks"].items()),
+            "Rows": ", ".join(f"{task} {each['n']}" for task, each in data["tasks"].items())
+            + (f"; a sample, --limit {protocol['limit']}" if protocol.get("limit") else ""),
             "Asked": UNITS[protocol["unit"]] + _bos(model),
             "Accuracy": f"among the first {' and '.join(map(str, protocol['k']))}; "
             f"words compared {MATCH[protocol['match']]}",
@@ -120,6 +121,11 @@ class View:
         return any(item.has_expected for item in self.items)
 
     @property
+    def compared(self) -> bool:
+        """Whether the items are contrasts."""
+        return any(item.compared for item in self.items)
+
+    @property
     def is_sample(self) -> bool:
         """Whether the list holds only some of the items."""
         return sum(item.setting == "none" for item in self.items) < self.total
@@ -147,10 +153,11 @@ def _view(
     own = [runs[i] for i in close]
     found = [items(run, task) for run in own]
     diagnostic = Diagnostic(task, own, [sources[i] for i in close], found)
-    shown = list(listed(_selected(found, chosen)))
+    shown = list(listed(_selected(found, chosen), task=task))
     if len(own) == 1:
         for setting in settings_of(own[0].results["tasks"][task])[1:]:
-            shown += listed(_selected([items(own[0], task, setting)], chosen), setting)
+            others = _selected([items(own[0], task, setting)], chosen)
+            shown += listed(others, setting, task=task)
     return View(
         section=section,
         pictures=pictures(diagnostic),

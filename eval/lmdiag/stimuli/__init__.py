@@ -1,18 +1,29 @@
 """Loads and checks stimuli: rows with a context, a blank and a word to be scored at it.
 
-`data` is a directory written by `datasets/lmdiag/build.py` (or any directory whose README.md has
-YAML `configs:`), the id of a Hub data set, or a csv, tsv, JSON-lines or Parquet file with the core
-columns: a diagnostic of one's own, whose task name is the file's stem.
+`data` is a directory written by `lmdiag build` (or any directory whose README.md has YAML
+`configs:`), the id of a Hub data set, a csv, tsv, JSON-lines or Parquet file of one's own rows,
+whose task name is the file's stem, or rows in memory. If there is no directory `lmdiag`, that name
+stands for the published items, which are built into the user's cache on first use, and `demo` for
+the bundled items.
+
+A task that is named after a diagnostic of the project is that diagnostic, and has its columns:
+this is checked here, and nowhere else.
 """
 
 from __future__ import annotations
 
-from lmdiag.schema import BadInput
+from pathlib import Path
+from typing import Any
+
+from lmdiag.schema import BadInput, missing_columns
 from lmdiag.stimuli.checks import check
-from lmdiag.stimuli.places import find
-from lmdiag.stimuli.records import Stimuli, fingerprint
-from lmdiag.stimuli.tables import normalise
-from lmdiag.stimuli.verbs import VERBS, load_verbs
+from lmdiag.stimuli.memory import NAME, read_memory
+from lmdiag.stimuli.places import VERBS, Place, find
+from lmdiag.stimuli.records import Stimuli
+from lmdiag.stimuli.sample import sample
+from lmdiag.stimuli.tables import Raw, normalise
+from lmdiag.stimuli.verbs import load_verbs
+from lmdiag.suggestions import suggest
 
 __all__ = ["VERBS", "Stimuli", "load", "load_verbs", "tasks"]
 
@@ -31,19 +42,26 @@ def tasks(data: str, *, revision: str | None = None) -> list[str]:
 
 
 def load(
-    data: str,
+    data: Any = "lmdiag",
     task: str | None = None,
     *,
     revision: str | None = None,
     limit: int | None = None,
+    seed: int = 0,
 ) -> Stimuli:
-    """Reads the stimuli of one task and checks that they keep the contract of SPEC 1.
+    """Reads the stimuli of one task and checks them.
+
+    Only the columns `context` and `target` are needed. `good` and `contrast`, both or neither, say
+    which rows are compared with each other.
 
     Args:
-        data: directory, file or Hub data set.
-        task: name of a config, or the stem of the file; None for the only one there is.
+        data: directory, file or Hub data set (`lmdiag` and `demo` are built on first use); or rows
+            in memory: a DataFrame, a list of dicts, a dict of columns.
+        task: name of a config, or the stem of the file; None for the only one there is. Of rows in
+            memory, what to call them; the name of a diagnostic is for rows with its columns.
         revision: branch, tag or commit of a Hub data set; local data have none and ignore it.
-        limit: keep the first rows only.
+        limit: keep a sample of at most so many rows, see `lmdiag.stimuli.sample`.
+        seed: of the sample.
 
     Raises:
         BadInput: unknown data set or task, a missing column, a row that breaks the contract; the
@@ -51,17 +69,35 @@ def load(
     """
     if limit is not None and limit < 1:
         raise BadInput(f"--limit must be at least 1, not {limit}")
-    place = find(data, revision)
+    if not isinstance(data, str | Path):
+        return _checked(read_memory(data), task or NAME, NAME, None, limit, seed)
+    place = find(str(data), revision)
+    task = _chosen(str(data), place, task)
+    return _checked(place.read(task), task, str(data), place.revision(task), limit, seed)
+
+
+def _chosen(data: str, place: Place, task: str | None) -> str:
+    """The task that is asked for, or the only one there is."""
     known = [name for name in place.configs if name != VERBS]
     if task is None and len(known) == 1:
-        (task,) = known
+        return known[0]
     if task is None or task not in known:
-        there = "several tasks" if task is None else f"no task {task!r}"
+        there = "several tasks" if task is None else f"no task {task!r}{suggest(task, known)}"
         raise BadInput(f"{data} has {there}: choose from {', '.join(known) or 'none'}")
-    table, where = normalise(place.read(task))
-    columns = table.to_pydict()
-    check(columns, where)
-    if limit is not None and limit < table.num_rows:
-        table = table.slice(0, limit)
-        columns = {name: values[:limit] for name, values in columns.items()}
-    return Stimuli(task, table, fingerprint(columns), data, place.revision(task))
+    return task
+
+
+def _checked(
+    raw: Raw, task: str, source: str, revision: str | None, limit: int | None, seed: int
+) -> Stimuli:
+    if missing := missing_columns(task, raw.columns):
+        raise BadInput(
+            f"{raw.name}: the column {missing[0]} is missing, which the diagnostic {task} has: "
+            "give rows of your own another name"
+        )
+    columns = normalise(raw, task)
+    check(columns, raw.where)
+    if limit is not None and limit < len(raw):
+        kept = sample(columns, limit, seed)
+        columns = {name: [values[row] for row in kept] for name, values in columns.items()}
+    return Stimuli.of(task, columns, source, revision)

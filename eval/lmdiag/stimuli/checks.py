@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,6 +10,12 @@ from lmdiag.schema import BadInput
 from lmdiag.stimuli.tables import Where
 
 Columns = Mapping[str, Sequence[Any]]
+
+BLANK = re.compile(r"_{3,}|(?<!\w)__(?!\w)|\[BLANK\]|<blank>", re.IGNORECASE)
+"""How a blank is often written; a context ends where it is. Two underscores are part of a name."""
+
+SEVERAL = re.compile(r"[,;|]\s+\S")
+"""Several words in one: a comma, a semicolon or a bar with a blank after it."""
 
 
 def check(columns: Columns, where: Where) -> None:
@@ -22,8 +29,10 @@ def check(columns: Columns, where: Where) -> None:
         BadInput: the first row that breaks the contract, with its column.
     """
     _check_ids(columns["id"], where)
+    _check_blanks(columns, where)
     _check_texts(columns, where)
-    _check_contrasts(columns, where)
+    if "contrast" in columns:
+        _check_contrasts(columns, where)
 
 
 def _check_ids(ids: Sequence[str], where: Where) -> None:
@@ -38,6 +47,18 @@ def _check_ids(ids: Sequence[str], where: Where) -> None:
             )
 
 
+def _check_blanks(columns: Columns, where: Where) -> None:
+    """No text has a blank in it: it is between `context` and `right_context`."""
+    for name in ("context", "right_context"):
+        for text in dict.fromkeys(columns[name]):  # most rows share theirs with others
+            if blank := BLANK.search(text):
+                place = where(columns[name].index(text))
+                raise BadInput(
+                    f"{place}: the column {name} has a blank in it, {blank[0]!r}: write what is "
+                    "left of the blank into context, and what follows it into right_context"
+                )
+
+
 def _check_texts(columns: Columns, where: Where) -> None:
     texts = zip(columns["context"], columns["target"], columns["expected"], strict=True)
     for row, (context, target, expected) in enumerate(texts):
@@ -49,6 +70,12 @@ def _check_texts(columns: Columns, where: Where) -> None:
             raise BadInput(f"{where(row)}: the column target has a blank at its edge: remove it")
         if not all(expected):
             raise BadInput(f"{where(row)}: the column expected has an empty word: {expected!r}")
+        for word in expected:
+            if word != word.strip() or SEVERAL.search(word):
+                raise BadInput(
+                    f"{where(row)}: the column expected: {word!r} can never be one of the top "
+                    "words: give each word on its own, without blanks at its edges"
+                )
 
 
 def _check_contrasts(columns: Columns, where: Where) -> None:

@@ -9,13 +9,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lmdiag.schema import BadInput
+from lmdiag.building import BUILT, kept
+from lmdiag.schema import TASKS, BadInput, missing_columns
 from lmdiag.stimuli.tables import READERS, Raw, read_file
 
 CARD = "README.md"
 PROVENANCE = "provenance.json"
 SPLIT = "test"
-BUILD = "`python datasets/lmdiag/build.py lmdiag` (with `--source demo` where there is no network)"
+VERBS = "verbs"
+"""The config that holds the verbs of EW and MW."""
+BUILD = "`lmdiag build` (with `--source demo` where there is no network)"
 
 
 @dataclass(frozen=True)
@@ -57,12 +60,18 @@ class Place:
 
 
 def find(data: str, revision: str | None = None) -> Place:
-    """Finds a data set: what exists here comes before the Hub.
+    """Finds a data set: what exists here comes before what is built on first use, then the Hub.
+
+    Args:
+        data: directory, file, Hub data set, or a key of `BUILT`.
+        revision: branch, tag or commit of a Hub data set.
 
     Raises:
         BadInput: there is no such directory, file or Hub data set, or no network.
     """
     path = Path(data).expanduser()
+    if data in BUILT and not _is_data_set(path):
+        return _directory(data, kept(data))
     if path.is_dir():
         return _directory(data, path)
     if path.is_file():
@@ -72,13 +81,32 @@ def find(data: str, revision: str | None = None) -> Place:
     raise BadInput(f"no data at {data}: build the data set by {BUILD}, or name one of the Hub")
 
 
+def _is_data_set(path: Path) -> bool:
+    """Whether a directory has a card with YAML, as a clone of this repository has not."""
+    card = path / CARD
+    return card.is_file() and card.read_bytes().startswith(b"---")
+
+
 def _file(data: str, path: Path) -> Place:
     if path.suffix not in READERS:
         kinds = ", ".join(READERS)
         raise BadInput(f"{data} is no data: a directory or a file ending in {kinds} is due")
     # Patterns are globs: a file called "a[1].csv" is named by its parent's exact listing instead.
     pattern = re.sub(r"([\[*?])", r"[\1]", path.name)
-    return Place(data, {path.stem: (pattern,)}, path.parent)
+    return Place(data, {_task(path): (pattern,)}, path.parent)
+
+
+def _task(path: Path) -> str:
+    """The task of a file: its stem, and the whole name where the stem stands for other data.
+
+    A file `neg136.csv` with the columns of that diagnostic holds the diagnostic; without them it is
+    the user's own task, "neg136.csv".
+    """
+    if path.stem not in (*TASKS, VERBS):
+        return path.stem
+    names = read_file(path).columns
+    own = missing_columns(path.stem, names) if path.stem in TASKS else "target" in names
+    return path.name if own else path.stem
 
 
 def _directory(data: str, root: Path) -> Place:
@@ -183,4 +211,4 @@ def _read_by_datasets(repo: str, root: Path, config: str) -> Raw:
     name = SPLIT if SPLIT in splits else next(iter(splits))
     if name != SPLIT and len(splits) > 1:
         raise BadInput(f"{repo} has no split {SPLIT!r} among {', '.join(splits)}")
-    return Raw(repo, splits[name].data.table, lambda row: f"{repo}, {name} row {row + 1}")
+    return Raw(repo, splits[name].to_dict(), lambda row: f"{repo}, {name} row {row + 1}")

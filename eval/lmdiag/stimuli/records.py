@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from lmdiag.schema import CORE_COLUMNS, BadInput
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -32,6 +34,35 @@ class Stimuli:
     fingerprint: str
     source: str
     revision: str | None = None
+
+    @classmethod
+    def of(
+        cls, task: str, columns: Mapping[str, Sequence[Any]], source: str, revision: str | None
+    ) -> Stimuli:
+        """Returns stimuli of columns whose values are checked.
+
+        Raises:
+            BadInput: a further column mixes types.
+        """
+        import pyarrow as pa
+
+        core = dict.fromkeys(CORE_COLUMNS, pa.string())
+        types = core | {"good": pa.bool_(), "expected": pa.list_(pa.string())}
+        arrays = {}
+        for name, values in columns.items():
+            try:
+                arrays[name] = pa.array(values, types.get(name))
+            except (pa.ArrowException, OverflowError) as error:
+                reason = str(error).partition("\n")[0]
+                raise BadInput(f"{source}: the column {name} mixes types: {reason}") from error
+        stimuli = cls(task, pa.table(arrays), fingerprint(columns), source, revision)
+        stimuli.__dict__["_columns"] = dict(columns)  # as the cached property would make them again
+        return stimuli
+
+    @property
+    def compared(self) -> bool:
+        """Whether rows are compared with each other."""
+        return "contrast" in self.table.column_names
 
     def __len__(self) -> int:
         """Number of rows."""

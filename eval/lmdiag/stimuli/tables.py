@@ -1,31 +1,31 @@
-"""Reads tables of any supported format and brings the core columns to their types."""
+"""Reads tables of any supported format and brings their columns to their types."""
 
 from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from lmdiag.schema import CORE_COLUMNS, BadInput
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from lmdiag.schema import CORE_COLUMNS, NEEDED_COLUMNS, BadInput
+from lmdiag.stimuli import values
 
 Where = Callable[[int], str]
 """Row number from 0 -> what to call it in an error, e.g. "my.csv:3"."""
 
-TRUTH = {"true": True, "1": True, "false": False, "0": False}
-"""How csv files write `good`; compared in lower case."""
+SEPARATORS = ",;\t"
+"""Between the fields of a csv file: a comma, or what spreadsheets write in many languages."""
 
-SEPARATOR = "|"
-"""Between the words of a list in a csv field."""
+MISSING = "NA"
+"""How R writes a missing value into a csv file."""
 
-LISTS = ("expected", "expected_responses")
-FLOATS = ("expected_cloze", "target_cloze", "target_cloze_strict")
-BOOLS = ("good", "natural")
+ROW_NAMES = ("", "__index_level_0__")
+"""Column of row names that R and pandas add: it is ignored."""
+
+DEFAULTS: Mapping[str, Any] = {"item": "", "condition": "", "right_context": "", "expected": []}
+"""Core column -> its value in every row of data that do not have the column."""
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,17 @@ class Raw:
 
     Attributes:
         name: of the file or data set.
-        table: all rows.
+        columns: column -> plain Python values, one per row.
         where: names a row.
     """
 
     name: str
-    table: pa.Table
+    columns: Mapping[str, Sequence[Any]]
     where: Where
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return len(next(iter(self.columns.values()), ()))
 
     @classmethod
     def joined(cls, parts: Sequence[Raw]) -> Raw:
@@ -51,15 +55,18 @@ class Raw:
         """
         if len(parts) == 1:
             return parts[0]
-        import pyarrow as pa
-
-        try:
-            table = pa.concat_tables([part.table for part in parts])
-        except pa.ArrowInvalid as error:
+        if any(set(part.columns) != set(parts[0].columns) for part in parts):
             names = ", ".join(part.name for part in parts)
-            raise BadInput(f"the columns of {names} differ: they are one config") from error
-        owners = [(part, row) for part in parts for row in range(part.table.num_rows)]
-        return cls(parts[0].name, table, lambda row: owners[row][0].where(owners[row][1]))
+            raise BadInput(f"the columns of {names} differ: they are one config")
+        columns = {
+            name: [value for part in parts for value in part.columns[name]]
+            for name in parts[0].columns
+        }
+        owners = [(part, row) for part in parts for row in range(len(part))]
+        return cls(parts[0].name, columns, lambda row: owners[row][0].where(owners[row][1]))
+
+
+# ---- files ---------------------------------------------------------------------------------------
 
 
 def read_file(path: Path) -> Raw:
@@ -83,15 +90,18 @@ def _read_parquet(path: Path) -> Raw:
     import pyarrow.parquet as pq
 
     try:
-        table = pq.read_table(path)
+        columns = pq.read_table(path).to_pydict()
     except pa.ArrowInvalid as error:
         raise BadInput(f"{path} is no Parquet file: build it again") from error
-    return Raw(str(path), table, lambda row: f"{path}, row {row + 1}")
+    return Raw(str(path), columns, lambda row: f"{path}, row {row + 1}")
 
 
-def _read_csv(path: Path, delimiter: str = ",") -> Raw:
+def _read_csv(path: Path) -> Raw:
     with path.open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.reader(file, delimiter=delimiter, strict=True)
+        first = file.readline()
+        separator = _separator(first, default="\t" if path.suffix == ".tsv" else ",")
+        file.seek(0)
+        reader = csv.reader(file, delimiter=separator, strict=True)
         try:
             header = next(reader, None)
             if not header or len(set(header)) < len(header):
@@ -102,16 +112,47 @@ def _read_csv(path: Path, delimiter: str = ",") -> Raw:
                     continue
                 if len(fields) != len(header):
                     raise BadInput(
-                        f"{path}:{reader.line_num}: {len(fields)} fields, {len(header)} are due; "
-                        "put text with a comma in double quotes"
+                        f"{path}:{reader.line_num}: {len(fields)} fields, expected {len(header)}; "
+                        f"put text with {_NAMES[separator]} in double quotes"
                     )
                 rows.append(fields)
                 lines.append(reader.line_num)
         except csv.Error as error:
             raise BadInput(f"{path}:{reader.line_num}: {error}") from error
-    return _from_columns(
-        path, {name: [row[i] for row in rows] for i, name in enumerate(header)}, lines
-    )
+    columns = {name: [row[i] for row in rows] for i, name in enumerate(header)}
+    return _without_missing(Raw(str(path), columns, lambda row: f"{path}:{lines[row]}"))
+
+
+_NAMES = {",": "a comma", ";": "a semicolon", "\t": "a tab"}
+
+
+def _separator(header: str, default: str) -> str:
+    """The separator by which the header has most of the core columns."""
+    known: dict[str, int] = {}
+    for separator in (default, *SEPARATORS):
+        fields = [field.strip(' "\r\n') for field in header.split(separator)]
+        known[separator] = len(set(fields).intersection(CORE_COLUMNS))
+    return max(known, key=lambda separator: known[separator])
+
+
+def _without_missing(raw: Raw) -> Raw:
+    """The table with None for each NA of R's.
+
+    Raises:
+        BadInput: NA stands where a word or a text is needed, which it may be meant to be.
+    """
+    for name in NEEDED_COLUMNS:
+        if MISSING in raw.columns.get(name, ()):
+            row = raw.columns[name].index(MISSING)
+            raise BadInput(
+                f"{raw.where(row)}: the column {name} is NA, a missing value in R: fill it in; if "
+                "the word NA is meant, save the rows as JSON lines (.jsonl)"
+            )
+    columns = {
+        name: [None if value == MISSING else value for value in column]
+        for name, column in raw.columns.items()
+    }
+    return Raw(raw.name, columns, raw.where)
 
 
 def _read_json_lines(path: Path) -> Raw:
@@ -125,138 +166,100 @@ def _read_json_lines(path: Path) -> Raw:
             except json.JSONDecodeError as error:
                 raise BadInput(f"{path}:{number}: not JSON ({error.msg})") from error
             if not isinstance(row, dict):
-                raise BadInput(f"{path}:{number}: a JSON object is due, one a line")
+                raise BadInput(f"{path}:{number}: expected one JSON object per line")
             rows.append(row)
             lines.append(number)
-    names = dict.fromkeys(name for row in rows for name in row)
-    for row, number in zip(rows, lines, strict=True):
-        absent = [name for name in names if name in CORE_COLUMNS and name not in row]
-        if absent:
-            raise BadInput(f"{path}:{number}: the column {absent[0]} is missing")
-    return _from_columns(path, {name: [row.get(name) for row in rows] for name in names}, lines)
+    return of_rows(str(path), rows, lambda row: f"{path}:{lines[row]}")
 
 
-def _from_columns(path: Path, columns: dict[str, list[Any]], lines: list[int]) -> Raw:
-    import pyarrow as pa
+def of_rows(name: str, rows: Sequence[Mapping[str, Any]], where: Where) -> Raw:
+    """Returns a table of rows; a further column may be missing from some of them.
 
-    def where(row: int) -> str:
-        return f"{path}:{lines[row]}"
-
-    arrays = {}
-    for name, values in columns.items():
-        try:
-            arrays[name] = pa.array(_typed(name, values, where))
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-            raise BadInput(f"{path}: the column {name} mixes types: {error}") from error
-    return Raw(str(path), pa.table(arrays), where)
+    Raises:
+        BadInput: a row lacks a core column that another one has.
+    """
+    names = list(dict.fromkeys(column for row in rows for column in row))
+    core = [column for column in names if column in CORE_COLUMNS]
+    for i, row in enumerate(rows):
+        if absent := [column for column in core if column not in row]:
+            raise BadInput(f"{where(i)}: the column {absent[0]} is missing")
+    return Raw(name, {column: [row.get(column) for row in rows] for column in names}, where)
 
 
 READERS: dict[str, Callable[[Path], Raw]] = {
     ".csv": _read_csv,
-    ".tsv": lambda path: _read_csv(path, "\t"),
+    ".tsv": _read_csv,
     ".jsonl": _read_json_lines,
     ".parquet": _read_parquet,
 }
 """File suffix -> reader."""
 
 
-def normalise(raw: Raw) -> tuple[pa.Table, Where]:
-    """Returns the table with the core columns in their types, and how to name its rows.
+# ---- columns -------------------------------------------------------------------------------------
 
-    `right_context` may be missing (the blank ends the sentence).
+
+def normalise(raw: Raw, task: str) -> dict[str, list[Any]]:
+    """Returns the columns, those that mean something in their types.
+
+    `good` and `contrast` are there where rows are compared; the other core columns always are.
+
+    Args:
+        raw: as it was read.
+        task: what the rows are; only a diagnostic of the project has types for further columns.
 
     Raises:
-        BadInput: a core column is missing, has another type, or lacks a value in some row.
+        BadInput: a column is missing, has another type, or lacks a value in some row.
     """
-    import pyarrow as pa
-
-    table, where = raw.table, raw.where
-    if not table.num_rows:
+    if not len(raw):
         raise BadInput(f"{raw.name} has no rows")
-    if "right_context" not in table.column_names:
-        table = table.append_column("right_context", pa.array([""] * table.num_rows))
-    for name in CORE_COLUMNS:
-        if name not in table.column_names:
-            core = ", ".join(CORE_COLUMNS)
-            raise BadInput(f"{raw.name}: the column {name} is missing; the core columns are {core}")
-        place = table.column_names.index(name)
-        table = table.set_column(place, name, _core(name, table.column(name), where))
-    return table, where
+    columns = {name: list(column) for name, column in raw.columns.items() if _is_kept(raw, name)}
+    for name in NEEDED_COLUMNS:
+        if name not in columns:
+            needed = " and ".join(NEEDED_COLUMNS)
+            raise BadInput(f"{raw.name}: the column {name} is missing; every row needs {needed}")
+    _refuse_half_a_contrast(raw.name, columns)
+    columns.setdefault("id", [f"{task}-{row + 1}" for row in range(len(raw))])
+    for name, default in DEFAULTS.items():
+        columns.setdefault(name, [default] * len(raw))
+    converters = {**values.FURTHER.get(task, {}), **values.CORE}
+    for name in set(converters).intersection(columns):
+        columns[name] = _converted(name, columns[name], converters[name], raw.where)
+    order = dict.fromkeys((*CORE_COLUMNS, *columns))
+    return {name: columns[name] for name in order if name in columns}
 
 
-def _core(name: str, column: pa.ChunkedArray, where: Where) -> pa.ChunkedArray | pa.Array:
-    """A core column in its type: the same values, or an error that names the first bad row."""
-    import pyarrow as pa
+def _is_kept(raw: Raw, name: str) -> bool:
+    """Whether a column counts: not row names, nor a core column without any value."""
+    empty = all(value is None or value == "" for value in raw.columns[name])
+    if name == "" and not empty and name != next(iter(raw.columns)):
+        raise BadInput(f"{raw.name}: a column has no name: name it in the header")
+    optional = name in CORE_COLUMNS and name not in NEEDED_COLUMNS
+    return not (name in ROW_NAMES or (empty and optional))
 
-    due = {"good": pa.bool_(), "expected": pa.list_(pa.string())}.get(name, pa.string())
-    if column.type != due or column.null_count:
-        values = _typed(name, column.to_pylist(), where)
-        if name == "right_context":  # what wrote the table may not tell "" from nothing
-            values = [value or "" for value in values]
+
+def _refuse_half_a_contrast(name: str, columns: Mapping[str, Sequence[Any]]) -> None:
+    for there, other in (("good", "contrast"), ("contrast", "good")):
+        if there in columns and other not in columns:
+            raise BadInput(
+                f"{name}: there is a column {there} but no {other}: give both, or leave both out "
+                "if no rows are compared"
+            )
+
+
+def _converted(
+    name: str, column: Sequence[Any], convert: values.Convert, where: Where
+) -> list[Any]:
+    """The values of a column in its type, or an error that names the first bad row."""
+    if set(map(type, column)) <= {values.KEPT.get(convert)}:
+        return list(column)
+    found = []
+    for row, value in enumerate(column):
         try:
-            column = pa.array(values, due)
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-            raise BadInput(f"{where(0)}: the column {name} must be {due}: {error}") from error
-    if column.null_count:
-        row = column.to_pylist().index(None)
-        raise BadInput(f"{where(row)}: the column {name} is empty")
-    return column
-
-
-def _typed(name: str, values: Iterable[Any], where: Where) -> list[Any]:
-    """Values of a known column, from the strings of a csv; all other values as they are."""
-    convert: Callable[[Any], Any] | None = None
-    if name in BOOLS:
-        convert = _bool
-    elif name in LISTS:
-        convert = _list
-    elif name in FLOATS:
-        convert = _float
-    elif name in CORE_COLUMNS:
-        convert = _text
-    if convert is None:
-        return list(values)
-    typed = []
-    for row, value in enumerate(values):
-        try:
-            typed.append(convert(value))
+            found.append(convert(value))
         except ValueError as error:
             raise BadInput(f"{where(row)}: the column {name}: {error}") from error
-    return typed
-
-
-def _bool(value: Any) -> bool | None:
-    if value is None or value == "" or isinstance(value, bool):
-        return None if value == "" else value
-    found = TRUTH.get(str(value).lower())
-    if found is None:
-        raise ValueError(f"true or false is due, not {value!r}")
+        if found[-1] is None and name in CORE_COLUMNS:
+            if name not in DEFAULTS:
+                raise BadInput(f"{where(row)}: the column {name} is empty")
+            found[-1] = DEFAULTS[name]
     return found
-
-
-def _list(value: Any) -> list[str]:
-    if value is None or value == "":
-        return []
-    if isinstance(value, str):
-        return [word.strip() for word in value.split(SEPARATOR)]
-    if isinstance(value, list) and all(isinstance(word, str) for word in value):
-        return value
-    raise ValueError(f"a list of words is due, not {value!r}")
-
-
-def _float(value: Any) -> float | None:
-    if value is None or value == "":
-        return None
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        raise ValueError(f"a number is due, not {value!r}") from None
-
-
-def _text(value: Any) -> str | None:
-    # Items are often numbers; everything else that is no text is a mistake.
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    raise ValueError(f"text is due, not {value!r}")

@@ -6,10 +6,7 @@ import csv
 from pathlib import Path
 
 from lmdiag.schema import BadInput
-from lmdiag.stimuli.places import find
-
-VERBS = "verbs"
-"""The config that holds them."""
+from lmdiag.stimuli.places import VERBS, find
 
 HEADERS = {"singular": "plural", "sing": "plur"}
 """Names of the two columns: ours, and those of the published list."""
@@ -32,10 +29,9 @@ def load_verbs(data: str, *, revision: str | None = None) -> list[tuple[str, str
     place = find(data, revision)
     if VERBS not in place.configs:
         raise BadInput(f"{data} has no config {VERBS}: name a csv of singular,plural by --verbs")
-    table = place.read(VERBS).table
-    if not {"singular", "plural"} <= set(table.column_names):
+    columns = place.read(VERBS).columns
+    if not {"singular", "plural"} <= set(columns):
         raise BadInput(f"{data}: the config {VERBS} needs the columns singular and plural")
-    columns = table.select(["singular", "plural"]).to_pydict()
     return list(dict.fromkeys(zip(columns["singular"], columns["plural"], strict=True)))
 
 

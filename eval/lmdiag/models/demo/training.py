@@ -1,8 +1,9 @@
 """Training of the demo models: some hundred steps over the made-up sentences, on the CPU.
 
-The same recipe gives the same weights on the same machine: the random state is its own, and so is
-the number of threads, which decides the order of sums. On another kind of processor rounding makes
-them other weights, and of the demo data an item here and there gets another answer.
+`make demo-models` runs this module and replaces the weights in the package. The same recipe gives
+the same weights on the same machine: the random state and the number of threads, which decides the
+order of sums, are fixed. On another kind of processor the sums are rounded differently and the
+weights differ, and so do some figures in README.md and docs/: update them with the weights.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from safetensors.torch import save_file
 from torch.nn.functional import cross_entropy
 from torch.optim.lr_scheduler import LambdaLR
 
+from lmdiag.models.demo import NAMES, demo_folder
 from lmdiag.models.demo.corpus import sentences
 from lmdiag.models.demo.vocabulary import byte_level, wordpiece
 
@@ -71,7 +73,7 @@ def train(name: str, folder: Path, steps: int) -> None:
 
     Args:
         name: "masked" or "causal".
-        folder: an empty one.
+        folder: an existing one; files of an earlier training are replaced.
         steps: number of batches; `STEPS` has what it takes to learn something.
     """
     with reproducible():
@@ -79,7 +81,7 @@ def train(name: str, folder: Path, steps: int) -> None:
         learner = (masked if name == "masked" else causal)(corpus, folder)
         for _ in track(
             learn(learner),
-            f"training demo:{name}, once",
+            f"training demo:{name}",
             total=steps,
             console=Console(stderr=True),
             transient=True,
@@ -89,7 +91,8 @@ def train(name: str, folder: Path, steps: int) -> None:
     model = learner.model
     model.config.architectures, model.config.dtype = [type(model).__name__], "float32"
     model.config.save_pretrained(folder)
-    weights = {name: weight.detach() for name, weight in model.named_parameters()}
+    # Half the size in half precision. Loading converts to float32, which is exact.
+    weights = {name: weight.detach().half() for name, weight in model.named_parameters()}
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
 
 
@@ -240,3 +243,8 @@ def causal_loss(model: Any) -> Loss:
         return cross_entropy(model.lm_head(states[:, :-1][follows]), ids[:, 1:][follows])
 
     return loss
+
+
+if __name__ == "__main__":
+    for demo in NAMES:
+        train(demo, demo_folder(demo), STEPS[demo])

@@ -1,4 +1,4 @@
-"""Tokenizers of the demo models, made on the spot from their corpus, in the real formats.
+"""Tokenizers of the demo models, made from their corpus, in the real formats.
 
 The masked model has an uncased WordPiece vocabulary, as BERT does, the causal one byte-level BPE
 with its leading-space convention, as GPT-2 does. Both keep all but the rarest words whole.

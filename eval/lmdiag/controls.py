@@ -1,0 +1,46 @@
+"""Contexts with the name of a control token in them, which a model does not read as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from lmdiag.queries import row_keys
+from lmdiag.schema import Query
+
+if TYPE_CHECKING:
+    from lmdiag.models import Model
+    from lmdiag.queries import Setting
+
+EXAMPLES = 3
+"""Rows that are named in a warning."""
+
+
+def control_warning(model: Model, settings: Iterable[Setting]) -> str | None:
+    """Returns one line about the rows whose context holds the name of a control token.
+
+    Args:
+        model: the model that is asked; its tokenizer decides what a control token is.
+        settings: all rows that are asked.
+
+    Returns:
+        the line, with the number of rows, and text and id of the first ones; None for no such row.
+    """
+    rows: dict[str, Query] = {}
+    for setting in settings:
+        keys = row_keys(setting, kind=model.info.kind, cased=model.info.cased)
+        for row, (query, _) in zip(setting.stimuli.columns()["id"], keys, strict=True):
+            rows.setdefault(row, query)
+    queries = list(dict.fromkeys(rows.values()))
+    texts = [f"{query.context}\n{query.right_context}" for query in queries]
+    named = dict(zip(queries, model.vocabulary.controls.named_in(texts), strict=True))
+    hits = [(row, names) for row, query in rows.items() if (names := named[query])]
+    if not hits:
+        return None
+    examples = ", ".join(f"{names[0]} in row {row}" for row, names in hits[:EXAMPLES])
+    more = ", ..." if len(hits) > EXAMPLES else ""
+    count = "1 context contains" if len(hits) == 1 else f"{len(hits)} contexts contain"
+    return (
+        f"{count} the text of a control token, which model {model.info.id} reads as the token "
+        f"itself and not as text ({examples}{more}): rewrite these rows if this is not intended"
+    )

@@ -1,0 +1,53 @@
+"""Training steps in the names of checkpoints: Hub revisions and folders are named alike.
+
+A run records the step of its model (`ModelInfo.training_step`); runs of several steps of one model
+are shown as curves.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePath
+
+_STEPS = (
+    re.compile(
+        r"(?<![a-z])(?:global_?)?(?:steps?|checkpoint|ckpt|iter|iteration)[-_ ]?(\d+)([km]?)"
+        r"(?![a-z\d])",
+        re.IGNORECASE,
+    ),
+    re.compile(r"(?<![a-z\d])(\d+)([km]?)[-_ ]?steps?(?![a-z\d])", re.IGNORECASE),
+)
+_UNITS = {"": 1, "k": 1_000, "m": 1_000_000}
+
+
+def training_step(name: str) -> int | None:
+    """Reads the training step off a revision's or a folder's name; None where it names none.
+
+    >>> [training_step(n) for n in ("step1000", "checkpoint-500", "1000-steps", "step_20k", "main")]
+    [1000, 500, 1000, 20000, None]
+    """
+    match = _search(name)
+    return None if match is None else int(match[1]) * _UNITS[match[2].lower()]
+
+
+def trained_model(model_id: str, revision: str | None) -> str:
+    """Returns the model that a checkpoint is a step of: its id without the step.
+
+    >>> trained_model("runs/tiny/checkpoint-500", None)
+    'runs/tiny'
+    >>> trained_model("runs/tiny-step500", None)
+    'runs/tiny'
+    >>> trained_model("EleutherAI/pythia-70m", "step1000")
+    'EleutherAI/pythia-70m'
+    """
+    path = PurePath(model_id)
+    match = _search(path.name)
+    if match is None or training_step(revision or "") is not None:
+        return model_id
+    rest = re.sub(r"[-_. ]{2,}", "-", path.name[: match.start()] + path.name[match.end() :])
+    rest = rest.strip("-_. ")
+    return str(path.with_name(rest) if rest else path.parent)
+
+
+def _search(name: str) -> re.Match[str] | None:
+    return next((match for pattern in _STEPS if (match := pattern.search(name))), None)

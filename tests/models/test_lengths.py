@@ -1,0 +1,106 @@
+"""Models that read long inputs differently: no number depends on what else is asked, or was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from families import FAMILIES
+from reference import Reference
+from transformers import AutoConfig, AutoModelForMaskedLM
+
+from lmdiag.models import LoadOptions, load
+from lmdiag.models.lengths import short_limit, split
+from lmdiag.models.plan import batches
+from lmdiag.models.rows import Encoded, Row
+from lmdiag.schema import Answer, Query, Question
+from models.comparison import PLAIN, ask
+
+TOLERANCE = 1e-5
+
+SHORT = Query("A robin")
+LONG = Query("In the evening Zoë walks her old dog near the river, and the cat sleeps! The doctor")
+WORDS = (PLAIN, "penguin", "sparrows")
+
+LIMITS = {"phi3-longrope": 16, "big_bird": 14}
+"""Tokens of the longest short input, see `families`."""
+
+
+def log_probs(answer: Answer) -> list[float | None]:
+    return [score.log_prob for score in answer.words.values()]
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_limit(name: str, family_dir: Callable[[str], Path]) -> None:
+    assert load(str(family_dir(name))).reader.short_limit == LIMITS[name]
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama", "bert", "t5"])
+def test_other_models_have_none(name: str, family_dir: Callable[[str], Path]) -> None:
+    assert load(str(family_dir(name))).reader.short_limit is None
+
+
+@pytest.mark.parametrize("packing", ["auto", "never"])
+@pytest.mark.parametrize("name", LIMITS)
+def test_company_and_order_do_not_matter(
+    name: str, packing: str, family_dir: Callable[[str], Path]
+) -> None:
+    """A short context beside a long one, and a long one after a short one: as the reference."""
+    model = load(str(family_dir(name)), LoadOptions(packing=packing))
+    asked = [Question(query, WORDS) for query in (SHORT, LONG)]
+    sizes = [max(len(row.ids) for row in model.encode(question).rows) for question in asked]
+    assert sizes[0] <= LIMITS[name] < sizes[1]
+    reference = Reference(family_dir(name), FAMILIES[name].kind, FAMILIES[name].convention)
+    right = [[reference.score(*query, word).log_prob for word in WORDS] for query in (SHORT, LONG)]
+    for size in (2, 1):
+        for found, expected in zip(ask(model, asked, size), right, strict=True):
+            assert log_probs(found) == pytest.approx(expected, abs=TOLERANCE)
+
+
+def test_a_word_across_the_limit(family_dir: Callable[[str], Path]) -> None:
+    """The first pieces are read as a short text, the others as a long one, in both units."""
+    name = "phi3-longrope"
+    reference = Reference(family_dir(name), "causal", FAMILIES[name].convention)
+    model = load(str(family_dir(name)))
+    crossing = 0
+    for end in range(2, len(LONG.context)):
+        question = Question(Query(LONG.context[:end].rstrip()), ("penguin",))
+        (row,) = model.encode(question).rows
+        if not row.reads[0] < LIMITS[name] <= row.reads[-1]:
+            continue
+        crossing += 1
+        (answer,) = ask(model, [question])
+        right = reference.score(*question.query, "penguin")
+        assert right is not None
+        assert answer.words["penguin"].log_prob == pytest.approx(right.log_prob, abs=TOLERANCE)
+    assert crossing
+
+
+def test_split() -> None:
+    row = Row((1, 2, 3, 4, 5, 6), (1, 2, 3, 5))
+    assert list(split(row, 6)) == [row]
+    assert list(split(row, 3)) == [Row((1, 2, 3), (1, 2)), Row((1, 2, 3, 4, 5, 6), (3, 5))]
+    assert list(split(Row((1, 2, 3, 4), (3,)), 3)) == [Row((1, 2, 3, 4), (3,))]
+
+
+@pytest.mark.parametrize("packed", [True, False])
+@pytest.mark.parametrize("causal", [True, False])
+def test_batches_keep_the_sides_apart(packed: bool, causal: bool) -> None:
+    lengths = [3, 9, 4, 12, 2, 10, 8]
+    encoded = [
+        Encoded(Question(Query(str(n)), ()), (Row(tuple(range(n)), (0,)),), {}) for n in lengths
+    ]
+    dealt = batches(encoded, budget=10_000, count=None, packed=packed, causal=causal, short_limit=8)
+    assert sorted(map(sorted, dealt)) == [[0, 2, 4, 6], [1, 3, 5]]
+
+
+def test_limits_that_are_never_reached() -> None:
+    """A model that reads no longer inputs than short ones has no limit."""
+    config = AutoConfig.for_model("big_bird", attention_type="block_sparse")
+    config.update({"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2})
+    config.update({"vocab_size": 20, "intermediate_size": 16, "max_position_embeddings": 704})
+    assert short_limit(AutoModelForMaskedLM.from_config(config)) is None
+    config.max_position_embeddings = 705
+    model = AutoModelForMaskedLM.from_config(config)
+    assert short_limit(model) == 704

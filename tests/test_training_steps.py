@@ -1,0 +1,28 @@
+"""Folders and revisions that name a training step are checkpoints of one model."""
+
+from __future__ import annotations
+
+import pytest
+
+from lmdiag.training_steps import trained_model, training_step
+
+
+@pytest.mark.parametrize(
+    ("model_id", "revision", "model", "step"),
+    [
+        ("runs/tiny/step1", None, "runs/tiny", 1),
+        ("runs/tiny/checkpoint-500", None, "runs/tiny", 500),
+        ("./runs/tiny/global_step20/", None, "runs/tiny", 20),
+        ("runs/tiny-step20k-hf", None, "runs/tiny-hf", 20_000),
+        ("step1000", None, ".", 1000),
+        ("google/multiberts-seed_0-step_20k", None, "google/multiberts-seed_0", 20_000),
+        ("EleutherAI/pythia-70m", "step1000", "EleutherAI/pythia-70m", 1000),
+        ("org/footstep-12", None, "org/footstep-12", None),
+        ("runs/step5/final", None, "runs/step5/final", None),
+    ],
+)
+def test_a_checkpoint_belongs_to_the_model_without_the_step(
+    model_id: str, revision: str | None, model: str, step: int | None
+) -> None:
+    assert trained_model(model_id, revision) == model
+    assert training_step(revision or model_id.rstrip("/").rpartition("/")[2]) == step
