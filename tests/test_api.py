@@ -11,6 +11,7 @@ from scored import predictions_of
 
 import lmdiag
 from lmdiag import cli
+from lmdiag.report.labels import label
 from lmdiag.schema import BadInput
 
 TASKS = ("cprag102", "role88", "neg136", "agreement")
@@ -120,7 +121,7 @@ def test_two_models_are_compared_as_by_the_command(
     for one in compared:
         if one.task == "role88":
             assert in_memory[one.measure].difference == pytest.approx(one.difference, abs=1e-6)
-            assert one.measure in str(compared)
+            assert label(one.measure) in str(compared)
 
 
 def test_different_rows_are_not_compared(models: dict[str, Path], demo_dir: Path) -> None:
