@@ -1,4 +1,4 @@
-"""`docs/migration.md`: its commands and blocks run, on files as the programs it names write them."""
+"""`docs/migration.md`: its commands and blocks run, on files as the other programs write them."""
 
 from __future__ import annotations
 

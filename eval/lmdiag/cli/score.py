@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--cased",
         action="store_true",
         default=None,
-        help="compare words with the expected words exactly (default, but a run's own rule for a run)",
+        help="compare words with the expected words exactly (default; for a run, its own rule)",
     )
     case.add_argument(
         "--uncased",
