@@ -89,7 +89,7 @@ def test_every_command_and_python_block_of_the_readme_runs(readme: str, folder: 
                 assert "sensitivity" in printed
             continue
         for command in commands(text):
-            if command in ("make test", "make check"):
+            if command in ("make test", "make check") or command.startswith("pip install"):
                 continue
             if command == "make run":
                 shown = run(["make", "-o", "setup", "run", f"BIN={programs}"], folder)

@@ -175,6 +175,21 @@ class Processes:
             if message is not None:
                 raise SharedError(message)
 
+    @contextmanager
+    def ended_by_first(self) -> Iterator[None]:
+        """Ends this process quietly where the first one has ended: that one says why.
+
+        Raises:
+            SharedError: the connection to the first process is lost.
+        """
+        try:
+            yield
+        except RuntimeError as error:  # of the store (DistError) or of gloo
+            kinds = {kind.__name__ for kind in type(error).__mro__}
+            if self.first or not ("DistError" in kinds or "onnection" in str(error)):
+                raise
+            raise SharedError("the first process has ended") from error
+
     def queue(self, length: int) -> Queue:
         """Returns the next queue; every process must ask for the same queues in the same order."""
         self._queues += 1

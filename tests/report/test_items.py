@@ -169,5 +169,5 @@ def test_unknown_items_are_refused_with_near_ones(runs: dict[str, Run]) -> None:
     name = runs["strong"].stimuli["role88"].columns()["contrast"][0]
     with pytest.raises(BadInput, match=f"no item '{name}x' .did you mean '{name}"):
         choose([runs["strong"]], [f"{name}x"])
-    with pytest.raises(BadInput, match=r"ids are in predictions\.parquet"):
+    with pytest.raises(BadInput, match="its ids are in"):
         choose([runs["strong"]], ["zzz"])

@@ -27,14 +27,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares run directories and the knobs of the bootstrap."""
     parser.add_argument("run_a", type=Path, metavar="RUN_A", help="run directory")
     parser.add_argument(
-        "others", type=Path, nargs="+", metavar="RUN",
+        "others",
+        type=Path,
+        nargs="+",
+        metavar="RUN",
         help="run directories on the same data, each to be compared with RUN_A",
-    )  # fmt: skip
-    parser.add_argument("--data", help="data set of all (default: where the runs found it)")
-    parser.add_argument(
-        "--resamples", type=positive, default=10_000, metavar="N", help="of the bootstrap (10000)"
     )
-    parser.add_argument("--seed", type=int, default=0, help="of the bootstrap (0)")
+    parser.add_argument("--data", help="data set of the runs (default: the one they were made on)")
+    parser.add_argument(
+        "--resamples",
+        type=positive,
+        default=10_000,
+        metavar="N",
+        help="number of bootstrap resamples (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, help="random seed of the bootstrap (default: %(default)s)"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON document, nothing else")
 
 

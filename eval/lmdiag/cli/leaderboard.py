@@ -12,14 +12,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "runs",
         nargs="+",
         metavar="RUN",
-        help="run directories, folders of them, or the id of a results repository",
-    )
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="the site")
-    parser.add_argument(
-        "--data", default="lmdiag", help="built directory or Hub data set that runs are verified on"
+        help="run directories, folders with run directories, or the Hub id of a results repository",
     )
     parser.add_argument(
-        "--data-revision", metavar="R", help="branch, tag or commit of a Hub data set"
+        "--out", type=Path, required=True, metavar="DIR", help="directory to write the site into"
+    )
+    parser.add_argument(
+        "--data",
+        default="lmdiag",
+        help="data set that runs are verified on: a built directory or a Hub id",
+    )
+    parser.add_argument(
+        "--data-revision", metavar="R", help="branch, tag or commit of the Hub data set"
     )
 
 

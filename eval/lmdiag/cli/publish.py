@@ -15,21 +15,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares what can be published, each with its own arguments."""
     kinds = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
     data = kinds.add_parser("data", help="a built data set directory")
-    data.add_argument("dir", type=Path, metavar="DIR", help="what `lmdiag build` wrote")
+    data.add_argument("dir", type=Path, metavar="DIR", help="directory written by `lmdiag build`")
     data.add_argument(
         "--benchmark",
         action="store_true",
-        help="send eval.yaml too (the Hub takes it from registered benchmarks only)",
+        help="also send eval.yaml (the Hub accepts it from registered benchmarks only)",
     )
     metric = kinds.add_parser("metric", help="the evaluate metric of this installation")
     board = kinds.add_parser("leaderboard", help="a leaderboard, as a static Space")
-    board.add_argument("dir", type=Path, metavar="DIR", help="what lmdiag leaderboard wrote")
+    board.add_argument(
+        "dir", type=Path, metavar="DIR", help="directory written by `lmdiag leaderboard`"
+    )
     for kind in (data, metric, board):
-        kind.add_argument("--repo-id", required=True, metavar="ORG/NAME", help="where to")
-        kind.add_argument("--public", action="store_true", help="new repositories are private else")
+        kind.add_argument("--repo-id", required=True, metavar="ORG/NAME", help="target repository")
         kind.add_argument(
-            "--dry-run", action="store_true", help="print what would go, send nothing"
+            "--public", action="store_true", help="create a public repository (default: private)"
         )
+        kind.add_argument(
+            "--dry-run", action="store_true", help="list what would be sent, send nothing"
+        )
+
+
+def stopped(args: argparse.Namespace) -> str:
+    """Says what is left of an interrupted publication."""
+    return "files sent so far stay on the Hub; run the same command again to send the rest"
 
 
 def main(args: argparse.Namespace) -> int:
@@ -46,7 +55,7 @@ def main(args: argparse.Namespace) -> int:
     print(address)
     if private != wanted:
         now = "private" if private else "public"
-        print(f"{args.repo_id} was there before and stays {now}", file=sys.stderr)
+        print(f"{args.repo_id} existed before and remains {now}", file=sys.stderr)
     return 0
 
 

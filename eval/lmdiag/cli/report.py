@@ -15,22 +15,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares what the command takes."""
     parser.add_argument(
         "runs", nargs="+", type=Path, metavar="RUN",
-        help="run directory; several are compared, checkpoints of one model become curves",
+        help="run directory; several runs are compared, checkpoints of one model shown as curves",
     )  # fmt: skip
     parser.add_argument(
         "--format", choices=FORMATS, default="html",
-        help="html: the whole report with pictures; the others: tables (default: %(default)s)",
+        help="html: full report with charts; other formats: tables only (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
         "--items", nargs="+", default=[], metavar="ID",
-        help="rows or contrasts whose contexts and top words to show, e.g. role88-68",
+        help="ids of rows or contrasts to show with contexts and top words, e.g. role88-68",
     )  # fmt: skip
     parser.add_argument(
         "--out", type=Path, metavar="FILE",
-        help="where to write; html goes to report.html in the run directory (of several runs, in "
-        "this folder), anything else to standard output",
+        help="output file (default: html to report.html in the run directory, for several runs "
+        "in the current directory; other formats to standard output)",
     )  # fmt: skip
-    parser.add_argument("--data", help="data set, where it is no longer where the run found it")
+    parser.add_argument("--data", help="data set, if it has been moved since the run")
 
 
 def main(args: argparse.Namespace) -> int:

@@ -24,14 +24,14 @@ PERTURBATIONS = ("shuf", "trunc", "shuf_trunc", "obj", "sub", "both")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the arguments of SPEC 8."""
-    asked = parser.add_argument_group("what is asked")
+    """Declares the arguments."""
+    asked = parser.add_argument_group("models and data")
     asked.add_argument(
         "--model", nargs="+", required=True, metavar="M",
-        help="Hub ids, local folders, demo:masked or demo:causal",
+        help="one or several models: Hub ids, local folders, demo:masked, demo:causal",
     )  # fmt: skip
     asked.add_argument(
-        "--revision", nargs="+", metavar="R", help="branches, tags or commits of the model"
+        "--revision", nargs="+", metavar="R", help="branches, tags or commits of each model"
     )
     asked.add_argument(
         "--name", nargs="+", metavar="NAME",
@@ -40,103 +40,139 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     asked.add_argument(
         "--data",
         default="lmdiag",
-        help="built directory, Hub data set id, file of your own rows, or demo (default: the "
-        "directory lmdiag, else the published items, built on first use)",
+        help="data set: a built directory, a Hub id, a file of your own rows, or demo (default: "
+        "the directory lmdiag, or the published items, which are built on first use)",
     )
     asked.add_argument(
-        "--data-revision", metavar="R", help="branch, tag or commit of a Hub data set"
+        "--data-revision", metavar="R", help="branch, tag or commit of the Hub data set"
     )
     asked.add_argument(
         "--tasks",
         nargs="+",
         metavar="T",
-        help="configs of the data set (default: the three diagnostics)",
+        help="configs of the data set to run (default: the three diagnostics)",
     )
     asked.add_argument(
         "--perturb", nargs="+", default=["none"], metavar="P",
         choices=("none", "all", *PERTURBATIONS),
-        help=f"none, all, or some of {', '.join(PERTURBATIONS)}",
+        help=f"none, all, or any of {', '.join(PERTURBATIONS)} (default: none)",
     )  # fmt: skip
     asked.add_argument(
         "--shuffles",
         type=positive,
         default=100,
         metavar="N",
-        help="runs of the shuffled settings (100)",
+        help="number of shuffles of shuf and shuf_trunc (default: %(default)s)",
     )
-    asked.add_argument("--seed", type=int, default=0, help="of the shuffles and the sample (0)")
+    asked.add_argument(
+        "--seed",
+        type=int,
+        default=0,
+        help="random seed of the shuffles and of the sample (default: %(default)s)",
+    )
     asked.add_argument(
         "--limit",
         type=positive,
         metavar="N",
-        help="a sample of N rows of each task, evenly over its break-downs",
+        help="a sample of N rows of each task, even over its break-downs",
     )
     asked.add_argument(
         "--verbs",
         metavar="FILE",
-        help="csv of singular,plural for EW and MW (default: the data set's)",
+        help="csv file of singular,plural verb forms for EW and MW (default: the data set's)",
     )
 
-    scored = parser.add_argument_group("how it is scored")
+    scored = parser.add_argument_group("scoring")
     scored.add_argument(
         "--unit",
         choices=CHOICES["unit"],
         default="token",
-        help="what the top-k list is over (token)",
+        help="unit of the top-k list and of probabilities (default: %(default)s)",
     )
     scored.add_argument(
-        "--k", type=positive, nargs="+", default=[1, 5], help="ranks for accuracy@k (1 5)"
+        "--k", type=positive, nargs="+", default=[1, 5], help="ranks k of accuracy@k (default: 1 5)"
     )
     scored.add_argument(
-        "--threshold", type=probability, default=0.01, metavar="P", help="for sensitivity@P (0.01)"
+        "--threshold",
+        type=probability,
+        default=0.01,
+        metavar="P",
+        help="probability difference P of sensitivity@P (default: %(default)s)",
     )
     scored.add_argument(
         "--bos",
         choices=CHOICES["bos"],
         default="auto",
-        help="beginning-of-sequence token",
+        help="whether a causal model's context starts with the beginning-of-sequence token "
+        "(default: auto, as the tokenizer does)",
     )
 
-    loaded = parser.add_argument_group("how the model is loaded")
-    loaded.add_argument("--kind", choices=CHOICES["kind"], default="auto")
-    loaded.add_argument("--dtype", choices=CHOICES["dtype"], default="auto")
-    loaded.add_argument("--device-map", metavar="auto", help="spread a large model over devices")
-    loaded.add_argument("--tp", action="store_true", help="tensor parallel over the processes")
+    loaded = parser.add_argument_group("loading the model")
     loaded.add_argument(
-        "--quantization", choices=CHOICES["quantization"], help="through bitsandbytes"
+        "--kind",
+        choices=CHOICES["kind"],
+        default="auto",
+        help="kind of model (default: auto, from its configuration)",
     )
     loaded.add_argument(
-        "--attn-implementation", metavar="A", help="e.g. sdpa, eager, flash_attention_2"
+        "--dtype",
+        choices=CHOICES["dtype"],
+        default="auto",
+        help="data type of the weights (default: auto; float32 on CPUs)",
     )
     loaded.add_argument(
-        "--trust-remote-code", action="store_true", help="run code that comes with the model"
+        "--device-map", metavar="auto", help="spread a large model over all devices"
     )
     loaded.add_argument(
-        "--allow-pickle", action="store_true", help="load weights that are not safetensors"
+        "--tp", action="store_true", help="split each layer over the processes (tensor parallelism)"
+    )
+    loaded.add_argument(
+        "--quantization",
+        choices=CHOICES["quantization"],
+        help="quantize the weights with bitsandbytes",
+    )
+    loaded.add_argument(
+        "--attn-implementation",
+        metavar="A",
+        help="attention implementation, e.g. sdpa, eager, flash_attention_2",
+    )
+    loaded.add_argument(
+        "--trust-remote-code",
+        action="store_true",
+        help="allow code from the model's repository to run",
+    )
+    loaded.add_argument(
+        "--allow-pickle",
+        action="store_true",
+        help="allow weights in other formats than safetensors",
     )
 
-    run = parser.add_argument_group("the run")
+    run = parser.add_argument_group("running")
     run.add_argument(
         "--batch-size",
         type=auto_or_positive,
         default=None,
         metavar="auto|N",
-        help="contexts in a batch (auto)",
+        help="contexts per batch (default: auto)",
     )
     run.add_argument(
         "--output",
         type=Path,
         default=Path("results"),
         metavar="DIR",
-        help="where results go (results)",
+        help="directory for results (default: %(default)s)",
     )
     run.add_argument(
         "--overwrite",
         action="store_true",
         help="discard an earlier run of the same model and protocol",
     )
-    run.add_argument("--quiet", action="store_true", help="no progress bar")
-    run.add_argument("--json", action="store_true", help="print results.json instead of tables")
+    run.add_argument("--quiet", action="store_true", help="do not show progress")
+    run.add_argument(
+        "--json",
+        action="store_true",
+        help="print the results as one JSON document instead of tables",
+    )
 
 
 def positive(text: str) -> int:
@@ -172,15 +208,16 @@ def main(args: argparse.Namespace) -> int:
         gc.freeze()  # what was imported stays, see `running`
     failures: list[tuple[str, BadInput]] = []
     documents = []
-    for each in wanted:
-        try:
-            documents.append(_run_one(args, each, material, processes))
-        except BadInput as error:
-            at = "" if each.revision is None else f" at {each.revision}"
-            failures.append((f"{each.model}{at}", error))
-    if processes.first and args.json and documents:
-        _print_json(documents)
-    processes.close()
+    with processes.ended_by_first():
+        for each in wanted:
+            try:
+                documents.append(_run_one(args, each, material, processes))
+            except BadInput as error:
+                at = "" if each.revision is None else f" at {each.revision}"
+                failures.append((f"{each.model}{at}", error))
+        if processes.first and args.json and documents:
+            _print_json(documents)
+        processes.close()
     return _conclude(failures, len(wanted), processes)
 
 

@@ -1,4 +1,4 @@
-"""`lmdiag score`: the measures of predictions that another program made, or a run's own again."""
+"""`lmdiag score`: computes the measures from predictions of any program, or of a run."""
 
 from __future__ import annotations
 
@@ -19,37 +19,51 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the arguments of SPEC 8."""
+    """Declares the arguments."""
     parser.add_argument("--task", required=True, metavar="T", help="config of the data set")
     parser.add_argument(
         "--predictions",
         required=True,
         type=Path,
         metavar="FILE",
-        help="JSON lines or Parquet with id, top_words, log_prob; a run directory; or the original "
-        "code's modelpreds-* and modeltgtprobs-* (one of them, or their folder)",
+        help="JSON lines or Parquet file with id, top_words and log_prob; a run directory; or "
+        "modelpreds-* and modeltgtprobs-* files of the original code (a file or their folder)",
     )
     parser.add_argument(
         "--data",
-        help="built directory, Hub data set or file of rows (lmdiag; for a run, its own)",
+        help="data set: a built directory, a Hub id or a file of your own (default: lmdiag; for a "
+        "run, the data it was made on)",
     )
     parser.add_argument(
-        "--data-revision", metavar="R", help="branch, tag or commit of a Hub data set"
+        "--data-revision", metavar="R", help="branch, tag or commit of the Hub data set"
     )
-    parser.add_argument("--k", type=positive, nargs="+", help="ranks for accuracy@k (1 5)")
     parser.add_argument(
-        "--threshold", type=probability, metavar="P", help="for sensitivity@P (0.01)"
+        "--k", type=positive, nargs="+", help="ranks k of accuracy@k (default: 1 5)"
+    )
+    parser.add_argument(
+        "--threshold",
+        type=probability,
+        metavar="P",
+        help="probability difference P of sensitivity@P (default: 0.01)",
     )
     case = parser.add_mutually_exclusive_group()
     case.add_argument(
         "--cased",
         action="store_true",
         default=None,
-        help="compare words with the expected ones exactly (default; of a run, as its model is)",
+        help="compare words with the expected words exactly (default; for a run, its own rule)",
     )
-    case.add_argument("--uncased", action="store_false", dest="cased", help="compare case-blind")
+    case.add_argument(
+        "--uncased",
+        action="store_false",
+        dest="cased",
+        help="ignore letter case when comparing words",
+    )
     parser.add_argument(
-        "--setting", default="none", metavar="P", help="perturbation of a run to score (none)"
+        "--setting",
+        default="none",
+        metavar="P",
+        help="perturbation of the run to score (default: none)",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON document, nothing else")
 

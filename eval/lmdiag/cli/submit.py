@@ -1,4 +1,4 @@
-"""`lmdiag submit`: offer a run to the model's repository and the leaderboard."""
+"""`lmdiag submit`: submits a run to the model's repository and to a leaderboard."""
 
 from __future__ import annotations
 
@@ -8,18 +8,25 @@ from pathlib import Path
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the run and where to offer it."""
-    parser.add_argument("run", type=Path, metavar="RUN", help="a finished run directory")
+    parser.add_argument("run", type=Path, metavar="RUN", help="directory of a finished run")
     parser.add_argument(
         "--data",
         metavar="ORG/NAME",
-        help="the published data set (default: the one the run was made on)",
+        help="published data set (default: the one the run was made on)",
     )
     parser.add_argument(
         "--results-repo",
         metavar="ORG/NAME",
-        help="data set repository that collects runs for a leaderboard",
+        help="data set repository in which a leaderboard collects runs",
     )
-    parser.add_argument("--dry-run", action="store_true", help="show the files, send nothing")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="list what would be sent, send nothing"
+    )
+
+
+def stopped(args: argparse.Namespace) -> str:
+    """Says what is left of an interrupted submission."""
+    return "pull requests opened so far stay on the Hub; run the same command again for the rest"
 
 
 def main(args: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""`lmdiag template`: writes a starter file for a diagnostic of one's own."""
+"""`lmdiag template`: writes a starter file for your own diagnostic."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="my_diagnostic.csv",
         type=Path,
         metavar="FILE",
-        help=f"what to write (default: %(default)s); ends in {', '.join(SUFFIXES)}",
+        help=f"file to write (default: %(default)s); its name must end in {', '.join(SUFFIXES)}",
     )
     parser.add_argument(
         "--minimal", action="store_true", help="write the columns context and target only"
@@ -84,7 +84,7 @@ def main(args: argparse.Namespace) -> int:
     """
     file: Path = args.file
     if file.suffix not in SUFFIXES:
-        raise BadInput(f"{file}: a file that ends in {', '.join(SUFFIXES)} is due")
+        raise BadInput(f"{file}: the file name must end in {', '.join(SUFFIXES)}")
     if file.exists() and not args.overwrite:
         raise BadInput(f"{file} exists already: choose another name, or add --overwrite")
     if not file.parent.is_dir():

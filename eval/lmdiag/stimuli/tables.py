@@ -82,7 +82,7 @@ def read_file(path: Path) -> Raw:
 
 
 def _read_parquet(path: Path) -> Raw:
-    return Raw(str(path), read_parquet(path), lambda row: f"{path}, row {row + 1}")
+    return Raw(str(path), read_parquet(path).to_pydict(), lambda row: f"{path}, row {row + 1}")
 
 
 def _read_csv(path: Path) -> Raw:

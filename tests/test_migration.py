@@ -1,4 +1,4 @@
-"""`docs/coming-over.md`: its commands and blocks run, on what the programs it names would leave."""
+"""`docs/migration.md`: its commands and blocks run, on files as the other programs write them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from lmdiag.perturb import NAMES
 
 @pytest.fixture(scope="module")
 def page(root: Path) -> str:
-    return (root / "docs/coming-over.md").read_text(encoding="utf-8")
+    return (root / "docs/migration.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture
 def folder(root: Path, demo_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where a person who comes over might be: the data set, files of the original, a template."""
+    """The folder of a reader of the page: the data set, files of the original code, a template."""
     shutil.copytree(demo_dir, tmp_path / "lmdiag")
     write(tmp_path / "original", root / "datasets/lmdiag/demo")
     monkeypatch.chdir(tmp_path)
