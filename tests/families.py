@@ -7,7 +7,7 @@ drawn widely, so that probabilities are spread and every position matters.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -379,5 +379,7 @@ FAMILIES = {family.name: family for family in (*MASKED, *CAUSAL, *SEQ2SEQ)}
 QUICK = ("bert", "roberta", "deberta-v3", "modernbert", "gpt2", "llama", "mamba", "t5")
 """One family for each kind of model, tokenizer and position scheme; `make test` runs these."""
 
-EACH = [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in FAMILIES]
-"""All families as parameters of a test; all but the quick ones are left to `make check`."""
+
+def each(names: Iterable[str]) -> list[Any]:
+    """Returns families as parameters of a test; all but the quick ones are left to `make check`."""
+    return [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in names]

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from families import CAUSAL, EACH, FAMILIES, MASKED, SEQ2SEQ
+from families import CAUSAL, FAMILIES, MASKED, SEQ2SEQ, each
 from reference import Reference
 from vocabularies import UNKNOWN
 
@@ -88,7 +88,7 @@ def check_same(first: list[Answer], second: list[Answer]) -> None:
                 assert score.log_prob == pytest.approx(other.words[word].log_prob, abs=TOLERANCE)
 
 
-@pytest.mark.parametrize("name", EACH)
+@pytest.mark.parametrize("name", each(FAMILIES))
 def test_words_and_ranks(name: str, compared: Callable[[str], list[Compared]]) -> None:
     pairs = compared(name)
     check_words(pairs)
@@ -98,13 +98,13 @@ def test_words_and_ranks(name: str, compared: Callable[[str], list[Compared]]) -
         assert len(pair.differences(several=True)) >= 2
 
 
-@pytest.mark.parametrize("name", EACH)
+@pytest.mark.parametrize("name", each(FAMILIES))
 def test_most_probable_items(name: str, compared: Callable[[str], list[Compared]]) -> None:
     for pair in compared(name):
         check_top(pair)
 
 
-@pytest.mark.parametrize("name", EACH)
+@pytest.mark.parametrize("name", each(FAMILIES))
 def test_unknown_words_are_unscorable(name: str, compared: Callable[[str], list[Compared]]) -> None:
     spelled_by_bytes = FAMILIES[name].convention in ("byte-level", "metaspace-bpe")
     for pair in compared(name):
@@ -113,7 +113,7 @@ def test_unknown_words_are_unscorable(name: str, compared: Callable[[str], list[
         assert (score.n_tokens > 0) == spelled_by_bytes
 
 
-@pytest.mark.parametrize("name", EACH)
+@pytest.mark.parametrize("name", each(FAMILIES))
 def test_batches_do_not_matter(name: str, family_dir: Callable[[str], Path]) -> None:
     model = load(str(family_dir(name)))
     asked = questions()
@@ -123,7 +123,7 @@ def test_batches_do_not_matter(name: str, family_dir: Callable[[str], Path]) -> 
     check_same(alone[::-1], ask(model, asked[::-1]))
 
 
-@pytest.mark.parametrize("name", EACH)
+@pytest.mark.parametrize("name", each(FAMILIES))
 def test_packing_does_not_matter(name: str, family_dir: Callable[[str], Path]) -> None:
     folder = str(family_dir(name))
     packed, plain = load(folder), load(folder, LoadOptions(packing="never"))
@@ -132,7 +132,7 @@ def test_packing_does_not_matter(name: str, family_dir: Callable[[str], Path]) -
     assert (packed.reader.layout == "packed") == (name not in together)
 
 
-@pytest.mark.parametrize("name", EACH)
+@pytest.mark.parametrize("name", each(FAMILIES))
 def test_the_context_matters(name: str, compared: Callable[[str], list[Compared]]) -> None:
     # Guards the other tests: a model that looked at nothing but the blank would agree too.
     probabilities = [pair.answer.words[PLAIN].log_prob for pair in compared(name)]
@@ -166,7 +166,7 @@ def test_padding_token_without_an_embedding(
     check_same(ask(load(str(family_dir("llama")), options), questions()), ask(model, questions()))
 
 
-@pytest.mark.parametrize("name", BOS_FAMILIES)
+@pytest.mark.parametrize("name", each(BOS_FAMILIES))
 @pytest.mark.parametrize("bos", ["always", "never"])
 def test_beginning_of_sequence(name: str, bos: str, family_dir: Callable[[str], Path]) -> None:
     pairs = compare(FAMILIES[name], family_dir(name), bos)
@@ -175,7 +175,7 @@ def test_beginning_of_sequence(name: str, bos: str, family_dir: Callable[[str], 
         check_top(pair)
 
 
-@pytest.mark.parametrize("name", BOS_FAMILIES)
+@pytest.mark.parametrize("name", each(BOS_FAMILIES))
 def test_beginning_of_sequence_by_default(name: str, family_dir: Callable[[str], Path]) -> None:
     folder = str(family_dir(name))
     default, always, never = (
