@@ -90,7 +90,8 @@ def _largest_change(one: torch.Tensor, other: torch.Tensor) -> float:
 def _tolerance(reader: Reader, log_probs: torch.Tensor) -> float:
     import torch
 
-    fine = torch.finfo(torch.float32).eps
-    epsilon = max(torch.finfo(reader.model.dtype).eps, fine)
+    fine, coarse = torch.finfo(torch.float32).eps, torch.finfo(torch.bfloat16).eps
+    quantized = getattr(reader.model, "is_quantized", False)
+    epsilon = max(torch.finfo(reader.model.dtype).eps, coarse if quantized else fine)
     size = float(log_probs[log_probs.isfinite()].abs().mean())
     return (FINE if epsilon == fine else COARSE) * epsilon * max(1.0, size)

@@ -86,6 +86,13 @@ def settle(reader: Reader, asker: Asker, packing: str, model_id: str) -> None:
             f"model {model_id} cannot read several contexts in one row, or gives other numbers "
             "then: leave --packing always out"
         )
+    _choose_rows(reader, rows, alone)
+
+
+def _choose_rows(reader: Reader, rows: Sequence[Row], alone: torch.Tensor) -> None:
+    """Sets the layout of a model that is not packed: which rows are read together."""
+    import torch
+
     reader.layout = "padded"
     mixes = reader.model.config.model_type == "fnet"  # positions, padded ones too, by design
     if not mixes and _tries(reader, rows, alone):
