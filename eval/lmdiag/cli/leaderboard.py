@@ -22,19 +22,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--data-revision", metavar="R", help="branch, tag or commit of a Hub data set"
     )
+    parser.add_argument(
+        "--allow-local",
+        action="store_true",
+        help="list models of local folders, which nobody else can check",
+    )
 
 
 def main(args: argparse.Namespace) -> int:
     """Verifies the runs and writes the site; what was rejected goes to standard error too."""
+    from lmdiag.hub.isolation import Judges
     from lmdiag.hub.verify import Benchmark
     from lmdiag.leaderboard.collect import find_submissions, judge
     from lmdiag.leaderboard.site import write_site
     from lmdiag.leaderboard.standing import standings
 
     benchmark = Benchmark(args.data, args.data_revision)
-    entries, rejected = judge(find_submissions(args.runs), benchmark)
-    for each in rejected:
-        print(f"rejected {each.place}: {'; '.join(each.reasons)}", file=sys.stderr)
-    write_site(args.out, standings(entries, benchmark), rejected, benchmark)
+    submissions = find_submissions(args.runs)
+    with Judges(benchmark) as judges:
+        entries, rejected = judge(submissions, judges, allow_local=args.allow_local)
+        for each in rejected:
+            print(f"rejected {each.place}: {'; '.join(each.reasons)}", file=sys.stderr)
+        write_site(args.out, standings(entries, benchmark), rejected, benchmark)
     print(f"{args.out}/index.html: {len(entries)} models, {len(rejected)} rejected")
     return 0
