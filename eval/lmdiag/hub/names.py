@@ -90,13 +90,13 @@ def name_reason(model: Mapping[str, Any], *, allow_local: bool = False) -> str |
         if model["id"] in DEMO_MODELS or (allow_local and _FOLDER.fullmatch(_last(model["id"]))):
             return None
         return (
-            f"model.id {model['id']!r} is a local folder, which nobody else can check: push the "
+            f"model.id “{model['id']}” is a local folder, which nobody else can check: push the "
             "model to the Hub and run it by its id (--allow-local lists local folders)"
         )
     if not is_hub_id(model["id"]):
-        return f"model.id {model['id']!r} is not an id of a model on the Hub"
+        return f"model.id “{model['id']}” is not an id of a model on the Hub"
     if not is_commit(model["commit"]):
-        return f"model.commit {model['commit']!r} is not a commit: expected 40 hexadecimal digits"
+        return f"model.commit “{model['commit']}” is not a commit: expected 40 hexadecimal digits"
     return None
 
 

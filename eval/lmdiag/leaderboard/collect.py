@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -174,8 +174,7 @@ def judge(
         except Refused as refusal:
             rejected.append(Rejected(submission.place, refusal.reasons))
         else:
-            same = (other for other in entries.values() if _is_replay(entry, other))
-            entries[entry.identity] = replace(entry, same_as=next(same, None))
+            entries[entry.identity] = replace(entry, same_as=_first_like(entry, entries.values()))
     return list(entries.values()), rejected
 
 
@@ -191,15 +190,16 @@ def _refuse_entry(entry: Entry, first: Entry | None, allow_local: bool) -> None:
         raise Refused([f"doubled: {first.submission.place} has the same model and protocol"])
 
 
-def _is_replay(entry: Entry, other: Entry) -> bool:
-    """Returns whether two entries of different models have the same predictions, but for rounding.
+def _first_like(entry: Entry, others: Iterable[Entry]) -> Entry | None:
+    """Returns the first of earlier entries with the same predictions, but for rounding.
 
     One model in two precisions is expected to have nearly the same, and is not reported.
     """
-    if entry.identity[:2] == other.identity[:2]:
-        return False
-    pairs = zip(entry.judged.log_probs, other.judged.log_probs, strict=True)
-    return all(_close(one, two) for one, two in pairs)
+    for other in others:
+        pairs = zip(entry.judged.log_probs, other.judged.log_probs, strict=True)
+        if all(_close(one, two) for one, two in pairs):
+            return None if entry.identity[:2] == other.identity[:2] else other
+    return None
 
 
 def _close(one: float | None, two: float | None) -> bool:

@@ -75,11 +75,15 @@ class Standing:
 
 
 def standings(entries: Sequence[Entry], benchmark: Benchmark) -> list[Standing]:
-    """Returns all rows: models by their best row, the rows of each model together.
+    """Returns all rows in order: the submitted models, people, and what papers published."""
+    return in_order([*map(_submitted, entries), *_people(benchmark), *_published(benchmark)])
+
+
+def in_order(rows: Iterable[Standing]) -> list[Standing]:
+    """Returns rows with their ranks: models by their best row, the rows of each model together.
 
     Rows are ordered by the first figure of the overview, the next deciding ties.
     """
-    rows = [*map(_submitted, entries), *_people(benchmark), *_published(benchmark)]
     groups: dict[str, list[Standing]] = {}
     for row in sorted(rows, key=_order):
         groups.setdefault(row.group, []).append(row)
