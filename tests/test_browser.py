@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -209,6 +210,64 @@ def test_a_model_opens_and_its_items_can_be_filtered(page: Page, site: Path) -> 
     assert count.inner_text() == f"0 of {total} items"
     page.get_by_role("link", name="← lmdiag leaderboard").click()
     assert names(page)[0] == "org/strong"
+
+
+def ranks(page: Page) -> list[str]:
+    """Ranks in the table's rows, from top to bottom; "" where there is none."""
+    return [text.strip() for text in page.locator("#board tbody .rank").all_inner_texts()]
+
+
+def test_ranks_follow_the_column_and_are_shared(page: Page, site: Path) -> None:
+    open_board(page, site)
+    assert ranks(page) == ["1", "2", "3"]
+    page.evaluate(
+        """() => document.querySelectorAll("#board tbody tr[data-origin=submitted]").forEach(
+            (row, place) => row.cells[4].setAttribute("data-sort", place < 2 ? "0.5" : "0.9"))"""
+    )
+    page.locator("#board th[data-column='4']").get_by_role("button").click()
+    assert names(page)[0] == "org/weak"
+    assert ranks(page) == ["1", "2", "2"]
+
+
+def test_rows_of_one_model_stay_together(page: Page, site: Path) -> None:
+    """The weakest row is made a revision of the strongest: sorted down, it stands below it."""
+    open_board(page, site)
+    page.evaluate(
+        """() => { const rows = document.querySelectorAll("#board tbody tr");
+            rows[2].dataset.group = rows[0].dataset.group; }"""
+    )
+    page.locator("#board th[data-column='4']").get_by_role("button").click()
+    assert names(page)[:3] == ["org/strong", "org/weak", "org/middle"]
+    assert ranks(page) == ["1", "", "2"]
+
+
+def test_two_rows_are_compared(page: Page, site: Path) -> None:
+    open_board(page, site)
+    table = page.locator("#comparison")
+    assert not table.is_visible()
+    page.get_by_label("Compare org/strong").check()
+    assert not table.is_visible()
+    page.get_by_label("Compare org/weak").check()
+    heads = table.locator("thead th").all_inner_texts()
+    assert heads[1].startswith("org/strong")
+    assert heads[2].startswith("org/weak")
+    rows = json.loads((site / "leaderboard.json").read_text())["rows"]
+    figures = {row["name"]: row["figures"] for row in rows}
+    assert table.locator("tbody tr").count() == len(figures["org/strong"])
+    first = table.locator("tbody tr").first.locator("td").all_inner_texts()
+    strong, weak = (
+        100 * figures[name]["cprag102_accuracy_at_1"]["value"]
+        for name in ("org/strong", "org/weak")
+    )
+    assert first[0].startswith(f"{strong:.1f} ")
+    assert first[1].startswith(f"{weak:.1f} ")
+    assert first[2] == f"{weak - strong:+.1f}"
+    # A third takes the place of the one that was chosen first.
+    page.get_by_label("Compare org/middle").check()
+    assert not page.get_by_label("Compare org/strong").is_checked()
+    assert table.locator("thead th").all_inner_texts()[1].startswith("org/weak")
+    page.get_by_label("Compare org/middle").uncheck()
+    assert not table.is_visible()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
