@@ -31,6 +31,7 @@ from lmdiag.hub.names import display_name, is_hub_id, name_reason
 from lmdiag.hub.publish import plan_leaderboard
 from lmdiag.hub.refusal import Refused
 from lmdiag.hub.shape import FORM
+from lmdiag.hub.submit import run_place
 from lmdiag.hub.text import all_visible, file_name, visible
 from lmdiag.hub.verify import Benchmark, verify
 from lmdiag.leaderboard.collect import find_submissions, judge
@@ -385,6 +386,30 @@ def test_a_results_repository_holds_each_run_in_its_place(
         ],
         "org/runs/runs/x/y/z": ["there is no predictions.parquet"],
     }
+
+
+def test_in_a_results_repository_the_older_of_two_copies_came_first(
+    hub: LoopbackHub, api: HfApi, demo_dir: Path, tmp_path: Path
+) -> None:
+    """The copy's folder sorts first, and its run claims to have been finished long before."""
+    api.create_repo("org/runs", repo_type="dataset")
+    for name in ("org/original", "org/a-copy"):
+        folder = make_run(tmp_path / name, demo_dir, info=model_info(id=name))
+        results = json.loads((folder / "results.json").read_text())
+        if name == "org/a-copy":
+            results["finished"] = "2001-01-01T00:00:00+00:00"
+            (folder / "results.json").write_text(json.dumps(results))
+        api.upload_folder(
+            repo_id="org/runs",
+            repo_type="dataset",
+            folder_path=folder,
+            path_in_repo=run_place(results),
+        )
+    submissions = find_submissions(["org/runs"])
+    assert [each.place.split("/")[3] for each in submissions] == ["org--original", "org--a-copy"]
+    dates = [each.date for each in submissions]
+    assert None not in dates
+    assert dates == sorted(dates)
 
 
 def test_a_results_repository_that_is_not_there(

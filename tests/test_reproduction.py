@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -154,33 +155,46 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> list[Json]:
     return requests
 
 
-@pytest.fixture
-def submissions(hub: LoopbackHub, api: HfApi, demo_dir: Path, tmp_path: Path) -> Path:
-    """An honest run of a tiny model, and invented predictions for a copy of it."""
-    from lmdiag.models import LoadOptions
-    from lmdiag.processes import Processes
-    from lmdiag.running import gather_material, run_model
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the tiny model and its runs are kept; commits are the same on every loopback Hub."""
+    return tmp_path_factory.mktemp("made")
 
-    folder = families.MASKED[0].make(tmp_path / "tiny")
+
+@pytest.fixture
+def submissions(hub: LoopbackHub, api: HfApi, made: Path, demo_dir: Path, tmp_path: Path) -> Path:
+    """An honest run of a tiny model, and invented predictions for a copy of it."""
+    folder = made / "tiny"
+    if not folder.is_dir():
+        families.MASKED[0].make(folder)
     commits = {}
     for name in ("org/honest", "org/invented"):
         api.create_repo(name)
         (folder / "README.md").write_text(name)
         commits[name] = str(api.upload_folder(repo_id=name, folder_path=folder).oid)
+    if not (made / "runs").is_dir():
+        make_submissions(made / "runs", demo_dir, commits["org/invented"])
+    return Path(shutil.copytree(made / "runs", tmp_path / "runs"))
+
+
+def make_submissions(output: Path, demo_dir: Path, commit: str) -> None:
+    """Runs `org/honest`, and makes up predictions for `org/invented` at a commit."""
+    from lmdiag.models import LoadOptions
+    from lmdiag.processes import Processes
+    from lmdiag.running import gather_material, run_model
+
     material = gather_material(str(demo_dir), Protocol())
     path, results = run_model(
         "org/honest",
         LoadOptions(),
         material,
         processes=Processes(alone=True),
-        output=tmp_path / "runs",
+        output=output,
         quiet=True,
     )
     assert path.is_dir()
-    facts = results["model"] | {"id": "org/invented", "commit": commits["org/invented"]}
-    info = ModelInfo(**facts)
-    make_run(tmp_path / "runs/invented", demo_dir, info=info, skill=6.0)
-    return tmp_path / "runs"
+    info = ModelInfo(**results["model"] | {"id": "org/invented", "commit": commit})
+    make_run(output / "invented", demo_dir, info=info, skill=6.0)
 
 
 def build(runs: Path, data: Path, *more: str) -> dict[str, Json]:
@@ -211,13 +225,9 @@ def check_found_out(rows: dict[str, Json], out: Path, asked: int) -> None:
 def test_invented_predictions_are_found_out(
     submissions: Path, demo_dir: Path, in_process: list[Json]
 ) -> None:
-    rows = build(submissions, demo_dir)
-    assert {row["level"] for row in rows.values()} == {"recomputed"}
-    assert not in_process
     rows = build(submissions, demo_dir, "--reproduce", "6")
     check_found_out(rows, submissions.parent / "board", asked=6)
-    # What was found is kept: neither a rebuild nor another attempt asks again; more contexts do.
-    assert build(submissions, demo_dir) == rows
+    # Outcomes are kept: the same attempt is not repeated, one with more contexts is made.
     assert build(submissions, demo_dir, "--reproduce", "6") == rows
     assert len(in_process) == 2
     rows = build(submissions, demo_dir, "--reproduce", "all")
