@@ -15,6 +15,7 @@ function compare(a, b, numeric, sign) {
   return sign * (numeric ? Number(a) - Number(b) : a.localeCompare(b));
 }
 
+// Rows of one model stay together: groups are ordered by their best row, and rows within them.
 function sortBy(table, heading) {
   const column = Number(heading.getAttribute("data-column"));
   const numeric = heading.hasAttribute("data-numeric");
@@ -23,12 +24,91 @@ function sortBy(table, heading) {
   const other = numeric ? "ascending" : "descending";
   const direction = now === first ? other : first;
   const sign = direction === "ascending" ? 1 : -1;
+  const order = (a, b) => compare(a.key, b.key, numeric, sign) || a.index - b.index;
   const body = table.tBodies[0];
-  const rows = Array.from(body.rows).map((row, index) => ({ row, index, key: keyOf(row, column) }));
-  rows.sort((a, b) => compare(a.key, b.key, numeric, sign) || a.index - b.index);
-  body.append(...rows.map((each) => each.row));
+  const groups = new Map();
+  Array.from(body.rows).forEach((row, index) => {
+    const name = row.dataset.group || String(index);
+    if (!groups.has(name)) groups.set(name, []);
+    groups.get(name).push({ row, index, key: keyOf(row, column) });
+  });
+  const sorted = Array.from(groups.values(), (rows) => rows.sort(order));
+  sorted.sort((a, b) => order(a[0], b[0]));
+  body.append(...sorted.flat().map((each) => each.row));
   all("th[aria-sort]", table).forEach((each) => each.setAttribute("aria-sort", "none"));
   heading.setAttribute("aria-sort", direction);
+  sorted.forEach((rows) => rows.forEach((each, place) => {
+    each.row.classList.toggle("further", place > 0);
+  }));
+  if (heading.classList.contains("figure")) showRanks(sorted, column);
+}
+
+// One more than the number of models with a higher figure: equal figures share a rank.
+function showRanks(groups, column) {
+  const best = (rows) => Math.max(...rows.map((each) => Number(each.key)));
+  const ranked = groups.filter((rows) => rows[0].key !== "" && rows[0].row.querySelector(".rank"));
+  groups.flat().forEach((each) => {
+    const place = each.row.querySelector(".rank");
+    if (place) place.textContent = "";
+  });
+  ranked.forEach((rows) => {
+    const higher = ranked.filter((others) => best(others) > best(rows)).length;
+    rows[0].row.querySelector(".rank").textContent = String(higher + 1);
+  });
+}
+
+function textCell(row, name, text, kind) {
+  const cell = document.createElement(name);
+  cell.textContent = text;
+  if (kind) cell.className = kind;
+  row.append(cell);
+}
+
+// The table of two selected rows: every figure that either has, and their difference in points.
+function compareRows(table, section, one, other) {
+  const nameOf = (row) => `${row.querySelector("th bdi").textContent} (${row.dataset.detail})`;
+  const heads = section.querySelectorAll("thead th");
+  heads[1].textContent = nameOf(one);
+  heads[2].textContent = nameOf(other);
+  const body = section.querySelector("tbody");
+  body.replaceChildren();
+  all("thead th.figure", table).forEach((heading) => {
+    const column = Number(heading.dataset.column);
+    const keys = [keyOf(one, column), keyOf(other, column)];
+    if (keys[0] === "" && keys[1] === "") return;
+    const shown = [one, other].map((row) => {
+      const value = row.cells[column].querySelector(".value");
+      const interval = row.cells[column].querySelector(".interval");
+      return value ? `${value.textContent} ${interval ? interval.textContent : ""}` : "–";
+    });
+    const row = document.createElement("tr");
+    const label = heading.querySelector("button").textContent;
+    textCell(row, "th", `${heading.dataset.title}, ${label}`);
+    textCell(row, "td", shown[0]);
+    textCell(row, "td", shown[1]);
+    const both = keys[0] !== "" && keys[1] !== "";
+    const points = both ? 100 * (Number(keys[1]) - Number(keys[0])) : 0;
+    const sign = points > 0 ? "+" : "";
+    textCell(row, "td", both ? `${sign}${points.toFixed(1)}` : "–", points > 0 ? "more" : "less");
+    body.append(row);
+  });
+  section.hidden = false;
+}
+
+function chooseTwo(table, section) {
+  let chosen = [];
+  all(".pick", table).forEach((box) => {
+    box.hidden = false;
+    box.addEventListener("change", () => {
+      chosen = chosen.filter((each) => each !== box);
+      if (box.checked) chosen.push(box);
+      if (chosen.length > 2) chosen.shift().checked = false;
+      section.hidden = true;
+      if (chosen.length === 2) {
+        compareRows(table, section, chosen[0].closest("tr"), chosen[1].closest("tr"));
+      }
+    });
+  });
 }
 
 function within(size, range) {
@@ -108,6 +188,7 @@ const board = document.getElementById("board");
 if (board) {
   const form = document.getElementById("board-controls");
   const count = document.getElementById("board-count");
+  chooseTwo(board, document.getElementById("comparison"));
   listen(form, () => {
     filterBoard(form, board, count);
     showColumns(board, form.elements.columns.value);

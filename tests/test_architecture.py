@@ -39,8 +39,8 @@ NEVER: Mapping[str, frozenset[str]] = {
     "comparison": frozenset({"models", "scoring", "report"}),
     "elsewhere": frozenset({"models", "scoring", "results", "report"}),
     "report": frozenset({"models", "scoring"}),
-    "leaderboard": frozenset({"models", "scoring"}),
-    "hub": frozenset({"models", "scoring"}),
+    "leaderboard": frozenset({"models", "scoring", "reproduction"}),
+    "hub": frozenset({"models", "scoring", "leaderboard", "reproduction"}),
 }
 """Room -> siblings that it never imports: data flows one way."""
 

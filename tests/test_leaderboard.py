@@ -8,8 +8,8 @@ import json
 import re
 import shutil
 import unicodedata
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -17,21 +17,27 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from hub import LoopbackHub, rules
-from hub.boards import HOSTILE, build
+from hub.boards import HOSTILE, build, hostile_runs
 from hub.runs import make_run, model_info
 from huggingface_hub import CommitOperationAdd, HfApi
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lmdiag.cli import main
+from lmdiag.hub.files import read_files
 from lmdiag.hub.headline import HEADLINES, OVERVIEW
+from lmdiag.hub.isolation import Judges
+from lmdiag.hub.names import display_name, is_hub_id, name_reason
 from lmdiag.hub.publish import plan_leaderboard
+from lmdiag.hub.refusal import Refused
+from lmdiag.hub.shape import FORM
+from lmdiag.hub.submit import run_place
 from lmdiag.hub.text import all_visible, file_name, visible
 from lmdiag.hub.verify import Benchmark, verify
 from lmdiag.leaderboard.collect import find_submissions, judge
-from lmdiag.leaderboard.pages import hub_link
+from lmdiag.leaderboard.pages import hub_link, render_board
 from lmdiag.leaderboard.pictures import MOST
-from lmdiag.leaderboard.standing import PEOPLE, Figure, Standing, standings
+from lmdiag.leaderboard.standing import PEOPLE, Figure, Standing, in_order, standings
 from lmdiag.report.page import breakable
 from lmdiag.schema import DIAGNOSTICS, BadInput, Protocol
 from lmdiag.stimuli import load_verbs
@@ -88,7 +94,7 @@ def test_files_for_programs_hold_the_runs_own_figures(site: Path, runs: Path) ->
     board = json.loads((site / "leaderboard.json").read_text())
     row = next(row for row in board["rows"] if row["name"] == "org/strong")
     table = pq.read_table(site / "leaderboard.parquet").to_pylist()
-    assert row["model"] == results["model"]
+    assert row["model"] == {key: results["model"][key] for key in FORM["model"]}
     assert row["signature"] == results["signature"]
     for headline in HEADLINES:
         said = headline.find(results)
@@ -140,28 +146,166 @@ def test_agreement_has_its_columns_and_is_verified(demo_dir: Path, tmp_path: Pat
     verbs = len(load_verbs(str(demo_dir)))
     protocol = Protocol(tasks=(*DIAGNOSTICS, "agreement"), verbs=verbs)
     run = make_run(tmp_path / "run", demo_dir, protocol=protocol)
-    assert verify(run, Benchmark(str(demo_dir))) == []
+    verify(read_files(run), Benchmark(str(demo_dir)))
     site = build(tmp_path / "board", demo_dir, run)
     (row, _) = json.loads((site / "leaderboard.json").read_text())["rows"]
     assert {"agreement_tse", "agreement_ew", "agreement_mw"} < set(row["figures"])
     other = replace(protocol, verbs=verbs - 1)
     short = make_run(tmp_path / "short", demo_dir, protocol=other)
-    assert verify(short, Benchmark(str(demo_dir))) == [
-        f"its list has {verbs - 1} verbs, the benchmark's {verbs}"
-    ]
+    with pytest.raises(Refused, match=f"its list has {verbs - 1} verbs, the benchmark's {verbs}"):
+        verify(read_files(short), Benchmark(str(demo_dir)))
     (run / "agreement.parquet").unlink()
-    assert verify(run, Benchmark(str(demo_dir))) == ["there is no agreement.parquet"]
+    with pytest.raises(Refused, match=r"there is no agreement\.parquet"):
+        verify(read_files(run), Benchmark(str(demo_dir)))
 
 
-def test_of_two_runs_of_one_model_the_first_counts(demo_dir: Path, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def judges(demo_dir: Path) -> Iterator[Judges]:
+    with Judges(Benchmark(str(demo_dir))) as started:
+        yield started
+
+
+def test_of_two_runs_of_one_model_the_first_counts(
+    demo_dir: Path, tmp_path: Path, judges: Judges
+) -> None:
     for name in ("a", "b"):
-        make_run(tmp_path / "runs" / name, demo_dir)
-    benchmark = Benchmark(str(demo_dir))
-    entries, rejected = judge(find_submissions([str(tmp_path / "runs")]), benchmark)
+        info = model_info(id="org/model" if name == "a" else "Org/Model")
+        make_run(tmp_path / "runs" / name, demo_dir, info=info)
+    entries, rejected = judge(find_submissions([str(tmp_path / "runs")]), judges)
     assert [entry.submission.place for entry in entries] == ["runs/a"]
     assert [(each.place, each.reasons) for each in rejected] == [
         ("runs/b", ("doubled: runs/a has the same model and protocol",))
     ]
+
+
+def test_what_is_rejected_takes_nobodys_place(
+    demo_dir: Path, tmp_path: Path, judges: Judges
+) -> None:
+    """A run with another's model and commit that is refused, named so that it is judged first."""
+    honest = make_run(tmp_path / "runs/honest", demo_dir)
+    fake = Path(shutil.copytree(honest, tmp_path / "runs/a-fake"))
+    results = json.loads((fake / "results.json").read_text())
+    results["tasks"]["role88"]["none"]["measures"]["sensitivity"]["value"] = 1.0
+    (fake / "results.json").write_text(json.dumps(results))
+    entries, rejected = judge(find_submissions([str(tmp_path / "runs")]), judges)
+    assert [entry.submission.place for entry in entries] == ["runs/honest"]
+    assert [each.place for each in rejected] == ["runs/a-fake"]
+
+
+def test_equal_predictions_under_another_name_are_shown_as_such(
+    demo_dir: Path, tmp_path: Path
+) -> None:
+    """A copy of a run under another name, its log-probabilities changed in the sixth decimal."""
+    runs = tmp_path / "runs"
+    make_run(runs / "a", demo_dir, info=model_info(id="org/first"))
+    make_run(runs / "b", demo_dir, info=model_info(id="org/copy", commit="b" * 40))
+    make_run(runs / "c", demo_dir, info=model_info(id="org/other", commit="c" * 40), seed=1)
+    half = model_info(id="org/first", dtype="bfloat16")
+    make_run(runs / "d", demo_dir, info=half)
+    site = build(tmp_path / "board", demo_dir, runs)
+    rows = json.loads((site / "leaderboard.json").read_text())["rows"]
+    same = {(row["name"], row["model"].get("dtype")): row["same_as"] for row in rows}
+    assert same == {
+        ("org/first", "float32"): None,
+        ("org/copy", "float32"): "runs/a",
+        ("org/other", "float32"): None,
+        ("org/first", "bfloat16"): None,
+        (PEOPLE, None): None,
+    }
+    text = " ".join("".join(Page((site / "index.html").read_text()).text).split())
+    assert text.count("identical to org/first, which came first") == 1
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        ({"id": "gpt2"}, None),
+        ({"id": "EleutherAI/pythia-70m"}, None),
+        ({"id": ""}, "is not an id of a model on the Hub"),
+        ({"id": "../../x"}, "is not an id"),
+        ({"id": "/etc/passwd"}, "is not an id"),
+        ({"id": "org/a/b"}, "is not an id"),
+        ({"id": "org/m\u043edel"}, "is not an id"),  # a Cyrillic o
+        ({"id": "org/mo\u200bdel"}, "is not an id"),  # a space of no width
+        ({"id": "org/model.git"}, "is not an id"),
+        ({"commit": "main"}, "is not a commit: expected 40 hexadecimal digits"),
+        ({"commit": "A" * 40}, "is not a commit"),
+        ({"commit": ""}, "is not a commit"),
+        ({"id": "demo:masked", "commit": "sha256:" + "0" * 16}, None),
+        ({"id": "demo:masked"}, "is not an id"),
+        ({"id": "runs/my-model", "commit": "sha256:" + "0" * 16}, "is a local folder"),
+    ],
+)
+def test_names_of_models(model: dict[str, str], said: str | None) -> None:
+    reason = name_reason({"id": "org/model", "commit": "a" * 40} | model)
+    assert reason is None if said is None else said in str(reason)
+
+
+def test_local_folders_are_listed_where_the_owner_wants_them(
+    demo_dir: Path, tmp_path: Path
+) -> None:
+    local = {"id": "/home/me/runs/my-model", "commit": "sha256:" + "0" * 16}
+    assert name_reason(local, allow_local=True) is None
+    assert display_name(local) == "local:my-model"
+    for path in ("/", "", "..", "/home/m\u043edel", "x" * 200):
+        assert name_reason(local | {"id": path}, allow_local=True) is not None
+    run = make_run(tmp_path / "run", demo_dir, info=model_info(**local))
+    out = tmp_path / "board"
+    command = ["leaderboard", str(run), "--data", str(demo_dir), "--out", str(out)]
+    assert main([*command, "--allow-local"]) == 0
+    assert "/home/me" not in (out / "index.html").read_text()
+    assert json.loads((out / "leaderboard.json").read_text())["rows"][0]["name"] == "local:my-model"
+
+
+@given(st.text(max_size=120))
+def test_hub_ids_are_plain(text: str) -> None:
+    if is_hub_id(text):
+        assert re.fullmatch(r"[\w.-]+(/[\w.-]+)?", text, re.ASCII)
+        assert ".." not in text
+
+
+# ---- ranks, revisions, chance -------------------------------------------------------------------
+
+
+def entry(name: str, value: float | None, *, dtype: str = "float32") -> Standing:
+    figures = {} if value is None else {OVERVIEW[0]: Figure(value, 34, 0.1, 0.9)}
+    return Standing(name, "submitted", figures, {"commit": "c" * 40, "dtype": dtype})
+
+
+def test_equal_figures_share_a_rank_and_revisions_stand_with_their_model() -> None:
+    rows = [
+        entry("org/a", 0.9), entry("org/b", 0.7), entry("org/a", 0.3, dtype="float16"),
+        entry("org/c", 0.7), entry("org/d", 0.5), entry("org/e", None),
+        Standing(PEOPLE, "people", {OVERVIEW[0]: Figure(0.8, 34, None, None)}),
+    ]  # fmt: skip
+    ranked = [(row.name, row.rank, row.is_first) for row in in_order(rows)]
+    assert ranked == [
+        ("org/a", 1, True), ("org/a", None, False), (PEOPLE, None, True), ("org/b", 2, True),
+        ("org/c", 2, True), ("org/d", 4, True), ("org/e", None, True),
+    ]  # fmt: skip
+
+
+def test_a_figure_says_whether_it_is_at_chance() -> None:
+    assert Figure(0.4, 34, 0.3, 0.6, chance=1 / 3).is_at_chance
+    assert not Figure(0.9, 34, 0.8, 0.95, chance=1 / 3).is_at_chance
+    assert not Figure(0.9, 34, None, None, chance=1 / 3).is_at_chance
+    assert not Figure(0.4, 34, 0.3, 0.6).is_at_chance
+
+
+def test_chance_stands_in_the_table_where_it_is_known(demo_dir: Path) -> None:
+    figure = Figure(0.4, 34, 0.3, 0.6, chance=1 / 3)
+    model = asdict(model_info())
+    row = Standing("org/a", "submitted", {OVERVIEW[1]: figure}, model)
+    page = render_board([row], [], Benchmark(str(demo_dir)))
+    assert "chance 33" in page
+    assert 'class="level-of-chance" x1="33.3"' in page
+    assert 'title="the interval contains the chance level"' in page
+    plain = render_board(
+        [replace(row, figures={OVERVIEW[1]: replace(figure, chance=None)})],
+        [],
+        Benchmark(str(demo_dir)),
+    )
+    assert 'class="level-of-chance"' not in plain
 
 
 # ---- the files ----------------------------------------------------------------------------------
@@ -192,7 +336,7 @@ def test_what_is_no_leaderboard_is_left_alone(
     assert main([*command, str(tmp_path / "precious")]) == 2
     assert main(["leaderboard", str(tmp_path), "--out", str(tmp_path / "b")]) == 2
     err = capsys.readouterr().err
-    assert "holds something else than a leaderboard" in err
+    assert "is not a leaderboard directory: choose an empty one" in err
     assert "is a file: name a directory" in err
     assert "holds no run: name run directories, or a results repository" in err
     assert [path.name for path in tmp_path.iterdir()] == ["precious"]
@@ -240,8 +384,32 @@ def test_a_results_repository_holds_each_run_in_its_place(
         "org/runs/runs/org--strong/somewhere-else/diagnostics-token": [
             f"a run of org/weak belongs in {due}"
         ],
-        "org/runs/runs/x/y/z": ["results.json is of schema version None, not 1"],
+        "org/runs/runs/x/y/z": ["there is no predictions.parquet"],
     }
+
+
+def test_in_a_results_repository_the_older_of_two_copies_came_first(
+    hub: LoopbackHub, api: HfApi, demo_dir: Path, tmp_path: Path
+) -> None:
+    """The copy's folder sorts first, and its run claims to have been finished long before."""
+    api.create_repo("org/runs", repo_type="dataset")
+    for name in ("org/original", "org/a-copy"):
+        folder = make_run(tmp_path / name, demo_dir, info=model_info(id=name))
+        results = json.loads((folder / "results.json").read_text())
+        if name == "org/a-copy":
+            results["finished"] = "2001-01-01T00:00:00+00:00"
+            (folder / "results.json").write_text(json.dumps(results))
+        api.upload_folder(
+            repo_id="org/runs",
+            repo_type="dataset",
+            folder_path=folder,
+            path_in_repo=run_place(results),
+        )
+    submissions = find_submissions(["org/runs"])
+    assert [each.place.split("/")[3] for each in submissions] == ["org--original", "org--a-copy"]
+    dates = [each.date for each in submissions]
+    assert None not in dates
+    assert dates == sorted(dates)
 
 
 def test_a_results_repository_that_is_not_there(
@@ -279,19 +447,10 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def hostile_site(demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A board of models whose every text is hostile, and of rejected ones that are no better."""
+    """A board of models whose every free text is hostile, and of rejected ones named so."""
     root = tmp_path_factory.mktemp("hostile")
-    for index, (kind, name) in enumerate(HOSTILE.items()):
-        texts = dict.fromkeys(("id", "commit", "dtype", "architecture", "tokenizer"), name)
-        run = make_run(
-            root / "runs" / str(index),
-            demo_dir,
-            info=model_info(**texts, quantization=name, cased=True),
-            seed=index,
-            fillers=[f"{name} {number}" for number in range(20)],
-        )
-        if kind == "entity":
-            shutil.copytree(run, root / "runs" / "<img src=x onerror=alert(1)>")
+    hostile_runs(root / "runs", demo_dir, HOSTILE)
+    shutil.copytree(root / "runs/b00", root / "runs" / "<img src=x onerror=alert(1)>")
     return build(root / "board", demo_dir, root / "runs")
 
 
@@ -299,12 +458,15 @@ def pages(site: Path) -> dict[str, Page]:
     return {path.name: Page(path.read_text()) for path in site.rglob("*.html")}
 
 
-def test_hostile_names_are_all_shown(hostile_site: Path) -> None:
+def test_hostile_text_is_all_shown(hostile_site: Path) -> None:
     board = json.loads((hostile_site / "leaderboard.json").read_text())
-    assert not board["rejected"][1:], board["rejected"]
-    text = "".join(pages(hostile_site)["index.html"].text)
-    for name in HOSTILE.values():
-        assert visible(name) in text
+    assert len(board["rejected"]) == len(HOSTILE) + 1
+    shown = {name: "".join(page.text) for name, page in pages(hostile_site).items()}
+    for index, text in enumerate(HOSTILE.values()):
+        name = next(name for name in shown if name.startswith(f"org-model-{index}-"))
+        assert visible(text) in shown[name]
+        reasons = " ".join(board["rejected"][index + 1]["reasons"])
+        assert "is not an id of a model on the Hub" in reasons or len(text) >= 300
 
 
 def test_hostile_text_makes_no_elements(hostile_site: Path, site: Path) -> None:

@@ -85,7 +85,8 @@ def read_run(
         raise BadInput(f"{file} has no predictions for {lacking[0]}: run again with --overwrite")
     if (folder / AGREEMENT_FILE).exists() and AGREEMENT in found:
         kind = results["model"]["kind"]
-        attach(found[AGREEMENT], folder / AGREEMENT_FILE, stimuli[AGREEMENT], kind)
+        values = read_agreement(folder / AGREEMENT_FILE)
+        attach(found[AGREEMENT], values, folder / AGREEMENT_FILE, stimuli[AGREEMENT], kind)
     return found
 
 
@@ -106,13 +107,25 @@ def by_task(
     return {task: take(part, where) for task, where in places.items()}
 
 
-def attach(runs: dict[Key, Predictions], file: Path, rows: Stimuli, kind: Kind) -> None:
+def attach(
+    runs: dict[Key, Predictions],
+    values: Mapping[Context, Values],
+    file: Path,
+    rows: Stimuli,
+    kind: Kind,
+) -> None:
     """Gives each row of agreement the EW and MW of its context.
 
+    Args:
+        runs: predictions of agreement; changed in place.
+        values: EW and MW of each context.
+        file: that they come from, for messages.
+        rows: of agreement.
+        kind: of the model.
+
     Raises:
-        BadInput: the file has none for a row's context.
+        BadInput: there are none for a row's context.
     """
-    values = read_agreement(file)
     try:
         found: list[Values | None] = [values[key] for key in contexts_of(rows.columns(), kind)]
     except KeyError as error:
@@ -181,7 +194,15 @@ def read(path: Path) -> dict[Key, Predictions]:
     Raises:
         BadInput: no such file, no Parquet, other columns, or NaN for a log-probability.
     """
-    table = load(path, schema())
+    return by_setting(load(path, schema()), path)
+
+
+def by_setting(table: pa.Table, path: Path) -> dict[Key, Predictions]:
+    """Returns (perturbation, run) -> predictions, from the columns of `predictions.parquet`.
+
+    Raises:
+        BadInput: NaN for a log-probability, null for an id or a setting.
+    """
     for name in ("id", "perturbation", "run"):
         if table.column(name).null_count:
             raise BadInput(f"{path}: {name} is null in some row: run again with --overwrite")
@@ -214,7 +235,12 @@ def read_agreement(path: Path) -> dict[Context, Values]:
     Raises:
         BadInput: no such file, no Parquet, or other columns.
     """
-    columns = load(path, agreement_schema()).to_pydict().values()
+    return by_context(load(path, agreement_schema()))
+
+
+def by_context(table: pa.Table) -> dict[Context, Values]:
+    """Returns context -> EW and MW, from the columns of `agreement.parquet`."""
+    columns = table.to_pydict().values()
     return {(row[0], row[1], row[2]): row[3:] for row in zip(*columns, strict=True)}
 
 

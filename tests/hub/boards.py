@@ -1,10 +1,12 @@
-"""Leaderboards for tests, and the names of models whose makers mean no good."""
+"""Leaderboards for tests, and texts that try to get out of a page or to pass for another name."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from lmdiag.cli import main
+
+from .runs import make_run, model_info
 
 HOSTILE = {
     "script": "<script>document.title = 'owned'</script>",
@@ -21,7 +23,17 @@ HOSTILE = {
     "many": "a/" * 150,
     "formula": "=cmd|' /C calc'!A0 $\\frac{1}{0}$",
 }
-"""What is tried -> the name that tries it."""
+"""What is tried -> the text that tries it."""
+
+
+def hostile_runs(folder: Path, data: Path, texts: dict[str, str]) -> None:
+    """Writes, for each text, a run whose every free text it is, and one whose id it is."""
+    for index, text in enumerate(texts.values()):
+        free = dict.fromkeys(("revision", "architecture", "tokenizer"), text)
+        fillers = [f"{text} {number}" for number in range(20)]
+        info = model_info(id=f"org/model-{index}", cased=True, **free)
+        make_run(folder / f"a{index:02}", data, info=info, seed=index, fillers=fillers)
+        make_run(folder / f"b{index:02}", data, info=model_info(id=text))
 
 
 def build(out: Path, data: Path, *places: Path | str) -> Path:

@@ -133,7 +133,11 @@ class LoopbackHub:
         if folder and not below:
             raise Refused(404, f"{folder} does not exist", "EntryNotFound")
         recursive = request.query.get("recursive", "").lower() in ("true", "1")
-        return Reply(records.listing(below, prefix, recursive, self.store.blobs))
+        entries = records.listing(below, prefix, recursive, self.store.blobs)
+        if request.query.get("expand", "").lower() in ("true", "1"):
+            last = repository.last_commits(request.groups["revision"])
+            entries = [each | {"lastCommit": last.get(each["path"])} for each in entries]
+        return Reply(entries)
 
     @route("POST", _API + r"/paths-info/(?P<revision>[^/]+)")
     def paths_info(self, request: Request) -> Reply:

@@ -12,6 +12,7 @@ import json
 import re
 import threading
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +129,22 @@ class Repository:
         """Path -> entry at a revision, sorted by path."""
         files = self.commit(self.resolve(revision))["files"]
         return {path: Entry(**files[path]) for path in sorted(files)}
+
+    def last_commits(self, revision: str) -> dict[str, dict[str, str]]:
+        """Path -> the commit that changed it last; each commit is a day younger than its parent."""
+        chain = [self.resolve(revision)]
+        while (parent := self.commit(chain[-1])["parent"]) is not None:
+            chain.append(parent)
+        before: dict[str, Any] = {}
+        last: dict[str, dict[str, str]] = {}
+        for day, oid in enumerate(reversed(chain)):
+            record = self.commit(oid)
+            date = f"{datetime(2024, 1, 1) + timedelta(days=day):%Y-%m-%dT%H:%M:%S.000Z}"
+            for path, entry in record["files"].items():
+                if before.get(path) != entry:
+                    last[path] = {"id": oid, "title": record["title"], "date": date}
+            before = record["files"]
+        return last
 
     def write_commit(self, parent: str | None, title: str, files: dict[str, Entry]) -> str:
         """Appends a commit and returns its name; which branch it belongs to is the caller's."""

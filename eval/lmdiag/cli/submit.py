@@ -32,16 +32,15 @@ def stopped(args: argparse.Namespace) -> str:
 def main(args: argparse.Namespace) -> int:
     """Verifies the run, then shows or opens the pull requests."""
     from lmdiag.hub.client import client
-    from lmdiag.hub.shape import read_strictly
     from lmdiag.hub.submit import check_commit, prepare
 
     api = client()
-    offers = prepare(args.run, args.data, args.results_repo, str(api.endpoint))
+    prepared = prepare(args.run, args.data, args.results_repo, str(api.endpoint))
     if args.dry_run:
-        print("\n".join(offer.describe() for offer in offers))
+        print("\n".join(offer.describe() for offer in prepared.offers))
         return 0
-    check_commit(api, read_strictly(args.run)["model"])
-    for offer in offers:
+    check_commit(api, prepared.model)
+    for offer in prepared.offers:
         address = offer.send(api)
         print(address or f"{offer.repo_id} has all of it already")
     return 0

@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmdiag.hub.card import result_card
 from lmdiag.hub.client import REPO_ID, check_repo_id, find_secret, plain_errors
+from lmdiag.hub.files import Files, read_files
 from lmdiag.hub.headline import HEADLINES
-from lmdiag.hub.shape import read_strictly
-from lmdiag.hub.verify import Benchmark, protocol_of, verify
-from lmdiag.results import AGREEMENT, PREDICTIONS, RESULTS, protocol_slug
+from lmdiag.hub.names import is_commit, is_hub_id
+from lmdiag.hub.refusal import Refused
+from lmdiag.hub.shape import parse_results
+from lmdiag.hub.verify import Benchmark, protocol_of, protocol_reasons, refuse, verify
+from lmdiag.results import protocol_slug
 from lmdiag.schema import DIAGNOSTICS, BadInput
 
 if TYPE_CHECKING:
@@ -28,7 +31,6 @@ EVAL_RESULTS = ".eval_results/lmdiag.yaml"
 RUNS = "runs"
 """Folder of the results repository: `runs/<model>/<commit and precision>/<protocol>/`."""
 
-_COMMIT = re.compile(r"[0-9a-f]{40}")
 _TASK_ID = re.compile(r"[a-z0-9][a-z0-9_]{0,95}")
 
 
@@ -79,7 +81,20 @@ class Offer:
         return commit.pr_url
 
 
-def prepare(folder: Path, data: str | None, results_repo: str | None, endpoint: str) -> list[Offer]:
+@dataclass(frozen=True)
+class Prepared:
+    """A verified run, ready to be sent.
+
+    Attributes:
+        model: id and commit of the model, as verified.
+        offers: the pull requests.
+    """
+
+    model: Mapping[str, Any]
+    offers: Sequence[Offer]
+
+
+def prepare(folder: Path, data: str | None, results_repo: str | None, endpoint: str) -> Prepared:
     """Verifies a run and makes the pull requests that offer it.
 
     Args:
@@ -93,11 +108,15 @@ def prepare(folder: Path, data: str | None, results_repo: str | None, endpoint: 
     """
     if results_repo is not None:
         check_repo_id(results_repo, "--results-repo")
-    results = read_strictly(folder)
-    benchmark = Benchmark(*_published(folder, results, data))
-    reasons = [*_model_reasons(results["model"]), *verify(folder, benchmark)]
-    if reasons:
-        raise BadInput(f"{folder} is not fit to submit: {'; '.join(reasons)}")
+    try:
+        files = read_files(folder)
+        claimed = parse_results(files.results)
+        refuse(protocol_reasons(claimed))
+        benchmark = Benchmark(*_published(folder, claimed, data))
+        refuse(_model_reasons(claimed["model"]))
+        results = verify(files, benchmark).results
+    except Refused as refusal:
+        raise BadInput(f"{folder} is not fit to submit: {refusal}") from None
     revision = benchmark.stimuli(DIAGNOSTICS[0]).revision
     if revision is None:
         raise BadInput(f"{benchmark.data} has no commit on the Hub: name a published one by --data")
@@ -105,12 +124,12 @@ def prepare(folder: Path, data: str | None, results_repo: str | None, endpoint: 
     entries = eval_results(results, benchmark.data, revision, results_repo, endpoint)
     offers = [_model_offer(results, entries, card)]
     if results_repo is not None:
-        offers.insert(0, _results_offer(folder, results, results_repo, card))
+        offers.insert(0, _results_offer(files, results, results_repo, card))
     for offer in offers:
         for path, content in offer.files.items():
             if find_secret(content):
                 raise BadInput(f"{folder}: {path} would hold a token of the Hub; it is not sent")
-    return offers
+    return Prepared(results["model"], offers)
 
 
 def check_commit(api: HfApi, model: Mapping[str, Any]) -> None:
@@ -149,11 +168,7 @@ def _published(
             raise BadInput(f"--data {data} is a local copy here: give the id of the published one")
         return check_repo_id(data, "--data"), None
     source, revision = results["data"]["source"], results["data"]["revision"]
-    if (
-        REPO_ID.fullmatch(source)
-        and _COMMIT.fullmatch(revision or "")
-        and not Path(source).exists()
-    ):
+    if REPO_ID.fullmatch(source) and is_commit(revision or "") and not Path(source).exists():
         return source, revision
     raise BadInput(
         f"{folder} was run on {source}, which is no data set of the Hub: name the published one by "
@@ -161,17 +176,18 @@ def _published(
     )
 
 
-def _model_reasons(model: Mapping[str, Any]) -> list[str]:
+def _model_reasons(model: Mapping[str, Any]) -> Iterator[str]:
     """Whether the Hub can know which model this is."""
-    if not REPO_ID.fullmatch(model["id"]) or not _COMMIT.fullmatch(model["commit"]):
-        return [f"{model['id']} is no commit of a model on the Hub: push it, and run it by its id"]
-    return []
+    if not is_hub_id(model["id"]) or not is_commit(model["commit"]):
+        yield (
+            f"{model['id']} at {model['commit']} is not a commit of a model on the Hub: push the "
+            "model and run it by its id"
+        )
 
 
-def _results_offer(folder: Path, results: Mapping[str, Any], repo_id: str, card: str) -> Offer:
+def _results_offer(run: Files, results: Mapping[str, Any], repo_id: str, card: str) -> Offer:
     place = run_place(results)
-    names = [name for name in (RESULTS, PREDICTIONS, AGREEMENT) if (folder / name).is_file()]
-    files = {f"{place}/{name}": (folder / name).read_bytes() for name in names}
+    files = {f"{place}/{name}": content for name, content in run.by_name().items()}
     title = f"Add a run of {results['model']['id']}"
     return Offer(repo_id, "dataset", files, title, card)
 

@@ -1,21 +1,26 @@
 """Does a submission say what its predictions say? Every figure is computed again.
 
-`verify` returns reasons to refuse, each one line that a submitter can act on; none means that the
-run is complete, of the leaderboard's protocol, on the leaderboard's data, and that all its figures
-follow from its predictions.
+`verify` returns what was verified: the fields that are known, the predictions, and the figures as
+they were computed here. Nothing else of a submission is shown or stored. A submission that is not
+complete, of another protocol, on other data, or whose figures do not follow from its predictions is
+refused with its reasons, each one line that a submitter can act on.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmdiag.hub.client import REPO_ID
+from lmdiag.hub.decode import decode
+from lmdiag.hub.files import Files
 from lmdiag.hub.plausible import first_few, implausible
-from lmdiag.hub.shape import read_strictly
-from lmdiag.hub.text import visible
+from lmdiag.hub.refusal import Refused
+from lmdiag.hub.shape import parse_results
+from lmdiag.hub.text import all_visible
 from lmdiag.results import AGREEMENT as AGREEMENT_FILE
 from lmdiag.results import PREDICTIONS, combine, signature
 from lmdiag.schema import AGREEMENT, DIAGNOSTICS, BadInput, Predictions, Protocol
@@ -23,26 +28,15 @@ from lmdiag.schema import AGREEMENT, DIAGNOSTICS, BadInput, Predictions, Protoco
 if TYPE_CHECKING:
     from lmdiag.stimuli import Stimuli
 
-MAX_PREDICTIONS = 500_000_000
-"""Bytes of a predictions.parquet."""
-
-COLUMN_TYPES = {
-    "id": "string",
-    "perturbation": "string",
-    "run": "int32",
-    "log_prob": "double",
-    "rank": "int32",
-    "n_tokens": "int32",
-    "top_words": "list<element: string>",
-    "top_log_probs": "list<element: double>",
-}
-"""Columns of predictions.parquet, as Arrow names their types."""
-
 LATER_KEYS = frozenset({"chance"})
 """Keys of a figure that runs of an earlier version lack."""
 
 FIGURE_TOLERANCE = 1e-9
 """What two machines' arithmetic may do to a figure."""
+
+
+class NotLoaded(Exception):
+    """A sealed benchmark was asked for a task that it was sealed without: `args[0]`."""
 
 
 @dataclass
@@ -52,10 +46,12 @@ class Benchmark:
     Attributes:
         data: built directory or Hub data set id.
         revision: of a Hub data set.
+        is_sealed: whether nothing more may be loaded, as in the process that judges submissions.
     """
 
     data: str
     revision: str | None = None
+    is_sealed: bool = False
     _loaded: dict[str, Stimuli] = field(default_factory=dict, repr=False)
     _verbs: int | None = field(default=None, repr=False)
 
@@ -76,6 +72,8 @@ class Benchmark:
             BadInput: the data set cannot be loaded or does not have the task.
         """
         if task not in self._loaded:
+            if self.is_sealed:
+                raise NotLoaded(task)
             from lmdiag import stimuli
 
             self._loaded[task] = stimuli.load(self.data, task, revision=self.revision)
@@ -87,46 +85,81 @@ class Benchmark:
         Raises:
             BadInput: the data set has none.
         """
-        from lmdiag import stimuli
-
         if self._verbs is None:
+            if self.is_sealed:
+                raise NotLoaded(AGREEMENT)
+            from lmdiag import stimuli
+
             self._verbs = len(stimuli.load_verbs(self.data, revision=self.revision))
         return self._verbs
 
+    def tasks(self) -> list[str]:
+        """The tasks that are loaded."""
+        return list(self._loaded)
 
-def verify(folder: Path, benchmark: Benchmark) -> list[str]:
-    """Returns the reasons to refuse a run directory; an empty list accepts it.
+    def sealed(self) -> Benchmark:
+        """Returns a copy of what is loaded, to be sent to another process."""
+        # Without the columns that `Stimuli` keeps once they were asked for: they are large.
+        loaded = {task: replace(rows) for task, rows in self._loaded.items()}
+        return Benchmark(self.name, self.revision, True, loaded, self._verbs)
+
+
+@dataclass(frozen=True)
+class Verified:
+    """A submission that was verified.
+
+    Attributes:
+        results: the known fields of its `results.json`, every text made visible and every figure
+            as it was computed here.
+        predictions: task -> its predictions, in the order of the rows.
+        stimuli: task -> its rows.
+    """
+
+    results: dict[str, Any]
+    predictions: Mapping[str, Predictions]
+    stimuli: Mapping[str, Stimuli]
+
+    def save(self, folder: Path) -> None:
+        """Writes the verified predictions as the files of a run directory."""
+        from lmdiag import predictions
+        from lmdiag.queries import Setting
+
+        folder.mkdir(parents=True)
+        settings = [Setting(self.stimuli[task]) for task in self.predictions]
+        kind = self.results["model"]["kind"]
+        predictions.write_run(folder, list(self.predictions.values()), settings, kind=kind)
+
+
+def verify(files: Files, benchmark: Benchmark) -> Verified:
+    """Verifies a submission.
 
     Args:
-        folder: with results.json and predictions.parquet, from anyone.
+        files: of a run directory, from anyone.
         benchmark: the data it must have been made on.
 
     Raises:
+        Refused: with the reasons.
         BadInput: the benchmark itself cannot be loaded.
     """
-    return [visible(reason) for reason in _reasons(folder, benchmark)]
-
-
-def _reasons(folder: Path, benchmark: Benchmark) -> list[str]:
-    try:
-        results = read_strictly(folder)
-    except BadInput as error:
-        return [str(error)]
-    reasons = [*_protocol_reasons(results)]
-    if reasons:
-        return reasons
-    tasks = list(results["protocol"]["tasks"])
-    rows = {task: benchmark.stimuli(task) for task in tasks}
+    results = parse_results(files.results)
+    refuse(protocol_reasons(results))
+    rows = {task: benchmark.stimuli(task) for task in results["protocol"]["tasks"]}
     verbs = benchmark.verbs() if AGREEMENT in rows else None
-    reasons = [*_data_reasons(results, rows, verbs), *_file_reasons(folder, rows)]
-    if reasons:
-        return reasons
-    try:
-        found = read_predictions(folder, rows, results)
-    except BadInput as error:
-        return [str(error).replace(f"{folder}/", "")]
-    reasons = [*_plausibility_reasons(found, rows, results)]
-    return reasons or [*_figure_reasons(found, rows, results)]
+    refuse(_data_reasons(results, rows, verbs))
+    found = read_predictions(files, rows, results["model"]["kind"])
+    refuse(_plausibility_reasons(found, rows, results))
+    computed = _compute(found, rows, results)
+    refuse(_figure_reasons(results["tasks"], computed))
+    data = results["data"] | {
+        "tasks": {task: {"fingerprint": r.fingerprint, "n": len(r)} for task, r in rows.items()}
+    }
+    return Verified(all_visible(results | {"data": data, "tasks": computed}), found, rows)
+
+
+def refuse(reasons: Iterator[str]) -> None:
+    """Raises `Refused` where there are reasons to."""
+    if listed := list(reasons):
+        raise Refused(listed)
 
 
 def protocol_of(results: Mapping[str, Any]) -> Protocol:
@@ -146,8 +179,14 @@ def protocol_of(results: Mapping[str, Any]) -> Protocol:
     )
 
 
-def _protocol_reasons(results: Mapping[str, Any]) -> Iterator[str]:
-    """The leaderboard's protocol is the default one; agreement may be asked as well."""
+def protocol_reasons(results: Mapping[str, Any]) -> Iterator[str]:
+    """Yields what makes a run another than the leaderboard's: partial, or of another protocol.
+
+    The leaderboard's protocol is the default one; agreement may be asked as well.
+
+    Args:
+        results: the fields of a `results.json`, of the right form.
+    """
     said, wanted = protocol_of(results), Protocol()
     missing = [task for task in DIAGNOSTICS if task not in said.tasks]
     if missing:
@@ -156,7 +195,7 @@ def _protocol_reasons(results: Mapping[str, Any]) -> Iterator[str]:
     if foreign or len(set(said.tasks)) != len(said.tasks):
         yield f"its tasks are not those of the benchmark: {first_few(said.tasks, 9)}"
     if said.limit is not None:
-        yield f"the run is partial: a sample of {said.limit} rows of each task was asked"
+        yield f"the run is partial: a sample of {said.limit} rows of each task was asked (--limit)"
     if said.perturb:
         yield f"the run is perturbed ({first_few(said.perturb, 6)}): submit a plain one"
     for knob in ("unit", "k", "threshold", "bos", "shuffles", "seed"):
@@ -192,56 +231,59 @@ def _data_reasons(
         yield f"it has figures for {first_few(sorted(results['tasks']), 9)}, not for its tasks"
 
 
-def _file_reasons(folder: Path, rows: Mapping[str, Stimuli]) -> Iterator[str]:
-    """Whether the files are there and not so large that reading them would do harm."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    names = [PREDICTIONS, *([AGREEMENT_FILE] if AGREEMENT in rows else [])]
-    expected = sum(map(len, rows.values()))
-    limits = f"{MAX_PREDICTIONS:,} bytes or {2 * expected:,} rows"
-    for path in (folder / name for name in names):
-        if not path.is_file():
-            yield f"there is no {path.name}"
-            continue
-        try:
-            metadata = pq.read_metadata(path)
-            schema = metadata.schema.to_arrow_schema()
-        except (pa.ArrowException, OSError):
-            yield f"{path.name} is no Parquet file"
-            continue
-        groups = (metadata.row_group(index) for index in range(metadata.num_row_groups))
-        unpacked = sum(group.total_byte_size for group in groups)
-        if metadata.num_rows > 2 * expected or max(unpacked, path.stat().st_size) > MAX_PREDICTIONS:
-            yield f"{path.name} is larger than {limits}"
-        for name, kind in COLUMN_TYPES.items():
-            if path.name == PREDICTIONS and name not in schema.names:
-                yield f"{path.name} has no column {name}"
-            elif path.name == PREDICTIONS and str(schema.field(name).type) != kind:
-                yield f"{path.name}: column {name} is {schema.field(name).type}, not {kind}"
-
-
 def read_predictions(
-    folder: Path, rows: Mapping[str, Stimuli], results: Mapping[str, Any]
+    files: Files, rows: Mapping[str, Stimuli], kind: Any
 ) -> dict[str, Predictions]:
     """Returns task -> its unperturbed predictions, in the order of the rows.
 
-    Raises:
-        BadInput: missing, doubled or foreign ids, columns of another type, other settings.
-    """
-    import pyarrow as pa
+    Args:
+        files: of the submission.
+        rows: task -> its rows.
+        kind: of the model.
 
+    Raises:
+        Refused: missing, doubled or foreign ids, columns of another type, other settings, or a file
+            that is too large.
+    """
     from lmdiag import predictions
 
+    path, total = Path(PREDICTIONS), sum(map(len, rows.values()))
+    table = decode(files.predictions, PREDICTIONS, predictions.schema(), total)
+    for name in ("id", "perturbation", "run"):
+        if table.column(name).null_count:
+            raise Refused([f"{PREDICTIONS}: column {name} has empty values"])
     try:
-        found = predictions.read_run(folder, rows, dict(results))
-    except (pa.ArrowException, UnicodeDecodeError) as error:
-        raise BadInput(f"{PREDICTIONS} cannot be read: {str(error).splitlines()[0]}") from None
-    for task, settings in found.items():
-        if set(settings) != {("none", 0)}:
-            names = sorted(f"{name} {run}" for name, run in settings if (name, run) != ("none", 0))
-            raise BadInput(f"{PREDICTIONS} holds perturbed rows of {task}: {first_few(names)}")
-    return {task: settings["none", 0] for task, settings in found.items()}
+        settings = predictions.by_setting(table, path)
+        if perturbed := sorted(f"{name} {run}" for name, run in settings if name != "none" or run):
+            raise Refused([f"{PREDICTIONS} holds perturbed rows: {first_few(perturbed)}"])
+        parts = predictions.by_task(settings["none", 0], rows, path) if settings else {}
+        found = {}
+        for task, stimuli in rows.items():
+            if task not in parts:
+                raise Refused([f"{PREDICTIONS} has no predictions for {task}"])
+            ids = stimuli.columns()["id"]
+            found[task] = predictions.align(parts[task], ids, where=PREDICTIONS)
+        if AGREEMENT in rows:
+            _attach_agreement(found, files, rows[AGREEMENT], kind)
+    except BadInput as error:
+        raise error if isinstance(error, Refused) else Refused([str(error)]) from None
+    return found
+
+
+def _attach_agreement(
+    found: dict[str, Predictions], files: Files, rows: Stimuli, kind: Any
+) -> None:
+    """Gives the predictions of agreement the EW and MW of their contexts."""
+    from lmdiag import predictions
+
+    if files.agreement is None:
+        raise Refused([f"there is no {AGREEMENT_FILE}"])
+    schema = predictions.agreement_schema()
+    table = decode(files.agreement, AGREEMENT_FILE, schema, len(rows))
+    runs = {("none", 0): found[AGREEMENT]}
+    values = predictions.by_context(table)
+    predictions.attach(runs, values, Path(AGREEMENT_FILE), rows, kind)
+    found[AGREEMENT] = runs["none", 0]
 
 
 def _plausibility_reasons(
@@ -254,19 +296,29 @@ def _plausibility_reasons(
             yield f"{task}: {reason}"
 
 
-def _figure_reasons(
+def _compute(
     found: Mapping[str, Predictions], rows: Mapping[str, Stimuli], results: Mapping[str, Any]
-) -> Iterator[str]:
-    """Every figure, interval, count and unscorable word against the ones computed here."""
+) -> dict[str, Any]:
+    """Returns `tasks` of `results.json`, from the predictions alone."""
     from lmdiag import summary
 
-    protocol, cased = protocol_of(results), results["model"]["cased"]
-    for task, predictions in found.items():
-        stimuli = rows[task]
-        computed = {"signature": signature(protocol, stimuli.fingerprint)} | summary.evaluate(
-            stimuli, [predictions], protocol, cased=cased, kind=results["model"]["kind"]
-        )
-        different = [*differences(results["tasks"][task], {"none": computed}, task)]
+    protocol, model = protocol_of(results), results["model"]
+    computed = {
+        task: {
+            "none": {"signature": signature(protocol, rows[task].fingerprint)}
+            | summary.evaluate(
+                rows[task], [part], protocol, cased=model["cased"], kind=model["kind"]
+            )
+        }
+        for task, part in found.items()
+    }
+    return dict(json.loads(json.dumps(computed)))  # tuples become lists, as in a file
+
+
+def _figure_reasons(said: Mapping[str, Any], computed: Mapping[str, Any]) -> Iterator[str]:
+    """Every figure, interval, count and unscorable word against the ones computed here."""
+    for task, settings in computed.items():
+        different = list(differences(said[task], settings, task))
         yield from different[:3]
         if len(different) > 3:
             yield f"{task}: {len(different) - 3} more differences"

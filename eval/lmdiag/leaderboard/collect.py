@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from lmdiag.hub.client import REPO_ID, plain_errors
-from lmdiag.hub.shape import read_strictly
+from lmdiag.hub.isolation import Judged, Judges
+from lmdiag.hub.names import Identity, display_name, identity, name_reason
+from lmdiag.hub.refusal import Refused, shorten
 from lmdiag.hub.submit import RUNS, run_place
-from lmdiag.hub.text import all_visible, visible
-from lmdiag.hub.verify import Benchmark, protocol_of, verify
+from lmdiag.hub.verify import Benchmark, protocol_of
+from lmdiag.leaderboard.outcome import Outcome
 from lmdiag.results import PREDICTIONS, RESULTS, Run
 from lmdiag.schema import BadInput
+
+SAME = 0.001
+"""Nats by which no log-probability of two submissions may differ for them to count as the same."""
 
 
 @dataclass(frozen=True)
@@ -24,11 +31,13 @@ class Submission:
         folder: where it lies.
         place: what to call it: where it was found.
         inside: its path in a results repository, where each run has its place; else None.
+        date: when its predictions were last changed in the results repository; None elsewhere.
     """
 
     folder: Path
     place: str
     inside: str | None = None
+    date: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -37,26 +46,38 @@ class Entry:
 
     Attributes:
         submission: where it comes from.
-        results: its results.json, every text in it made visible; the figures are as computed here.
+        judged: what was verified; nothing else of the submission is shown.
         benchmark: the data it was verified on.
+        same_as: the first earlier entry of another model with the same predictions, if any.
+        outcome: of the attempt to reproduce it; None where there was none.
     """
 
     submission: Submission
-    results: dict[str, Any]
+    judged: Judged
     benchmark: Benchmark
+    same_as: Entry | None = None
+    outcome: Outcome | None = None
 
     @property
-    def identity(self) -> str:
-        """What two entries of one board must differ in: the model as it was run, and the tasks."""
-        model = self.results["model"]
-        facts = [model[key] for key in ("id", "commit", "kind", "dtype", "quantization")]
-        return "|".join(map(str, [*facts, self.results["signature"]]))
+    def results(self) -> dict[str, Any]:
+        """The verified results."""
+        return self.judged.results
+
+    @property
+    def name(self) -> str:
+        """What the model is called."""
+        return display_name(self.results["model"])
+
+    @property
+    def identity(self) -> Identity:
+        """What two entries of one leaderboard must differ in."""
+        return identity(self.results)
 
     def run(self) -> Run:
-        """The run with its predictions, read when they are asked for."""
+        """The run with its verified predictions, read when they are asked for."""
         tasks = protocol_of(self.results).tasks
         stimuli = {task: self.benchmark.stimuli(task) for task in tasks}
-        return Run(self.submission.folder, self.results, stimuli)
+        return Run(self.judged.copy, self.results, stimuli)
 
 
 @dataclass(frozen=True)
@@ -75,69 +96,113 @@ class Rejected:
 def find_submissions(places: Sequence[str]) -> list[Submission]:
     """Returns the submissions in run directories, folders of them, and results repositories.
 
+    They are in the order of the places; within a results repository the one that has been there
+    longest comes first, within a folder they are ordered by name.
+
     Raises:
         BadInput: a place that does not exist or holds none.
     """
     found: dict[Path, Submission] = {}
     for place in places:
-        there = list(_below(place))
+        there = sorted(_below(place), key=_order)
         if not there:
             raise BadInput(f"{place} holds no run: name run directories, or a results repository")
-        found |= {submission.folder.resolve(): submission for submission in there}
-    return sorted(found.values(), key=lambda submission: submission.place)
+        for submission in there:
+            found.setdefault(submission.folder.resolve(), submission)
+    return list(found.values())
+
+
+def _order(submission: Submission) -> tuple[float, str]:
+    date = submission.date
+    return (math.inf if date is None else date.timestamp(), submission.place)
 
 
 def _below(place: str) -> Iterator[Submission]:
-    root, collected = Path(place), False
+    root, dates = Path(place), None
     if not root.exists() and REPO_ID.fullmatch(place):
-        root, collected = _download(place), True
+        root, dates = _download(place)
     folders = {path.parent for name in (RESULTS, PREDICTIONS) for path in root.rglob(name)}
     for folder in folders:
         inside = folder.relative_to(root).as_posix()
-        # The board is for everyone: where on this machine a run lies is no one's business.
-        base = place if collected else root.resolve().name
-        name = f"{base}/{inside}" if inside != "." else base
-        yield Submission(folder, visible(name), inside if collected else None)
+        # The page is public: where on this machine a run lies is left out.
+        base = place if dates is not None else root.resolve().name
+        name = shorten(f"{base}/{inside}" if inside != "." else base)
+        if dates is None:
+            yield Submission(folder, name)
+        else:
+            yield Submission(folder, name, inside, dates.get(f"{inside}/{PREDICTIONS}"))
 
 
-def _download(repo_id: str) -> Path:
-    from huggingface_hub import snapshot_download
+def _download(repo_id: str) -> tuple[Path, dict[str, datetime]]:
+    """Returns the folder of a results repository, and when each of its files was last changed."""
+    from huggingface_hub import HfApi, snapshot_download
+    from huggingface_hub.hf_api import RepoFile
 
     with plain_errors(f"cannot read the runs of {repo_id}"):
         folder = snapshot_download(repo_id, repo_type="dataset", allow_patterns=[f"{RUNS}/*"])
-    return Path(folder)
+        # The folder of a snapshot is named by its commit: the dates are of the same one.
+        commit = Path(folder).name
+        files = HfApi().list_repo_tree(
+            repo_id, repo_type="dataset", revision=commit, recursive=True, expand=True
+        )
+        dates = {
+            file.path: file.last_commit.date
+            for file in files
+            if isinstance(file, RepoFile) and file.last_commit is not None
+        }
+    return Path(folder), dates
 
 
 def judge(
-    submissions: Sequence[Submission], benchmark: Benchmark
+    submissions: Sequence[Submission], judges: Judges, *, allow_local: bool = False
 ) -> tuple[list[Entry], list[Rejected]]:
     """Verifies every submission; of two of the same model and protocol the first one counts.
 
-    Raises:
-        BadInput: the benchmark itself cannot be loaded.
+    A submission that is rejected takes nobody's place: only accepted ones are compared.
+
+    Args:
+        submissions: first come, first served.
+        judges: verify them, each on its own.
+        allow_local: list models of local folders.
     """
-    entries: dict[str, Entry] = {}
-    rejected, refused = [], set()
+    entries: dict[Identity, Entry] = {}
+    rejected = []
     for submission in submissions:
-        reasons = verify(submission.folder, benchmark)
-        if not reasons:
-            entry = _entry(submission, benchmark)
-            first = entries.setdefault(entry.identity, entry)
-            reasons = [*_place_reasons(entry)]
-            if first is not entry:
-                reasons.append(f"doubled: {first.submission.place} has the same model and protocol")
-        if reasons:
-            rejected.append(Rejected(submission.place, tuple(reasons)))
-            refused.add(submission.folder)
-    return [each for each in entries.values() if each.submission.folder not in refused], rejected
+        try:
+            entry = Entry(submission, judges.judge(submission.folder), judges.benchmark)
+            _refuse_entry(entry, entries.get(entry.identity), allow_local)
+        except Refused as refusal:
+            rejected.append(Rejected(submission.place, refusal.reasons))
+        else:
+            entries[entry.identity] = replace(entry, same_as=_first_like(entry, entries.values()))
+    return list(entries.values()), rejected
 
 
-def _entry(submission: Submission, benchmark: Benchmark) -> Entry:
-    return Entry(submission, all_visible(read_strictly(submission.folder)), benchmark)
+def _refuse_entry(entry: Entry, first: Entry | None, allow_local: bool) -> None:
+    """Refuses a verified submission for its name, its place, or an earlier one of the same run."""
+    model, inside = entry.results["model"], entry.submission.inside
+    if reason := name_reason(model, allow_local=allow_local and inside is None):
+        raise Refused([reason])
+    expected = run_place(entry.results)
+    if inside not in (None, expected):
+        raise Refused([f"a run of {model['id']} belongs in {expected}"])
+    if first is not None:
+        raise Refused([f"doubled: {first.submission.place} has the same model and protocol"])
 
 
-def _place_reasons(entry: Entry) -> Iterator[str]:
-    """In a results repository nobody's run may lie where another model's belongs."""
-    due = run_place(entry.results)
-    if entry.submission.inside not in (None, due):
-        yield f"a run of {entry.results['model']['id']} belongs in {due}"
+def _first_like(entry: Entry, others: Iterable[Entry]) -> Entry | None:
+    """Returns the first of earlier entries with the same predictions, but for rounding.
+
+    One model in two precisions is expected to have nearly the same, and is not reported.
+    """
+    for other in others:
+        pairs = zip(entry.judged.log_probs, other.judged.log_probs, strict=True)
+        if all(_close(one, two) for one, two in pairs):
+            return None if entry.identity[:2] == other.identity[:2] else other
+    return None
+
+
+def _close(one: float | None, two: float | None) -> bool:
+    if one is None or two is None:
+        return one is two
+    return abs(one - two) <= SAME

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -55,7 +56,9 @@ def _picture(task: str, keys: Sequence[str], rows: Sequence[Standing]) -> Pictur
     labels = {headline.id: headline.label for headline in HEADLINES}
     series = [Series(labels[key], [_cell(row.figures.get(key)) for row in kept]) for key in keys]
     title = TITLES[task]
-    svg = dots(f"picture-{task}", f"{title}: models compared", [_name(row) for row in kept], series)
+    rows_of = Counter(row.group for row in kept)
+    names = [_name(row, rows_of[row.group] > 1) for row in kept]
+    svg = dots(f"picture-{task}", f"{title}: models compared", names, series)
     note = f"The first {MOST} of {len(there)}." if len(there) > MOST else ""
     return Picture(title, svg, note)
 
@@ -66,6 +69,13 @@ def _cell(figure: Figure | None) -> Cell | None:
     return Cell(figure.value, figure.n, figure.low, figure.high, None, percent=True)
 
 
-def _name(row: Standing) -> str:
-    name = row.name if len(row.name) <= LONGEST else f"{row.name[: LONGEST - 1]}…"
-    return f"{name} (paper)" if row.origin == "published" else name
+def _name(row: Standing, several: bool) -> str:
+    """Returns the label of a row; of a model with several, what tells them apart."""
+    if several and row.model is not None:
+        detail = f"{row.model['commit'].removeprefix('sha256:')[:7]} {row.model['dtype']}"
+        return f"{_short(row.name)}\n{detail}" if row.is_first else f"· {detail}"
+    return f"{_short(row.name)} (paper)" if row.origin == "published" else _short(row.name)
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"

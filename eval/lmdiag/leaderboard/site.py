@@ -14,6 +14,7 @@ from lmdiag.hub.headline import HEADLINES
 from lmdiag.hub.publish import SITE_INDEX
 from lmdiag.hub.verify import Benchmark
 from lmdiag.leaderboard.collect import Rejected
+from lmdiag.leaderboard.outcome import level
 from lmdiag.leaderboard.pages import page_name, render_board, render_model
 from lmdiag.leaderboard.standing import Standing
 from lmdiag.schema import BadInput
@@ -33,7 +34,7 @@ def write_site(
     if out.exists() and not out.is_dir():
         raise BadInput(f"--out {out} is a file: name a directory")
     if out.is_dir() and any(out.iterdir()) and not (out / SITE_INDEX).is_file():
-        raise BadInput(f"--out {out} holds something else than a leaderboard: name another")
+        raise BadInput(f"--out {out} is not a leaderboard directory: choose an empty one")
     work = out.parent / f".{out.name}.{os.getpid()}.building"
     shutil.rmtree(work, ignore_errors=True)
     try:
@@ -77,11 +78,25 @@ def _machine_row(row: Standing) -> dict[str, Any]:
     return {
         "name": row.name,
         "origin": row.origin,
+        "rank": row.rank,
+        **_proof(row),
         "model": dict(row.model or {}),
         "signature": results.get("signature"),
         "finished": results.get("finished"),
         "page": f"models/{page_name(row.entry)}" if row.entry is not None else None,
         "figures": {key: asdict(figure) for key, figure in row.figures.items()},
+    }
+
+
+def _proof(row: Standing) -> dict[str, Any]:
+    """What is proved of a row; all None for what was not submitted."""
+    if row.entry is None:
+        return {"level": None, "same_as": None, "reproduction": None}
+    same, outcome = row.entry.same_as, row.entry.outcome
+    return {
+        "level": level(outcome),
+        "same_as": same.submission.place if same else None,
+        "reproduction": outcome.to_json() if outcome else None,
     }
 
 
@@ -94,6 +109,7 @@ def _write_parquet(path: Path, rows: Sequence[Standing]) -> None:
         {
             "name": pa.string(),
             "origin": pa.string(),
+            "level": pa.string(),
             "commit": pa.string(),
             "kind": pa.string(),
             "dtype": pa.string(),
@@ -104,19 +120,22 @@ def _write_parquet(path: Path, rows: Sequence[Standing]) -> None:
             "n": pa.int64(),
             "ci_low": pa.float64(),
             "ci_high": pa.float64(),
+            "chance": pa.float64(),
         }
     )
     records = [
         {
             "name": row.name,
             "origin": row.origin,
-            **{key: (row.model or {}).get(key) for key in schema.names[2:6]},
+            "level": _proof(row)["level"],
+            **{key: (row.model or {}).get(key) for key in schema.names[3:7]},
             "task": headline.task,
             "figure": headline.id,
             "value": figure.value,
             "n": figure.n,
             "ci_low": figure.low,
             "ci_high": figure.high,
+            "chance": figure.chance,
         }
         for row in rows
         for headline in HEADLINES
@@ -142,7 +161,8 @@ tags:
 
 # lmdiag leaderboard
 
-Made by `lmdiag leaderboard`: every figure was computed again from the submitted predictions.
+Made by `lmdiag leaderboard`. Every figure was computed again from the submitted predictions
+(*recomputed*); rows marked *reproduced* were also compared with what the model itself answered.
 `leaderboard.json` and `leaderboard.parquet` hold the same figures for programs.
 """
 """The card of the static Space."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from lmdiag import measures, published, stats, summary
@@ -28,12 +28,21 @@ class Figure:
         value: proportion.
         n: items it is a share of.
         low, high: 95% interval; None where there is none.
+        chance: what guessing gives; None where that is not defined or not known.
     """
 
     value: float
     n: int
     low: float | None
     high: float | None
+    chance: float | None = None
+
+    @property
+    def is_at_chance(self) -> bool:
+        """Whether the interval contains the chance level."""
+        if self.chance is None or self.low is None or self.high is None:
+            return False
+        return self.low <= self.chance <= self.high
 
 
 @dataclass(frozen=True)
@@ -46,6 +55,9 @@ class Standing:
         figures: headline id -> figure, for those it has.
         model: of `results.json`; None for people, little for published rows.
         entry: the submission; None for the others.
+        rank: among the submitted models, by the first figure of the overview, ties sharing one;
+            None for other rows, and for all but the best row of a model.
+        is_first: whether it is the best row of its model.
     """
 
     name: str
@@ -53,12 +65,42 @@ class Standing:
     figures: Mapping[str, Figure]
     model: Mapping[str, Any] | None = None
     entry: Entry | None = None
+    rank: int | None = None
+    is_first: bool = True
+
+    @property
+    def group(self) -> str:
+        """What rows of one model share: its revisions and precisions stand together."""
+        return f"{self.origin}/{self.name.lower()}"
 
 
 def standings(entries: Sequence[Entry], benchmark: Benchmark) -> list[Standing]:
-    """Returns all rows, best first by the first figure of the overview, the next deciding ties."""
-    rows = [*map(_submitted, entries), *_people(benchmark), *_published(benchmark)]
-    return sorted(rows, key=_order)
+    """Returns all rows in order: the submitted models, people, and what papers published."""
+    return in_order([*map(_submitted, entries), *_people(benchmark), *_published(benchmark)])
+
+
+def in_order(rows: Iterable[Standing]) -> list[Standing]:
+    """Returns rows with their ranks: models by their best row, the rows of each model together.
+
+    Rows are ordered by the first figure of the overview, the next deciding ties.
+    """
+    groups: dict[str, list[Standing]] = {}
+    for row in sorted(rows, key=_order):
+        groups.setdefault(row.group, []).append(row)
+    return list(_ranked(groups.values()))
+
+
+def _ranked(groups: Iterable[Sequence[Standing]]) -> Iterator[Standing]:
+    """Yields the rows of all groups, the first of each with its rank."""
+    above: list[float] = []
+    for first, *others in groups:
+        figure = first.figures.get(OVERVIEW[0])
+        rank = None
+        if first.origin == "submitted" and figure is not None:
+            rank = 1 + sum(value > figure.value for value in above)
+            above.append(figure.value)
+        yield replace(first, rank=rank)
+        yield from (replace(other, is_first=False) for other in others)
 
 
 def _order(row: Standing) -> tuple[Any, ...]:
@@ -71,11 +113,12 @@ def _submitted(entry: Entry) -> Standing:
     cells = {headline.id: headline.find(entry.results) for headline in HEADLINES}
     figures = {key: _figure(cell) for key, cell in cells.items() if cell is not None}
     model = entry.results["model"]
-    return Standing(model["id"], "submitted", figures, model, entry)
+    return Standing(entry.name, "submitted", figures, model, entry)
 
 
 def _figure(cell: Mapping[str, Any]) -> Figure:
-    return Figure(cell["value"], cell["n"], cell["ci_low"], cell["ci_high"])
+    bounds = cell["ci_low"], cell["ci_high"]
+    return Figure(cell["value"], cell["n"], *bounds, cell.get("chance"))
 
 
 def _people(benchmark: Benchmark) -> Iterator[Standing]:

@@ -1,0 +1,110 @@
+"""What a submission may call its model, and what makes two submissions the same.
+
+A model is either one of the Hub, at a commit, or a local one. Names that only look like another
+one's (homoglyphs, hidden characters) and paths are not accepted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+DTYPES = ("float64", "float32", "float16", "bfloat16")
+"""Dtypes of the weights that a submission may name."""
+
+QUANTIZATIONS = (None, "8bit", "4bit")
+"""Quantizations that a submission may name."""
+
+DEMO_MODELS = ("demo:masked", "demo:causal")
+"""The two models that come with this package."""
+
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_DIGEST = re.compile(r"sha256:[0-9a-f]{16,64}")
+_FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,95}")
+
+
+class Identity(NamedTuple):
+    """A model as it was run. Two entries of one leaderboard differ in at least one field.
+
+    Attributes:
+        model: Hub id in lower case (the Hub does not tell them apart by case), or a local name.
+        commit: 40 hexadecimal digits, or the digest of a local folder.
+        kind: masked, causal or seq2seq.
+        dtype: one of `DTYPES`.
+        quantization: one of `QUANTIZATIONS`.
+        signature: of the protocol and the data.
+    """
+
+    model: str
+    commit: str
+    kind: str
+    dtype: str
+    quantization: str | None
+    signature: str
+
+
+def identity(results: Mapping[str, Any]) -> Identity:
+    """Returns what a verified `results.json` says of its model and protocol."""
+    model = results["model"]
+    return Identity(
+        model["id"].lower(),
+        model["commit"],
+        model["kind"],
+        model["dtype"],
+        model["quantization"],
+        results["signature"],
+    )
+
+
+def is_hub_id(name: str) -> bool:
+    """Returns whether a name is an id of a Hub repository: the Hub's own rule, and plain ASCII."""
+    from huggingface_hub.errors import HFValidationError
+    from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
+
+    try:
+        validate_repo_id(name)
+    except HFValidationError:
+        return False
+    return name.isascii()
+
+
+def is_commit(text: str) -> bool:
+    """Returns whether a text is a full commit of a Hub repository: 40 hexadecimal digits."""
+    return bool(_COMMIT.fullmatch(text))
+
+
+def is_local(model: Mapping[str, Any]) -> bool:
+    """Returns whether a model is named by the digest of its files, not by a commit of the Hub."""
+    return bool(_DIGEST.fullmatch(model["commit"]))
+
+
+def name_reason(model: Mapping[str, Any], *, allow_local: bool = False) -> str | None:
+    """Returns why a model cannot be listed under its id and commit; None where it can.
+
+    Args:
+        model: `model` of a `results.json` of the right form.
+        allow_local: whether models of local folders are listed.
+    """
+    if is_local(model):
+        if model["id"] in DEMO_MODELS or (allow_local and _FOLDER.fullmatch(_last(model["id"]))):
+            return None
+        return (
+            f"model.id “{model['id']}” is a local folder, which nobody else can check: push the "
+            "model to the Hub and run it by its id (--allow-local lists local folders)"
+        )
+    if not is_hub_id(model["id"]):
+        return f"model.id “{model['id']}” is not an id of a model on the Hub"
+    if not is_commit(model["commit"]):
+        return f"model.commit “{model['commit']}” is not a commit: expected 40 hexadecimal digits"
+    return None
+
+
+def display_name(model: Mapping[str, Any]) -> str:
+    """Returns what to call a model: its Hub id, or `local:` and the name of its folder."""
+    name: str = model["id"]
+    return name if not is_local(model) or name in DEMO_MODELS else f"local:{_last(name)}"
+
+
+def _last(path: str) -> str:
+    return re.split(r"[/\\]", path.rstrip("/\\"))[-1]

@@ -1,0 +1,126 @@
+"""A process that loads one submitted model and asks it: `python -m lmdiag.reproduction.worker`.
+
+It reads one request, a JSON document, from standard input and writes one reply to standard output.
+The model is loaded at its commit, from safetensors alone and without code of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lmdiag.hub.names import DEMO_MODELS
+from lmdiag.schema import BadInput, Query, Question
+
+if TYPE_CHECKING:
+    from lmdiag.models import Model
+
+PACKAGES = ("lmdiag", "torch", "transformers", "tokenizers")
+
+BYTES_PER_PARAMETER = 4
+"""Of weights in float32."""
+
+
+def main() -> None:
+    """Answers one request."""
+    reply = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a library prints is not the reply
+    request = json.load(sys.stdin)
+    json.dump(respond(request), reply)
+    reply.close()
+
+
+def respond(request: dict[str, Any]) -> dict[str, Any]:
+    """Loads and asks the model of a request.
+
+    Args:
+        request: `model` (of the submission), `questions`, `verbs`, `top`, `device`,
+            `max_parameters`, and `journal`, the folder where answered batches are kept.
+
+    Returns:
+        `info`, `answers`, `versions` and `device`; or `problem`, why it was not possible.
+    """
+    from dataclasses import asdict
+
+    try:
+        model = _load(request)
+        answers = _ask(model, request)
+    except BadInput as error:
+        return {"problem": str(error)}
+    return {
+        "info": asdict(model.info),
+        "answers": [answer.to_json() for answer in answers],
+        "versions": {name: version(name) for name in PACKAGES},
+        "device": str(model.reader.model.device),
+    }
+
+
+def _load(request: dict[str, Any]) -> Model:
+    from lmdiag import models
+
+    said, most = request["model"], request["max_parameters"]
+    is_demo = said["id"] in DEMO_MODELS
+    if not is_demo:
+        _check_size(said["id"], said["commit"], most)
+    options = models.LoadOptions(
+        revision=None if is_demo else said["commit"],
+        kind=said["kind"],
+        dtype=said["dtype"],
+        quantization=said["quantization"],
+        device=request["device"],
+    )
+    model = models.load(said["id"], options)
+    if model.info.commit != said["commit"]:
+        raise BadInput(f"{said['id']} is at {model.info.commit} here, not at {said['commit']}")
+    if model.info.n_parameters > most:
+        raise BadInput(f"it has {model.info.n_parameters:,} parameters, more than {most:,}")
+    return model
+
+
+def _check_size(model_id: str, commit: str, most: int) -> None:
+    """Refuses weights that are too large before they are fetched."""
+    from huggingface_hub import HfApi
+    from huggingface_hub.hf_api import RepoFile
+
+    from lmdiag.hub.client import plain_errors
+
+    with plain_errors(f"{model_id} at {commit[:12]}"):
+        files = [
+            f for f in HfApi().list_repo_tree(model_id, revision=commit) if isinstance(f, RepoFile)
+        ]
+    size = sum(file.size for file in files if file.path.endswith(".safetensors"))
+    if size > BYTES_PER_PARAMETER * most:
+        raise BadInput(f"{model_id} has {size:,} bytes of weights, more than {most:,} parameters")
+
+
+def _ask(model: Model, request: dict[str, Any]) -> list[Any]:
+    from lmdiag.journal import Journal
+    from lmdiag.processes import Processes
+    from lmdiag.report.progress import Progress
+    from lmdiag.scoring import ask
+
+    if request["verbs"]:
+        model.set_verbs([(one, other) for one, other in request["verbs"]])
+    questions = [
+        Question(Query(context, right), tuple(words), number)
+        for context, right, words, number in request["questions"]
+    ]
+    with Journal(Path(request["journal"])) as journal:
+        return ask(
+            model,
+            questions,
+            top=request["top"],
+            batch_size=None,
+            journal=journal,
+            processes=Processes(alone=True),
+            progress=partial(Progress, label=model.info.id, quiet=True),
+        )
+
+
+if __name__ == "__main__":
+    main()
