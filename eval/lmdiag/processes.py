@@ -11,6 +11,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, Protocol
 
@@ -20,6 +21,23 @@ WAIT = timedelta(minutes=10)
 """The longest that a process waits for another before it ends with an error."""
 MOMENT = 0.05
 """Seconds between two looks at a counter."""
+
+
+@contextmanager
+def _with_the_others() -> Iterator[None]:
+    """Turns what torch raises when another process has ended into one line.
+
+    Raises:
+        ConnectionError: a process that is waited for is gone.
+    """
+    try:
+        yield
+    except RuntimeError as error:
+        reason = " ".join(str(error).split())[:100]
+        raise ConnectionError(
+            "another process of this run has ended; what was saved is kept, and the same command "
+            f"resumes ({reason})"
+        ) from None
 
 
 class Store(Protocol):
@@ -49,23 +67,27 @@ class Queue:
 
     def __iter__(self) -> Iterator[int]:
         while not self.stopped:
-            number = self._store.add(f"{self._name}/next", 1) - 1
+            number = self._add("next", 1) - 1
             if number >= self._length:
                 return
             yield number
 
     def done(self, amount: int) -> int:
         """Adds to the work done; returns the sum over all processes."""
-        return self._store.add(f"{self._name}/done", amount)
+        return self._add("done", amount)
 
     def stop(self) -> None:
         """Makes every process end its turn at the queue, because one of them failed."""
-        self._store.add(f"{self._name}/stop", 1)
+        self._add("stop", 1)
 
     @property
     def stopped(self) -> bool:
         """Whether some process called `stop`."""
-        return self._store.add(f"{self._name}/stop", 0) > 0
+        return self._add("stop", 0) > 0
+
+    def _add(self, counter: str, amount: int) -> int:
+        with _with_the_others():
+            return self._store.add(f"{self._name}/{counter}", amount)
 
 
 class Processes:
@@ -130,7 +152,8 @@ class Processes:
             return value
         from accelerate.utils import broadcast_object_list
 
-        return broadcast_object_list([value], from_process=0)[0]
+        with _with_the_others():
+            return broadcast_object_list([value], from_process=0)[0]
 
     def gather(self, value: Any) -> list[Any]:
         """Returns every process's value, by rank, on every process."""
@@ -138,7 +161,8 @@ class Processes:
             return [value]
         from accelerate.utils import gather_object
 
-        return list(gather_object([value]))
+        with _with_the_others():
+            return list(gather_object([value]))
 
     def queue(self, length: int) -> Queue:
         """Returns the next queue; every process must ask for the same queues in the same order."""

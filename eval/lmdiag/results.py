@@ -281,6 +281,10 @@ def read_results(path: Path) -> dict[str, Any]:
     results = read_document(path)
     with told_to_overwrite():
         refuse_misfits(path / RESULTS, results, FORM)
+        if not results["tasks"].keys() <= results["data"]["tasks"].keys():
+            raise BadInput(f"{path / RESULTS}: tasks and data.tasks do not name the same tasks")
+        if not results["protocol"]["k"]:
+            raise BadInput(f"{path / RESULTS}: protocol.k is empty")
     return results
 
 
@@ -319,7 +323,15 @@ class Run:
         from lmdiag.predictions import read_run
 
         check_files(self.path, self.results)
-        return read_run(self.path, self.stimuli, self.results)
+        found = read_run(self.path, self.stimuli, self.results)
+        for task, settings in self.results["tasks"].items():
+            for name in settings:
+                if (name, 0) not in found[task]:
+                    raise BadInput(
+                        f"{self.path / PREDICTIONS} has no predictions for {task} in setting "
+                        f"{name}: run again with --overwrite"
+                    )
+        return found
 
 
 def load_run(path: str | Path, data: str | None = None) -> Run:
