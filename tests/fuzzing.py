@@ -32,9 +32,10 @@ from hostile import HOSTILE
 from hub.runs import make_run, model_info
 from rich.console import Console
 
-from lmdiag import results, stimuli, summary
+from lmdiag import predictions, results, stimuli, summary
 from lmdiag.elsewhere import read_elsewhere
 from lmdiag.journal import Journal
+from lmdiag.measures import AGREEMENT_LAYOUT
 from lmdiag.queries import Setting, collect
 from lmdiag.report.html import render
 from lmdiag.report.terminal import print_results
@@ -109,6 +110,11 @@ def make_files(folder: Path) -> None:
             journal.append({i: Answer({"bird": WordScore(-1.0, 1, 1)}, ("bird",), (-1.0,))})
     (journal_file,) = (folder / "journal").iterdir()
     journal_file.rename(folder / "journal/0.jsonl")
+    contexts = {(f"The {i}", "", "singular"): (0.5,) * len(AGREEMENT_LAYOUT) for i in range(3)}
+    predictions.write_agreement(folder / "agreement.parquet", contexts)
+    shutil.copy(folder / "own.jsonl", folder / "role88.jsonl")
+    (folder / "modelpreds-role-m").write_text("bread stone it\n" * len(ROWS))
+    (folder / "modeltgtprobs-role-m").write_text("0.25\n" * len(ROWS))
     begun = folder / "begun"
     begun.mkdir()
     (begun / "run.json").write_text(json.dumps({"model": "x", "commit": None, "signature": "y"}))
@@ -126,6 +132,12 @@ def read_predictions(folder: Path, name: str) -> None:
     rows = stimuli.load(str(folder / "own.jsonl"), "own")
     parts = read_elsewhere(folder / name, rows)
     summary.evaluate(rows, parts, Protocol(tasks=("own",)), cased=True, kind="masked")
+
+
+def read_original(folder: Path) -> None:
+    read_elsewhere(
+        folder / "modelpreds-role-m", stimuli.load(str(folder / "role88.jsonl"), "role88")
+    )
 
 
 def read_run(folder: Path) -> None:
@@ -171,6 +183,9 @@ READERS = [
     Reader("said.parquet", lambda folder: read_predictions(folder, "said.parquet"), 3),
     Reader("run/results.json", read_run, 4),
     Reader("run/predictions.parquet", read_run, 2),
+    Reader("agreement.parquet", lambda f: predictions.read_agreement(f / "agreement.parquet"), 1),
+    Reader("modelpreds-role-m", read_original, 1),
+    Reader("modeltgtprobs-role-m", read_original, 1),
     Reader("begun/run.json", open_directory, 1),
     Reader("journal/0.jsonl", lambda folder: Journal(folder / "journal").read(), 1),
 ]

@@ -8,6 +8,7 @@ import re
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -135,3 +136,40 @@ def test_a_model_that_is_split_over_processes_gives_the_numbers_of_a_whole_one(
     values = [table["log_prob"].to_numpy() for table in tables]
     assert np.abs(values[0] - values[1]).max() < 1e-5
     assert whole["n_contexts"] == split["n_contexts"]
+
+
+def start(root: Path, rank: int, port: int, *arguments: str) -> subprocess.Popen[str]:
+    """Starts one of two processes of a run, without a launcher that would end the other with it."""
+    environment = os.environ | {
+        "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "WORLD_SIZE": "2", "RANK": str(rank),
+        "LOCAL_RANK": str(rank), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port),
+    }  # fmt: skip
+    command = [sys.executable, str(root / "eval/run.py"), *arguments]
+    return subprocess.Popen(command, stdout=-1, stderr=-1, text=True, env=environment)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("killed", [0, 1])
+def test_a_killed_process_ends_the_others_in_one_line_and_the_run_resumes(
+    killed: int, root: Path, tmp_path: Path, models: list[Path], demo_dir: Path
+) -> None:
+    arguments = ["--model", str(models[0]), "--data", str(demo_dir), "--batch-size", "1"]
+    arguments += ["--perturb", "all", "--shuffles", "20", "--quiet"]
+    output = ["--output", str(tmp_path / "killed")]
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    both = [start(root, rank, port, *arguments, *output) for rank in (0, 1)]
+    while len([*tmp_path.rglob("journal/*.jsonl")]) < 2 and both[0].poll() is None:
+        time.sleep(0.01)
+    both[killed].kill()
+    _, error = both[1 - killed].communicate(timeout=600)
+    both[killed].communicate()
+    assert both[1 - killed].returncode == 1
+    assert "lmdiag: error: another process of this run has ended" in error
+    assert "Traceback" not in error
+    for folder in ("killed", "undisturbed"):
+        done = launch(root, 1, *arguments, "--output", str(tmp_path / folder))
+        assert done.returncode == 0, done.stderr
+    first, second = sorted(tmp_path.rglob("predictions.parquet"))
+    assert first.read_bytes() == second.read_bytes()

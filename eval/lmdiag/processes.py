@@ -32,6 +32,23 @@ def announced() -> int:
     return int(os.environ.get("WORLD_SIZE", "1"))
 
 
+@contextmanager
+def _with_the_others() -> Iterator[None]:
+    """Turns what torch raises when another process has ended into one line.
+
+    Raises:
+        ConnectionError: a process that is waited for is gone.
+    """
+    try:
+        yield
+    except RuntimeError as error:
+        reason = " ".join(str(error).split())[:100]
+        raise ConnectionError(
+            "another process of this run has ended; what was saved is kept, and the same command "
+            f"resumes ({reason})"
+        ) from None
+
+
 class Store(Protocol):
     """Counters that all processes see; `torch.distributed.TCPStore` is one."""
 
@@ -59,18 +76,18 @@ class Queue:
 
     def __iter__(self) -> Iterator[int]:
         while not self.stopped:
-            number = self._store.add(f"{self._name}/next", 1) - 1
+            number = self._add("next", 1) - 1
             if number >= self._length:
                 return
             yield number
 
     def done(self, amount: int) -> int:
         """Adds to the work done; returns the sum over all processes."""
-        return self._store.add(f"{self._name}/done", amount)
+        return self._add("done", amount)
 
     def stop(self) -> None:
         """Makes every process end its turn at the queue, because one of them failed."""
-        self._store.add(f"{self._name}/stop", 1)
+        self._add("stop", 1)
 
     @contextmanager
     def stopped_by_error(self) -> Iterator[None]:
@@ -84,7 +101,11 @@ class Queue:
     @property
     def stopped(self) -> bool:
         """Whether some process called `stop`."""
-        return self._store.add(f"{self._name}/stop", 0) > 0
+        return self._add("stop", 0) > 0
+
+    def _add(self, counter: str, amount: int) -> int:
+        with _with_the_others():
+            return self._store.add(f"{self._name}/{counter}", amount)
 
 
 class Processes:
@@ -149,7 +170,8 @@ class Processes:
             return value
         from accelerate.utils import broadcast_object_list
 
-        return broadcast_object_list([value], from_process=0)[0]
+        with _with_the_others():
+            return broadcast_object_list([value], from_process=0)[0]
 
     def gather(self, value: Any) -> list[Any]:
         """Returns every process's value, by rank, on every process."""
@@ -157,7 +179,8 @@ class Processes:
             return [value]
         from accelerate.utils import gather_object
 
-        return list(gather_object([value]))
+        with _with_the_others():
+            return list(gather_object([value]))
 
     @contextmanager
     def shared_errors(self) -> Iterator[None]:
@@ -184,9 +207,8 @@ class Processes:
         """
         try:
             yield
-        except RuntimeError as error:  # of the store (DistError) or of gloo
-            kinds = {kind.__name__ for kind in type(error).__mro__}
-            if self.first or not ("DistError" in kinds or "onnection" in str(error)):
+        except ConnectionError as error:
+            if self.first:
                 raise
             raise SharedError("the first process has ended") from error
 

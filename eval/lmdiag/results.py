@@ -328,6 +328,10 @@ def read_results(path: Path) -> dict[str, Any]:
     results = read_document(path)
     with told_to_overwrite():
         refuse_misfits(path / RESULTS, results, FORM)
+        if not results["tasks"].keys() <= results["data"]["tasks"].keys():
+            raise BadInput(f"{path / RESULTS}: tasks and data.tasks do not name the same tasks")
+        if not results["protocol"]["k"]:
+            raise BadInput(f"{path / RESULTS}: protocol.k is empty")
     return results
 
 
@@ -372,10 +376,21 @@ class Run:
             **{name: getattr(protocol, name) for name in ("unit", "bos", "seed", "verbs")},
         }
         found = read_run(self.path, self.stimuli, self.results)
+        self._refuse_missing(found)
         return {
             task: {key: replace(part, **facts) for key, part in parts.items()}
             for task, parts in found.items()
         }
+
+    def _refuse_missing(self, found: Mapping[str, Mapping[tuple[str, int], Predictions]]) -> None:
+        """Raises BadInput for a setting of `results.json` that has no predictions."""
+        for task, settings in self.results["tasks"].items():
+            for name in settings:
+                if (name, 0) not in found[task]:
+                    raise BadInput(
+                        f"{self.path / PREDICTIONS} has no predictions for {task} in setting "
+                        f"{name}: run again with --overwrite"
+                    )
 
     def __repr__(self) -> str:
         tasks = ", ".join(self.results["tasks"])

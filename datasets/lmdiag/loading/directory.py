@@ -119,7 +119,7 @@ def _check_target(out: Path) -> None:
 def _provenance(out: Path) -> dict[str, Any] | None:
     try:
         record = json.loads((out / PROVENANCE).read_text("utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     return record if isinstance(record, dict) and record.get("name") == NAME else None
 

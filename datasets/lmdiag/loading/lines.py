@@ -74,9 +74,13 @@ def json_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     for number, line in numbered_lines(path):
         try:
             row = json.loads(line)
+            if "\\u" in line:  # half of a surrogate pair is no text
+                json.dumps(row, ensure_ascii=False).encode()
         except json.JSONDecodeError as error:
             message = f"{path}:{number}: not JSON ({error.msg}, column {error.colno})"
             raise BadSource(message) from error
+        except (ValueError, RecursionError) as error:
+            raise BadSource(f"{path}:{number}: not JSON ({str(error)[:100]})") from error
         if not isinstance(row, dict):
             raise BadSource(f"{path}:{number}: a JSON object is due, not {line[:40]}")
         yield number, row

@@ -120,6 +120,8 @@ def leave_quietly() -> int:
 
 def explain_os_error(error: OSError) -> str:
     """Returns one line for a full disk, a place that cannot be written or a path of no use."""
+    if error.errno is None:
+        return str(error)
     where = f" ({error.filename})" if error.filename else ""
     reason = (error.strerror or str(error)).lower()
     if error.errno in FULL | UNWRITABLE:

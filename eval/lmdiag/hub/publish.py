@@ -7,7 +7,6 @@ one commit: the Hub never shows half of it.
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 import warnings
 from collections.abc import Iterable, Mapping
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from lmdiag.home import home
 from lmdiag.hub.client import check_repo_id, find_secret, plain_errors
+from lmdiag.reading import MAX_DOCUMENT, read_json, read_text, short
 from lmdiag.schema import BadInput
 
 if TYPE_CHECKING:
@@ -184,11 +184,11 @@ def _collect(folder: Path, repo_id: str) -> dict[str, Path]:
 
 def _read_provenance(folder: Path) -> dict[str, Any]:
     try:
-        record = json.loads((folder / PROVENANCE).read_text("utf-8"))
+        record = read_json(folder / PROVENANCE)
         outputs = record["outputs"]
         if outputs and all(isinstance(value, str) for value in outputs.values()):
             return dict(record)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (BadInput, KeyError, TypeError, AttributeError):
         pass
     raise BadInput(
         f"{folder} is no built data set (no provenance.json that lists its files): "
@@ -207,19 +207,23 @@ def _check_card(files: Mapping[str, Path], kind: str) -> None:
 
     if "README.md" not in files:
         raise BadInput(f"a {kind} needs a card: there is no README.md beside its files")
-    text = files["README.md"].read_text("utf-8")
+    text = read_text(files["README.md"], MAX_DOCUMENT)
     card = DatasetCard if kind == "dataset" else SpaceCard
     try:
         metadata: dict[str, Any] = card(text).data.to_dict()  # type: ignore[no-untyped-call]
-    except (ValueError, TypeError, YAMLError) as error:
-        reason = str(error).splitlines()[0]
+        named = [
+            (str(config["config_name"]), str(entry["path"]))
+            for config in metadata.get("configs") or []
+            for entry in config["data_files"]
+        ]
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, YAMLError) as error:
+        reason = short(error)
         raise BadInput(f"{files['README.md']}: metadata cannot be read ({reason})") from None
     if not metadata:
         raise BadInput(f"{files['README.md']} has no YAML metadata: the Hub would not know it")
-    for config in metadata.get("configs", []):
-        for entry in config["data_files"]:
-            if entry["path"] not in files:
-                raise BadInput(
-                    f"{files['README.md']}: config {config['config_name']} names {entry['path']}, "
-                    "which is not there: build the data set again"
-                )
+    for config, path in named:
+        if path not in files:
+            raise BadInput(
+                f"{files['README.md']}: config {config} names {path}, which is not there: "
+                "build the data set again"
+            )
