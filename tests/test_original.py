@@ -258,5 +258,5 @@ def test_tasks_and_settings_that_such_files_do_not_have(files: Path, demo_dir: P
 def test_data_of_ones_own_that_only_bear_the_name(files: Path, tmp_path: Path) -> None:
     names = "id,item,condition,context,right_context,target,good,contrast,expected"
     (tmp_path / "neg136.csv").write_text(f"{names}\n1,1,x,A,,b,true,1,\n2,1,y,A,,c,false,1,\n")
-    with pytest.raises(BadInput, match="the data have no 'subset': negsimp is for the published"):
-        read_elsewhere(files, stimuli.load(str(tmp_path / "neg136.csv"), "neg136"))
+    with pytest.raises(BadInput, match=r"for cprag102, role88, neg136, not for neg136\.csv: give"):
+        read_elsewhere(files, stimuli.load(str(tmp_path / "neg136.csv")))
