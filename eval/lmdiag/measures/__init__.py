@@ -86,8 +86,7 @@ def score(
     if task == "cprag102":
         found += within_category_boost(rows, predictions, levels)
     elif task == "role88":
-        knobs = {"threshold": threshold, "left_only": left_only}
-        found += cloze_measures(rows, predictions, levels, **knobs)
+        found += cloze_measures(rows, predictions, levels, threshold=threshold, left_only=left_only)
     elif task == "neg136":
         found += determiner_match(rows, predictions, k=k)
     elif task == "agreement":
