@@ -154,7 +154,7 @@ def test_the_report_of_a_sample_says_so_and_has_a_headline(
     (page,) = tmp_path.rglob("report.html")
     headline = page.read_text().partition('id="section-1"')[0]
     assert headline.count(sample) == 3
-    assert "prefer true, SIMP negative" in headline
+    assert "sensitivity, SIMP negative" in headline
     run = lmdiag.compare(page.parent, page.parent)  # the same sample is read back
     assert {one.task for one in run} == {"cprag102", "role88", "neg136"}
 
