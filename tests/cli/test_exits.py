@@ -17,6 +17,7 @@ from families import FAMILIES
 from report.runs import PLAIN, write_run
 
 from lmdiag.cli import exits, launchers, main
+from lmdiag.processes import Processes, SharedError
 
 LIMIT = 600
 """Seconds; only to end a hang."""
@@ -93,7 +94,7 @@ def test_several_processes_that_are_interrupted_say_so_once(
     script = long_run(root, model, demo_dir, tmp_path)
     _, err = interrupt(torchrun(2) + script, tmp_path, signal.SIGINT)
     assert err.count("lmdiag: interrupted; answers saved so far are kept") == 1
-    assert 'run.py"' not in err  # no traceback of ours; torchrun prints its own
+    assert 'eval/run.py"' not in err  # no traceback of ours; torchrun prints its own
     assert main(["run", *script[1:]]) == 0
 
 
@@ -150,6 +151,23 @@ def test_only_the_first_of_several_processes_speaks(
     assert capsys.readouterr().err == ""
     assert exits.fail("of this process alone", code=2) == 2
     assert capsys.readouterr().err == "lmdiag: error: of this process alone\n"
+
+
+@pytest.mark.parametrize(
+    ("rank", "message", "raised"),
+    [
+        (1, "Connection closed by peer [127.0.0.1]:29500", SharedError),
+        (0, "Connection closed by peer [127.0.0.1]:29500", RuntimeError),
+        (1, "mat1 and mat2 shapes cannot be multiplied", RuntimeError),
+    ],
+)
+def test_a_process_leaves_the_last_word_to_the_first_one(
+    rank: int, message: str, raised: type[Exception]
+) -> None:
+    processes = Processes(alone=True)
+    processes.rank = rank
+    with pytest.raises(raised), processes.ended_by_first():
+        raise RuntimeError(message)
 
 
 # ---- launchers -----------------------------------------------------------------------------------
