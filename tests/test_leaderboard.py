@@ -24,7 +24,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lmdiag.cli import main
-from lmdiag.hub.files import read_files
+from lmdiag.hub.files import MAX_BYTES, read_files
 from lmdiag.hub.headline import HEADLINES, OVERVIEW
 from lmdiag.hub.isolation import Judges
 from lmdiag.hub.names import display_name, is_hub_id, name_reason
@@ -386,6 +386,24 @@ def test_a_results_repository_holds_each_run_in_its_place(
         ],
         "org/runs/runs/x/y/z": ["there is no predictions.parquet"],
     }
+
+
+def test_what_is_too_large_for_a_run_is_not_fetched(
+    hub: LoopbackHub, api: HfApi, runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api.create_repo("org/runs", repo_type="dataset")
+    for name in ("weights.safetensors", "predictions.parquet", "results.json"):
+        api.upload_file(
+            path_or_fileobj=runs / "org/weak" / name.replace("weights.safetensors", "results.json"),
+            path_in_repo=f"runs/a/b/c/{name}",
+            repo_id="org/runs",
+            repo_type="dataset",
+        )
+    monkeypatch.setitem(MAX_BYTES, "predictions.parquet", 1000)
+    (found,) = find_submissions(["org/runs"])
+    assert [path.name for path in found.folder.iterdir()] == ["results.json"]
+    fetched = {path for method, path, _ in hub.log if method == "GET" and "/resolve/" in path}
+    assert not [path for path in fetched if not path.endswith("results.json")]
 
 
 def test_in_a_results_repository_the_older_of_two_copies_came_first(

@@ -5,9 +5,14 @@
 | `client` | the connection, and the Hub's errors as one line without secrets |
 | `publish` | pushes the data set, the metric and the leaderboard |
 | `headline` | the figures that stand for a run, and the ids the Hub knows them by |
-| `text` | strangers' text, made fit to be shown |
-| `shape` | the form of a `results.json`, read strictly |
-| `verify` | recomputes a run from its predictions; says what is wrong with it |
+| `text` | text of other people, made fit to be shown |
+| `names` | what a model may be called, and what makes two submissions the same |
+| `files` | the files of a submission, read once within bounds |
+| `shape` | the form of a `results.json`: bounds, types, known fields |
+| `decode` | the columns of a Parquet file, within bounds |
+| `verify` | computes a run's figures again from its predictions; returns what was verified |
+| `refusal` | reasons to refuse, few and short |
+| `isolation`, `worker` | judge each submission in a child process with limits |
 | `plausible` | what predictions say of each other: numbers that no model gives |
 | `card` | the card of a run, for people who decide about a pull request |
 | `submit` | offers a run to the model's repository and to the results repository |

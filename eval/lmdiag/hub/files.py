@@ -19,6 +19,9 @@ MAX_RESULTS = 5_000_000
 MAX_TABLE = 256_000_000
 """Bytes of a Parquet file; the number of rows of the benchmark gives a closer bound."""
 
+MAX_BYTES = {RESULTS: MAX_RESULTS, PREDICTIONS: MAX_TABLE, AGREEMENT: MAX_TABLE}
+"""Name of each file of a submission -> the bytes that it may have."""
+
 
 @dataclass(frozen=True)
 class Files:

@@ -90,10 +90,9 @@ def _limit_memory(headroom: int) -> None:
         pages = int(Path("/proc/self/statm").read_text().split()[0])
     except (ImportError, OSError):
         return  # other systems do not enforce it; the limit of time is left
-    most = pages * resource.getpagesize() + headroom
-    resource.setrlimit(resource.RLIMIT_AS, (most, most))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (headroom, headroom))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _limit(resource.RLIMIT_AS, pages * resource.getpagesize() + headroom)
+    _limit(resource.RLIMIT_FSIZE, headroom)
+    _limit(resource.RLIMIT_CORE, 0)
 
 
 def _limit_seconds(seconds: int) -> None:
@@ -103,9 +102,16 @@ def _limit_seconds(seconds: int) -> None:
     except ImportError:
         return
     used = resource.getrusage(resource.RUSAGE_SELF)
-    most = int(used.ru_utime + used.ru_stime) + 1 + seconds
-    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-    resource.setrlimit(resource.RLIMIT_CPU, (most, hard))
+    _limit(resource.RLIMIT_CPU, int(used.ru_utime + used.ru_stime) + 1 + seconds)
+
+
+def _limit(kind: int, most: int) -> None:
+    """Sets a limit, no higher than the system allows."""
+    import resource
+
+    _, hard = resource.getrlimit(kind)
+    allowed = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    resource.setrlimit(kind, (max(allowed, 0), hard))
 
 
 if __name__ == "__main__":

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import glob
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
 
 from lmdiag.hub.client import REPO_ID, plain_errors
+from lmdiag.hub.files import MAX_BYTES
 from lmdiag.hub.isolation import Judged, Judges
 from lmdiag.hub.names import Identity, display_name, identity, name_reason
 from lmdiag.hub.refusal import Refused, shorten
@@ -18,6 +20,9 @@ from lmdiag.hub.verify import Benchmark, protocol_of
 from lmdiag.leaderboard.outcome import Outcome
 from lmdiag.results import PREDICTIONS, RESULTS, Run
 from lmdiag.schema import BadInput
+
+if TYPE_CHECKING:
+    from huggingface_hub.hf_api import RepoFile, RepoFolder
 
 SAME = 0.001
 """Nats by which no log-probability of two submissions may differ for them to count as the same."""
@@ -134,23 +139,35 @@ def _below(place: str) -> Iterator[Submission]:
 
 
 def _download(repo_id: str) -> tuple[Path, dict[str, datetime]]:
-    """Returns the folder of a results repository, and when each of its files was last changed."""
+    """Fetches the runs of a results repository, but for files that are too large for one.
+
+    Returns:
+        the folder, and when each file was last changed.
+    """
     from huggingface_hub import HfApi, snapshot_download
-    from huggingface_hub.hf_api import RepoFile
 
     with plain_errors(f"cannot read the runs of {repo_id}"):
-        folder = snapshot_download(repo_id, repo_type="dataset", allow_patterns=[f"{RUNS}/*"])
-        # The folder of a snapshot is named by its commit: the dates are of the same one.
-        commit = Path(folder).name
-        files = HfApi().list_repo_tree(
+        api = HfApi()
+        commit = api.dataset_info(repo_id).sha
+        tree = api.list_repo_tree(
             repo_id, repo_type="dataset", revision=commit, recursive=True, expand=True
         )
-        dates = {
-            file.path: file.last_commit.date
-            for file in files
-            if isinstance(file, RepoFile) and file.last_commit is not None
-        }
-    return Path(folder), dates
+        files = [file for file in tree if _is_part_of_a_run(file)]
+        folder = snapshot_download(
+            repo_id,
+            repo_type="dataset",
+            revision=commit,
+            allow_patterns=[glob.escape(file.path) for file in files],
+        )
+    changed = {file.path: getattr(file, "last_commit", None) for file in files}
+    return Path(folder), {path: commit.date for path, commit in changed.items() if commit}
+
+
+def _is_part_of_a_run(file: RepoFile | RepoFolder) -> bool:
+    """Returns whether a file of a results repository is one of a run's, and not too large."""
+    path = PurePosixPath(file.path)
+    most = MAX_BYTES.get(path.name, -1)
+    return path.parts[0] == RUNS and getattr(file, "size", math.inf) <= most
 
 
 def judge(
