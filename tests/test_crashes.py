@@ -286,18 +286,17 @@ def test_paths_that_are_no_files_are_one_line(
     assert "file name too long" in capsys.readouterr().err
 
 
-def test_a_closed_pipe_ends_a_command_quietly(finished: Path) -> None:
+def test_output_that_nobody_takes_ends_a_command_without_a_traceback(finished: Path) -> None:
     code = "import sys; from lmdiag.cli import main; sys.exit(main(sys.argv[1:]))"
     program = [sys.executable, "-c", code, "report", str(folder_of(finished))]
-    read, write = os.pipe()
+    read, closed = os.pipe()
     os.close(read)
-    done = subprocess.run(
-        [*program, "--format", "csv"],
-        stdout=write,
-        stderr=subprocess.PIPE,
-        check=False,
-        timeout=600,
-    )
-    os.close(write)
-    assert done.stderr == b""
-    assert done.returncode == 1
+    full = os.open("/dev/full", os.O_WRONLY)
+    for out, message in ((closed, ""), (full, "no space left on device; what was saved is kept")):
+        done = subprocess.run(
+            [*program, "--format", "csv"], stdout=out, stderr=-1, text=True, check=False
+        )
+        os.close(out)
+        assert done.returncode == 1
+        assert message in done.stderr
+        assert done.stderr.count("\n") == bool(message)

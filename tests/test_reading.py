@@ -136,3 +136,12 @@ def test_a_message_keeps_its_beginning_and_its_end() -> None:
     assert len(message) < LONGEST_MESSAGE + 10
     assert message.startswith("file: xxx")
     assert message.endswith("xxx: do this")
+
+
+def test_a_provenance_that_is_nested_without_end_is_none(tmp_path: Path) -> None:
+    from lmdiag.hub.publish import plan_data
+
+    (tmp_path / "README.md").write_text("---\nconfigs:\n- 1\n---\n")
+    (tmp_path / "provenance.json").write_text("[" * 100_000)
+    with pytest.raises(BadInput, match="is no built data set"):
+        plan_data(tmp_path, "org/name", benchmark=False)

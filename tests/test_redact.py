@@ -97,16 +97,19 @@ def test_what_a_server_says_is_logged_without_secrets() -> None:
     """In a process of its own: the factory of log records belongs to the whole process."""
     code = """
 import logging, sys
-from lmdiag.redact import redact_logs
+from lmdiag.redact import redact_logs, redact_tracebacks
 redact_logs()
 redact_logs()
 logging.basicConfig(format="%(message)s")
 logging.getLogger("huggingface_hub").warning("your token %s is %s", sys.argv[1], "old")
 logging.getLogger("other").error("%d", "no number")
+redact_tracebacks()
+raise KeyError(sys.argv[1])
 """
     environment = os.environ | {"HF_TOKEN": OWN}
     done = subprocess.run(
         [sys.executable, "-c", code, f"{TOKEN} or {OWN}"],
-        capture_output=True, text=True, env=environment, check=True,
+        capture_output=True, text=True, env=environment, check=False,
     )  # fmt: skip
-    assert done.stderr == "your token hf_*** or hf_*** is old\n%d\n"
+    assert done.stderr.startswith("your token hf_*** or hf_*** is old\n%d\nTraceback (most ")
+    assert done.stderr.endswith("KeyError: 'hf_*** or hf_***'\n")

@@ -8,8 +8,11 @@ from __future__ import annotations
 import logging
 import os
 import re
+import sys
+import traceback
 from contextlib import suppress
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 HIDDEN, HIDDEN_TOKEN = "***", "hf_***"
@@ -73,6 +76,16 @@ def redacted(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [redacted(item) for item in value]
     return value
+
+
+def redact_tracebacks() -> None:
+    """Makes what the interpreter prints of an unexpected error lose its secrets."""
+
+    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        lines = traceback.format_exception(kind, error, trace)
+        print(without_secrets("".join(lines)), end="", file=sys.stderr)
+
+    sys.excepthook = hook
 
 
 def redact_logs() -> None:

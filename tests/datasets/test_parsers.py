@@ -219,6 +219,9 @@ def test_malformed_negation_is_named_by_file_and_line(tmp_path: Path) -> None:
 
 BAD_PAIRS = {
     "json": ("{", "simple_agrmt_all.jsonl:2: not JSON"),
+    "nested": ("[" * 100_000, "simple_agrmt_all.jsonl:2: not JSON"),
+    "digits": ('{"label": ' + "1" * 5000 + "}", "simple_agrmt_all.jsonl:2: not JSON"),
+    "surrogate": ('{"sentence_good": "\\ud800"}', "simple_agrmt_all.jsonl:2: not JSON"),
     "object": ("[1]", "simple_agrmt_all.jsonl:2: a JSON object is due"),
     "sentence": ('{"sentence_good": "a", "label": -1}', ":2: sentence_bad is missing or no text"),
     "label": (pair("a dog runs", "a dog run", 1), ":2: label must be -1 (singular) or -2 (plural)"),

@@ -60,8 +60,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BadInput as error:
         return exits.fail(str(error), code=2, shared=isinstance(error, SharedError))
     except BrokenPipeError:
-        return leave_quietly()
+        drop_output()
+        return 1
     except OSError as error:
+        drop_output()
         code = 2 if error.errno in UNWRITABLE | UNUSABLE else 1
         return exits.fail(explain_os_error(error), code=code)
     except KeyboardInterrupt as reason:
@@ -69,12 +71,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def prepare_output(argv: Sequence[str]) -> None:
-    """Makes output safe: any character can be printed, and no log record shows a secret.
+    """Makes output safe: any character can be printed, no log or traceback has a secret.
 
     Raises:
         BadInput: an argument is not valid text in the encoding of the system.
     """
-    from lmdiag.redact import redact_logs
+    from lmdiag.redact import redact_logs, redact_tracebacks
 
     for argument in argv:
         if any("\ud800" <= character <= "\udfff" for character in argument):
@@ -82,6 +84,7 @@ def prepare_output(argv: Sequence[str]) -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     redact_logs()
+    redact_tracebacks()
 
 
 def build_parser(command: str | None) -> argparse.ArgumentParser:
@@ -111,11 +114,16 @@ def nothing_written(args: argparse.Namespace) -> str:
     return "nothing was written"
 
 
-def leave_quietly() -> int:
-    """Ends a command whose reader has closed the pipe, e.g. `lmdiag report RUN | head -1`."""
-    with suppress(OSError, ValueError):  # else the interpreter tries to flush it once more
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 1
+def drop_output() -> None:
+    """Forgets what cannot be printed any more, which the interpreter would try again at its end.
+
+    The reader has closed the pipe, e.g. `lmdiag report RUN | head -1`, or the disk is full.
+    """
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def explain_os_error(error: OSError) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lmdiag.building import BUILT, kept
-from lmdiag.reading import MAX_DOCUMENT, parse_yaml, read_json, read_text
+from lmdiag.reading import MAX_DOCUMENT, parse_yaml, read_json, read_text, short
 from lmdiag.schema import TASKS, BadInput, missing_columns
 from lmdiag.stimuli.tables import READERS, Raw, read_file
 
@@ -53,7 +53,10 @@ class Place:
         if not patterns:
             return _read_by_datasets(self.name, self.root, config)
         self.fetch(patterns)
-        files = [path for pattern in patterns for path in sorted(self.root.glob(pattern))]
+        try:
+            files = [path for pattern in patterns for path in sorted(self.root.glob(pattern))]
+        except (OSError, ValueError, NotImplementedError, re.error) as error:
+            raise BadInput(f"{self.name}: no file name for {config} ({short(error)})") from None
         if not files:
             raise BadInput(f"{self.name}: no file {patterns[0]} for {config}: build it again")
         return Raw.joined([read_file(path) for path in files])
