@@ -96,7 +96,7 @@ def main(args: argparse.Namespace) -> int:
     return 0
 
 
-def write(file: Path, columns: Sequence[str]) -> None:
+def write(file: Path, columns: Sequence[str] = CORE_COLUMNS) -> None:
     """Writes some columns of the rows in the format that the file's suffix names."""
     file.write_text("\n".join(_lines(file.suffix, columns)) + "\n", "utf-8")
 
