@@ -69,7 +69,8 @@ Example:
     ...     {"top_words": ["bird", "seal"], "log_prob": -7.5},
     ... ]
     >>> metric = evaluate.load("metrics/cloze_diagnostics")
-    >>> metric.compute(predictions=predictions, references=rows)["sensitivity"]["value"]
+    >>> found = metric.compute(predictions=predictions, references=rows, k=[1, 2])
+    >>> found["sensitivity"]["value"]
     1.0
 """
 

@@ -199,7 +199,7 @@ def test_the_example_of_its_documentation_holds(folder: Path) -> None:
     metric = evaluate.load(str(folder))
     example = metric.inputs_description.replace('"metrics/cloze_diagnostics"', repr(str(folder)))
     test = doctest.DocTestParser().get_doctest(example, {"evaluate": evaluate}, "example", None, 0)
-    assert len(test.examples) == 4
+    assert len(test.examples) == 5
     assert doctest.DocTestRunner().run(test).failed == 0
 
 
