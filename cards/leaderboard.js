@@ -79,7 +79,9 @@ function compareRows(table, section, one, other) {
     const shown = [one, other].map((row) => {
       const value = row.cells[column].querySelector(".value");
       const interval = row.cells[column].querySelector(".interval");
-      return value ? `${value.textContent} ${interval ? interval.textContent : ""}` : "–";
+      if (!value) return "–";
+      const bounds = interval ? interval.textContent : "";
+      return bounds ? `${value.textContent} (${bounds})` : value.textContent;
     });
     const row = document.createElement("tr");
     const label = heading.querySelector("button").textContent;

@@ -222,9 +222,9 @@ def test_ranks_follow_the_column_and_are_shared(page: Page, site: Path) -> None:
     assert ranks(page) == ["1", "2", "3"]
     page.evaluate(
         """() => document.querySelectorAll("#board tbody tr[data-origin=submitted]").forEach(
-            (row, place) => row.cells[4].setAttribute("data-sort", place < 2 ? "0.5" : "0.9"))"""
+            (row, place) => row.cells[5].setAttribute("data-sort", place < 2 ? "0.5" : "0.9"))"""
     )
-    page.locator("#board th[data-column='4']").get_by_role("button").click()
+    page.locator("#board th[data-column='5']").get_by_role("button").click()
     assert names(page)[0] == "org/weak"
     assert ranks(page) == ["1", "2", "2"]
 
@@ -234,9 +234,11 @@ def test_rows_of_one_model_stay_together(page: Page, site: Path) -> None:
     open_board(page, site)
     page.evaluate(
         """() => { const rows = document.querySelectorAll("#board tbody tr");
+            ["0.9", "0.6", "0.3"].forEach(
+                (value, place) => rows[place].cells[5].setAttribute("data-sort", value));
             rows[2].dataset.group = rows[0].dataset.group; }"""
     )
-    page.locator("#board th[data-column='4']").get_by_role("button").click()
+    page.locator("#board th[data-column='5']").get_by_role("button").click()
     assert names(page)[:3] == ["org/strong", "org/weak", "org/middle"]
     assert ranks(page) == ["1", "", "2"]
 
@@ -309,7 +311,7 @@ def test_hostile_text_stays_text(page: Page, hostile_site: Path) -> None:
         start = " ".join(visible(text).split())[:100]
         assert start in " ".join(rejected.split())
     page.get_by_label("Find a model").fill("<script>")
-    assert names(page) == []
+    assert len(names(page)) == 2
     page.get_by_label("Find a model").fill("")
     links = page.locator("#board tbody a").all()
     addresses = [link.get_attribute("href") or "" for link in links]

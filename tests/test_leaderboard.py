@@ -609,6 +609,19 @@ def test_pictures_hold_so_many_models_and_say_so(runs: Path, demo_dir: Path) -> 
     assert pictures([]) == []
 
 
+def test_pictures_tell_the_revisions_of_a_model_apart() -> None:
+    from lmdiag.leaderboard.pictures import pictures
+
+    figures = {OVERVIEW[0]: Figure(0.5, 34, 0.3, 0.7)}
+    infos = [model_info(revision="step1000"), model_info(revision=None), model_info(id="org/b")]
+    rows = in_order(Standing(info.id, "submitted", figures, asdict(info)) for info in infos)
+    (picture,) = pictures(rows)
+    labels = re.findall(r">([^<>]*)<", picture.svg)
+    assert "step1000 float32" in labels
+    assert "· aaaaaaa float32" in labels
+    assert "org/b" in labels
+
+
 @pytest.mark.parametrize("call", [lambda: find_submissions(["/nowhere"])])
 def test_a_place_that_is_not_there(call: Callable[[], Any]) -> None:
     with pytest.raises(BadInput, match="/nowhere holds no run"):

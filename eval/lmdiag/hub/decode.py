@@ -23,7 +23,7 @@ MAX_LIST = 1000
 MAX_STRING = 4000
 """Bytes of one text."""
 
-MAX_ROW = 16_000
+MAX_ROW = 4000
 """Bytes of one row, encoded or decoded, averaged over a file."""
 
 MAX_COLUMNS = 200

@@ -72,7 +72,8 @@ def _cell(figure: Figure | None) -> Cell | None:
 def _name(row: Standing, several: bool) -> str:
     """Returns the label of a row; of a model with several, what tells them apart."""
     if several and row.model is not None:
-        detail = f"{row.model['commit'].removeprefix('sha256:')[:7]} {row.model['dtype']}"
+        commit = row.model["commit"].removeprefix("sha256:")[:7]
+        detail = f"{_short(row.model['revision'] or commit)} {row.model['dtype']}"
         return f"{_short(row.name)}\n{detail}" if row.is_first else f"· {detail}"
     return f"{_short(row.name)} (paper)" if row.origin == "published" else _short(row.name)
 
