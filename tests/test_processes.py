@@ -154,7 +154,7 @@ def test_a_killed_process_ends_the_others_in_one_line_and_the_run_resumes(
     killed: int, root: Path, tmp_path: Path, models: list[Path], demo_dir: Path
 ) -> None:
     arguments = ["--model", str(models[0]), "--data", str(demo_dir), "--batch-size", "1"]
-    arguments += ["--perturb", "all", "--shuffles", "20", "--quiet"]
+    arguments += ["--perturb", "all", "--shuffles", "5", "--quiet"]
     output = ["--output", str(tmp_path / "killed")]
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -17,8 +17,19 @@ from typing import TYPE_CHECKING, Any, cast
 from lmdiag import __version__
 from lmdiag.form import HEAD, misfits
 from lmdiag.form import RESULTS as FORM
-from lmdiag.reading import a_mapping, read_json, readable
+from lmdiag.reading import a_mapping, read_json
 from lmdiag.redact import redacted
+from lmdiag.run_files import (
+    AGREEMENT,
+    DATA_FILES,
+    IDENTITY,
+    PREDICTIONS,
+    REPORT,
+    RESULTS,
+    check_files,
+    digests,
+    saved_files,
+)
 from lmdiag.schema import DIAGNOSTICS, BadInput, ModelInfo, Protocol
 from lmdiag.training_steps import trained_model
 from lmdiag.writing import clear_drafts, write_atomically
@@ -30,14 +41,13 @@ if TYPE_CHECKING:
     from lmdiag.schema import Predictions
     from lmdiag.stimuli import Stimuli
 
+__all__ = [
+    "AGREEMENT", "PREDICTIONS", "REPORT", "RESULTS", "SCHEMA_VERSION", "Run", "RunDirectory",
+    "check_files", "combine", "digests", "identity", "load_run", "model_slug", "protocol_slug",
+    "read_results", "saved_files", "signature",
+]  # fmt: skip
+
 SCHEMA_VERSION = 1
-RESULTS, PREDICTIONS, AGREEMENT, REPORT = (
-    "results.json", "predictions.parquet", "agreement.parquet", "report.html",
-)  # fmt: skip
-IDENTITY = "run.json"
-"""Whose run an unfinished one is."""
-DATA_FILES = (PREDICTIONS, AGREEMENT)
-"""The files that figures are computed from."""
 
 
 FIGURES = ("value", "n", "ci_low", "ci_high", "chance", "sd", "runs")
@@ -255,37 +265,6 @@ class RunDirectory:
         if self._lock is not None:
             self._lock.release()
             self._lock = None
-
-
-def digests(path: Path) -> dict[str, str]:
-    """Returns file name -> SHA-256 of the files that the figures of a run are computed from."""
-    return {name: _digest(path / name) for name in DATA_FILES if (path / name).exists()}
-
-
-def saved_files(path: Path) -> list[str]:
-    """Returns the names of a run's files that are there, to be named in a message."""
-    return [name for name in (RESULTS, PREDICTIONS, REPORT) if (path / name).exists()]
-
-
-def check_files(path: Path, results: Mapping[str, Any]) -> None:
-    """Checks that the predictions of a run are those that its results were computed from.
-
-    Raises:
-        BadInput: a file differs from the one that the run wrote, or is missing.
-    """
-    for name, digest in results.get("files", {}).items():
-        if name not in DATA_FILES or not (path / name).exists():
-            raise BadInput(f"{path / name} is missing: run again to make it")
-        if _digest(path / name) != digest:
-            raise BadInput(
-                f"{path / name} is not the file that this run wrote (its SHA-256 differs from the "
-                "one in results.json): run again with --overwrite"
-            )
-
-
-def _digest(path: Path) -> str:
-    with readable(path), path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def read_document(path: Path) -> dict[str, Any]:
