@@ -37,6 +37,7 @@ from lmdiag.hub.verify import Benchmark, verify
 from lmdiag.leaderboard.collect import find_submissions, judge
 from lmdiag.leaderboard.pages import hub_link, render_board
 from lmdiag.leaderboard.pictures import MOST
+from lmdiag.leaderboard.site import write_site
 from lmdiag.leaderboard.standing import PEOPLE, Figure, Standing, in_order, standings
 from lmdiag.report.page import breakable
 from lmdiag.schema import DIAGNOSTICS, BadInput, Protocol
@@ -324,6 +325,26 @@ def test_the_site_is_the_same_each_time_and_replaced_as_a_whole(
     assert {path.relative_to(out) for path in out.rglob("*") if path.is_file()} == set(files)
     for file in files:
         assert (out / file).read_bytes() == (site / file).read_bytes()
+    assert [path.name for path in tmp_path.iterdir()] == ["board"]
+
+
+def test_an_interrupted_exchange_leaves_the_old_site(
+    demo_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, benchmark = tmp_path / "board", Benchmark(str(demo_dir))
+    write_site(out, [], [], benchmark)
+    old = (out / "index.html").read_bytes()
+    replace_path = Path.replace
+
+    def interrupted(self: Path, target: Path) -> Path:
+        if self.name.endswith(".building"):
+            raise KeyboardInterrupt
+        return replace_path(self, target)
+
+    monkeypatch.setattr(Path, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_site(out, [], [], benchmark)
+    assert (out / "index.html").read_bytes() == old
     assert [path.name for path in tmp_path.iterdir()] == ["board"]
 
 

@@ -36,15 +36,19 @@ def write_site(
     if out.is_dir() and any(out.iterdir()) and not (out / SITE_INDEX).is_file():
         raise BadInput(f"--out {out} is not a leaderboard directory: choose an empty one")
     work = out.parent / f".{out.name}.{os.getpid()}.building"
+    before = work.with_suffix(".before")
     shutil.rmtree(work, ignore_errors=True)
     try:
         (work / "models").mkdir(parents=True)
         _write_all(work, rows, rejected, benchmark)
         if out.exists():
-            shutil.rmtree(out)
+            out.replace(before)
         work.replace(out)
     finally:
-        shutil.rmtree(work, ignore_errors=True)
+        if before.exists() and not out.exists():  # interrupted between the two renames
+            before.replace(out)
+        for folder in (work, before):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _write_all(
