@@ -207,8 +207,10 @@ class Processes:
         """
         try:
             yield
-        except ConnectionError as error:
-            if self.first:
+        except (ConnectionError, RuntimeError) as error:
+            # RuntimeError is what gloo raises within a model that is split over the processes
+            lost = isinstance(error, ConnectionError) or "onnection" in str(error)
+            if self.first or not lost:
                 raise
             raise SharedError("the first process has ended") from error
 
