@@ -30,7 +30,7 @@ LONGEST = 1024
 """Tokens up to which a model with sparse attention for long inputs is tried on those, too."""
 
 
-def check_causality(reader: Reader, row: Row, model_id: str) -> None:
+def check_causality(reader: Reader, row: Row, whole: torch.Tensor, model_id: str) -> None:
     """Refuses a model that sees to the right.
 
     A text is cut after two tokens and in its middle, and its last token is exchanged: none of this
@@ -39,19 +39,20 @@ def check_causality(reader: Reader, row: Row, model_id: str) -> None:
     Args:
         reader: has the model; without a gate.
         row: a text of four tokens or more.
+        whole: (tokens, vocabulary) log-probabilities of the row.
         model_id: for the message.
 
     Raises:
         BadInput: an earlier distribution changes.
     """
     for text, cuts in _texts(row, reader.short_limit):
-        whole = reader.whole(text)
+        right = whole if text == row else reader.whole(text)
         other = next((token for token in reversed(text.ids) if token != text.ids[-1]), 0)
         for ids in (*(text.ids[:cut] for cut in cuts), (*text.ids[:-1], other)):
             earlier = min(len(ids), len(text.ids) - 1)
             found = reader.whole(replace(text, ids=ids))
-            change = _largest_change(whole[:earlier], found[:earlier])
-            if change > _tolerance(reader, whole):
+            change = _largest_change(right[:earlier], found[:earlier])
+            if change > _tolerance(reader, right):
                 raise BadInput(_refusal(f"{model_id} ({type(reader.model).__name__})", change))
 
 

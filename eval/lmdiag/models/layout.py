@@ -8,7 +8,6 @@ model, and then together in each layout; the fastest layout that gives the same 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
 from lmdiag.models.causality import check_causality
@@ -65,13 +64,13 @@ def settle(reader: Reader, asker: Asker, packing: str, model_id: str) -> None:
 
     reader.gate = None
     rows = reader.parts(_probes(asker, PROBES))
-    for row in (rows or _probes(asker, (SHORT_PROBE,)))[:1]:
-        if reader.causal or row.source:
-            check_causality(reader, row, model_id)
+    tried = rows or _probes(asker, (SHORT_PROBE,))
+    whole = [reader.whole(row) for row in tried]
+    if tried and (reader.causal or tried[0].source):
+        check_causality(reader, tried[0], whole[0], model_id)
     if not rows:
         reader.layout = "equal"
         return
-    whole = [reader.whole(row) for row in rows]
     alone = torch.cat([each[list(row.reads)] for row, each in zip(rows, whole, strict=True)])
     quicken(reader.model)
     _open_gate(reader, rows, whole)
@@ -105,9 +104,7 @@ def _choose_rows(reader: Reader, rows: Sequence[Row], alone: torch.Tensor) -> No
 def _open_gate(reader: Reader, rows: Sequence[Row], whole: Sequence[torch.Tensor]) -> None:
     """Sets the first gate that gives the numbers of the rows alone; None if none does.
 
-    Some models count the rows behind the gate (XMOD), or cut off positions beyond the length of a
-    row (LUKE), so that two rows are read at more places than that. A model that pads long inputs by
-    itself cuts that off again, so that it has the projection only.
+    A model that pads long inputs by itself cuts that off again, so that it has the projection only.
 
     Args:
         reader: its `gate` is set.
@@ -118,26 +115,44 @@ def _open_gate(reader: Reader, rows: Sequence[Row], whole: Sequence[torch.Tensor
     for gate in gates(reader.model):
         reader.gate = gate
         suits = reader.short_limit is None or gate is projection
-        if suits and all(map(partial(_passes, reader), rows, whole)):
+        if suits and _pass(reader, rows, whole):
             return
     reader.gate = None
 
 
-def _passes(reader: Reader, row: Row, whole: torch.Tensor) -> bool:
-    """Whether the reader's gate leaves the numbers of two equal rows alone.
+def _pass(reader: Reader, rows: Sequence[Row], whole: Sequence[torch.Tensor]) -> bool:
+    """Whether the reader's gate leaves the numbers of all rows alone.
 
-    All positions of the first are read in reverse order, and one of the second as often: a module
-    after which positions still see each other would not have them all, or not in their places.
+    All rows are read at once. Where filling them up changes numbers, each is read twice instead.
     """
-    length, read = len(row.ids), row.reads[-1]
-    positions = [*reversed(range(length)), *[read] * length]
-    places = [(index // length, position) for index, position in enumerate(positions)]
+    if _passes(reader, rows, whole):
+        return True
+    return all(
+        _passes(reader, [row, row], [each, each]) for row, each in zip(rows, whole, strict=True)
+    )
+
+
+def _passes(reader: Reader, rows: Sequence[Row], whole: Sequence[torch.Tensor]) -> bool:
+    """Whether rows in one batch have the numbers of each row alone at all their positions.
+
+    The positions are read in reverse order, and there are more of them than a row is long: some
+    models count the rows behind the gate (XMOD) or cut off positions beyond the length of a row
+    (LUKE), and a module after which positions still see each other would not have them all, or not
+    in their places.
+    """
+    import torch
+
+    places = [
+        (index, position)
+        for index, row in enumerate(rows)
+        for position in reversed(range(len(row.ids)))
+    ]
     try:
-        inputs, _ = reader.padded([row, row])
+        inputs, _ = reader.padded(rows)
         found = reader.run(inputs, places)
     except Exception:  # whatever a model raises that does not know such states
         return False
-    return same(reader, found, whole[positions])
+    return same(reader, found, torch.cat([each.flip(0) for each in whole]))
 
 
 def _probes(asker: Asker, questions: Sequence[Question]) -> list[Row]:
