@@ -24,6 +24,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lmdiag.cli import main
+from lmdiag.hub.benchmark import Benchmark
 from lmdiag.hub.files import MAX_BYTES, read_files
 from lmdiag.hub.headline import HEADLINES, OVERVIEW
 from lmdiag.hub.isolation import Judges
@@ -33,7 +34,7 @@ from lmdiag.hub.refusal import Refused
 from lmdiag.hub.shape import FORM
 from lmdiag.hub.submit import run_place
 from lmdiag.hub.text import all_visible, file_name, visible
-from lmdiag.hub.verify import Benchmark, verify
+from lmdiag.hub.verify import verify
 from lmdiag.leaderboard.collect import find_submissions, judge
 from lmdiag.leaderboard.pages import hub_link, render_board
 from lmdiag.leaderboard.pictures import MOST

@@ -237,6 +237,7 @@ def test_invented_predictions_are_found_out(
     assert honest["status"] == "reproduced"
 
 
+@pytest.mark.slow
 def test_an_interrupted_attempt_resumes(
     submissions: Path, demo_dir: Path, in_process: list[Json], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,11 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 from hub.runs import make_run, model_info
 
+from lmdiag.hub.benchmark import Benchmark
 from lmdiag.hub.files import read_files
 from lmdiag.hub.plausible import implausible
 from lmdiag.hub.refusal import Refused
 from lmdiag.hub.shape import FORM, misfits
-from lmdiag.hub.verify import Benchmark, differences, verify
+from lmdiag.hub.verify import differences, verify
 from lmdiag.schema import BadInput, Predictions, Protocol
 
 

@@ -32,6 +32,12 @@ def test_refused(family: Family, tmp_path: Path) -> None:
     assert "\n" not in str(caught.value)
 
 
+def checked(model: Any, name: str) -> None:
+    """Checks the causality of a model as it is loaded, whatever its kind."""
+    reader = Reader(model, 0, causal=True)
+    check_causality(reader, TEXT, reader.whole(TEXT), name)
+
+
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("name", ["xlm", "cpmant"])
 def test_refused_in_half_precision(name: str, dtype: torch.dtype, tmp_path: Path) -> None:
@@ -39,7 +45,7 @@ def test_refused_in_half_precision(name: str, dtype: torch.dtype, tmp_path: Path
     folder = family.make(tmp_path / family.name)
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype)
     with pytest.raises(BadInput, match="is not causal"):
-        check_causality(Reader(model.eval(), 0, causal=True), TEXT, family.name)
+        checked(model.eval(), family.name)
 
 
 def test_a_masked_model_without_the_flag_of_a_decoder() -> None:
@@ -82,7 +88,7 @@ def test_rounding_is_not_taken_for_it(family: Family, family_dir: Callable[[str]
     """Alibi, sliding windows, recurrences in half precision; `test_families` has float32."""
     model = AutoModelForCausalLM.from_pretrained(family_dir(family.name), dtype=torch.bfloat16)
     model.eval()
-    check_causality(Reader(model, 0, causal=True), TEXT, family.name)
+    checked(model, family.name)
 
 
 def test_broken_numbers_are_not_taken_for_it() -> None:

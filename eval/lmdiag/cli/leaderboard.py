@@ -64,8 +64,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     """Verifies the runs and writes the site; what was rejected goes to standard error too."""
     from lmdiag.cli.exits import say
+    from lmdiag.hub.benchmark import Benchmark
     from lmdiag.hub.isolation import Judges
-    from lmdiag.hub.verify import Benchmark
     from lmdiag.leaderboard.collect import find_submissions, judge
     from lmdiag.leaderboard.site import write_site
     from lmdiag.leaderboard.standing import standings

@@ -10,6 +10,7 @@
 | `files` | the files of a submission, read once within bounds |
 | `shape` | the form of a `results.json`: bounds, types, known fields |
 | `decode` | the columns of a Parquet file, within bounds |
+| `benchmark` | the data that submissions are measured on |
 | `verify` | computes a run's figures again from its predictions; returns what was verified |
 | `refusal` | reasons to refuse, few and short |
 | `isolation`, `worker` | judge each submission in a child process with limits |

@@ -20,8 +20,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
+from lmdiag.hub.benchmark import Benchmark
 from lmdiag.hub.refusal import Refused
-from lmdiag.hub.verify import Benchmark
 from lmdiag.schema import AGREEMENT, DIAGNOSTICS, BadInput
 
 MAX_REPLY = 64_000_000

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lmdiag.hub.benchmark import Benchmark
 from lmdiag.hub.card import result_card
 from lmdiag.hub.client import REPO_ID, check_repo_id, find_secret, plain_errors
 from lmdiag.hub.files import Files, read_files
@@ -20,7 +21,7 @@ from lmdiag.hub.headline import HEADLINES
 from lmdiag.hub.names import is_commit, is_hub_id
 from lmdiag.hub.refusal import Refused
 from lmdiag.hub.shape import parse_results
-from lmdiag.hub.verify import Benchmark, protocol_of, protocol_reasons, refuse, verify
+from lmdiag.hub.verify import protocol_of, protocol_reasons, refuse, verify
 from lmdiag.results import protocol_slug
 from lmdiag.schema import DIAGNOSTICS, BadInput
 

@@ -15,10 +15,11 @@ import sys
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from lmdiag.hub.benchmark import Benchmark, NotLoaded
 from lmdiag.hub.files import read_files
 from lmdiag.hub.isolation import READY
 from lmdiag.hub.refusal import Refused
-from lmdiag.hub.verify import Benchmark, NotLoaded, Verified, verify
+from lmdiag.hub.verify import Verified, verify
 from lmdiag.schema import DIAGNOSTICS
 
 

@@ -10,13 +10,14 @@ from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+from lmdiag.hub.benchmark import Benchmark
 from lmdiag.hub.client import REPO_ID, plain_errors
 from lmdiag.hub.files import MAX_BYTES
 from lmdiag.hub.isolation import Judged, Judges
 from lmdiag.hub.names import Identity, display_name, identity, name_reason
 from lmdiag.hub.refusal import Refused, shorten
 from lmdiag.hub.submit import RUNS, run_place
-from lmdiag.hub.verify import Benchmark, protocol_of
+from lmdiag.hub.verify import protocol_of
 from lmdiag.leaderboard.outcome import Outcome
 from lmdiag.results import PREDICTIONS, RESULTS, Run
 from lmdiag.schema import BadInput

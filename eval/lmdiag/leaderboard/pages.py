@@ -19,7 +19,7 @@ from lmdiag.report import items, numbers, tables
 from lmdiag.report.page import environment, frame
 
 if TYPE_CHECKING:
-    from lmdiag.hub.verify import Benchmark
+    from lmdiag.hub.benchmark import Benchmark
 
 HUB = "https://huggingface.co"
 

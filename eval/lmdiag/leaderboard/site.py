@@ -10,9 +10,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from lmdiag.hub.benchmark import Benchmark
 from lmdiag.hub.headline import HEADLINES
 from lmdiag.hub.publish import SITE_INDEX
-from lmdiag.hub.verify import Benchmark
 from lmdiag.leaderboard.collect import Rejected
 from lmdiag.leaderboard.outcome import level
 from lmdiag.leaderboard.pages import page_name, render_board, render_model

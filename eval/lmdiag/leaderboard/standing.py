@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from lmdiag import measures, published, stats, summary
+from lmdiag.hub.benchmark import Benchmark
 from lmdiag.hub.headline import HEADLINES, OVERVIEW, Headline
-from lmdiag.hub.verify import Benchmark
 from lmdiag.leaderboard.collect import Entry
 from lmdiag.report.tables import PUBLISHED_ROWS
 from lmdiag.schema import BadInput, Protocol
