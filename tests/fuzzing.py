@@ -13,6 +13,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -192,6 +193,10 @@ READERS = [
 # ---- cases --------------------------------------------------------------------------------------
 
 
+def too_long(number: int, frame: object) -> None:
+    raise TimeoutError(f"still reading after {2 * SECONDS} s of processor time")
+
+
 @dataclass
 class Fuzzer:
     """Valid files in a folder of its own, which cases change one at a time.
@@ -207,6 +212,7 @@ class Fuzzer:
     slowest: tuple[float, int] = (0.0, -1)
 
     def __post_init__(self) -> None:
+        signal.signal(signal.SIGVTALRM, too_long)
         make_files(self.folder)
         self._valid = {each.file: (self.folder / each.file).read_bytes() for each in READERS}
         for reader in READERS:
@@ -226,12 +232,14 @@ class Fuzzer:
         (self.folder / reader.file).write_bytes(content)
         began = time.process_time()
         outcome, length = "read", 0
+        signal.setitimer(signal.ITIMER_VIRTUAL, 2 * SECONDS)  # ends what would never end
         try:
             reader.read(self.folder)
         except BadInput as error:
             outcome = "refused"
             length = len(str(error))
         finally:
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
             self._restore(reader.file)
         seconds = time.process_time() - began
         self.outcomes[reader.file, outcome] += 1

@@ -34,7 +34,6 @@ IMPORTED = (
     "lmdiag.running",
     "pyarrow.parquet",
     "scipy.stats",
-    "statsmodels.stats.proportion",
     "transformers.models.bert.modeling_bert",
 )
 """What a run imports; the children find it in memory."""

@@ -48,7 +48,7 @@ WITHOUT_TORCH = frozenset(NEVER) - {"models", "scoring"} | {"home", "published"}
 """Rooms that run where no deep-learning library is installed."""
 
 HEAVY = {"torch", "transformers", "tokenizers", "accelerate", "evaluate", "datasets"} | {
-    *("pyarrow", "pandas", "numpy", "scipy", "statsmodels", "matplotlib"),
+    *("pyarrow", "pandas", "numpy", "scipy", "matplotlib"),
     *("huggingface_hub", "jinja2"),
 }
 """Libraries that no `--help` waits for."""

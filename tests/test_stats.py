@@ -33,6 +33,15 @@ def test_wilson_by_hand() -> None:
     )
 
 
+@given(st.integers(1, 500), st.floats(0, 1))
+def test_wilson_is_scipys(n: int, share: float) -> None:
+    successes = round(share * n)
+    theirs = scipy.stats.binomtest(successes, n).proportion_ci(0.95, method="wilson")
+    low, high = stats.wilson(successes, n)
+    assert (low, high) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
+    assert 0 <= low <= successes / n <= high <= 1
+
+
 def test_wilson_at_the_ends() -> None:
     # for 0 of n the upper bound is z2 / (n + z2), for n of n the lower one is n / (n + z2)
     z2 = scipy.stats.norm.ppf(0.975) ** 2
@@ -136,6 +145,8 @@ def test_holm_by_hand() -> None:
     # .01, .04, .03: times 3, 2 (of .03), 1 gives .03, .06, .04, which rises to .06
     assert stats.holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
     assert stats.holm([0.9, 0.8]) == [1.0, 1.0]
+    # equal ones share the larger of their adjusted values: .02 * 3 = .02 * 2 raised to it
+    assert stats.holm([0.02, 0.5, 0.02]) == pytest.approx([0.06, 0.5, 0.06])
 
 
 def test_undefined_p_values_do_not_count() -> None:

@@ -579,6 +579,7 @@ def test_broken_directories_are_named(demo_dir: Path, tmp_path: Path) -> None:
     for front, message in {
         "configs: [": "README.md: not valid YAML in line 1",
         "configs: []": "names no `configs:`",
+        f"configs: [{{config_name: x, data_files: '{'[' * 100_000}'}}]": "is too long or has too",
         "configs: [{config_name: x, data_files: ../secret.csv}]": "is no path inside the data set",
         "configs: [{config_name: x, data_files: /etc/passwd}]": "is no path inside the data set",
         "configs: [{config_name: x, data_files: [{split: a, path: a}, {split: b, path: b}]}]":

@@ -1,8 +1,7 @@
 """How sure a number is: intervals, paired tests, and their adjustment for many (SPEC 4).
 
-Pure functions; whatever is drawn at random comes from a generator that the caller passes in. scipy
-and statsmodels do the arithmetic, and are imported where they are used because they load slowly.
-Undefined is NaN.
+Pure functions; random draws come from a generator that the caller passes in. scipy does much of the
+arithmetic, and is imported where it is used because it loads slowly. Undefined is NaN.
 """
 
 from __future__ import annotations
@@ -98,15 +97,23 @@ def estimate(values: Floats, statistic: str) -> Estimate:
 def wilson(successes: float, n: int) -> Interval:
     """Returns Wilson's score interval of a proportion; NaN for n = 0.
 
-    Source: Wilson (1927); statsmodels computes it.
+    With p the proportion and z the normal quantile, the bounds are
+
+        (p + z²/2n) / (1 + z²/n) ± z √(p (1 - p) / n + z²/4n²) / (1 + z²/n)
+
+    Source: Wilson (1927).
     """
     if n == 0:
         return UNDEFINED
-    from statsmodels.stats.proportion import proportion_confint
+    from scipy.special import ndtri
 
-    low, high = proportion_confint(successes, n, alpha=1 - LEVEL, method="wilson")
-    # rounding may leave the bounds a hair on the wrong side of 0 of n and of n of n
-    return min(float(low), successes / n), max(float(high), successes / n)
+    z = -float(ndtri((1 - LEVEL) / 2))
+    p, z2 = successes / n, z**2
+    scale = 1 + z2 / n
+    center = (p + z2 / (2 * n)) / scale
+    margin = z * math.sqrt(p * (1 - p) / n + z2 / (4 * n**2)) / scale
+    # rounding may leave a bound slightly outside [0, p] or [p, 1]
+    return max(0.0, min(center - margin, p)), min(1.0, max(center + margin, p))
 
 
 def mean_interval(values: Floats, within: Interval | None = None) -> Interval:
@@ -271,15 +278,14 @@ def two_sided(drawn: Floats) -> float:
 def holm(p_values: Sequence[float]) -> list[float]:
     """Returns p-values adjusted over their family by Holm's method; NaN stays and does not count.
 
-    Source: Holm (1979); statsmodels computes it.
-    """
-    p = np.asarray(p_values, dtype=np.float64)
-    there = ~np.isnan(p)
-    if not there.any():
-        return list(p_values)
-    from statsmodels.stats.multitest import multipletests
+    The smallest of m values is multiplied by m, the next one by m - 1 and so on; none may become
+    smaller than the one before it or larger than 1.
 
-    adjusted = p.copy()
-    adjusted[there] = multipletests(p[there], method="holm")[1]
-    result: list[float] = adjusted.tolist()
-    return result
+    Source: Holm (1979).
+    """
+    p = np.array(p_values, dtype=np.float64)
+    known = np.flatnonzero(~np.isnan(p))
+    order = known[np.argsort(p[known], kind="stable")]
+    steps = p[order] * np.arange(len(order), 0, -1)
+    p[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
+    return list(map(float, p))

@@ -18,6 +18,8 @@ PROVENANCE = "provenance.json"
 SPLIT = "test"
 VERBS = "verbs"
 """The config that holds the verbs of EW and MW."""
+LONGEST_PATTERN = 300
+"""Characters of a path in `data_files`."""
 BUILD = "`lmdiag build` (with `--source demo` where there is no network)"
 
 
@@ -149,6 +151,8 @@ def _strings(value: Any) -> Iterator[str]:
     for each in value if isinstance(value, list) else [value]:
         if not isinstance(each, str) or each.startswith("/") or ".." in Path(each).parts:
             raise BadInput(f"data_files {each!r} is no path inside the data set")
+        if len(each) > LONGEST_PATTERN or each.count("**") > 2:  # glob would take minutes
+            raise BadInput(f"data_files {each[:40]}... is too long or has too many **")
         yield each
 
 
