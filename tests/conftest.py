@@ -6,7 +6,6 @@ import os
 import tempfile
 from pathlib import Path
 
-import hypothesis
 import pytest
 from filelock import FileLock
 from hypothesis import HealthCheck, settings
@@ -22,17 +21,14 @@ CACHES = pytest.StashKey[tempfile.TemporaryDirectory[str]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Points every cache at a folder of this session, before anything reads where it is.
-
-    No example of a property has a deadline: how long it takes says how busy the machine is.
-    """
-    hypothesis.settings.register_profile("lmdiag", deadline=None)
-    hypothesis.settings.load_profile("lmdiag")
+    """Points every cache at a folder of this session, before anything reads where it is."""
     caches = tempfile.TemporaryDirectory(prefix="lmdiag-tests-")
     config.stash[CACHES] = caches
     os.environ["HF_HOME"] = str(Path(caches.name) / "huggingface")
     os.environ["XDG_CACHE_HOME"] = str(Path(caches.name) / "cache")
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    # as many processes as cores: more threads than one each would wait for each other
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
     for name in ("HF_DATASETS_CACHE", "HF_HUB_CACHE", "HF_TOKEN"):
         os.environ.pop(name, None)
     os.environ["LMDIAG_CACHE"] = str(Path(caches.name) / "lmdiag")

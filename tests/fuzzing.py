@@ -54,6 +54,7 @@ ROWS: list[dict[str, Any]] = [
         "right_context": "today" if item else "", "target": word, "good": kind == "good",
         "contrast": str(item), "expected": ["bread", "it"] if kind == "good" else [],
         "level": "high" if item % 2 else "low", "target_cloze": 0.25 * item, "count": item,
+        "expected_cloze": 0.5,
     }
     for item in range(3)
     for kind, word in (("good", "bread"), ("bad", "stone"))

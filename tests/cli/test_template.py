@@ -59,7 +59,7 @@ def test_a_file_is_replaced_only_when_asked(
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("my.xlsx", "a file that ends in .csv, .tsv, .jsonl"), ("no/my.csv", "no directory")],
+    [("my.xlsx", "the file name must end in .csv, .tsv, .jsonl"), ("no/my.csv", "no directory")],
 )
 def test_mistakes_are_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, message: str

@@ -185,7 +185,7 @@ def test_configs_can_be_chosen_and_earlier_ones_go(demo_dir: Path, tmp_path: Pat
 MISTAKES = {
     "config": (
         ["--source", "demo", "--configs", "negg"],
-        "unknown config 'negg': choose from cprag",
+        "unknown config 'negg' (did you mean 'neg136'?): choose from cprag",
     ),
     "source": (
         ["--source", "nowhere"],

@@ -34,8 +34,9 @@ class TestOneLine:
         network.register_forward_pre_hook(fail)
         with pytest.raises(BadInput) as caught:
             asked(network, BYTES, "causal", unit=unit)
+        kind = "" if error is ValueError else f"{error.__name__}: "
         assert str(caught.value) == (
-            f"model toy cannot read a short text ({error.__name__}: no such place): check that its "
+            f"model toy cannot read a short text ({kind}no such place): check that its "
             "config.json belongs to its weights, or try another --kind or --attention eager"
         )
 

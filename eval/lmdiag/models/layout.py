@@ -123,36 +123,36 @@ def _open_gate(reader: Reader, rows: Sequence[Row], whole: Sequence[torch.Tensor
 def _pass(reader: Reader, rows: Sequence[Row], whole: Sequence[torch.Tensor]) -> bool:
     """Whether the reader's gate leaves the numbers of all rows alone.
 
-    All rows are read at once. Where filling them up changes numbers, each is read twice instead.
-    """
-    if _passes(reader, rows, whole):
-        return True
-    return all(
-        _passes(reader, [row, row], [each, each]) for row, each in zip(rows, whole, strict=True)
-    )
-
-
-def _passes(reader: Reader, rows: Sequence[Row], whole: Sequence[torch.Tensor]) -> bool:
-    """Whether rows in one batch have the numbers of each row alone at all their positions.
-
     The positions are read in reverse order, and there are more of them than a row is long: some
     models count the rows behind the gate (XMOD) or cut off positions beyond the length of a row
     (LUKE), and a module after which positions still see each other would not have them all, or not
-    in their places.
+    in their places. All rows are read at once; where filling them up changes numbers, each is read
+    by itself, beside a copy of which one position is read again and again.
     """
     import torch
 
-    places = [
-        (index, position)
-        for index, row in enumerate(rows)
-        for position in reversed(range(len(row.ids)))
-    ]
+    backwards = [list(reversed(range(len(row.ids)))) for row in rows]
+    every = [(index, position) for index, each in enumerate(backwards) for position in each]
+    if _passes(reader, rows, every, torch.cat([each.flip(0) for each in whole])):
+        return True
+    for row, positions, right in zip(rows, backwards, whole, strict=True):
+        again = [row.reads[-1]] * len(positions)
+        places = [(0, position) for position in positions] + [(1, position) for position in again]
+        if not _passes(reader, [row, row], places, right[positions + again]):
+            return False
+    return True
+
+
+def _passes(
+    reader: Reader, rows: Sequence[Row], places: Sequence[tuple[int, int]], right: torch.Tensor
+) -> bool:
+    """Whether rows in one batch have the right numbers at places, (row, position) each."""
     try:
         inputs, _ = reader.padded(rows)
         found = reader.run(inputs, places)
     except Exception:  # whatever a model raises that does not know such states
         return False
-    return same(reader, found, torch.cat([each.flip(0) for each in whole]))
+    return same(reader, found, right)
 
 
 def _probes(asker: Asker, questions: Sequence[Question]) -> list[Row]:

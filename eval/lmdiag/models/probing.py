@@ -42,7 +42,7 @@ def _explain(error: Exception) -> str:
             "config.json to the language of the texts, e.g. en_XX"
         )
     return (
-        f"cannot read a short text ({type(error).__name__}: {first_line(error)}): check that its "
+        f"cannot read a short text ({first_line(error)}): check that its "
         "config.json belongs to its weights, or try another --kind or --attention eager"
     )
 
