@@ -17,6 +17,8 @@ from lmdiag.hub.text import visible
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
+pytestmark = pytest.mark.slow
+
 MODELS = {
     "org/strong": ("masked", 110_000_000, 4.0),
     "org/middle": ("causal", 1_500_000_000, 1.5),

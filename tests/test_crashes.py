@@ -270,7 +270,10 @@ def test_paths_that_are_no_files_are_one_line(
     loop.symlink_to(loop)
     run = str(folder_of(finished))
     capsys.readouterr()
-    for path in (tmp_path, loop, tmp_path / ("x" * 5000), tmp_path / "gone", Path("/dev/null")):
+    for path in (
+        *(tmp_path, loop, tmp_path / ("x" * 5000), tmp_path / "gone", Path("/dev/null")),
+        "~nobody-of-this-name/x",
+    ):
         for command in (
             ["score", "--task", "neg136", "--predictions", str(path), "--data", str(path)],
             ["report", str(path)],

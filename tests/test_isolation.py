@@ -207,7 +207,13 @@ def strict(demo_dir: Path) -> Iterator[Judges]:
 
 
 @needs_limits
-@pytest.mark.parametrize("kind", BOMBS)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        kind if n == 0 else pytest.param(kind, marks=pytest.mark.slow)
+        for n, kind in enumerate(BOMBS)
+    ],
+)
 def test_bombs_cost_little(strict: Judges, honest: Path, run: Path, kind: str) -> None:
     path = run / "predictions.parquet"
     pq.write_table(BOMBS[kind](), path, compression="zstd")

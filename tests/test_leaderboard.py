@@ -144,6 +144,7 @@ def test_published_rows_stand_beside_runs_on_the_published_data(
     assert {row.origin for row in standings([], Benchmark(str(demo_dir)))} == {"people"}
 
 
+@pytest.mark.slow
 def test_agreement_has_its_columns_and_is_verified(demo_dir: Path, tmp_path: Path) -> None:
     verbs = len(load_verbs(str(demo_dir)))
     protocol = Protocol(tasks=(*DIAGNOSTICS, "agreement"), verbs=verbs)
@@ -313,6 +314,7 @@ def test_chance_stands_in_the_table_where_it_is_known(demo_dir: Path) -> None:
 # ---- the files ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_site_is_the_same_each_time_and_replaced_as_a_whole(
     runs: Path, site: Path, demo_dir: Path, tmp_path: Path
 ) -> None:

@@ -222,6 +222,7 @@ def check_found_out(rows: dict[str, Json], out: Path, asked: int) -> None:
     assert "The answers differ." in page
 
 
+@pytest.mark.slow
 def test_invented_predictions_are_found_out(
     submissions: Path, demo_dir: Path, in_process: list[Json]
 ) -> None:
@@ -269,6 +270,7 @@ def refuse_to_answer(*arguments: object) -> None:
     raise AssertionError("this batch was answered before")
 
 
+@pytest.mark.slow
 def test_what_cannot_be_loaded_stays_recomputed(
     submissions: Path, demo_dir: Path, in_process: list[Json], hub: LoopbackHub
 ) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
@@ -50,6 +51,16 @@ def readable(path: Path) -> Iterator[None]:
         if "null" not in str(error):
             raise
         raise BadInput(f"{str(path)!r} is not a file name: it has a NUL character") from None
+
+
+def user_path(text: str) -> Path:
+    """Returns a path that a user typed, with `~` replaced where there is such a user."""
+    return Path(os.path.expanduser(text))  # noqa: PTH111 (Path's raises for an unknown user)
+
+
+def is_folder(path: Path) -> bool:
+    """Returns whether a path is a folder; it is not if the system does not take its name."""
+    return os.path.isdir(path)  # noqa: PTH112 (Path's raises for a name that is too long)
 
 
 def read_bytes(path: Path, limit: int | None = None) -> bytes:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 from lmdiag import __version__
 from lmdiag.form import HEAD, misfits
 from lmdiag.form import RESULTS as FORM
-from lmdiag.reading import a_mapping, read_json
+from lmdiag.reading import a_mapping, is_folder, read_json, user_path
 from lmdiag.redact import redacted
 from lmdiag.run_files import (
     AGREEMENT,
@@ -105,8 +105,8 @@ def model_slug(model_id: str, revision: str | None, name: str | None = None) -> 
         revision: branch, tag or commit, as given.
         name: what the user calls the model (`--name`); takes the place of the id.
     """
-    folder = Path(model_id).expanduser()
-    text = name or (_folder_name(folder) if folder.is_dir() else model_id)
+    folder = user_path(model_id)
+    text = name or (_folder_name(folder) if is_folder(folder) else model_id)
     slug = _UNSAFE.sub("--", text).strip("-.") or "model"
     return slug if revision is None else f"{slug}@{_UNSAFE.sub('--', revision)}"
 

@@ -58,12 +58,10 @@ def interrupt(command: list[str], output: Path, number: signal.Signals) -> tuple
     return child.returncode, err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "code", "word"),
-    [
-        (signal.SIGINT, 130, "interrupted"),
-        pytest.param(signal.SIGTERM, 143, "terminated", marks=pytest.mark.slow),
-    ],
+    [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")],
 )
 def test_a_run_that_is_stopped_keeps_its_answers_and_the_same_command_continues(
     root: Path,
@@ -218,6 +216,7 @@ def test_accelerates_own_traceback_is_foreseen(
     assert launchers.prints_traceback(command) is expected
 
 
+@pytest.mark.slow
 def test_the_line_is_repeated_when_the_launcher_has_ended() -> None:
     with subprocess.Popen(["sleep", "0.2"]) as launcher:
         program = (

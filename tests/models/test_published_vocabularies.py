@@ -32,6 +32,7 @@ def asked(data_dir: Path) -> list[Question]:
     return [Question(query, tuple(found)) for query, found in words.items()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("family", "published", "size", "n_several"),
     [("bert", "bert-base-uncased", 30522, 0), ("gpt2", "gpt2", 50257, 11)],

@@ -12,6 +12,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from lmdiag.reading import is_folder, user_path
 from lmdiag.schema import BadInput
 from lmdiag.training_steps import training_step
 
@@ -82,8 +83,8 @@ def resolve(model_id: str, revision: str | None = None) -> Checkpoint:
     Raises:
         BadInput: no such model or revision, no access, no network, no `config.json`.
     """
-    folder = Path(model_id).expanduser()
-    if folder.is_dir():
+    folder = user_path(model_id)
+    if is_folder(folder):
         return _resolve_folder(model_id, folder, revision)
     if folder.is_file():
         raise BadInput(f"model {model_id} is a file: give the folder that holds it")

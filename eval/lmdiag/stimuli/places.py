@@ -9,7 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from lmdiag.building import BUILT, kept
-from lmdiag.reading import MAX_DOCUMENT, parse_yaml, read_json, read_text, short
+from lmdiag.reading import (
+    MAX_DOCUMENT,
+    is_folder,
+    parse_yaml,
+    read_json,
+    read_text,
+    short,
+    user_path,
+)
 from lmdiag.schema import TASKS, BadInput, missing_columns
 from lmdiag.stimuli.tables import READERS, Raw, read_file
 
@@ -74,10 +82,10 @@ def find(data: str, revision: str | None = None) -> Place:
     Raises:
         BadInput: there is no such directory, file or Hub data set, or no network.
     """
-    path = Path(data).expanduser()
+    path = user_path(data)
     if data in BUILT and not _is_data_set(path):
         return _directory(data, kept(data))
-    if path.is_dir():
+    if is_folder(path):
         return _directory(data, path)
     if path.is_file():
         return _file(data, path)
