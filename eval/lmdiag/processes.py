@@ -114,7 +114,8 @@ class Processes:
     Attributes:
         rank: number of this process, from 0.
         count: how many there are.
-        device: the torch device that accelerate assigned to this process; None to choose freely.
+        device: name of the torch device that accelerate assigned to this process; None to choose
+            freely.
 
     Args:
         alone: share with no others, whatever the environment announces.
@@ -124,7 +125,8 @@ class Processes:
 
     def __init__(self, *, alone: bool = False, together: bool = False) -> None:
         self.together = together
-        self.rank, self.count, self.device = 0, 1, None
+        self.rank, self.count = 0, 1
+        self.device: str | None = None
         self._store: Store = LocalStore()
         self._queues = 0
         if not alone and announced() > 1:
@@ -140,7 +142,8 @@ class Processes:
         from accelerate import PartialState
 
         state = PartialState(cpu=not torch.accelerator.is_available(), timeout=WAIT)
-        self.rank, self.count, self.device = state.process_index, state.num_processes, state.device
+        self.rank, self.count = state.process_index, state.num_processes
+        self.device = str(state.device)
         if self.count != announced():
             raise BadInput(
                 f"{announced()} processes were announced but {self.count} joined: "
