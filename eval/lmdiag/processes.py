@@ -42,11 +42,15 @@ def _with_the_others() -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
-        reason = " ".join(str(error).split())[:100]
-        raise ConnectionError(
-            "another process of this run has ended; what was saved is kept, and the same command "
-            f"resumes ({reason})"
-        ) from None
+        raise _lost(error) from None
+
+
+def _lost(error: RuntimeError) -> ConnectionError:
+    reason = " ".join(str(error).split())[:100]
+    return ConnectionError(
+        "another process of this run has ended; what was saved is kept, and the same command "
+        f"resumes ({reason})"
+    )
 
 
 class Store(Protocol):
@@ -202,20 +206,19 @@ class Processes:
                 raise SharedError(message)
 
     @contextmanager
-    def ended_by_first(self) -> Iterator[None]:
-        """Ends this process quietly where the first one has ended: that one says why.
+    def ended_with_others(self) -> Iterator[None]:
+        """Ends this process in one line where another one has ended, within the model, too.
 
         Raises:
-            SharedError: the connection to the first process is lost.
+            ConnectionError: a process that is waited for is gone.
         """
         try:
             yield
-        except (ConnectionError, RuntimeError) as error:
-            # RuntimeError is what gloo raises within a model that is split over the processes
-            lost = isinstance(error, ConnectionError) or "onnection" in str(error)
-            if self.first or not lost:
+        except RuntimeError as error:
+            # what gloo raises within a model that is split over the processes
+            if self.count == 1 or "onnection" not in str(error):
                 raise
-            raise SharedError("the first process has ended") from error
+            raise _lost(error) from None
 
     def queue(self, length: int) -> Queue:
         """Returns the next queue; every process must ask for the same queues in the same order."""

@@ -17,7 +17,7 @@ from families import FAMILIES
 from report.runs import PLAIN, write_run
 
 from lmdiag.cli import exits, launchers, main
-from lmdiag.processes import Processes, SharedError
+from lmdiag.processes import Processes
 
 LIMIT = 600
 """Seconds; only to end a hang."""
@@ -152,19 +152,19 @@ def test_only_the_first_of_several_processes_speaks(
 
 
 @pytest.mark.parametrize(
-    ("rank", "message", "raised"),
+    ("count", "message", "raised"),
     [
-        (1, "Connection closed by peer [127.0.0.1]:29500", SharedError),
-        (0, "Connection closed by peer [127.0.0.1]:29500", RuntimeError),
-        (1, "mat1 and mat2 shapes cannot be multiplied", RuntimeError),
+        (2, "Connection closed by peer [127.0.0.1]:29500", ConnectionError),
+        (1, "Connection closed by peer [127.0.0.1]:29500", RuntimeError),
+        (2, "mat1 and mat2 shapes cannot be multiplied", RuntimeError),
     ],
 )
-def test_a_process_leaves_the_last_word_to_the_first_one(
-    rank: int, message: str, raised: type[Exception]
+def test_a_process_that_loses_another_within_the_model_says_so(
+    count: int, message: str, raised: type[Exception]
 ) -> None:
     processes = Processes(alone=True)
-    processes.rank = rank
-    with pytest.raises(raised), processes.ended_by_first():
+    processes.count = count
+    with pytest.raises(raised), processes.ended_with_others():
         raise RuntimeError(message)
 
 

@@ -208,7 +208,7 @@ def main(args: argparse.Namespace) -> int:
         gc.freeze()  # what was imported stays, see `running`
     failures: list[tuple[str, BadInput]] = []
     documents = []
-    with processes.ended_by_first():
+    with processes.ended_with_others():
         for each in wanted:
             try:
                 documents.append(_run_one(args, each, material, processes))
