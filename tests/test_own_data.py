@@ -127,7 +127,7 @@ def test_json_says_it_on_standard_error(
     assert cli.main([*arguments, "--output", str(tmp_path)]) == 0
     said = capsys.readouterr()
     assert "surprisal" in json.loads(said.out)["tasks"]["mine"]["none"]["measures"]
-    assert said.err == "lmdiag: nothing was compared in mine: no good and contrast\n"
+    assert said.err == "lmdiag: nothing was compared in mine: no columns good and contrast\n"
 
 
 @pytest.mark.parametrize("task", ["neg136", "agreement"])

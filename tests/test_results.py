@@ -127,7 +127,7 @@ def test_the_directory_of_another_run_is_refused_and_kept(
 
 def test_a_directory_of_other_things_is_never_taken(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("years of work")
-    with pytest.raises(BadInput, match="is not empty and is no run directory"):
+    with pytest.raises(BadInput, match="is not empty and is not a run directory"):
         RunDirectory(tmp_path).open(IDENTITY, overwrite=True)
     assert (tmp_path / "thesis.tex").read_text() == "years of work"
 
@@ -168,7 +168,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
 def test_results_of_another_version_are_refused(tmp_path: Path) -> None:
     from lmdiag.results import read_results
 
-    with pytest.raises(BadInput, match="no finished run"):
+    with pytest.raises(BadInput, match="not a finished run"):
         read_results(tmp_path)
     (tmp_path / "results.json").write_text("{")
     with pytest.raises(BadInput, match="not valid JSON"):

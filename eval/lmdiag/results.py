@@ -190,7 +190,7 @@ class RunDirectory:
         elif others := {path.name for path in self.path.iterdir()} - {".lock"}:
             own = others <= {*DATA_FILES, REPORT, "journal"}
             raise BadInput(
-                f"{self.path} is not empty and is no run directory: choose another --output"
+                f"{self.path} is not empty and is not a run directory: choose another --output"
                 + (f", or --overwrite it (it has no {RESULTS})" if own else "")
             )
         if self._is_finished():
@@ -275,7 +275,7 @@ def read_document(path: Path) -> dict[str, Any]:
     """
     file = path / RESULTS
     if not file.is_file():
-        raise BadInput(f"{path} is no finished run: it has no {RESULTS}; `lmdiag run` makes one")
+        raise BadInput(f"{path} is not a finished run: it has no {RESULTS}; `lmdiag run` writes it")
     with told_to_overwrite():
         results = read_json(file)
         if not isinstance(results, dict) or results.get("schema_version") != SCHEMA_VERSION:

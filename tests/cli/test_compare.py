@@ -130,7 +130,7 @@ def test_runs_that_differ_are_refused_by_the_part_that_does(
 def test_what_is_no_run_is_refused(capsys: Any, runs: tuple[Path, Path], tmp_path: Path) -> None:
     code, out, err = compare(capsys, runs[0], tmp_path)
     assert (code, out) == (2, "")
-    assert "no finished run" in err
+    assert "not a finished run" in err
     assert err.count("\n") == 1
 
 

@@ -105,7 +105,7 @@ def test_folders_of_training_steps_are_shown_in_their_order(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nowhere"], "nowhere is no finished run"),
+        (["nowhere"], "nowhere is not a finished run"),
         (
             ["{run}", "--format", "latex", "--items", "rol88-1"],
             "no item 'rol88-1' (did you mean 'role88-1'?) in",

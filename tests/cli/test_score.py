@@ -193,7 +193,7 @@ def test_bad_input_is_one_line_and_exit_code_2(
     asked: list[tuple[tuple[object, ...], str]] = [
         (("--predictions", broken, "--data", demo_dir), "broken.jsonl, line 2: not valid JSON"),
         (("--predictions", tmp_path / "none", "--data", demo_dir), "does not exist"),
-        (("--predictions", tmp_path, "--data", demo_dir), "no finished run"),
+        (("--predictions", tmp_path, "--data", demo_dir), "not a finished run"),
         (("--predictions", lines, "--data", tmp_path / "nowhere"), "nowhere"),
     ]
     for arguments, message in asked:

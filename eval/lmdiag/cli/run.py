@@ -329,11 +329,11 @@ def _run_one(
         quiet=args.quiet,
     )
     if processes.first and args.json:
+        from lmdiag.cli.exits import say
+
         for task, rows in material.stimuli.items():
             if not rows.compared:  # the tables say it, too
-                print(
-                    f"lmdiag: nothing was compared in {task}: no good and contrast", file=sys.stderr
-                )
+                say(f"lmdiag: nothing was compared in {task}: no columns good and contrast")
     if processes.first and not args.json:
         from lmdiag.hub.text import visible
         from lmdiag.report.terminal import print_results

@@ -7,12 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
-from lmdiag.schema import BadInput, Unit
+from lmdiag.schema import BadInput, Bos, Unit
 from lmdiag.suggestions import suggest
 
 KindOption = Literal["auto", "masked", "causal", "seq2seq"]
 Dtype = Literal["auto", "float32", "bfloat16", "float16", "float64"]
-Bos = Literal["auto", "always", "never"]
 Packing = Literal["auto", "always", "never"]
 Quantization = Literal["8bit", "4bit"]
 
