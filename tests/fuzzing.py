@@ -35,7 +35,7 @@ from lmdiag import predictions, results, stimuli, summary
 from lmdiag.elsewhere import read_elsewhere
 from lmdiag.journal import Journal
 from lmdiag.measures import AGREEMENT_LAYOUT
-from lmdiag.queries import Setting, collect
+from lmdiag.questions import Setting, collect
 from lmdiag.report.html import render
 from lmdiag.report.terminal import print_results
 from lmdiag.report.text import latex, markdown, table_csv

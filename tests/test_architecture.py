@@ -30,7 +30,7 @@ NEVER: Mapping[str, frozenset[str]] = {
     "stats": frozenset({ANY}),
     "stimuli": frozenset({"models", "scoring", "measures", "stats", "results", "report"}),
     "perturb": frozenset({"models", "scoring", "measures", "stats", "results", "report"}),
-    "queries": frozenset({"models", "scoring", "measures", "stats", "results", "report"}),
+    "questions": frozenset({"models", "scoring", "measures", "stats", "results", "report"}),
     "models": frozenset({"stimuli", "measures", "stats", "results", "report"}),
     "scoring": frozenset({"measures", "stats", "summary", "results", "report"}),
     "predictions": frozenset({"models", "scoring", "results", "report"}),
@@ -44,7 +44,7 @@ NEVER: Mapping[str, frozenset[str]] = {
 }
 """Room -> siblings that it never imports: data flows one way."""
 
-WITHOUT_TORCH = frozenset(NEVER) - {"models", "scoring"} | {"home", "published"}
+WITHOUT_TORCH = frozenset(NEVER) - {"models", "scoring"} | {"resources", "published"}
 """Rooms that run where no deep-learning library is installed."""
 
 HEAVY = {"torch", "transformers", "tokenizers", "accelerate", "evaluate", "datasets"} | {
@@ -142,7 +142,7 @@ def test_the_reader_of_imports_sees_every_form() -> None:
         "def late():\n"
         "    from lmdiag.measures import score\n"
     )
-    assert set(imports_of(source, "lmdiag.queries", is_package=False)) == {
+    assert set(imports_of(source, "lmdiag.questions", is_package=False)) == {
         Import("torch.nn", False),
         Import("lmdiag.stats", False),
         Import("lmdiag.models.causal.rows", False),

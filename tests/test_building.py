@@ -10,9 +10,9 @@ import pytest
 
 import lmdiag
 from lmdiag import stimuli
-from lmdiag.building import BUILT, kept, script
 from lmdiag.cli import main
 from lmdiag.schema import BadInput
+from lmdiag.stimuli.building import BUILT, kept, script
 
 
 @pytest.fixture(autouse=True)

@@ -18,12 +18,12 @@ from report.test_html import Page
 from rich.console import Console
 
 from lmdiag.cli import exits
-from lmdiag.home import home
 from lmdiag.hub.text import visible
 from lmdiag.report.html import render
 from lmdiag.report.qualitative import choose
 from lmdiag.report.terminal import print_results
 from lmdiag.report.text import chosen_csv, csv_cell, latex, markdown, table_csv
+from lmdiag.resources import resource_path
 from lmdiag.results import Run, load_run
 from lmdiag.schema import Protocol
 
@@ -124,7 +124,7 @@ def check_html(text: str) -> None:
     """Its elements, scripts and links are the page's own, its pictures are well-formed."""
     page = Page(text)
     assert page.open == []
-    assert page.inline["script"] == home("cards", "report.js").read_text()
+    assert page.inline["script"] == resource_path("cards", "report.js").read_text()
     assert not {name for _, name, _ in page.attributes if name.startswith("on")}
     assert not [link for link in page.links if not link.startswith(("#", "data:,"))]
     for picture in re.findall(r"<svg.*?</svg>", text, re.DOTALL):

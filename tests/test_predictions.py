@@ -20,7 +20,7 @@ from scored import predictions_of
 from lmdiag import predictions, stimuli
 from lmdiag.measures import AGREEMENT_LAYOUT
 from lmdiag.predictions import align, read, read_run, write, write_run
-from lmdiag.queries import Setting
+from lmdiag.questions import Setting
 from lmdiag.schema import BadInput, Predictions
 
 RUN = {"model": {"kind": "masked"}}

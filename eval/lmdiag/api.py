@@ -26,7 +26,7 @@ from lmdiag.controls import control_warning
 from lmdiag.journal import NoJournal
 from lmdiag.measured import Comparisons, Measures
 from lmdiag.processes import Processes
-from lmdiag.queries import Setting, collect, spread
+from lmdiag.questions import Setting, collect, spread
 from lmdiag.report.progress import Progress
 from lmdiag.results import Run, load_run
 from lmdiag.schema import (

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from lmdiag.measures import Columns
-    from lmdiag.queries import Setting
+    from lmdiag.questions import Setting
     from lmdiag.stimuli import Stimuli
 
 FILE, AGREEMENT_FILE = "predictions.parquet", "agreement.parquet"

@@ -19,7 +19,7 @@ from lmdiag import perturb, predictions, results, summary
 from lmdiag.collector import uncollected
 from lmdiag.controls import control_warning
 from lmdiag.journal import Journal, NoJournal
-from lmdiag.queries import Key, Setting, collect, spread
+from lmdiag.questions import QuestionKey, Setting, collect, spread
 from lmdiag.redact import redacted
 from lmdiag.report.progress import Progress
 from lmdiag.schema import AGREEMENT, Answer, BadInput, Kind, Predictions, Protocol
@@ -200,7 +200,7 @@ def _ask_all(
     processes: Processes,
     batch_size: int | None,
     quiet: bool,
-) -> dict[Key, Answer]:
+) -> dict[QuestionKey, Answer]:
     """Asks every distinct question of the material, or takes its answer from the journal."""
     if material.verbs:
         model.set_verbs(list(material.verbs))
@@ -228,7 +228,7 @@ def _write(
     folder: results.RunDirectory,
     model: Model,
     material: Material,
-    answers: Mapping[Key, Answer],
+    answers: Mapping[QuestionKey, Answer],
     processes: Processes,
     seconds: dict[str, float],
 ) -> dict[str, Any]:

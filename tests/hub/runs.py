@@ -16,7 +16,7 @@ from typing import Any
 
 from lmdiag import predictions, results, stimuli, summary
 from lmdiag.measures import AGREEMENT_LAYOUT
-from lmdiag.queries import Setting
+from lmdiag.questions import Setting
 from lmdiag.schema import AGREEMENT, DIAGNOSTICS, ModelInfo, Predictions, Protocol
 from lmdiag.stimuli import Stimuli
 

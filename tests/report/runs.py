@@ -12,7 +12,7 @@ from hub.runs import FILLERS, describe, invent, model_info
 
 from lmdiag import predictions, results, stimuli, summary
 from lmdiag.perturb import perturb, settings
-from lmdiag.queries import Setting
+from lmdiag.questions import Setting
 from lmdiag.schema import DIAGNOSTICS, Predictions, Protocol
 
 PROTOCOL = Protocol(perturb=("shuf", "trunc", "shuf_trunc", "obj", "sub", "both"), shuffles=3)

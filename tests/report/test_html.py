@@ -10,12 +10,12 @@ from urllib.parse import unquote
 import pytest
 from hub.boards import HOSTILE
 
-from lmdiag.home import home
 from lmdiag.hub.text import visible
 from lmdiag.report.html import render
 from lmdiag.report.items import items, sample
 from lmdiag.report.page import digest
 from lmdiag.report.tables import names
+from lmdiag.resources import resource_path
 from lmdiag.results import Run, load_run
 from lmdiag.schema import BadInput
 
@@ -211,7 +211,7 @@ def test_names_and_words_of_strangers_stay_text(demo_dir: Path, tmp_path: Path) 
     ]  # fmt: skip
     for page in (Page(render(loaded[0])), Page(render(loaded))):
         assert page.open == []
-        assert page.inline["script"] == home("cards", "report.js").read_text()
+        assert page.inline["script"] == resource_path("cards", "report.js").read_text()
         assert not {name for _, name, _ in page.attributes if name.startswith("on")}
         assert not [link for link in page.links if not link.startswith(("#", "data:,"))]
         assert not {"\u202e", "\x1b", "\x00"} & set(page.text)

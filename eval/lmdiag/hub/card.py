@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lmdiag.home import home
 from lmdiag.hub.headline import HEADLINES, SHORT_TITLES
+from lmdiag.resources import resource_path
 from lmdiag.schema import DIAGNOSTICS
 
 
@@ -24,7 +24,7 @@ def result_card(
     import jinja2
 
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(home("cards")),
+        loader=jinja2.FileSystemLoader(resource_path("cards")),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

@@ -53,7 +53,7 @@ class Verified:
     def save(self, folder: Path) -> None:
         """Writes the verified predictions as the files of a run directory."""
         from lmdiag import predictions
-        from lmdiag.queries import Setting
+        from lmdiag.questions import Setting
 
         folder.mkdir(parents=True)
         settings = [Setting(self.stimuli[task]) for task in self.predictions]

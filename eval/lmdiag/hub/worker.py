@@ -45,7 +45,7 @@ def _import_all() -> None:
     import pyarrow.parquet
 
     import lmdiag.predictions
-    import lmdiag.queries
+    import lmdiag.questions
     import lmdiag.stats
     import lmdiag.summary
 

@@ -12,9 +12,9 @@ import hashlib
 from functools import cache
 from typing import TYPE_CHECKING
 
-from lmdiag.home import home
 from lmdiag.hub.text import visible
 from lmdiag.report import numbers
+from lmdiag.resources import resource_path
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -26,7 +26,7 @@ def environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     env = Environment(
-        loader=FileSystemLoader(home("cards")),
+        loader=FileSystemLoader(resource_path("cards")),
         autoescape=True,
         finalize=shown,
         undefined=StrictUndefined,
@@ -63,7 +63,9 @@ def frame(name: str) -> dict[str, str]:
     """
     from markupsafe import Markup
 
-    style, script = (home("cards", f"{name}.{kind}").read_text("utf-8") for kind in ("css", "js"))
+    style, script = (
+        resource_path("cards", f"{name}.{kind}").read_text("utf-8") for kind in ("css", "js")
+    )
     policy = (
         f"default-src 'none'; style-src '{digest(style)}'; script-src '{digest(script)}'; "
         "img-src data:; base-uri 'none'; form-action 'none'"

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from lmdiag.measures import AGREEMENT_LAYOUT
-from lmdiag.queries import Key
+from lmdiag.questions import QuestionKey
 from lmdiag.reproduction.sample import Claim
 from lmdiag.schema import Answer
 
@@ -40,7 +40,7 @@ def first_difference(
     model: Mapping[str, Any],
     info: Mapping[str, Any],
     claims: Sequence[Claim],
-    answers: Mapping[Key, Answer],
+    answers: Mapping[QuestionKey, Answer],
 ) -> str | None:
     """Returns the first thing in which submission and model differ, in words; None if they agree.
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lmdiag.queries import Key, Setting, collect, row_keys
+from lmdiag.questions import QuestionKey, Setting, collect, row_keys
 from lmdiag.schema import Question
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class Claim:
     """
 
     id: str
-    key: Key
+    key: QuestionKey
     word: str
     log_prob: float | None
     n_tokens: int | None
@@ -77,7 +77,7 @@ def draw(run: Run, n: int | None, seed: str) -> Sample:
     return Sample(questions, claims, len(everything))
 
 
-def _key(question: Question) -> Key:
+def _key(question: Question) -> QuestionKey:
     return question.query, question.number
 
 
@@ -86,7 +86,7 @@ def _chosen(
 ) -> Iterator[Question]:
     """Yields n of the questions: one of each task in turn, each task's in random order."""
     shuffled = [generator.sample(questions, len(questions)) for questions in by_task]
-    seen: set[Key] = set()
+    seen: set[QuestionKey] = set()
     for place in range(max(map(len, shuffled))):
         for questions in shuffled:
             if place < len(questions) and _key(questions[place]) not in seen:

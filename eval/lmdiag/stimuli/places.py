@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lmdiag.building import BUILT, kept
 from lmdiag.reading import (
     MAX_DOCUMENT,
     is_folder,
@@ -19,6 +18,7 @@ from lmdiag.reading import (
     user_path,
 )
 from lmdiag.schema import TASKS, BadInput, missing_columns
+from lmdiag.stimuli.building import BUILT, kept
 from lmdiag.stimuli.tables import READERS, Raw, read_file
 
 CARD = "README.md"

@@ -12,11 +12,11 @@ from pathlib import Path
 from lmdiag.schema import BadInput
 
 
-def home(*parts: str) -> Path:
+def resource_path(*parts: str) -> Path:
     """Returns the path of a file or folder that lmdiag has outside its package.
 
     Args:
-        parts: names below the root, e.g. `home("cards", "result.md.j2")`.
+        parts: names below the root, e.g. `resource_path("cards", "result.md.j2")`.
 
     Raises:
         BadInput: no installed or checked-out copy has it.

@@ -15,7 +15,7 @@ from lmdiag.schema import AGREEMENT, Answer, Kind, Number, Predictions, Query, Q
 if TYPE_CHECKING:
     from lmdiag.stimuli import Stimuli
 
-Key = tuple[Query, Number | None]
+QuestionKey = tuple[Query, Number | None]
 """What identifies a question: its query and, for EW and MW, the number that is right there."""
 
 UNSCORABLE = WordScore(None, None, 0)
@@ -46,7 +46,7 @@ def form(context: str, right_context: str, *, kind: Kind, capitalise: bool) -> Q
     return Query(context, "" if kind == "causal" else right_context)
 
 
-def row_keys(setting: Setting, *, kind: Kind, cased: bool) -> Iterator[Key]:
+def row_keys(setting: Setting, *, kind: Kind, cased: bool) -> Iterator[QuestionKey]:
     """Yields the key of each row's question.
 
     Only agreement rows are capitalised, and only for cased models (SPEC 1): their sentences are
@@ -63,7 +63,7 @@ def row_keys(setting: Setting, *, kind: Kind, cased: bool) -> Iterator[Key]:
 
 def collect(settings: Iterable[Setting], *, kind: Kind, cased: bool) -> list[Question]:
     """Returns the distinct questions of all settings, in order of first appearance."""
-    words: dict[Key, dict[str, None]] = {}
+    words: dict[QuestionKey, dict[str, None]] = {}
     for setting in settings:
         keys = row_keys(setting, kind=kind, cased=cased)
         for key, target in zip(keys, setting.stimuli.columns()["target"], strict=True):
@@ -72,7 +72,7 @@ def collect(settings: Iterable[Setting], *, kind: Kind, cased: bool) -> list[Que
 
 
 def spread(
-    setting: Setting, answers: Mapping[Key, Answer], *, kind: Kind, cased: bool
+    setting: Setting, answers: Mapping[QuestionKey, Answer], *, kind: Kind, cased: bool
 ) -> Predictions:
     """Returns the answers as one prediction a row, in the rows' order."""
     columns = setting.stimuli.columns()

@@ -15,7 +15,7 @@ from zipfile import ZipFile
 import pytest
 from limits import HANG
 
-from lmdiag.home import home
+from lmdiag.resources import resource_path
 from lmdiag.schema import BadInput
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -24,13 +24,13 @@ WRITTEN_BY_TOOLS = shutil.ignore_patterns("__pycache__", "*.egg-info", ".*cache"
 
 
 def test_editable_install_reads_the_repository() -> None:
-    assert home("setup.cfg") == ROOT / "setup.cfg"
-    assert home("eval", "run.py") == ROOT / "eval/run.py"
+    assert resource_path("setup.cfg") == ROOT / "setup.cfg"
+    assert resource_path("eval", "run.py") == ROOT / "eval/run.py"
 
 
 def test_a_missing_file_is_named_with_what_to_do() -> None:
     with pytest.raises(BadInput, match=r"cards/no-such-card\.md is missing .*make setup"):
-        home("cards", "no-such-card.md")
+        resource_path("cards", "no-such-card.md")
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +84,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_an_installed_wheel_finds_the_rooms(installed: Path) -> None:
-    say = f"from lmdiag.home import home\nfor room in {ROOMS}: print(home(room))"
+    say = f"from lmdiag.resources import resource_path\nfor room in {ROOMS}: print(resource_path(room))"  # noqa: E501
     done = subprocess.run(
         [installed / "python", "-I", "-c", say], check=True, capture_output=True, text=True
     )

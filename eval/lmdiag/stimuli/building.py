@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from lmdiag.home import home
+from lmdiag.resources import resource_path
 from lmdiag.schema import BadInput
 
 PACKAGE = "lmdiag_loading"
@@ -34,7 +34,7 @@ REMEDY = (
 def script(name: str) -> Any:
     """Returns a module of the loading scripts, e.g. "command"."""
     if PACKAGE not in sys.modules:
-        folder = home("datasets", "lmdiag", "loading")
+        folder = resource_path("datasets", "lmdiag", "loading")
         spec = importlib.util.spec_from_file_location(
             PACKAGE, folder / "__init__.py", submodule_search_locations=[str(folder)]
         )

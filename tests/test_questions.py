@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from lmdiag.perturb import perturb
-from lmdiag.queries import Setting, collect, form, spread
+from lmdiag.questions import Setting, collect, form, spread
 from lmdiag.schema import Answer, Query, WordScore
 from lmdiag.stimuli import Stimuli, load
 
