@@ -12,7 +12,7 @@ import lmdiag
 from lmdiag import stimuli
 from lmdiag.cli import main
 from lmdiag.schema import BadInput
-from lmdiag.stimuli.building import BUILT, kept, script
+from lmdiag.stimuli.building import BUILT, cached, script
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +45,7 @@ def test_processes_that_ask_at_once_build_it_once(
     cache: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with ThreadPoolExecutor(3) as pool:
-        folders = {*pool.map(kept, ["demo"] * 3)}
+        folders = {*pool.map(cached, ["demo"] * 3)}
     assert len(folders) == 1
     said = f"lmdiag: building the demo items in {folders.pop()} (only the first time)\n"
     assert capsys.readouterr().err == said
@@ -97,7 +97,7 @@ def test_without_a_network_one_line_names_both_ways_out(
 def test_a_cache_that_cannot_be_written_is_named(cache: Path) -> None:
     cache.write_text("not a directory")
     with pytest.raises(BadInput, match=r"cannot write the data set demo to .* set LMDIAG_CACHE to"):
-        kept("demo")
+        cached("demo")
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from lmdiag.perturb import perturb
-from lmdiag.questions import Setting, collect, form, spread
+from lmdiag.questions import Setting, collect, spread
 from lmdiag.schema import Answer, Query, WordScore
 from lmdiag.stimuli import Stimuli, load
 
@@ -64,8 +64,10 @@ def test_only_agreement_is_capitalised_and_only_for_cased_models() -> None:
 
 
 def test_a_causal_model_sees_the_left_context_alone() -> None:
-    assert form("The keys", "here.", kind="causal", capitalise=False) == Query("The keys", "")
-    assert form("The keys", "here.", kind="masked", capitalise=False) == Query("The keys", "here.")
+    rows = [row("1", "The keys", "are", right_context="here.")]
+    for kind, right in (("causal", ""), ("masked", "here.")):
+        (question,) = collect([Setting(stimuli("mine", rows))], kind=kind, cased=True)
+        assert question.query == Query("The keys", right)
 
 
 def test_every_row_gets_the_score_of_its_own_word_at_its_own_context() -> None:

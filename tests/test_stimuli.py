@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from lmdiag import stimuli
 from lmdiag.schema import CORE_COLUMNS, BadInput
-from lmdiag.stimuli.records import fingerprint
+from lmdiag.stimuli.rows import fingerprint
 
 HEADER = "id,item,condition,context,right_context,target,good,contrast,expected\n"
 GOOD = 'a,1,x,"One, two and",.,three,true,c1,three|four\n'

@@ -1,7 +1,7 @@
 """From stimuli to distinct questions, and from answers back to the rows.
 
-Rows that share what is left and right of their blank are asked once, over all tasks, settings and
-runs (SPEC 2): the 326 rows of the three diagnostics are 198 contexts.
+Rows that share the text left and right of their blank are asked once, over all tasks, settings and
+runs (docs/specification.md, section 2): the 326 rows of the three diagnostics are 198 questions.
 """
 
 from __future__ import annotations
@@ -10,15 +10,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lmdiag.schema import AGREEMENT, Answer, Kind, Number, Predictions, Query, Question, WordScore
+from lmdiag.schema import AGREEMENT, Answer, Kind, Number, Predictions, Query, Question
 
 if TYPE_CHECKING:
     from lmdiag.stimuli import Stimuli
 
 QuestionKey = tuple[Query, Number | None]
 """What identifies a question: its query and, for EW and MW, the number that is right there."""
-
-UNSCORABLE = WordScore(None, None, 0)
 
 
 @dataclass(frozen=True)
@@ -27,7 +25,7 @@ class Setting:
 
     Attributes:
         stimuli: the rows, perturbed.
-        perturbation: name of the perturbation, "none" without.
+        perturbation: name of the perturbation; "none" without.
         run: number of the shuffle, 0 outside the shuffled settings.
     """
 
@@ -36,29 +34,19 @@ class Setting:
     run: int = 0
 
 
-def form(context: str, right_context: str, *, kind: Kind, capitalise: bool) -> Query:
-    """Returns the query that a model of this kind is asked for a row.
-
-    A causal model sees the left context alone. `capitalise` upper-cases the first letter.
-    """
-    if capitalise:
-        context = context[:1].upper() + context[1:]
-    return Query(context, "" if kind == "causal" else right_context)
-
-
 def row_keys(setting: Setting, *, kind: Kind, cased: bool) -> Iterator[QuestionKey]:
     """Yields the key of each row's question.
 
-    Only agreement rows are capitalised, and only for cased models (SPEC 1): their sentences are
-    lower-case in the source, those of the diagnostics stand as their authors wrote them.
+    Causal models read the left context only. The first letter of an agreement sentence is
+    written as a capital for cased models: the source has it in lower case.
     """
     columns = setting.stimuli.columns()
     agreement = setting.stimuli.task == AGREEMENT
     numbers = columns["number"] if agreement else [None] * len(columns["id"])
-    contexts = zip(columns["context"], columns["right_context"], numbers, strict=True)
-    for context, right_context, number in contexts:
-        query = form(context, right_context, kind=kind, capitalise=agreement and cased)
-        yield query, number
+    texts = zip(columns["context"], columns["right_context"], numbers, strict=True)
+    for context, right_context, number in texts:
+        left = context[:1].upper() + context[1:] if agreement and cased else context
+        yield Query(left, "" if kind == "causal" else right_context), number
 
 
 def collect(settings: Iterable[Setting], *, kind: Kind, cased: bool) -> list[Question]:
@@ -68,24 +56,24 @@ def collect(settings: Iterable[Setting], *, kind: Kind, cased: bool) -> list[Que
         keys = row_keys(setting, kind=kind, cased=cased)
         for key, target in zip(keys, setting.stimuli.columns()["target"], strict=True):
             words.setdefault(key, {})[target] = None
-    return [Question(query, tuple(found), number) for (query, number), found in words.items()]
+    return [Question(query, tuple(targets), number) for (query, number), targets in words.items()]
 
 
 def spread(
     setting: Setting, answers: Mapping[QuestionKey, Answer], *, kind: Kind, cased: bool
 ) -> Predictions:
-    """Returns the answers as one prediction a row, in the rows' order."""
+    """Returns the answers as one prediction per row, in the rows' order."""
     columns = setting.stimuli.columns()
-    found = [answers[key] for key in row_keys(setting, kind=kind, cased=cased)]
-    scores = [answer.words[word] for answer, word in zip(found, columns["target"], strict=True)]
+    by_row = [answers[key] for key in row_keys(setting, kind=kind, cased=cased)]
+    scores = [answer.words[word] for answer, word in zip(by_row, columns["target"], strict=True)]
     return Predictions(
         id=list(columns["id"]),
         log_prob=[score.log_prob for score in scores],
         rank=[score.rank for score in scores],
         n_tokens=[score.n_tokens for score in scores],
-        top_words=[list(answer.top_words) for answer in found],
-        top_log_probs=[list(answer.top_log_probs) for answer in found],
+        top_words=[list(answer.top_words) for answer in by_row],
+        top_log_probs=[list(answer.top_log_probs) for answer in by_row],
         perturbation=setting.perturbation,
         run=setting.run,
-        agreement=[answer.agreement for answer in found],
+        agreement=[answer.agreement for answer in by_row],
     )

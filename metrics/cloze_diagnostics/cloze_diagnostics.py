@@ -10,7 +10,8 @@ import evaluate
 
 from lmdiag.elsewhere import gather
 from lmdiag.schema import BadInput, checked_ranks, checked_threshold, missing_columns
-from lmdiag.stimuli.tables import normalise, of_rows
+from lmdiag.stimuli.columns import converted
+from lmdiag.stimuli.table import from_rows
 from lmdiag.summary import beyond_lists, summarise
 
 _DESCRIPTION = """
@@ -158,8 +159,8 @@ def _columns(rows: list[dict[str, Any]], task: str) -> dict[str, list[Any]]:
     """Returns the rows as columns, with None where a row lacks a further column."""
     if not rows:
         raise BadInput("there are no references: give the rows of the data set")
-    raw = of_rows("references", rows, lambda row: f"reference {row + 1}")
-    columns = normalise(raw, task)
+    raw = from_rows("references", rows, lambda row: f"reference {row + 1}")
+    columns = converted(raw, task)
     if len(set(columns["id"])) < len(rows):
         raise BadInput("references have the same id more than once: give each row once")
     return columns

@@ -8,19 +8,19 @@ from pathlib import Path
 
 from lmdiag.reading import read_text
 from lmdiag.schema import BadInput
-from lmdiag.stimuli.places import VERBS, find
+from lmdiag.stimuli.dataset import VERBS, find
 
-HEADERS = {"singular": "plural", "sing": "plur"}
-"""Names of the two columns: ours, and those of the published list."""
+_HEADERS = (("singular", "plural"), ("sing", "plur"))
+"""Names of the two columns: those of lmdiag, and those of the published list."""
 
 
 def load_verbs(data: str, *, revision: str | None = None) -> list[tuple[str, str]]:
     """Returns the distinct (singular, plural) forms of a data set or of a csv file, in order.
 
     Args:
-        data: a data set with a config `verbs`, or a csv file of singular,plural. A header may
-            name the two columns (singular,plural or sing,plur, others are ignored); without one
-            the file has these two columns alone.
+        data: a data set with a config `verbs`, or a csv file. A header may name the two columns
+            (singular,plural or sing,plur, others are ignored); a file without a header has only
+            these two columns.
         revision: of a Hub data set.
 
     Raises:
@@ -28,10 +28,10 @@ def load_verbs(data: str, *, revision: str | None = None) -> list[tuple[str, str
     """
     if Path(data).suffix == ".csv":
         return _from_csv(Path(data))
-    place = find(data, revision)
-    if VERBS not in place.configs:
+    dataset = find(data, revision)
+    if VERBS not in dataset.configs:
         raise BadInput(f"{data} has no config {VERBS}: name a csv of singular,plural by --verbs")
-    columns = place.read(VERBS).columns
+    columns = dataset.read(VERBS).columns
     if not {"singular", "plural"} <= set(columns):
         raise BadInput(f"{data}: the config {VERBS} needs the columns singular and plural")
     pairs = list(zip(columns["singular"], columns["plural"], strict=True))
@@ -42,31 +42,24 @@ def load_verbs(data: str, *, revision: str | None = None) -> list[tuple[str, str
 
 
 def _from_csv(path: Path) -> list[tuple[str, str]]:
-    lines = io.StringIO(read_text(path), newline="")
+    reader = csv.reader(io.StringIO(read_text(path), newline=""))
     try:
-        rows = [(number, row) for number, row in enumerate(csv.reader(lines), start=1) if row]
+        rows = [(reader.line_num, [field.strip() for field in row]) for row in reader if row]
     except csv.Error as error:
         raise BadInput(f"{path} cannot be read: {error}") from error
-    singular, plural, rows = _header(path, rows)
+    names = [name.lower() for name in rows[0][1]] if rows else []
+    singular, plural = 0, 1
+    if header := next((pair for pair in _HEADERS if set(pair) <= set(names)), None):
+        singular, plural = map(names.index, header)
+        del rows[0]
+    elif len(names) not in (0, 2):
+        raise BadInput(f"{path}:1: name the columns singular,plural in a header")
     pairs: dict[tuple[str, str], None] = {}
     for number, row in rows:
-        forms = [row[i].strip() if i < len(row) else "" for i in (singular, plural)]
-        if not all(forms):
-            raise BadInput(f"{path}:{number}: a singular and a plural form are due, not {row!r}")
-        pairs[forms[0], forms[1]] = None
+        forms = (row[singular : singular + 1], row[plural : plural + 1])
+        if not all(form and form[0] for form in forms):
+            raise BadInput(f"{path}:{number}: expected a singular and a plural form, not {row!r}")
+        pairs[forms[0][0], forms[1][0]] = None
     if not pairs:
-        raise BadInput(f"{path} has no verbs: a csv of singular,plural is due")
+        raise BadInput(f"{path} has no verbs: expected a csv of singular,plural")
     return list(pairs)
-
-
-def _header(
-    path: Path, rows: list[tuple[int, list[str]]]
-) -> tuple[int, int, list[tuple[int, list[str]]]]:
-    """Places of the two columns, and the rows that hold forms."""
-    names = [name.strip().lower() for name in rows[0][1]] if rows else []
-    for singular, plural in HEADERS.items():
-        if singular in names and plural in names:
-            return names.index(singular), names.index(plural), rows[1:]
-    if rows and len(names) != 2:
-        raise BadInput(f"{path}:1: name the columns singular,plural in a header")
-    return 0, 1, rows
