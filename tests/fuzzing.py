@@ -32,7 +32,7 @@ from hub.runs import make_run, model_info
 from rich.console import Console
 
 from lmdiag import predictions, results, stimuli, summary
-from lmdiag.elsewhere import read_elsewhere
+from lmdiag.external import read_external
 from lmdiag.journal import Journal
 from lmdiag.measures import AGREEMENT_LAYOUT
 from lmdiag.questions import Setting, collect
@@ -130,12 +130,12 @@ def read_stimuli(data: str, task: str = "own") -> None:
 
 def read_predictions(folder: Path, name: str) -> None:
     rows = stimuli.load(str(folder / "own.jsonl"), "own")
-    parts = read_elsewhere(folder / name, rows)
+    parts = read_external(folder / name, rows)
     summary.evaluate(rows, parts, Protocol(tasks=("own",)), cased=True, kind="masked")
 
 
 def read_original(folder: Path) -> None:
-    read_elsewhere(
+    read_external(
         folder / "modelpreds-role-m", stimuli.load(str(folder / "role88.jsonl"), "role88")
     )
 

@@ -2,7 +2,7 @@
 
 `predictions.parquet` has a row per stimulus, perturbation and shuffle, `agreement.parquet` one per
 distinct context with its EW and MW. The same predictions give the same bytes, and a file is there
-whole or not at all. What other programs made is read by `lmdiag.elsewhere`.
+whole or not at all. What other programs made is read by `lmdiag.external`.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import Any
 import datasets
 import evaluate
 
-from lmdiag.elsewhere import gather
+from lmdiag.external import to_predictions
 from lmdiag.schema import BadInput, checked_ranks, checked_threshold, missing_columns
 from lmdiag.stimuli.columns import converted
 from lmdiag.stimuli.table import from_rows
@@ -119,7 +119,7 @@ class ClozeDiagnostics(evaluate.Metric):
         rows = [json.loads(row) for row in references]
         columns = _columns(rows, self.config_name)
         given = [json.loads(prediction) for prediction in predictions]
-        run = gather(_records(given, columns["id"]), "predictions")
+        run = to_predictions(_records(given, columns["id"]), "predictions")
         for line in beyond_lists(columns, run, ranks):
             warnings.warn(f"not computed: {line}", stacklevel=2)
         found = summarise(

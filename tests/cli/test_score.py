@@ -191,7 +191,7 @@ def test_bad_input_is_one_line_and_exit_code_2(
     broken = tmp_path / "broken.jsonl"
     broken.write_text(f"{first}\n{second[:-5]}\n")
     asked: list[tuple[tuple[object, ...], str]] = [
-        (("--predictions", broken, "--data", demo_dir), "broken.jsonl, line 2: not valid JSON"),
+        (("--predictions", broken, "--data", demo_dir), "broken.jsonl:2: not valid JSON"),
         (("--predictions", tmp_path / "none", "--data", demo_dir), "does not exist"),
         (("--predictions", tmp_path, "--data", demo_dir), "not a finished run"),
         (("--predictions", lines, "--data", tmp_path / "nowhere"), "nowhere"),

@@ -132,7 +132,7 @@ def test_knobs_are_checked_as_by_the_command(
         ({"log_prob": math.nan}, "prediction 2: log_prob is NaN"),
         ({"log_prob": 1.0}, "prediction 2: log_prob is 1.0"),
         ({"top_words": "good"}, "prediction 2: top_words is 'good'"),
-        ({"top_words": None}, "prediction 2: top_words are there for some"),
+        ({"top_words": None}, "prediction 2: top_words are given for some"),
         ({"id": "0a"}, "prediction 2 is for 0a, its reference is 0b"),
     ],
 )

@@ -72,7 +72,7 @@ def main(args: argparse.Namespace) -> int:
     """Scores and prints; what cannot be computed is said on standard error."""
     from lmdiag import results, summary
     from lmdiag.cli.exits import say
-    from lmdiag.original import is_original
+    from lmdiag.original_code import is_original
 
     is_run = args.predictions.is_dir() and not is_original(args.predictions)
     asked = of_a_run(args) if is_run else of_a_file(args)
@@ -101,10 +101,10 @@ class Asked(NamedTuple):
 def of_a_file(args: argparse.Namespace) -> Asked:
     """Returns the predictions of files; nothing is known of their model but what is said."""
     from lmdiag import stimuli
-    from lmdiag.elsewhere import read_elsewhere
+    from lmdiag.external import read_external
 
     rows = stimuli.load(args.data or "lmdiag", args.task, revision=args.data_revision)
-    runs = read_elsewhere(args.predictions, rows, args.setting)
+    runs = read_external(args.predictions, rows, args.setting)
     protocol = knobs(args, Protocol(tasks=(args.task,)))
     return Asked(rows, runs, protocol, args.cased is not False, "masked")
 

@@ -13,7 +13,7 @@ import pytest
 from scored import predictions_of
 
 from lmdiag import predictions, stimuli
-from lmdiag.elsewhere import read_elsewhere
+from lmdiag.external import read_external
 from lmdiag.schema import BadInput
 
 ROWS = [
@@ -40,7 +40,7 @@ def read_lines(folder: Path, rows: stimuli.Stimuli, *lines: Any) -> Any:
     path.write_text(
         "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines)
     )
-    return read_elsewhere(path, rows)
+    return read_external(path, rows)
 
 
 GOOD = {"id": "1-good", "top_words": ["bird"], "log_prob": -0.5}
@@ -65,7 +65,7 @@ def test_parquet_with_the_same_content(tmp_path: Path, rows: stimuli.Stimuli) ->
             }
         )
         pq.write_table(table, tmp_path / "p.parquet")
-        [found] = read_elsewhere(tmp_path / "p.parquet", rows)
+        [found] = read_external(tmp_path / "p.parquet", rows)
         assert found == read_lines(tmp_path, rows, GOOD, BAD)[0]
 
 
@@ -93,20 +93,20 @@ def test_the_rounding_of_float32_is_forgiven(tmp_path: Path, rows: stimuli.Stimu
 @pytest.mark.parametrize(
     ("second", "message"),
     [
-        ('{"id": "1-bad",', r"line 2: not valid JSON"),
-        ('{"id": "1-bad"} {}', r"line 2: not valid JSON"),
-        ("[1, 2]", r"line 2: not an object"),
-        ({"top_words": ["x"]}, r"line 2: id is None"),
-        ({**BAD, "id": 7}, r"line 2: id is 7"),
-        ({**BAD, "log_prob": math.nan}, r"line 2: log_prob is NaN; write null"),
-        ({**BAD, "log_prob": 0.5}, r"line 2: log_prob is 0.5; .* never above 0"),
-        ({**BAD, "log_prob": "-1"}, r"line 2: log_prob is '-1'; it must be a number"),
-        ({**BAD, "log_prob": True}, r"line 2: log_prob is True"),
-        ({**BAD, "top_words": "bird"}, r"line 2: top_words is 'bird'"),
-        ({**BAD, "top_words": ["a", 1]}, r"line 2: top_words is \['a', 1\]"),
-        ({"id": "1-bad", "log_prob": -1}, r"line 2: top_words are there for some ids only"),
-        ({**BAD, "n_tokens": -1}, r"line 2: n_tokens is -1"),
-        ({**BAD, "rank": 1.5}, r"line 2: rank is 1.5"),
+        ('{"id": "1-bad",', r":2: not valid JSON"),
+        ('{"id": "1-bad"} {}', r":2: not valid JSON"),
+        ("[1, 2]", r":2: expected one JSON object"),
+        ({"top_words": ["x"]}, r":2: id is None"),
+        ({**BAD, "id": 7}, r":2: id is 7"),
+        ({**BAD, "log_prob": math.nan}, r":2: log_prob is NaN; write null"),
+        ({**BAD, "log_prob": 0.5}, r":2: log_prob is 0.5; .* never above 0"),
+        ({**BAD, "log_prob": "-1"}, r":2: log_prob is '-1'; it must be a number"),
+        ({**BAD, "log_prob": True}, r":2: log_prob is True"),
+        ({**BAD, "top_words": "bird"}, r":2: top_words is 'bird'"),
+        ({**BAD, "top_words": ["a", 1]}, r":2: top_words is \['a', 1\]"),
+        ({"id": "1-bad", "log_prob": -1}, r":2: top_words are given for some ids only"),
+        ({**BAD, "n_tokens": -1}, r":2: n_tokens is -1"),
+        ({**BAD, "rank": 1.5}, r":2: rank is 1.5"),
         ({**BAD, "id": "1-good"}, r"p\.jsonl: id 1-good more than once"),
         ({**BAD, "id": "2-bad"}, r"p\.jsonl: id 2-bad not among the rows"),
         ("", r"p\.jsonl: id 1-bad missing"),
@@ -127,23 +127,23 @@ def test_files_with_nothing_in_them(tmp_path: Path, rows: stimuli.Stimuli) -> No
     with pytest.raises(BadInput, match="neither top_words nor log_prob"):
         read_lines(tmp_path, rows, {"id": "1-good"}, {"id": "1-bad"})
     with pytest.raises(BadInput, match="does not exist"):
-        read_elsewhere(tmp_path / "nowhere.jsonl", rows)
+        read_external(tmp_path / "nowhere.jsonl", rows)
     (tmp_path / "p.jsonl").write_bytes(b'{"id": "\xff"}')
-    with pytest.raises(BadInput, match="line 1: not valid JSON"):
-        read_elsewhere(tmp_path / "p.jsonl", rows)
+    with pytest.raises(BadInput, match=":1: not valid JSON"):
+        read_external(tmp_path / "p.jsonl", rows)
 
 
 def test_parquet_without_ids_or_damaged(tmp_path: Path, rows: stimuli.Stimuli) -> None:
     path = tmp_path / "p.parquet"
     pq.write_table(pa.table({"log_prob": [-1.0]}), path)
     with pytest.raises(BadInput, match="no column id"):
-        read_elsewhere(path, rows)
+        read_external(path, rows)
     path.write_bytes(path.read_bytes()[:40])
     with pytest.raises(BadInput, match="not valid Parquet"):
-        read_elsewhere(path, rows)
+        read_external(path, rows)
     pq.write_table(pa.table({"id": ["1-good", "1-bad"], "log_prob": [-1.0, math.nan]}), path)
     with pytest.raises(BadInput, match="row 2: log_prob is NaN"):
-        read_elsewhere(path, rows)
+        read_external(path, rows)
 
 
 def test_a_runs_own_file_gives_the_task_and_setting_asked_for(
@@ -156,11 +156,11 @@ def test_a_runs_own_file_gives_the_task_and_setting_asked_for(
         for i in range(2)
     ]
     predictions.write(path, [other, *shuffled])
-    [found] = read_elsewhere(path, rows)
+    [found] = read_external(path, rows)
     assert (found.id, found.log_prob) == (["1-good", "1-bad"], [-1.0, -2.0])
-    assert read_elsewhere(path, rows, "shuf") == shuffled
+    assert read_external(path, rows, "shuf") == shuffled
     with pytest.raises(BadInput, match="no setting trunc"):
-        read_elsewhere(path, rows, "trunc")
+        read_external(path, rows, "trunc")
     (tmp_path / "p.jsonl").write_text(json.dumps(GOOD))
     with pytest.raises(BadInput, match="has no settings"):
-        read_elsewhere(tmp_path / "p.jsonl", rows, "shuf")
+        read_external(tmp_path / "p.jsonl", rows, "shuf")

@@ -14,8 +14,8 @@ import pytest
 
 from lmdiag import stimuli
 from lmdiag.cli import main
-from lmdiag.elsewhere import read_elsewhere
-from lmdiag.original import is_original
+from lmdiag.external import read_external
+from lmdiag.original_code import is_original
 from lmdiag.schema import BadInput
 
 MODEL = "bert-base-uncased"
@@ -92,7 +92,7 @@ def files(demo: Path, tmp_path: Path) -> Path:
 def check(files: Path, source: Path, data: Path) -> None:
     for task in TASKS:
         rows = stimuli.load(str(data), task)
-        [found] = read_elsewhere(files, rows)
+        [found] = read_external(files, rows)
         columns = rows.columns()
         assert found.id == columns["id"]
         pairs = zip(columns["context"], columns["target"], strict=True)
@@ -118,9 +118,9 @@ def test_a_file_stands_for_all_of_its_model(files: Path, demo: Path, demo_dir: P
     write(files, demo, model="other-model", numbers=False)
     rows = stimuli.load(str(demo_dir), "neg136")
     for name in ("modelpreds-negnat", "modeltgtprobs-cprag"):
-        [found] = read_elsewhere(files / f"{name}-{MODEL}", rows)
+        [found] = read_external(files / f"{name}-{MODEL}", rows)
         assert None not in found.log_prob
-    [found] = read_elsewhere(files / "modelpreds-negsimp-other-model", rows)
+    [found] = read_external(files / "modelpreds-negsimp-other-model", rows)
     assert found.log_prob == [None] * len(rows)
 
 
@@ -171,7 +171,7 @@ def test_nan_is_a_word_without_probability_and_0_an_impossible_one(
     path = files / f"modeltgtprobs-role-{MODEL}"
     lines = path.read_text().splitlines()
     path.write_text("\n".join(["nan", "0.0", "1e-3", *lines[3:]]))  # no newline at the end
-    [found] = read_elsewhere(files, stimuli.load(str(demo_dir), "role88"))
+    [found] = read_external(files, stimuli.load(str(demo_dir), "role88"))
     assert found.log_prob[:3] == [None, -math.inf, math.log(1e-3)]
 
 
@@ -194,12 +194,12 @@ def test_only_these_names_are_taken_for_such_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "line", "message"),
     [
-        ("modeltgtprobs", "high", r"line 2: 'high' is no number; write one probability"),
-        ("modeltgtprobs", "", r"line 2: '' is no number"),
-        ("modeltgtprobs", "1.5", r"line 2: 1.5 is no probability; it must be from 0 to 1"),
-        ("modeltgtprobs", "-2.3", r"line 2: -2.3 is no probability"),
-        ("modeltgtprobs", "0.1 0.2", r"line 2: '0.1 0.2' is no number"),
-        ("modelpreds", "  ", r"line 2: no word; write the most probable words"),
+        ("modeltgtprobs", "high", r":2: 'high' is not a number; write one probability"),
+        ("modeltgtprobs", "", r":2: '' is not a number"),
+        ("modeltgtprobs", "1.5", r":2: 1.5 is not a probability; it must be from 0 to 1"),
+        ("modeltgtprobs", "-2.3", r":2: -2.3 is not a probability"),
+        ("modeltgtprobs", "0.1 0.2", r":2: '0.1 0.2' is not a number"),
+        ("modelpreds", "  ", r":2: no word; write the most probable words"),
     ],
 )
 def test_a_malformed_line_is_named_by_file_and_number(
@@ -209,8 +209,8 @@ def test_a_malformed_line_is_named_by_file_and_number(
     lines = path.read_text().splitlines()
     path.write_text("\n".join([lines[0], line, *lines[2:]]))
     with pytest.raises(BadInput, match=message) as raised:
-        read_elsewhere(files, stimuli.load(str(demo_dir), "neg136"))
-    assert str(raised.value).startswith(f"{path}, line 2: ")
+        read_external(files, stimuli.load(str(demo_dir), "neg136"))
+    assert str(raised.value).startswith(f"{path}:2: ")
     assert "\n" not in str(raised.value)
 
 
@@ -220,12 +220,12 @@ def test_other_encodings_and_other_numbers_of_lines(files: Path, demo_dir: Path)
     text = path.read_text("utf-8")
     path.write_bytes(text.encode().replace(b"\n", b" caf\xe9\n", 1))
     with pytest.raises(BadInput, match=r":1: not UTF-8"):
-        read_elsewhere(files, rows)
+        read_external(files, rows)
     path.write_text(text + "one more\n", "utf-8")
     with pytest.raises(
-        BadInput, match=rf"has {len(rows) + 1} lines, and the data {len(rows)} rows"
+        BadInput, match=rf"has {len(rows) + 1} lines, but the data have {len(rows)} rows"
     ):
-        read_elsewhere(files, rows)
+        read_external(files, rows)
 
 
 def test_files_that_are_missing_or_of_several_models(
@@ -234,29 +234,29 @@ def test_files_that_are_missing_or_of_several_models(
     neg = stimuli.load(str(demo_dir), "neg136")
     (files / f"modelpreds-negnat-{MODEL}").unlink()
     with pytest.raises(BadInput, match=r"modelpreds-negnat-\S+ is missing: neg136 is negsimp and"):
-        read_elsewhere(files, neg)
+        read_external(files, neg)
     write(files, demo, model="another")
     with pytest.raises(BadInput, match=rf"several models \(another, {MODEL}\): name one of"):
-        read_elsewhere(files, neg)
+        read_external(files, neg)
     with pytest.raises(BadInput, match="does not exist"):
-        read_elsewhere(files / "modelpreds-cprag-third", neg)
+        read_external(files / "modelpreds-cprag-third", neg)
     for path in files.glob("*-role-*"):
         path.unlink()
     role = stimuli.load(str(demo_dir), "role88")
     for asked in (files, files / f"modelpreds-cprag-{MODEL}"):
         with pytest.raises(BadInput, match="nothing for role88: put modelpreds-role-"):
-            read_elsewhere(asked, role)
+            read_external(asked, role)
 
 
 def test_tasks_and_settings_that_such_files_do_not_have(files: Path, demo_dir: Path) -> None:
-    with pytest.raises(BadInput, match="are for cprag102, role88, neg136, not for agreement"):
-        read_elsewhere(files, stimuli.load(str(demo_dir), "agreement"))
+    with pytest.raises(BadInput, match="with such names are for cprag102, role88, neg136, not for agreement"):
+        read_external(files, stimuli.load(str(demo_dir), "agreement"))
     with pytest.raises(BadInput, match="has no settings: leave --setting shuf out"):
-        read_elsewhere(files, stimuli.load(str(demo_dir), "cprag102"), "shuf")
+        read_external(files, stimuli.load(str(demo_dir), "cprag102"), "shuf")
 
 
 def test_data_of_ones_own_that_only_bear_the_name(files: Path, tmp_path: Path) -> None:
     names = "id,item,condition,context,right_context,target,good,contrast,expected"
     (tmp_path / "neg136.csv").write_text(f"{names}\n1,1,x,A,,b,true,1,\n2,1,y,A,,c,false,1,\n")
     with pytest.raises(BadInput, match=r"for cprag102, role88, neg136, not for neg136\.csv: give"):
-        read_elsewhere(files, stimuli.load(str(tmp_path / "neg136.csv")))
+        read_external(files, stimuli.load(str(tmp_path / "neg136.csv")))
