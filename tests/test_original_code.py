@@ -249,7 +249,9 @@ def test_files_that_are_missing_or_of_several_models(
 
 
 def test_tasks_and_settings_that_such_files_do_not_have(files: Path, demo_dir: Path) -> None:
-    with pytest.raises(BadInput, match="with such names are for cprag102, role88, neg136, not for agreement"):
+    with pytest.raises(
+        BadInput, match="are for cprag102, role88, neg136, not for agreement"
+    ):
         read_external(files, stimuli.load(str(demo_dir), "agreement"))
     with pytest.raises(BadInput, match="has no settings: leave --setting shuf out"):
         read_external(files, stimuli.load(str(demo_dir), "cprag102"), "shuf")
