@@ -32,13 +32,13 @@ from hub.runs import make_run, model_info
 from rich.console import Console
 
 from lmdiag import predictions, results, stimuli, summary
-from lmdiag.external import read_external
 from lmdiag.journal import Journal
 from lmdiag.measures import AGREEMENT_LAYOUT
 from lmdiag.questions import Setting, collect
 from lmdiag.report.html import render
 from lmdiag.report.terminal import print_results
 from lmdiag.report.text import latex, markdown, table_csv
+from lmdiag.results.external import read_external
 from lmdiag.schema import Answer, BadInput, Protocol, WordScore
 
 SECONDS = 5.0

@@ -37,7 +37,6 @@ NEVER: Mapping[str, frozenset[str]] = {
     "summary": frozenset({"models", "scoring", "results", "report"}),
     "results": frozenset({"models", "scoring", "report"}),
     "comparison": frozenset({"models", "scoring", "report"}),
-    "external": frozenset({"models", "scoring", "results", "report"}),
     "report": frozenset({"models", "scoring"}),
     "leaderboard": frozenset({"models", "scoring", "reproduction"}),
     "hub": frozenset({"models", "scoring", "leaderboard", "reproduction"}),

@@ -12,8 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 from scored import predictions_of
 
-from lmdiag import predictions, stimuli
-from lmdiag.external import read_external
+from lmdiag import stimuli
+from lmdiag.results import predictions
+from lmdiag.results.external import read_external
 from lmdiag.schema import BadInput
 
 ROWS = [

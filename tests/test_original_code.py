@@ -14,8 +14,8 @@ import pytest
 
 from lmdiag import stimuli
 from lmdiag.cli import main
-from lmdiag.external import read_external
-from lmdiag.original_code import is_original
+from lmdiag.results.external import read_external
+from lmdiag.results.original_code import is_original
 from lmdiag.schema import BadInput
 
 MODEL = "bert-base-uncased"
@@ -249,9 +249,7 @@ def test_files_that_are_missing_or_of_several_models(
 
 
 def test_tasks_and_settings_that_such_files_do_not_have(files: Path, demo_dir: Path) -> None:
-    with pytest.raises(
-        BadInput, match="are for cprag102, role88, neg136, not for agreement"
-    ):
+    with pytest.raises(BadInput, match="are for cprag102, role88, neg136, not for agreement"):
         read_external(files, stimuli.load(str(demo_dir), "agreement"))
     with pytest.raises(BadInput, match="has no settings: leave --setting shuf out"):
         read_external(files, stimuli.load(str(demo_dir), "cprag102"), "shuf")

@@ -18,7 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lmdiag import stimuli
-from lmdiag.schema import CORE_COLUMNS, BadInput
+from lmdiag.diagnostics import CORE_COLUMNS
+from lmdiag.schema import BadInput
 from lmdiag.stimuli.rows import fingerprint
 
 HEADER = "id,item,condition,context,right_context,target,good,contrast,expected\n"

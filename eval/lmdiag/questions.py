@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lmdiag.schema import AGREEMENT, Answer, Kind, Number, Predictions, Query, Question
+from lmdiag import diagnostics
+from lmdiag.schema import Answer, Kind, Number, Predictions, Query, Question
 
 if TYPE_CHECKING:
     from lmdiag.stimuli import Stimuli
@@ -37,15 +38,16 @@ class Setting:
 def row_keys(setting: Setting, *, kind: Kind, cased: bool) -> Iterator[QuestionKey]:
     """Yields the key of each row's question.
 
-    Causal models read the left context only. The first letter of an agreement sentence is
-    written as a capital for cased models: the source has it in lower case.
+    Causal models read the left context only. For cased models, contexts begin with a capital if
+    the diagnostic says so (`Diagnostic.capitalise`).
     """
     columns = setting.stimuli.columns()
-    agreement = setting.stimuli.task == AGREEMENT
-    numbers = columns["number"] if agreement else [None] * len(columns["id"])
+    diagnostic = diagnostics.get(setting.stimuli.task)
+    capitalise = diagnostic.capitalise and cased
+    numbers = columns["number"] if diagnostic.has_verbs else [None] * len(columns["id"])
     texts = zip(columns["context"], columns["right_context"], numbers, strict=True)
     for context, right_context, number in texts:
-        left = context[:1].upper() + context[1:] if agreement and cased else context
+        left = context[:1].upper() + context[1:] if capitalise else context
         yield Query(left, "" if kind == "causal" else right_context), number
 
 

@@ -1,4 +1,4 @@
-"""The columns of every config (docs/specification.md, section 1), and the parsers that fill them."""
+"""The columns of every config (section 1 of docs/specification.md), and their parsers."""
 
 from __future__ import annotations
 

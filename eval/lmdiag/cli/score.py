@@ -72,7 +72,7 @@ def main(args: argparse.Namespace) -> int:
     """Scores and prints; what cannot be computed is said on standard error."""
     from lmdiag import results, summary
     from lmdiag.cli.exits import say
-    from lmdiag.original_code import is_original
+    from lmdiag.results.original_code import is_original
 
     is_run = args.predictions.is_dir() and not is_original(args.predictions)
     asked = of_a_run(args) if is_run else of_a_file(args)
@@ -80,11 +80,14 @@ def main(args: argparse.Namespace) -> int:
     for note in summary.not_computed(asked.stimuli, asked.runs[0], asked.protocol):
         say(f"lmdiag: not computed: {note}")
     signature = results.signature(asked.protocol, asked.stimuli.fingerprint)
+    found = replace(found, signature=signature)
     if args.json:
-        document = {"task": args.task, "signature": signature, **found}
+        document = {"task": args.task, **found.to_json()}
         print(json.dumps(document, allow_nan=False))
     else:
-        show(args.task, args.setting, found, signature)
+        from lmdiag.report.terminal import print_setting
+
+        print_setting(args.task, args.setting, found)
     return 0
 
 
@@ -101,7 +104,7 @@ class Asked(NamedTuple):
 def of_a_file(args: argparse.Namespace) -> Asked:
     """Returns the predictions of files; nothing is known of their model but what is said."""
     from lmdiag import stimuli
-    from lmdiag.external import read_external
+    from lmdiag.results.external import read_external
 
     rows = stimuli.load(args.data or "lmdiag", args.task, revision=args.data_revision)
     runs = read_external(args.predictions, rows, args.setting)
@@ -144,16 +147,3 @@ def knobs(args: argparse.Namespace, protocol: Protocol) -> Protocol:
     k = tuple(sorted(set(args.k))) if args.k else protocol.k
     threshold = protocol.threshold if args.threshold is None else args.threshold
     return replace(protocol, k=k, threshold=threshold)
-
-
-def show(task: str, setting: str, found: Mapping[str, Any], signature: str) -> None:
-    """Prints the tables."""
-    from lmdiag.report.terminal import print_measures
-
-    print_measures(
-        task,
-        found["measures"],
-        setting=setting,
-        signature=signature,
-        unscorable=found["unscorable"],
-    )

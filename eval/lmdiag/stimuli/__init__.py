@@ -15,7 +15,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from lmdiag.schema import BadInput, missing_columns
+from lmdiag import diagnostics
+from lmdiag.schema import BadInput
 from lmdiag.stimuli.checks import check
 from lmdiag.stimuli.columns import converted
 from lmdiag.stimuli.dataset import VERBS, find
@@ -75,7 +76,7 @@ def load(
         table, commit = dataset.read(task), dataset.commit(task)
     else:
         source, task, table, commit = MEMORY, task or MEMORY, read_memory(data), None
-    if missing := missing_columns(task, table.columns):
+    if missing := diagnostics.get(task).missing_columns(table.columns):
         raise BadInput(
             f"{table.name}: the column {missing[0]} is missing, which the diagnostic {task} has: "
             "give rows of your own another name"

@@ -11,7 +11,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from lmdiag.schema import CORE_COLUMNS, NEEDED_COLUMNS, BadInput
+from lmdiag import diagnostics
+from lmdiag.diagnostics import CORE_COLUMNS, NEEDED_COLUMNS
+from lmdiag.schema import BadInput
 from lmdiag.stimuli.table import Table, Where
 
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
@@ -102,14 +104,8 @@ _CORE: Mapping[str, Convert] = dict.fromkeys(CORE_COLUMNS, _text) | {
     "good": _truth, "expected": words,
 }  # fmt: skip
 
-_OF_DIAGNOSTICS: Mapping[str, Mapping[str, Convert]] = {
-    "role88": {
-        "expected_cloze": _number, "target_cloze": _number, "target_cloze_strict": _number,
-        "expected_responses": words,
-    },
-    "neg136": {"natural": _truth},
-}  # fmt: skip
-"""Diagnostic -> its own columns that are not text."""
+_BY_TYPE: Mapping[str, Convert] = {"number": _number, "words": words, "boolean": _truth}
+"""Type of a diagnostic's own column -> its converter; text is not converted."""
 
 
 def converted(table: Table, task: str) -> dict[str, list[Any]]:
@@ -140,8 +136,9 @@ def converted(table: Table, task: str) -> dict[str, list[Any]]:
     columns.setdefault("id", [f"{task}-{row + 1}" for row in range(len(table))])
     for name, default in _DEFAULTS.items():
         columns.setdefault(name, [default] * len(table))
-    for name, convert in {**_OF_DIAGNOSTICS.get(task, {}), **_CORE}.items():
-        if name in columns:
+    own = {column.name: _BY_TYPE.get(column.type) for column in diagnostics.get(task).columns}
+    for name, convert in {**own, **_CORE}.items():
+        if convert and name in columns:
             columns[name] = _converted(name, columns[name], convert, table.where)
     order = dict.fromkeys((*CORE_COLUMNS, *columns))
     return {name: columns[name] for name in order if name in columns}

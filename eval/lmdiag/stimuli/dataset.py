@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from lmdiag import diagnostics
 from lmdiag.reading import (
     MAX_DOCUMENT,
     is_folder,
@@ -18,7 +19,7 @@ from lmdiag.reading import (
     short,
     user_path,
 )  # fmt: skip
-from lmdiag.schema import TASKS, BadInput, missing_columns
+from lmdiag.schema import BadInput
 from lmdiag.stimuli.building import BUILT, cached
 from lmdiag.stimuli.table import READERS, Table, concatenate, read_file
 
@@ -111,10 +112,10 @@ def _file(data: str, path: Path) -> Dataset:
             f"{data} cannot be read as data: give a directory or a file ending in "
             f"{', '.join(READERS)}"
         )
-    task = path.stem
-    if task in (*TASKS, VERBS):  # without the columns of the diagnostic it is the user's own task
+    task, known = path.stem, diagnostics.built_in()
+    if task in (*known, VERBS):  # without the columns of the diagnostic it is the user's own task
         names = read_file(path).columns
-        own = "target" in names if task == VERBS else missing_columns(task, names)
+        own = known[task].missing_columns(names) if task in known else "target" in names
         task = path.name if own else task
     pattern = re.sub(r"([\[*?])", r"[\1]", path.name)  # the name may contain characters of globs
     return Dataset(data, {task: (pattern,)}, path.parent)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from lmdiag.schema import CORE_COLUMNS
+from lmdiag.diagnostics import CORE_COLUMNS
 
 _MOST_LEVELS = 24
 """A column with more distinct values is text; the sample is not balanced over it."""

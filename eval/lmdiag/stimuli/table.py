@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lmdiag.diagnostics import CORE_COLUMNS, NEEDED_COLUMNS
 from lmdiag.reading import read_json_lines, read_parquet, read_text
-from lmdiag.schema import CORE_COLUMNS, NEEDED_COLUMNS, BadInput
+from lmdiag.schema import BadInput
 
 MEMORY = "rows"
 """What a table in memory is called in messages, and its task by default."""

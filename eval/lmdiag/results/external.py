@@ -2,7 +2,7 @@
 
 Either `top_words` or `log_prob` may be absent from all rows: what the other allows is computed. All
 values are checked, and an error names file and line. Files of the original code, which have no ids,
-are recognised by their names and read by `lmdiag.original_code`.
+are recognised by their names and read by `lmdiag.results.original_code`.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lmdiag.original_code import is_original, read_original
-from lmdiag.predictions import COLUMNS, align, read, take
 from lmdiag.reading import parquet_names, read_json_lines, read_parquet, readable
+from lmdiag.results.original_code import is_original, read_original
+from lmdiag.results.predictions import COLUMNS, align, read, take
 from lmdiag.schema import BadInput, Predictions
 
 if TYPE_CHECKING:
