@@ -60,7 +60,7 @@ def top(context: str) -> list[str]:
     return [f"{word}{len(context)}" for word in [*context.split()[-4:], context.split()[0]]]
 
 
-def write(folder: Path, source: Path, model: str = MODEL, **kinds: bool) -> Path:
+def write_files(folder: Path, source: Path, model: str = MODEL, **kinds: bool) -> Path:
     """The eight files of a model."""
     folder.mkdir(exist_ok=True)
     for test in ("cprag", "role", "negsimp", "negnat"):
@@ -83,7 +83,7 @@ def demo(root: Path) -> Path:
 @pytest.fixture
 def files(demo: Path, tmp_path: Path) -> Path:
     """The files of one model for the demo data."""
-    return write(tmp_path / "files", demo)
+    return write_files(tmp_path / "files", demo)
 
 
 # ---- what is right ------------------------------------------------------------------------------
@@ -108,14 +108,14 @@ def test_every_line_finds_its_row(files: Path, demo: Path, demo_dir: Path) -> No
 def test_every_line_of_the_published_items_finds_its_row(
     upstream: Path, data_dir: Path, tmp_path: Path
 ) -> None:
-    files = write(tmp_path / "files", upstream)
+    files = write_files(tmp_path / "files", upstream)
     lines = {path.name.split("-")[1]: path.read_text().count("\n") for path in files.iterdir()}
     assert lines == {"cprag": 102, "role": 88, "negsimp": 72, "negnat": 64}
     check(files, upstream, data_dir)
 
 
 def test_a_file_stands_for_all_of_its_model(files: Path, demo: Path, demo_dir: Path) -> None:
-    write(files, demo, model="other-model", numbers=False)
+    write_files(files, demo, model="other-model", numbers=False)
     rows = stimuli.load(str(demo_dir), "neg136")
     for name in ("modelpreds-negnat", "modeltgtprobs-cprag"):
         [found] = read_external(files / f"{name}-{MODEL}", rows)
@@ -134,7 +134,7 @@ def test_a_file_stands_for_all_of_its_model(files: Path, demo: Path, demo_dir: P
 def test_either_kind_of_file_will_do(
     demo: Path, demo_dir: Path, tmp_path: Path, capsys: Any, kinds: Any, there: str, lacking: str
 ) -> None:
-    files = write(tmp_path / "files", demo, **kinds)
+    files = write_files(tmp_path / "files", demo, **kinds)
     asked = ["--task", "role88", "--predictions", str(files), "--data", str(demo_dir), "--json"]
     assert main(["score", *asked]) == 0
     out, err = capsys.readouterr()
@@ -235,7 +235,7 @@ def test_files_that_are_missing_or_of_several_models(
     (files / f"modelpreds-negnat-{MODEL}").unlink()
     with pytest.raises(BadInput, match=r"modelpreds-negnat-\S+ is missing: neg136 is negsimp and"):
         read_external(files, neg)
-    write(files, demo, model="another")
+    write_files(files, demo, model="another")
     with pytest.raises(BadInput, match=rf"several models \(another, {MODEL}\): name one of"):
         read_external(files, neg)
     with pytest.raises(BadInput, match="does not exist"):

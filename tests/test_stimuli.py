@@ -527,7 +527,7 @@ def test_verbs_of_a_data_set(data_dir: Path, demo_dir: Path, tmp_path: Path) -> 
         stimuli.load_verbs(str(data_dir))
 
 
-# ---- the Hub: its real client, and a server on the loopback ---------------------------------------
+# ---- the Hub: its real client, and a server on the loopback --------------------------------------
 
 
 @pytest.fixture
