@@ -1,6 +1,6 @@
-"""Changes valid files at random and reads them: every outcome is a result or `BadInput`, soon.
+"""Changes valid files at random and reads them: the outcome is a result or `BadInput`, soon.
 
-A case is a number: it decides which file is changed and how, so that a case that fails can be
+A case is a number that decides which file is changed and how, so that a case that fails can be
 repeated. `test_fuzzing.py` runs some; many by hand, in child processes that a reader may crash:
 
     PYTHONPATH=tests python -m fuzzing --cases 100000 --first 0
@@ -31,13 +31,14 @@ from fuzz_changes import change
 from hub.runs import make_run, model_info
 from rich.console import Console
 
-from lmdiag import predictions, results, stimuli, summary
+from lmdiag import results, stimuli, summary
 from lmdiag.journal import Journal
 from lmdiag.measures import AGREEMENT_LAYOUT
 from lmdiag.questions import Setting, collect
 from lmdiag.report.html import render
 from lmdiag.report.terminal import print_results
 from lmdiag.report.text import latex, markdown, table_csv
+from lmdiag.results import predictions
 from lmdiag.results.external import read_external
 from lmdiag.schema import Answer, BadInput, Protocol, WordScore
 
@@ -46,7 +47,7 @@ SECONDS = 5.0
 LONGEST = 3000
 """Characters that a message may have; the longest texts put into files have 100,000."""
 
-# ---- valid files --------------------------------------------------------------------------------
+# ---- valid files ---------------------------------------------------------------------------------
 
 ROWS: list[dict[str, Any]] = [
     {
@@ -76,33 +77,31 @@ tags: [a, b]
 ---
 # A data set
 """
-
-
-def csv_text(delimiter: str) -> str:
-    """The rows as a table of text."""
-    lines = [delimiter.join(ROWS[0])]
-    for row in ROWS:
-        fields = ("|".join(v) if isinstance(v, list) else str(v) for v in row.values())
-        lines.append(delimiter.join(fields))
-    return "\n".join(lines) + "\n"
+BEGUN = {"model": "x", "commit": None, "signature": "y"}
 
 
 def make_files(folder: Path) -> None:
     """Writes one valid file, or folder of files, of each kind."""
     for suffix, delimiter in ((".csv", ","), (".tsv", "\t")):
-        (folder / f"own{suffix}").write_text(csv_text(delimiter))
-    (folder / "own.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
-    pq.write_table(pa.Table.from_pylist(ROWS), folder / "own.parquet")
+        rows = [["|".join(v) if isinstance(v, list) else str(v) for v in r.values()] for r in ROWS]
+        lines = map(delimiter.join, [list(ROWS[0]), *rows])
+        (folder / f"own{suffix}").write_text("\n".join(lines) + "\n")
+    for name, records in (("own", ROWS), ("role88", ROWS), ("said", PREDICTIONS)):
+        lines = (json.dumps(record) + "\n" for record in records)
+        (folder / f"{name}.jsonl").write_text("".join(lines))
+        pq.write_table(pa.Table.from_pylist(records), folder / f"{name}.parquet")
     (folder / "verbs.csv").write_text("singular,plural\nis,are\nwalks,walk\n")
-    (folder / "said.jsonl").write_text("".join(json.dumps(row) + "\n" for row in PREDICTIONS))
-    pq.write_table(pa.Table.from_pylist(PREDICTIONS), folder / "said.parquet")
-    data = folder / "data"
-    for name in ("own", "verbs"):
-        (data / name).mkdir(parents=True)
-    (data / "README.md").write_text(CARD)
-    (data / "provenance.json").write_text('{"configs": {"own": {"commit": "abc", "files": [1]}}}')
-    shutil.copy(folder / "own.parquet", data / "own/test-0.parquet")
-    pq.write_table(pa.table({"singular": ["is"], "plural": ["are"]}), data / "verbs/test.parquet")
+    (folder / "modelpreds-role-m").write_text("bread stone it\n" * len(ROWS))
+    (folder / "modeltgtprobs-role-m").write_text("0.25\n" * len(ROWS))
+    for name in ("data/own", "data/verbs", "begun"):
+        (folder / name).mkdir(parents=True)
+    (folder / "data/README.md").write_text(CARD)
+    (folder / "data/provenance.json").write_text(
+        '{"configs": {"own": {"commit": "abc", "files": [1]}}}'
+    )
+    shutil.copy(folder / "own.parquet", folder / "data/own/test-0.parquet")
+    verbs = pa.table({"singular": ["is"], "plural": ["are"]})
+    pq.write_table(verbs, folder / "data/verbs/test.parquet")
     protocol = Protocol(tasks=("own",))
     make_run(folder / "run", folder / "own.jsonl", info=model_info(), protocol=protocol)
     with Journal(folder / "journal") as journal:
@@ -112,86 +111,78 @@ def make_files(folder: Path) -> None:
     journal_file.rename(folder / "journal/0.jsonl")
     contexts = {(f"The {i}", "", "singular"): (0.5,) * len(AGREEMENT_LAYOUT) for i in range(3)}
     predictions.write_agreement(folder / "agreement.parquet", contexts)
-    shutil.copy(folder / "own.jsonl", folder / "role88.jsonl")
-    (folder / "modelpreds-role-m").write_text("bread stone it\n" * len(ROWS))
-    (folder / "modeltgtprobs-role-m").write_text("0.25\n" * len(ROWS))
-    begun = folder / "begun"
-    begun.mkdir()
-    (begun / "run.json").write_text(json.dumps({"model": "x", "commit": None, "signature": "y"}))
+    (folder / "begun/run.json").write_text(json.dumps(BEGUN))
 
 
-# ---- readers ------------------------------------------------------------------------------------
+# ---- readers -------------------------------------------------------------------------------------
 
 
-def read_stimuli(data: str, task: str = "own") -> None:
-    rows = stimuli.load(data, task)
-    collect([Setting(rows)], kind="masked", cased=True)
+def read_stimuli(data: Path) -> None:
+    collect([Setting(stimuli.load(str(data), "own"))], kind="masked", cased=True)
 
 
-def read_predictions(folder: Path, name: str) -> None:
-    rows = stimuli.load(str(folder / "own.jsonl"), "own")
-    parts = read_external(folder / name, rows)
+def read_predictions(file: Path) -> None:
+    rows = stimuli.load(str(file.parent / "own.jsonl"), "own")
+    parts = read_external(file, rows)
     summary.evaluate(rows, parts, Protocol(tasks=("own",)), cased=True, kind="masked")
 
 
-def read_original(folder: Path) -> None:
-    read_external(
-        folder / "modelpreds-role-m", stimuli.load(str(folder / "role88.jsonl"), "role88")
-    )
+def read_original(file: Path) -> None:
+    read_external(file, stimuli.load(str(file.parent / "role88.jsonl"), "role88"))
 
 
 def read_run(folder: Path) -> None:
-    """Reads a run and writes its tables in all formats, the page only now and then (it is slow)."""
-    run = results.load_run(folder / "run")
-    found = run.predictions
+    """Reads a run and writes its tables in all formats, the page only sometimes (it is slow)."""
+    run = results.load_run(folder)
+    n_tasks = len(run.predictions)
     print_results(run.results, Console(file=StringIO(), width=100))
     for write in (markdown, latex, table_csv):
         write([run.results])
-    if len(found) and (folder / "run/results.json").stat().st_size % 16 == 0:
+    if n_tasks and (folder / "results.json").stat().st_size % 16 == 0:
         render([run])
 
 
 def open_directory(folder: Path) -> None:
-    directory = results.RunDirectory(folder / "begun")
+    directory = results.RunDirectory(folder)
     try:
-        directory.open({"model": "x", "commit": None, "signature": "y"}, overwrite=False)
+        directory.open(BEGUN, overwrite=False)
     finally:
         directory.close()
 
 
 @dataclass(frozen=True)
 class Reader:
-    """A file that is changed, and what reads it."""
+    """A file that is changed, what reads it, from which path, and how often it is drawn."""
 
     file: str
     read: Callable[[Path], object]
+    path: str
     weight: int = 2
 
 
 READERS = [
-    *(
-        Reader(f"own{suffix}", lambda folder, s=suffix: read_stimuli(str(folder / f"own{s}")))
-        for suffix in (".csv", ".tsv", ".jsonl")
-    ),
-    Reader("own.parquet", lambda folder: read_stimuli(str(folder / "own.parquet")), 4),
-    Reader("data/README.md", lambda folder: read_stimuli(str(folder / "data"))),
-    Reader("data/provenance.json", lambda folder: read_stimuli(str(folder / "data")), 1),
-    Reader("data/own/test-0.parquet", lambda folder: read_stimuli(str(folder / "data")), 1),
-    Reader("data/verbs/test.parquet", lambda folder: stimuli.load_verbs(str(folder / "data"))),
-    Reader("verbs.csv", lambda folder: stimuli.load_verbs(str(folder / "verbs.csv"))),
-    Reader("said.jsonl", lambda folder: read_predictions(folder, "said.jsonl"), 3),
-    Reader("said.parquet", lambda folder: read_predictions(folder, "said.parquet"), 3),
-    Reader("run/results.json", read_run, 4),
-    Reader("run/predictions.parquet", read_run, 2),
-    Reader("agreement.parquet", lambda f: predictions.read_agreement(f / "agreement.parquet"), 1),
-    Reader("modelpreds-role-m", read_original, 1),
-    Reader("modeltgtprobs-role-m", read_original, 1),
-    Reader("begun/run.json", open_directory, 1),
-    Reader("journal/0.jsonl", lambda folder: Journal(folder / "journal").read(), 1),
+    Reader("own.csv", read_stimuli, "own.csv"),
+    Reader("own.tsv", read_stimuli, "own.tsv"),
+    Reader("own.jsonl", read_stimuli, "own.jsonl"),
+    Reader("own.parquet", read_stimuli, "own.parquet", 4),
+    Reader("data/README.md", read_stimuli, "data"),
+    Reader("data/provenance.json", read_stimuli, "data", 1),
+    Reader("data/own/test-0.parquet", read_stimuli, "data", 1),
+    Reader("data/verbs/test.parquet", lambda path: stimuli.load_verbs(str(path)), "data"),
+    Reader("verbs.csv", lambda path: stimuli.load_verbs(str(path)), "verbs.csv"),
+    Reader("said.jsonl", read_predictions, "said.jsonl", 3),
+    Reader("said.parquet", read_predictions, "said.parquet", 3),
+    Reader("run/results.json", read_run, "run", 4),
+    Reader("run/predictions.parquet", read_run, "run", 2),
+    Reader("agreement.parquet", predictions.read_agreement, "agreement.parquet", 1),
+    Reader("modelpreds-role-m", read_original, "modelpreds-role-m", 1),
+    Reader("modeltgtprobs-role-m", read_original, "modelpreds-role-m", 1),
+    Reader("begun/run.json", open_directory, "begun", 1),
+    Reader("journal/0.jsonl", lambda path: Journal(path).read(), "journal", 1),
 ]
 
 
-# ---- cases --------------------------------------------------------------------------------------
+# ---- cases ---------------------------------------------------------------------------------------
 
 
 def too_long(number: int, frame: object) -> None:
@@ -204,7 +195,7 @@ class Fuzzer:
 
     Attributes:
         folder: of the files.
-        outcomes: how many cases of each file were read, and how many refused.
+        outcomes: number of cases of each file that were read, and that were refused.
         slowest: (seconds of processor time, case).
     """
 
@@ -215,9 +206,9 @@ class Fuzzer:
     def __post_init__(self) -> None:
         signal.signal(signal.SIGVTALRM, too_long)
         make_files(self.folder)
-        self._valid = {each.file: (self.folder / each.file).read_bytes() for each in READERS}
+        self._valid = {reader.file: (self.folder / reader.file).read_bytes() for reader in READERS}
         for reader in READERS:
-            reader.read(self.folder)
+            reader.read(self.folder / reader.path)
             self._restore(reader.file)
 
     def case(self, number: int) -> None:
@@ -235,10 +226,9 @@ class Fuzzer:
         outcome, length = "read", 0
         signal.setitimer(signal.ITIMER_VIRTUAL, 2 * SECONDS)  # ends what would never end
         try:
-            reader.read(self.folder)
+            reader.read(self.folder / reader.path)
         except BadInput as error:
-            outcome = "refused"
-            length = len(str(error))
+            outcome, length = "refused", len(str(error))
         finally:
             signal.setitimer(signal.ITIMER_VIRTUAL, 0)
             self._restore(reader.file)
@@ -257,11 +247,10 @@ class Fuzzer:
 
 
 def program() -> int:
-    """Runs cases in child processes, so that a crash of a reader ends one of them alone."""
+    """Runs cases in child processes, so that a crash of a reader ends only one of them."""
     parser = argparse.ArgumentParser(description=program.__doc__)
     parser.add_argument("--cases", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
-    parser.add_argument("--show", type=int, default=20, help="failures that are shown whole")
     args = parser.parse_args()
     failures, begin, end = 0, args.first, args.first + args.cases
     with tempfile.TemporaryDirectory() as temporary:
@@ -269,7 +258,7 @@ def program() -> int:
         while begin < end:
             child = os.fork()
             if not child:
-                os._exit(run_cases(Path(temporary), log, begin, end, args.show))
+                os._exit(run_cases(Path(temporary), log, begin, end))
             status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
             last = int(log.read_text())
             if status < 0:
@@ -280,8 +269,8 @@ def program() -> int:
     return int(failures > 0)
 
 
-def run_cases(folder: Path, log: Path, begin: int, end: int, show: int) -> int:
-    """Runs cases in this process; returns 1 if any failed."""
+def run_cases(folder: Path, log: Path, begin: int, end: int) -> int:
+    """Runs cases in this process; returns 1 if any failed, the first of each kind is shown."""
     failed: Counter[str] = Counter()
     with tempfile.TemporaryDirectory(dir=folder) as own:
         fuzzer = Fuzzer(Path(own))
@@ -292,10 +281,10 @@ def run_cases(folder: Path, log: Path, begin: int, end: int, show: int) -> int:
             except Exception as error:
                 where = traceback.extract_tb(error.__traceback__)[-1]
                 key = f"{type(error).__name__} at {Path(where.filename).name}:{where.lineno}"
-                failed[key] += 1
-                if failed[key] == 1 and len(failed) <= show:
+                if key not in failed:
                     print(f"case {number}:", flush=True)
                     traceback.print_exc(limit=-6, file=sys.stdout)
+                failed[key] += 1
     for (file, outcome), count in sorted(fuzzer.outcomes.items()):
         print(f"{count:8}  {file} {outcome}")
     print(f"slowest: {fuzzer.slowest[0]:.2f} s, case {fuzzer.slowest[1]}")

@@ -1,4 +1,4 @@
-"""Predictions of other programs: all that is right is taken, and all that is not is named."""
+"""Predictions of other programs: valid ones are read, errors name file and line."""
 
 from __future__ import annotations
 
@@ -15,80 +15,56 @@ from scored import predictions_of
 from lmdiag import stimuli
 from lmdiag.results import predictions
 from lmdiag.results.external import read_external
-from lmdiag.schema import BadInput
-
-ROWS = [
-    {"id": "1-good", "contrast": "1", "good": True, "target": "bird", "expected": "bird"},
-    {"id": "1-bad", "contrast": "1", "good": False, "target": "tool", "expected": ""},
-]
-
-
-@pytest.fixture
-def rows(tmp_path: Path) -> stimuli.Stimuli:
-    """Two rows of a diagnostic of one's own."""
-    filled = [
-        {"item": "1", "condition": "c", "context": "A penguin is a", "right_context": "", **row}
-        for row in ROWS
-    ]
-    names = list(filled[0])
-    lines = [",".join(names)] + [",".join(str(row[name]) for name in names) for row in filled]
-    (tmp_path / "own.csv").write_text("\n".join(lines))
-    return stimuli.load(str(tmp_path / "own.csv"), "own")
-
-
-def read_lines(folder: Path, rows: stimuli.Stimuli, *lines: Any) -> Any:
-    path = folder / "p.jsonl"
-    path.write_text(
-        "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines)
-    )
-    return read_external(path, rows)
-
+from lmdiag.schema import BadInput, Predictions
 
 GOOD = {"id": "1-good", "top_words": ["bird"], "log_prob": -0.5}
 BAD = {"id": "1-bad", "top_words": ["bird"], "log_prob": -3}
+ROWS = stimuli.load(
+    {
+        "id": ["1-good", "1-bad"], "context": ["A penguin is a"] * 2, "target": ["bird", "tool"],
+        "good": [True, False], "contrast": ["1", "1"], "expected": [["bird"], []],
+    }
+)  # fmt: skip
 
 
-def test_json_lines_in_any_order(tmp_path: Path, rows: stimuli.Stimuli) -> None:
-    [found] = read_lines(tmp_path, rows, {**BAD, "n_tokens": 2, "note": "mine"}, "", GOOD)
-    assert found == predictions_of(
+def read(folder: Path, *lines: Any) -> Predictions:
+    """Reads JSON lines, given as objects or as text."""
+    path = folder / "p.jsonl"
+    texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
+    path.write_text("\n".join(texts))
+    [part] = read_external(path, ROWS)
+    return part
+
+
+def test_json_lines_in_any_order(tmp_path: Path) -> None:
+    assert read(tmp_path, {**BAD, "n_tokens": 2, "note": "mine"}, "", GOOD) == predictions_of(
         {"id": ["1-good", "1-bad"]}, [-0.5, -3.0], [["bird"], ["bird"]], n_tokens=[None, 2]
     )
 
 
-def test_parquet_with_the_same_content(tmp_path: Path, rows: stimuli.Stimuli) -> None:
-    for type_ in (pa.float64(), pa.float32()):
-        table = pa.table(
-            {
-                "id": ["1-bad", "1-good"],
-                "log_prob": pa.array([-3.0, -0.5], type_),
-                "top_words": [["bird"], ["bird"]],
-                "further": [1, 2],
-            }
-        )
-        pq.write_table(table, tmp_path / "p.parquet")
-        [found] = read_external(tmp_path / "p.parquet", rows)
-        assert found == read_lines(tmp_path, rows, GOOD, BAD)[0]
+@pytest.mark.parametrize("kind", [pa.float64(), pa.float32()])
+def test_parquet_with_the_same_content(tmp_path: Path, kind: pa.DataType) -> None:
+    log_probs = pa.array([-3.0, -0.5], kind)
+    columns = {"id": ["1-bad", "1-good"], "log_prob": log_probs, "top_words": [["bird"]] * 2}
+    pq.write_table(pa.table(columns | {"further": [1, 2]}), tmp_path / "p.parquet")
+    [part] = read_external(tmp_path / "p.parquet", ROWS)
+    assert part == read(tmp_path, GOOD, BAD)
 
 
-def test_either_column_may_be_missing_as_a_whole(tmp_path: Path, rows: stimuli.Stimuli) -> None:
-    without = [{"id": name, "top_words": ["bird"]} for name in ("1-good", "1-bad")]
-    [found] = read_lines(tmp_path, rows, *without)
-    assert found.log_prob == [None, None]
-    without = [{"id": name, "log_prob": -1} for name in ("1-good", "1-bad")]
-    [found] = read_lines(tmp_path, rows, *without)
-    assert (found.log_prob, found.top_words) == ([-1.0, -1.0], [None, None])
+def test_one_column_is_enough(tmp_path: Path) -> None:
+    words = read(tmp_path, *({"id": row["id"], "top_words": ["bird"]} for row in (GOOD, BAD)))
+    assert words.log_prob == [None, None]
+    log_probs = read(tmp_path, *({"id": row["id"], "log_prob": -1} for row in (GOOD, BAD)))
+    assert (log_probs.log_prob, log_probs.top_words) == ([-1.0, -1.0], [None, None])
 
 
-def test_null_is_unscorable_and_minus_infinity_impossible(
-    tmp_path: Path, rows: stimuli.Stimuli
+@pytest.mark.parametrize(
+    ("value", "log_prob"), [(None, None), (-math.inf, -math.inf), (1.2e-7, 0.0)]
+)
+def test_null_is_unscorable_and_rounding_of_float32_is_accepted(
+    tmp_path: Path, value: float | None, log_prob: float | None
 ) -> None:
-    [found] = read_lines(tmp_path, rows, {**GOOD, "log_prob": None}, {**BAD, "log_prob": -math.inf})
-    assert found.log_prob == [None, -math.inf]
-
-
-def test_the_rounding_of_float32_is_forgiven(tmp_path: Path, rows: stimuli.Stimuli) -> None:
-    [found] = read_lines(tmp_path, rows, {**GOOD, "log_prob": 1.2e-7}, BAD)
-    assert found.log_prob[0] == 0.0
+    assert read(tmp_path, {**GOOD, "log_prob": value}, BAD).log_prob[0] == log_prob
 
 
 @pytest.mark.parametrize(
@@ -113,55 +89,48 @@ def test_the_rounding_of_float32_is_forgiven(tmp_path: Path, rows: stimuli.Stimu
         ("", r"p\.jsonl: id 1-bad missing"),
     ],
 )
-def test_bad_input_is_named_by_file_and_line(
-    tmp_path: Path, rows: stimuli.Stimuli, second: Any, message: str
-) -> None:
+def test_errors_name_file_and_line(tmp_path: Path, second: Any, message: str) -> None:
     with pytest.raises(BadInput, match=message) as raised:
-        read_lines(tmp_path, rows, GOOD, second)
+        read(tmp_path, GOOD, second)
     assert "\n" not in str(raised.value)
     assert str(tmp_path / "p.jsonl") in str(raised.value)
 
 
-def test_files_with_nothing_in_them(tmp_path: Path, rows: stimuli.Stimuli) -> None:
+def test_files_without_usable_content(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="is empty"):
-        read_lines(tmp_path, rows, "")
+        read(tmp_path, "")
     with pytest.raises(BadInput, match="neither top_words nor log_prob"):
-        read_lines(tmp_path, rows, {"id": "1-good"}, {"id": "1-bad"})
+        read(tmp_path, {"id": "1-good"}, {"id": "1-bad"})
     with pytest.raises(BadInput, match="does not exist"):
-        read_external(tmp_path / "nowhere.jsonl", rows)
+        read_external(tmp_path / "nowhere.jsonl", ROWS)
     (tmp_path / "p.jsonl").write_bytes(b'{"id": "\xff"}')
     with pytest.raises(BadInput, match=":1: not valid JSON"):
-        read_external(tmp_path / "p.jsonl", rows)
-
-
-def test_parquet_without_ids_or_damaged(tmp_path: Path, rows: stimuli.Stimuli) -> None:
+        read_external(tmp_path / "p.jsonl", ROWS)
     path = tmp_path / "p.parquet"
-    pq.write_table(pa.table({"log_prob": [-1.0]}), path)
-    with pytest.raises(BadInput, match="no column id"):
-        read_external(path, rows)
+    ids = {"id": ["1-good", "1-bad"]}
+    for columns, message in (
+        ({"log_prob": [-1.0]}, "no column id"),
+        (ids | {"log_prob": [-1.0, math.nan]}, "row 2: log_prob is NaN"),
+    ):
+        pq.write_table(pa.table(columns), path)
+        with pytest.raises(BadInput, match=message):
+            read_external(path, ROWS)
     path.write_bytes(path.read_bytes()[:40])
     with pytest.raises(BadInput, match="not valid Parquet"):
-        read_external(path, rows)
-    pq.write_table(pa.table({"id": ["1-good", "1-bad"], "log_prob": [-1.0, math.nan]}), path)
-    with pytest.raises(BadInput, match="row 2: log_prob is NaN"):
-        read_external(path, rows)
+        read_external(path, ROWS)
 
 
-def test_a_runs_own_file_gives_the_task_and_setting_asked_for(
-    tmp_path: Path, rows: stimuli.Stimuli
-) -> None:
+def test_the_file_of_a_run_gives_the_task_and_setting_asked_for(tmp_path: Path) -> None:
     path = tmp_path / "predictions.parquet"
     other = predictions_of({"id": ["cprag102-0-expected", "1-bad", "1-good"]}, [-9.0, -2.0, -1.0])
-    shuffled = [
-        predictions_of({"id": ["1-good", "1-bad"]}, [-1.0 - i, -2.0], perturbation="shuf", run=i)
-        for i in range(2)
-    ]
+    ids = {"id": ["1-good", "1-bad"]}
+    shuffled = [predictions_of(ids, [-1.0 - i, -2.0], perturbation="shuf", run=i) for i in range(2)]
     predictions.write(path, [other, *shuffled])
-    [found] = read_external(path, rows)
-    assert (found.id, found.log_prob) == (["1-good", "1-bad"], [-1.0, -2.0])
-    assert read_external(path, rows, "shuf") == shuffled
+    [part] = read_external(path, ROWS)
+    assert (part.id, part.log_prob) == (["1-good", "1-bad"], [-1.0, -2.0])
+    assert read_external(path, ROWS, "shuf") == shuffled
     with pytest.raises(BadInput, match="no setting trunc"):
-        read_external(path, rows, "trunc")
-    (tmp_path / "p.jsonl").write_text(json.dumps(GOOD))
+        read_external(path, ROWS, "trunc")
+    read(tmp_path, GOOD, BAD)
     with pytest.raises(BadInput, match="has no settings"):
-        read_external(tmp_path / "p.jsonl", rows, "shuf")
+        read_external(tmp_path / "p.jsonl", ROWS, "shuf")

@@ -1,31 +1,29 @@
 """Each distinct context is asked once, and its answer reaches every row that shares it."""
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from lmdiag.perturb import perturb
 from lmdiag.questions import Setting, collect, spread
-from lmdiag.schema import Answer, Query, WordScore
+from lmdiag.schema import Answer, Query, Question, WordScore
 from lmdiag.stimuli import Stimuli, load
 
 
-def stimuli(task: str, rows: list[dict[str, object]]) -> Stimuli:
-    return Stimuli(task, pa.Table.from_pylist(rows), "1a2b3c4d", "rows.csv", None)
-
-
-def row(name: str, context: str, target: str, **more: object) -> dict[str, object]:
-    return {"id": name, "context": context, "right_context": "", "target": target} | more
+def setting(*rows: dict[str, Any], task: str = "mine", name: str = "none", run: int = 0) -> Setting:
+    """A setting with rows, which are completed."""
+    filled = [{"id": str(i), "right_context": ""} | row for i, row in enumerate(rows, start=1)]
+    return Setting(Stimuli(task, pa.Table.from_pylist(filled), "1a2b3c4d", "rows"), name, run)
 
 
 def test_rows_that_share_a_context_are_one_question_with_their_words_in_order() -> None:
-    rows = [row("1", "A robin is a", "bird"), row("2", "A bee is an", "insect")]
-    rows.append(row("3", "A robin is a", "tree"))
-    questions = collect([Setting(stimuli("mine", rows))], kind="masked", cased=True)
-    assert [(q.query.context, q.words) for q in questions] == [
-        ("A robin is a", ("bird", "tree")),
-        ("A bee is an", ("insect",)),
+    robin, bee = {"context": "A robin is a"}, {"context": "A bee is an"}
+    rows = [robin | {"target": "bird"}, bee | {"target": "insect"}, robin | {"target": "tree"}]
+    assert collect([setting(*rows)], kind="masked", cased=True) == [
+        Question(Query("A robin is a"), ("bird", "tree")),
+        Question(Query("A bee is an"), ("insect",)),
     ]
 
 
@@ -37,11 +35,9 @@ def test_the_three_diagnostics_are_326_rows_and_198_contexts(data_dir: Path) -> 
 
 @pytest.mark.slow
 def test_the_minimal_pairs_are_78153_contexts_or_15588_left_ones(agreement_dir: Path) -> None:
-    setting = Setting(load(str(agreement_dir), "agreement"))
-    masked = collect([setting], kind="masked", cased=False)
-    causal = collect([setting], kind="causal", cased=False)
-    assert len({question.query for question in masked}) == 78_153
-    assert len({question.query for question in causal}) == 15_588
+    rows = Setting(load(str(agreement_dir), "agreement"))
+    for kind, n in (("masked", 78_153), ("causal", 15_588)):
+        assert len({question.query for question in collect([rows], kind=kind, cased=False)}) == n
 
 
 def test_perturbed_settings_share_their_contexts_with_each_other(data_dir: Path) -> None:
@@ -52,33 +48,29 @@ def test_perturbed_settings_share_their_contexts_with_each_other(data_dir: Path)
     assert len(collect(settings, kind="causal", cased=True)) == len(texts) < 4 * 88
 
 
-def test_only_agreement_is_capitalised_and_only_for_cased_models() -> None:
-    rows = [row("1", "the authors", "laugh", number="plural")]
-    for task, cased, expected in (
-        ("agreement", True, "The authors"),
-        ("agreement", False, "the authors"),
-        ("role88", True, "the authors"),
-    ):
-        (question,) = collect([Setting(stimuli(task, rows))], kind="masked", cased=cased)
-        assert question.query.context == expected
-
-
-def test_a_causal_model_sees_the_left_context_alone() -> None:
-    rows = [row("1", "The keys", "are", right_context="here.")]
-    for kind, right in (("causal", ""), ("masked", "here.")):
-        (question,) = collect([Setting(stimuli("mine", rows))], kind=kind, cased=True)
-        assert question.query == Query("The keys", right)
+@pytest.mark.parametrize(
+    ("task", "kind", "cased", "query"),
+    [
+        ("agreement", "masked", True, ("The keys", "here.")),
+        ("agreement", "masked", False, ("the keys", "here.")),
+        ("role88", "masked", True, ("the keys", "here.")),
+        ("role88", "causal", True, ("the keys", "")),
+    ],
+)
+def test_only_agreement_is_capitalised_and_causal_models_read_the_left_context(
+    task: str, kind: Any, cased: bool, query: tuple[str, str]
+) -> None:
+    row = {"context": "the keys", "right_context": "here.", "target": "are", "number": "plural"}
+    (question,) = collect([setting(row, task=task)], kind=kind, cased=cased)
+    assert question.query == query
+    assert question.number == ("plural" if task == "agreement" else None)
 
 
 def test_every_row_gets_the_score_of_its_own_word_at_its_own_context() -> None:
-    rows = [row("1", "A robin is a", "bird"), row("2", "A robin is a", "tree")]
-    setting = Setting(stimuli("mine", rows), "shuf", 7)
+    rows = [{"context": "A robin is a", "target": target} for target in ("bird", "tree")]
     scores = {"bird": WordScore(-0.5, 1, 1), "tree": WordScore(None, None, 0)}
-    answer = Answer(scores, ("bird", "nest"), (-0.5, -1.5))
-    found = spread(setting, {(Query("A robin is a"), None): answer}, kind="masked", cased=True)
-    assert (found.perturbation, found.run) == ("shuf", 7)
-    assert found.id == ["1", "2"]
-    assert found.log_prob == [-0.5, None]
-    assert found.rank == [1, None]
-    assert found.n_tokens == [1, 0]
-    assert found.top_words == [["bird", "nest"]] * 2
+    answers = {(Query("A robin is a"), None): Answer(scores, ("bird", "nest"), (-0.5, -1.5))}
+    part = spread(setting(*rows, name="shuf", run=7), answers, kind="masked", cased=True)
+    assert (part.perturbation, part.run, part.id) == ("shuf", 7, ["1", "2"])
+    assert (part.log_prob, part.rank, part.n_tokens) == ([-0.5, None], [1, None], [1, 0])
+    assert part.top_words == [["bird", "nest"]] * 2
