@@ -12,7 +12,6 @@ from lmdiag.reading import (
     MAX_DEPTH,
     parse_json,
     parse_yaml,
-    read_bytes,
     read_json,
     read_parquet,
     read_text,
@@ -93,7 +92,7 @@ def test_text_must_be_a_regular_file_in_utf_8(tmp_path: Path) -> None:
             read_text(path)
     assert read_text(tmp_path / "mark") == "word"
     with pytest.raises(BadInput, match="has 9 bytes; at most 8 are read"):
-        read_bytes(tmp_path / "latin", 8)
+        read_text(tmp_path / "latin", 8)
     (tmp_path / "doc.json").write_text('{"a": NaN}')
     with pytest.raises(BadInput, match=r"doc\.json: not valid JSON \(NaN is not a number"):
         read_json(tmp_path / "doc.json")

@@ -63,15 +63,16 @@ def readable(path: Path) -> Iterator[None]:
         raise BadInput(f"{str(path)!r} is not a file name: it has a NUL character") from None
 
 
-def read_bytes(path: Path, limit: int | None = None) -> bytes:
-    """Returns the content of a regular file.
+def read_text(path: Path, limit: int | None = None) -> str:
+    """Returns a UTF-8 file as text, without a byte-order mark.
 
     Args:
         path: of the file.
         limit: maximum size in bytes; None for any size.
 
     Raises:
-        BadInput: it does not exist, is a directory or a device, is too large, or cannot be read.
+        BadInput: it does not exist, is a directory or a device, is too large, cannot be read, or is
+            not UTF-8 (the line is named).
     """
     with readable(path):
         state = path.stat()
@@ -79,16 +80,7 @@ def read_bytes(path: Path, limit: int | None = None) -> bytes:
             raise BadInput(f"{path} is not a regular file")
         if limit is not None and state.st_size > limit:
             raise BadInput(f"{path} has {state.st_size:,} bytes; at most {limit:,} are read")
-        return path.read_bytes()
-
-
-def read_text(path: Path, limit: int | None = None) -> str:
-    """Returns a UTF-8 file as text, without a byte-order mark.
-
-    Raises:
-        BadInput: see `read_bytes`; also for bytes that are not UTF-8 (the line is named).
-    """
-    content = read_bytes(path, limit)
+        content = path.read_bytes()
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -169,13 +161,13 @@ def _depth(value: Any) -> int:
     return 1 + max(map(_depth, value), default=0) if isinstance(value, list) else 0
 
 
-def read_json(path: Path, *, finite: bool = True) -> Any:
+def read_json(path: Path) -> Any:
     """Returns the value in a JSON file of at most `MAX_DOCUMENT` bytes; see `parse_json`."""
-    return parse_json(read_text(path, MAX_DOCUMENT), str(path), finite=finite)
+    return parse_json(read_text(path, MAX_DOCUMENT), str(path), finite=True)
 
 
 def read_json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yields ("FILE:LINE", object) for each line of a JSON-lines file; empty lines are skipped.
+    """Yields ("FILE:LINE", object) for each line that is not empty.
 
     Raises:
         BadInput: the file cannot be read, or a line is not a JSON object.
@@ -237,10 +229,9 @@ def parquet_names(path: Path) -> list[str]:
     import pyarrow.parquet as pq
 
     with readable(path):
-        if not path.exists():
-            raise BadInput(f"{path} does not exist")
         if not path.is_file():
-            raise BadInput(f"{path} is not a regular file")
+            why = "is not a regular file" if path.exists() else "does not exist"
+            raise BadInput(f"{path} {why}")
     with _valid_parquet(path):
         names = list(pq.read_schema(path).names)
     if twice := sorted({name for name in names if names.count(name) > 1}):
