@@ -28,7 +28,7 @@ MAX_DOCUMENT = 64_000_000
 _MAX_YAML = 200_000
 """Characters of YAML: the parser is slow, and a data set card has a few thousand."""
 
-MAX_DEPTH = 64
+_MAX_DEPTH = 64
 """Levels of nesting in JSON; what lmdiag writes has at most eight."""
 
 _INT64 = range(-(2**63), 2**63)
@@ -108,7 +108,7 @@ def parse_json(text: str | bytes, where: str, *, finite: bool = False) -> Any:
         finite: refuse NaN and Infinity, which are not JSON but which Python writes.
 
     Raises:
-        BadInput: not JSON, nested deeper than `MAX_DEPTH`, an integer beyond 64 bits, half of a
+        BadInput: not JSON, nested deeper than `_MAX_DEPTH`, an integer beyond 64 bits, half of a
             surrogate pair, bytes that are not UTF-8.
     """
     hooks: dict[str, Any] = {"parse_int": _integer}
@@ -118,8 +118,8 @@ def parse_json(text: str | bytes, where: str, *, finite: bool = False) -> Any:
         if isinstance(text, bytes):
             text = text.decode("utf-8-sig")
         value = json.loads(text, **hooks)
-        if text.count("[") + text.count("{") > MAX_DEPTH and _depth(value) > MAX_DEPTH:
-            raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
+        if text.count("[") + text.count("{") > _MAX_DEPTH and _depth(value) > _MAX_DEPTH:
+            raise ValueError(f"nested deeper than {_MAX_DEPTH} levels")
         if "\\u" in text:
             json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:

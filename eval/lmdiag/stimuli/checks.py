@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lmdiag.schema import BadInput
-from lmdiag.stimuli.table import Where
+from lmdiag.stimuli.table import RowNames
 
 _BLANK = re.compile(r"_{3,}|(?<!\w)__(?!\w)|\[BLANK\]|<blank>", re.IGNORECASE)
 """How a blank is often written. Two underscores may be part of a name."""
@@ -16,7 +16,7 @@ _SEVERAL = re.compile(r"[,;|]\s+\S")
 """Several words in one: a comma, a semicolon or a bar with a space after it."""
 
 
-def check(columns: Mapping[str, Sequence[Any]], where: Where) -> None:
+def check(columns: Mapping[str, Sequence[Any]], where: RowNames) -> None:
     """Checks all rows.
 
     Args:
@@ -70,7 +70,7 @@ def _text_problem(context: str, target: str, expected: Sequence[str]) -> str:
     return ""
 
 
-def _check_contrasts(columns: Mapping[str, Sequence[Any]], where: Where) -> None:
+def _check_contrasts(columns: Mapping[str, Sequence[Any]], where: RowNames) -> None:
     """Checks that every contrast has exactly one good row and at least one bad row."""
     goods: dict[str, list[bool]] = {}
     for row, (contrast, good) in enumerate(zip(columns["contrast"], columns["good"], strict=True)):

@@ -14,7 +14,7 @@ from typing import Any
 from lmdiag import diagnostics
 from lmdiag.diagnostics import CORE_COLUMNS, NEEDED_COLUMNS
 from lmdiag.schema import BadInput
-from lmdiag.stimuli.table import Table, Where
+from lmdiag.stimuli.table import RawTable, RowNames
 
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
 """How text files write truth values; compared in lower case."""
@@ -95,20 +95,20 @@ def _written_list(text: str) -> list[str]:
 
 # ---- columns -------------------------------------------------------------------------------------
 
-Convert = Callable[[Any], Any]
+_Convert = Callable[[Any], Any]
 
-_UNCHANGED: Mapping[Convert, type] = {_text: str, _truth: bool, _number: float}
+_UNCHANGED: Mapping[_Convert, type] = {_text: str, _truth: bool, _number: float}
 """Converter -> the type whose values it returns as they are."""
 
-_CORE: Mapping[str, Convert] = dict.fromkeys(CORE_COLUMNS, _text) | {
+_CORE: Mapping[str, _Convert] = dict.fromkeys(CORE_COLUMNS, _text) | {
     "good": _truth, "expected": words,
 }  # fmt: skip
 
-_BY_TYPE: Mapping[str, Convert] = {"number": _number, "words": words, "boolean": _truth}
+_BY_TYPE: Mapping[str, _Convert] = {"number": _number, "words": words, "boolean": _truth}
 """Type of a diagnostic's own column -> its converter; text is not converted."""
 
 
-def converted(table: Table, task: str) -> dict[str, list[Any]]:
+def converted(table: RawTable, task: str) -> dict[str, list[Any]]:
     """Returns the columns with converted values, core columns first.
 
     `good` and `contrast` are present if rows are compared; the other core columns always are.
@@ -144,7 +144,7 @@ def converted(table: Table, task: str) -> dict[str, list[Any]]:
     return {name: columns[name] for name in order if name in columns}
 
 
-def _is_kept(table: Table, name: str) -> bool:
+def _is_kept(table: RawTable, name: str) -> bool:
     """False for row names and for an optional core column without any value."""
     empty = all(value is None or value == "" for value in table.columns[name])
     if name == "" and not empty and name != next(iter(table.columns)):
@@ -153,7 +153,7 @@ def _is_kept(table: Table, name: str) -> bool:
     return not (name in _ROW_NAMES or (empty and optional))
 
 
-def _converted(name: str, column: Sequence[Any], convert: Convert, where: Where) -> list[Any]:
+def _converted(name: str, column: Sequence[Any], convert: _Convert, where: RowNames) -> list[Any]:
     """The values of a column in its type, or an error that names the first bad row."""
     if set(map(type, column)) == {_UNCHANGED.get(convert)}:
         return list(column)

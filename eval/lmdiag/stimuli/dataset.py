@@ -21,7 +21,7 @@ from lmdiag.reading import (
 )  # fmt: skip
 from lmdiag.schema import BadInput
 from lmdiag.stimuli.building import BUILT, cached
-from lmdiag.stimuli.table import READERS, Table, concatenate, read_file
+from lmdiag.stimuli.table import READERS, RawTable, concatenate, read_file
 
 VERBS = "verbs"
 """The config that holds the verbs of EW and MW."""
@@ -56,7 +56,7 @@ class Dataset:
         """The commit that the rows of a config come from; None if it is not known."""
         return self.commits.get(config, self.commits.get(""))
 
-    def read(self, config: str) -> Table:
+    def read(self, config: str) -> RawTable:
         """Reads all rows of a config.
 
         Raises:
@@ -213,7 +213,7 @@ def _snapshot(repo: str, revision: str | None, patterns: tuple[str, ...]) -> Pat
     return Path(folder)
 
 
-def _read_with_datasets(repo: str, root: Path, config: str) -> Table:
+def _read_with_datasets(repo: str, root: Path, config: str) -> RawTable:
     from datasets import load_dataset
 
     try:
@@ -223,4 +223,4 @@ def _read_with_datasets(repo: str, root: Path, config: str) -> Table:
     name = _SPLIT if _SPLIT in splits else next(iter(splits))
     if name != _SPLIT and len(splits) > 1:
         raise BadInput(f"{repo} has no split {_SPLIT!r} among {', '.join(splits)}")
-    return Table(repo, splits[name].to_dict(), lambda row: f"{repo}, {name} row {row + 1}")
+    return RawTable(repo, splits[name].to_dict(), lambda row: f"{repo}, {name} row {row + 1}")

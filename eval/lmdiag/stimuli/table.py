@@ -22,12 +22,12 @@ _SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab"}
 _MISSING = "NA"
 """How R writes a missing value into a csv file."""
 
-Where = Callable[[int], str]
+RowNames = Callable[[int], str]
 """Row number from 0 -> what to call the row in a message, for example "my.csv:3"."""
 
 
 @dataclass(frozen=True)
-class Table:
+class RawTable:
     """Rows as they were read, before their values are converted and checked.
 
     Attributes:
@@ -38,14 +38,14 @@ class Table:
 
     name: str
     columns: Mapping[str, Sequence[Any]]
-    where: Where
+    where: RowNames
 
     def __len__(self) -> int:
         """Number of rows."""
         return len(next(iter(self.columns.values()), ()))
 
 
-def concatenate(parts: Sequence[Table]) -> Table:
+def concatenate(parts: Sequence[RawTable]) -> RawTable:
     """Returns the rows of several files as one table, in order.
 
     Raises:
@@ -60,10 +60,10 @@ def concatenate(parts: Sequence[Table]) -> Table:
         name: [value for part in parts for value in part.columns[name]] for name in parts[0].columns
     }
     origins = [(part, row) for part in parts for row in range(len(part))]
-    return Table(parts[0].name, columns, lambda row: origins[row][0].where(origins[row][1]))
+    return RawTable(parts[0].name, columns, lambda row: origins[row][0].where(origins[row][1]))
 
 
-def from_rows(name: str, rows: Sequence[Mapping[str, Any]], where: Where) -> Table:
+def from_rows(name: str, rows: Sequence[Mapping[str, Any]], where: RowNames) -> RawTable:
     """Returns a table of mappings; only core columns must be present in all rows or in none.
 
     Raises:
@@ -74,13 +74,13 @@ def from_rows(name: str, rows: Sequence[Mapping[str, Any]], where: Where) -> Tab
         for column in names:
             if column in CORE_COLUMNS and column not in row:
                 raise BadInput(f"{where(i)}: the column {column} is missing")
-    return Table(name, {column: [row.get(column) for row in rows] for column in names}, where)
+    return RawTable(name, {column: [row.get(column) for row in rows] for column in names}, where)
 
 
 # ---- files ---------------------------------------------------------------------------------------
 
 
-def read_file(path: Path) -> Table:
+def read_file(path: Path) -> RawTable:
     """Reads a csv, tsv, JSON-lines or Parquet file.
 
     Raises:
@@ -91,7 +91,7 @@ def read_file(path: Path) -> Table:
     return READERS[path.suffix](path)
 
 
-def _read_csv(path: Path) -> Table:
+def _read_csv(path: Path) -> RawTable:
     text = read_text(path)
     separator = _separator(text.partition("\n")[0], "\t" if path.suffix == ".tsv" else ",")
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
@@ -111,7 +111,7 @@ def _read_csv(path: Path) -> Table:
     except csv.Error as error:
         raise BadInput(f"{path}:{reader.line_num}: {error}") from error
     columns = {name: [row[i] for row in rows] for i, name in enumerate(header)}
-    table = Table(str(path), columns, lambda row: f"{path}:{lines[row]}")
+    table = RawTable(str(path), columns, lambda row: f"{path}:{lines[row]}")
     _refuse_missing(table)
     return table
 
@@ -126,7 +126,7 @@ def _separator(header: str, default: str) -> str:
     return max((default, *_SEPARATORS), key=n_core)
 
 
-def _refuse_missing(table: Table) -> None:
+def _refuse_missing(table: RawTable) -> None:
     """Refuses NA as a context or a target: it may be R's missing value or the word NA."""
     for name in NEEDED_COLUMNS:
         if None in table.columns.get(name, ()):
@@ -137,16 +137,16 @@ def _refuse_missing(table: Table) -> None:
             )
 
 
-def _read_json_lines(path: Path) -> Table:
+def _read_json_lines(path: Path) -> RawTable:
     lines = list(read_json_lines(path))
     return from_rows(str(path), [row for _, row in lines], lambda row: lines[row][0])
 
 
-def _read_parquet(path: Path) -> Table:
-    return Table(str(path), read_parquet(path).to_pydict(), lambda row: f"{path}, row {row + 1}")
+def _read_parquet(path: Path) -> RawTable:
+    return RawTable(str(path), read_parquet(path).to_pydict(), lambda row: f"{path}, row {row + 1}")
 
 
-READERS: dict[str, Callable[[Path], Table]] = {
+READERS: dict[str, Callable[[Path], RawTable]] = {
     ".csv": _read_csv,
     ".tsv": _read_csv,
     ".jsonl": _read_json_lines,
@@ -158,7 +158,7 @@ READERS: dict[str, Callable[[Path], Table]] = {
 # ---- memory --------------------------------------------------------------------------------------
 
 
-def read_memory(data: Any) -> Table:
+def read_memory(data: Any) -> RawTable:
     """Returns the rows of an object in memory.
 
     Args:
@@ -182,7 +182,7 @@ def read_memory(data: Any) -> Table:
         lengths = ", ".join(f"{name} {len(values)}" for name, values in columns.items())
         raise BadInput(f"{MEMORY}: the columns differ in length: {lengths}")
     values_of = {str(name): [_plain(value) for value in values] for name, values in columns.items()}
-    return Table(MEMORY, values_of, _row_in_memory)
+    return RawTable(MEMORY, values_of, _row_in_memory)
 
 
 def _row_in_memory(row: int) -> str:
