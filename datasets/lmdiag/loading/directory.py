@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from .card import fill
 from .lines import BadSource
-from .sources import HERE, Source, SourceFile, open_source, pinned, repository_of, sha256
+from .sources import HERE, SourceFile, Tree, open_source, pinned, repository_of, sha256
 
 if TYPE_CHECKING:
     import datasets
@@ -150,7 +150,7 @@ def _parquet(name: str, source: str, files: list[SourceFile], cache: Path, new: 
     return Built(name, path, sha256(new / path), files, builder.info)
 
 
-def _write_card(source: Source, built: list[Built], new: Path) -> None:
+def _write_card(source: Tree, built: list[Built], new: Path) -> None:
     import yaml
 
     benchmark = yaml.safe_load((SCRIPTS / "eval.yaml").read_text("utf-8"))
@@ -164,7 +164,7 @@ def _write_card(source: Source, built: list[Built], new: Path) -> None:
     (new / PROVENANCE).write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", "utf-8")
 
 
-def provenance(source: Source, built: list[Built], new: Path) -> dict[str, Any]:
+def provenance(source: Tree, built: list[Built], new: Path) -> dict[str, Any]:
     """What the data set was made from and what was made, without dates or paths.
 
     Returns:

@@ -158,7 +158,7 @@ class Tree:
         return self._file(repository, NOTICE, pinned()[repository]["notice"])
 
 
-class Upstream:
+class Upstream(Tree):
     """The two repositories on GitHub at their pinned commits, downloaded once.
 
     Args:
@@ -166,20 +166,22 @@ class Upstream:
         cache: where files are kept; `lmdiag/sources` in the user's cache by default.
     """
 
-    name = "upstream"
-
     def __init__(
         self, base: str = "https://raw.githubusercontent.com", cache: Path | None = None
     ) -> None:
+        super().__init__(cache or user_cache() / "sources", name="upstream")
         self.base = base
-        self.cache = cache or user_cache() / "sources"
+
+    def _repository(self, folder: str) -> Path:
+        commit: str = pinned()[folder]["commit"]
+        return self.root / folder / commit
 
     def configs(self) -> list[str]:
         """All configs."""
         return list(CONFIGS)
 
     def digest(self, config: str) -> str:
-        """A hash of the bytes that a config is built from, without downloading them."""
+        """See `Tree.digest`; nothing is downloaded."""
         return digest_of(checksums(config))
 
     def files(self, config: str) -> list[SourceFile]:
@@ -188,24 +190,21 @@ class Upstream:
         Raises:
             BadSource: no network, or a checksum that differs.
         """
-        return self._fetch(repository_of(config), checksums(config), config)
+        self._fetch(repository_of(config), checksums(config), config)
+        return super().files(config)
 
     def notice(self, repository: str) -> SourceFile | None:
-        """The licence of a repository."""
-        return self._fetch(repository, pinned()[repository]["notice"], repository)[0]
+        """See `Tree.notice`."""
+        self._fetch(repository, pinned()[repository]["notice"], repository)
+        return super().notice(repository)
 
-    def _fetch(self, folder: str, sums: dict[str, str], what: str) -> list[SourceFile]:
+    def _fetch(self, folder: str, sums: dict[str, str], what: str) -> None:
         entry = pinned()[folder]
         remote = f"{self.base}/{entry['repository']}/{entry['commit']}"
-        local = self.cache / folder / entry["commit"]
-        Download(remote, local, what).all(sums)
-        return [SourceFile(folder, path, local / path, sums[path], True) for path in sums]
+        Download(remote, self._repository(folder), what).all(sums)
 
 
-Source = Tree | Upstream
-
-
-def open_source(source: str) -> Source:
+def open_source(source: str) -> Tree:
     """The source that `--source` names: upstream, demo, or else a directory.
 
     Raises:
