@@ -30,7 +30,7 @@ from lmdiag.cli import main
 
 IMPORTED = (
     "lmdiag.models.assemble",
-    "lmdiag.report.terminal",
+    "lmdiag.report.formats.terminal",
     "lmdiag.running",
     "pyarrow.parquet",
     "scipy.stats",

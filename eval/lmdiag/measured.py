@@ -98,7 +98,7 @@ class Measures(Shown, Mapping[str, Measure]):
 
     def show(self, console: Console) -> None:
         """Prints the tables of the task."""
-        from lmdiag.report.terminal import print_setting
+        from lmdiag.report.formats.terminal import print_setting
 
         results = replace(self.results, signature=self.signature)
         print_setting(self.stimuli.task, self.predictions.perturbation, results, console)
@@ -141,8 +141,9 @@ class Comparisons(Shown, Sequence[Comparison]):
 
     def show(self, console: Console) -> None:
         """Prints one table per pair of models, task and setting."""
-        from lmdiag.report.paired import letter, print_comparisons
+        from lmdiag.report.formats.terminal import print_comparisons
+        from lmdiag.report.labels import run_letter
 
         for i, name in enumerate(self.names):
-            console.print(f"{letter(i)}  {name}", markup=False)
+            console.print(f"{run_letter(i)}  {name}", markup=False)
         print_comparisons(self._found, console)

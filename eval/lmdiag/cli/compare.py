@@ -87,10 +87,10 @@ def document(
     The runs are named a, b, c and so on. Of more than two runs, each comparison says by `pair`
     which two it is of.
     """
-    from lmdiag.report.paired import letter
+    from lmdiag.report.labels import run_letter
 
     models = [run.results["model"] for run in runs]
-    names = [letter(number).lower() for number in range(len(runs))]
+    names = [run_letter(number).lower() for number in range(len(runs))]
     comparisons = []
     for one in found:
         values = asdict(one)
@@ -120,13 +120,13 @@ def show(runs: Sequence[Run], found: Sequence[Comparison], args: argparse.Namesp
     from rich.text import Text
 
     from lmdiag.hub.text import visible
-    from lmdiag.report.labels import short_commit
-    from lmdiag.report.paired import letter, print_comparisons
+    from lmdiag.report.formats.terminal import print_comparisons
+    from lmdiag.report.labels import run_letter, short_commit
 
     console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
     for number, run in enumerate(runs):
         model = run.results["model"]
-        name = visible(f"{letter(number)}  {model['id']}  ")
+        name = visible(f"{run_letter(number)}  {model['id']}  ")
         console.print(Text(name, style="bold"), end="")
         console.print(Text(visible(f"commit {short_commit(model['commit'])}"), style="dim"))
     print_comparisons(found, console)

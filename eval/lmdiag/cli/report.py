@@ -6,9 +6,9 @@ import argparse
 import sys
 from pathlib import Path
 
-HELP = "tables and pictures of one or several runs"
+from lmdiag.report.formats import format_names
 
-FORMATS = ("html", "markdown", "latex", "csv")
+HELP = "tables and pictures of one or several runs"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="run directory; several runs are compared, checkpoints of one model shown as curves",
     )  # fmt: skip
     parser.add_argument(
-        "--format", choices=FORMATS, default="html",
+        "--format", choices=("html", *format_names()), default="html",
         help="html: full report with charts; other formats: tables only (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
@@ -60,7 +60,7 @@ def _html(args: argparse.Namespace) -> str:
 
 def _tables(args: argparse.Namespace) -> str:
     """The tables as text. They need no data set; the top words of chosen items do."""
-    from lmdiag.report import text
+    from lmdiag.report.formats import render_tables
     from lmdiag.report.checkpoints import training_order
     from lmdiag.report.qualitative import choose
     from lmdiag.results import load_run, read_results
@@ -70,6 +70,4 @@ def _tables(args: argparse.Namespace) -> str:
     results = [results[i] for i in order]
     loaded = [load_run(args.runs[i], args.data) for i in order] if args.items else []
     chosen = choose(loaded, args.items) if loaded else []
-    if args.format == "csv":
-        return text.chosen_csv(chosen) if chosen else text.table_csv(results)
-    return text.latex(results, chosen) if args.format == "latex" else text.markdown(results, chosen)
+    return render_tables(args.format, results, chosen)

@@ -338,7 +338,7 @@ def _run_one(
                 say(f"lmdiag: nothing was compared in {task}: no columns good and contrast")
     if found is not None and not args.json:
         from lmdiag.hub.text import visible
-        from lmdiag.report.terminal import print_results
+        from lmdiag.report.formats.terminal import print_results
         from lmdiag.results import saved_files
 
         print_results(found)

@@ -85,7 +85,7 @@ def main(args: argparse.Namespace) -> int:
         document = {"task": args.task, **found.to_json()}
         print(json.dumps(document, allow_nan=False))
     else:
-        from lmdiag.report.terminal import print_setting
+        from lmdiag.report.formats.terminal import print_setting
 
         print_setting(args.task, args.setting, found)
     return 0

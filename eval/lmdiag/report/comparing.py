@@ -13,7 +13,7 @@ from lmdiag.report.curves import Curve
 from lmdiag.report.diagnostic import Picture
 from lmdiag.report.headline import headline
 from lmdiag.report.labels import SETTINGS, TITLES
-from lmdiag.report.paired import name
+from lmdiag.report.labels import comparison_label as name
 from lmdiag.report.tables import Source
 
 if TYPE_CHECKING:

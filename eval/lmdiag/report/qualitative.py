@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from lmdiag.report.items import BLANK, Choice, TopWord, items
-from lmdiag.report.tables import names
+from lmdiag.report.labels import run_labels
 from lmdiag.schema import BadInput
 from lmdiag.suggestions import suggest
 
@@ -50,7 +50,7 @@ def choose(runs: Sequence[Run], ids: Sequence[str]) -> list[Chosen]:
                 f"no item {name!r}{suggest(name, known)} in {_paths(runs)}: "
                 "its ids are in predictions.parquet"
             )
-    models = names([run.results for run in runs])
+    models = run_labels([run.results for run in runs])
     said: dict[tuple[str, str], dict[str, tuple[TopWord, ...]]] = {}
     for name in ids:
         for model, by_id in zip(models, found, strict=True):
