@@ -31,7 +31,7 @@ from fuzz_changes import change
 from hub.runs import make_run, model_info
 from rich.console import Console
 
-from lmdiag import predictions, results, stimuli, summary
+from lmdiag import predictions, results, stimuli, evaluation
 from lmdiag.elsewhere import read_elsewhere
 from lmdiag.journal import Journal
 from lmdiag.measures import AGREEMENT_LAYOUT
@@ -131,7 +131,7 @@ def read_stimuli(data: str, task: str = "own") -> None:
 def read_predictions(folder: Path, name: str) -> None:
     rows = stimuli.load(str(folder / "own.jsonl"), "own")
     parts = read_elsewhere(folder / name, rows)
-    summary.evaluate(rows, parts, Protocol(tasks=("own",)), cased=True, kind="masked")
+    evaluation.evaluate(rows, parts, Protocol(tasks=("own",)), cased=True, kind="masked")
 
 
 def read_original(folder: Path) -> None:

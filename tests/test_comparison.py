@@ -13,7 +13,7 @@ import pytest
 import scipy.stats
 from scored import predictions_of
 
-from lmdiag import results, stimuli, summary
+from lmdiag import results, stimuli, evaluation
 from lmdiag.comparison import Comparison, average, compare, parts
 from lmdiag.measures import AGREEMENT_LAYOUT, Scores
 from lmdiag.schema import BadInput, Predictions, Protocol
@@ -153,7 +153,7 @@ def test_neg136_is_compared_by_subset_and_polarity(demo_dir: Path) -> None:
         assert [(one.by, one.level) for one in those] == [(by, level) for level in levels]
     assert {one.measure for one in found} == set(wanted)
     run = runs[0]
-    scored = summary.evaluate(
+    scored = evaluation.evaluate(
         rows["neg136"], [run.predictions["neg136"]["none", 0]], Protocol(k=(1, 2)), cased=True
     )
     cell = scored["measures"]["sensitivity"]["by"]["subset/polarity"]["simp/negative"]

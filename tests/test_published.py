@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from scored import perfect
 
-from lmdiag import published, stimuli, summary
+from lmdiag import published, stimuli, evaluation
 from lmdiag.published import Figure, figures, lookup
 from lmdiag.schema import Protocol
 
@@ -99,7 +99,7 @@ def places(data: str, tasks: Iterable[str]) -> dict[str, Any]:
     found = {}
     for task in tasks:
         rows = stimuli.load(data, task)
-        found[task] = {"none": summary.evaluate(rows, [perfect(rows.columns())], Protocol(), True)}
+        found[task] = {"none": evaluation.evaluate(rows, [perfect(rows.columns())], Protocol(), True)}
     return found
 
 

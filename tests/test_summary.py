@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from scored import perfect, predictions_of, rows_of, uniform
 
-from lmdiag import measures, stats, stimuli, summary
+from lmdiag import measures, stats, stimuli, evaluation
 from lmdiag.schema import BadInput, Protocol
 
 CELL = {"value", "n", "ci_low", "ci_high", "chance"}
@@ -24,7 +24,7 @@ def test_perfect_predictions_give_100_everywhere_and_uniform_ones_0(
     rows = stimuli.load(str(data_dir), task)
     for make, value in ((perfect, 1.0), (uniform, 0.0)):
         run = make(rows.columns())
-        found = summary.evaluate(rows, [run], Protocol(), cased=True)
+        found = evaluation.evaluate(rows, [run], Protocol(), cased=True)
         assert found["unscorable"] == []
         for name in ("accuracy@1", "accuracy@5", "sensitivity", "sensitivity@0.01"):
             cells = [found["measures"][name]]
@@ -40,7 +40,7 @@ def test_the_form_is_that_of_the_specification(data_dir: Path) -> None:
     measures = {}
     for task in ("cprag102", "role88", "neg136"):
         rows = stimuli.load(str(data_dir), task)
-        found = summary.evaluate(rows, [uniform(rows.columns())], Protocol(), cased=True)
+        found = evaluation.evaluate(rows, [uniform(rows.columns())], Protocol(), cased=True)
         json.dumps(found, allow_nan=False)
         measures[task] = found["measures"]
         for measure in found["measures"].values():
@@ -77,7 +77,7 @@ def test_the_form_is_that_of_the_specification(data_dir: Path) -> None:
 def test_names_follow_the_protocol(data_dir: Path) -> None:
     rows = stimuli.load(str(data_dir), "cprag102")
     protocol = Protocol(k=(2, 10), threshold=0.05)
-    found = summary.evaluate(rows, [uniform(rows.columns())], protocol, cased=True)
+    found = evaluation.evaluate(rows, [uniform(rows.columns())], protocol, cased=True)
     assert list(found["measures"]) == [
         "accuracy@2", "accuracy@10", "sensitivity", "sensitivity@0.05", "within_category_boost",
     ]  # fmt: skip
@@ -107,7 +107,7 @@ def test_shuffled_runs_are_summed_up_by_mean_and_population_deviation() -> None:
         )
         for i, wins in enumerate(right)
     ]  # fmt: skip
-    measure = summary.summarise("own", rows, runs, **KNOBS)["measures"]["sensitivity"]
+    measure = evaluation.summarise("own", rows, runs, **KNOBS)["measures"]["sensitivity"]
     assert measure["value"] == pytest.approx((1 + 0.5 + 0.75) / 3)
     # deviations from .75: .25, -.25, 0; mean square .125 / 3
     assert measure["sd"] == pytest.approx(math.sqrt(0.125 / 3))
@@ -122,11 +122,11 @@ def test_one_shuffle_has_a_deviation_too_and_no_shuffle_has_none() -> None:
     rows = two_contrasts()
     logs = [-1.0, -2.0] * 4
     shuffled = predictions_of(rows, logs, perturbation="shuf_trunc")
-    measure = summary.summarise("own", rows, [shuffled], **KNOBS)["measures"]["sensitivity"]
+    measure = evaluation.summarise("own", rows, [shuffled], **KNOBS)["measures"]["sensitivity"]
     assert (measure["sd"], measure["runs"]) == (0.0, 1)
     for name in ("none", "trunc"):
         run = predictions_of(rows, logs, perturbation=name)
-        measure = summary.summarise("own", rows, [run], **KNOBS)["measures"]["sensitivity"]
+        measure = evaluation.summarise("own", rows, [run], **KNOBS)["measures"]["sensitivity"]
         assert "sd" not in measure
 
 
@@ -134,8 +134,8 @@ def test_people_are_not_shown_beside_contexts_they_never_saw(data_dir: Path) -> 
     rows = stimuli.load(str(data_dir), "role88")
     run = uniform(rows.columns())
     perturbed = predictions_of(rows.columns(), run.log_prob, run.top_words, perturbation="obj")
-    plain = summary.evaluate(rows, [run], Protocol(), True)["measures"]
-    other = summary.evaluate(rows, [perturbed], Protocol(), True)["measures"]
+    plain = evaluation.evaluate(rows, [run], Protocol(), True)["measures"]
+    other = evaluation.evaluate(rows, [perturbed], Protocol(), True)["measures"]
     people = {"human_sensitivity", "human_sensitivity@0.01", "cloze_difference"}
     assert set(plain) - set(other) == people
 
@@ -144,7 +144,7 @@ def test_unscorable_words_are_named_once_and_count_for_nothing() -> None:
     rows = two_contrasts()
     logs = [-1.0, None, -1.0, -2.0, -1.0, -2.0, None, -2.0]
     runs = [predictions_of(rows, logs, perturbation="shuf", run=i) for i in range(2)]
-    found = summary.summarise("own", rows, runs, **KNOBS)
+    found = evaluation.summarise("own", rows, runs, **KNOBS)
     assert found["unscorable"] == [{"id": "a1", "word": "worda1"}, {"id": "d0", "word": "wordd0"}]
     assert found["measures"]["sensitivity"]["n"] == 2
 
@@ -152,7 +152,7 @@ def test_unscorable_words_are_named_once_and_count_for_nothing() -> None:
 def test_predictions_without_any_probability_name_no_word_unscorable() -> None:
     rows = two_contrasts()
     run = predictions_of(rows, top_words=[["yes"]] * 8)
-    found = summary.summarise("own", rows, [run], **KNOBS)
+    found = evaluation.summarise("own", rows, [run], **KNOBS)
     assert found["unscorable"] == []
     assert list(found["measures"]) == ["accuracy@1"]
 
@@ -161,14 +161,14 @@ def test_predictions_of_other_rows_are_refused() -> None:
     rows = two_contrasts()
     backwards = predictions_of({"id": rows["id"][::-1]}, [-1.0] * 8)
     with pytest.raises(BadInput, match="not in the order of its rows"):
-        summary.summarise("own", rows, [backwards], **KNOBS)
+        evaluation.summarise("own", rows, [backwards], **KNOBS)
 
 
 def test_case_decides_what_is_expected() -> None:
     rows = two_contrasts()
     run = predictions_of(rows, top_words=[["Yes"]] * 8)
     values = [
-        summary.summarise("own", rows, [run], **KNOBS | {"cased": cased})["measures"]["accuracy@1"][
+        evaluation.summarise("own", rows, [run], **KNOBS | {"cased": cased})["measures"]["accuracy@1"][
             "value"
         ]
         for cased in (True, False)
@@ -179,13 +179,13 @@ def test_case_decides_what_is_expected() -> None:
 def test_what_cannot_be_computed_is_said(demo_dir: Path) -> None:
     rows = stimuli.load(str(demo_dir), "agreement")
     words = predictions_of(rows.columns(), top_words=[["a", "b"]] * len(rows))
-    lines = summary.not_computed(rows, words, Protocol())
+    lines = evaluation.not_computed(rows, words, Protocol())
     assert [line.split(":")[0] for line in lines] == [
         "all that compares probabilities", "accuracy", "tse",
         "ew and mw",
     ]  # fmt: skip
     logs = predictions_of(rows.columns(), [-1.0] * len(rows), n_tokens=[1] * len(rows))
-    lines = summary.not_computed(rows, logs, Protocol())
+    lines = evaluation.not_computed(rows, logs, Protocol())
     assert [line.split(":")[0] for line in lines] == [
         "all that looks at the top words",
         "ew and mw",
@@ -198,10 +198,10 @@ def test_too_short_lists_are_named_and_their_accuracy_is_left_out(demo_dir: Path
     tops = [["a"] * (3 if i == first else 10) for i in range(len(rows))]
     run = predictions_of(rows.columns(), [-1.0] * len(rows), tops)
     protocol = Protocol(k=(1, 3, 5, 10))
-    found = summary.evaluate(rows, [run], protocol, cased=True)["measures"]
+    found = evaluation.evaluate(rows, [run], protocol, cased=True)["measures"]
     assert [name for name in found if name.startswith("accuracy")] == ["accuracy@1", "accuracy@3"]
     row = rows.columns()["id"][first]
-    assert summary.not_computed(rows, run, protocol) == [
+    assert evaluation.not_computed(rows, run, protocol) == [
         f"accuracy@5, accuracy@10: {row} has 3 top words only; give 10 for each row"
     ]
 
@@ -210,7 +210,7 @@ def test_both_nouns_replaced_leave_nothing_to_compare(demo_dir: Path) -> None:
     rows = stimuli.load(str(demo_dir), "role88")
     for name, defined in (("both", False), ("obj", True)):
         run = predictions_of(rows.columns(), [-1.0] * len(rows), perturbation=name)
-        found = summary.evaluate(rows, [run], Protocol(), cased=True)["measures"]
+        found = evaluation.evaluate(rows, [run], Protocol(), cased=True)["measures"]
         for measure in ("sensitivity", "sensitivity@0.01", "probability_difference"):
             cell = found[measure]
             assert (cell["value"] is not None, cell["n"] > 0) == (defined, defined)
@@ -227,7 +227,7 @@ def test_every_cell_says_its_chance_level(demo_dir: Path) -> None:
         if task == "agreement":
             more["agreement"] = [(0.5,) * len(measures.AGREEMENT_LAYOUT)] * len(rows)
         run = predictions_of(columns, [-1.0] * len(rows), [["a"] * 5] * len(rows), **more)
-        found = summary.evaluate(rows, [run], Protocol(), cased=True)["measures"]
+        found = evaluation.evaluate(rows, [run], Protocol(), cased=True)["measures"]
         for name, measure in found.items():
             guessed = name in ("sensitivity", "human_sensitivity", "tse")
             guessed |= name.startswith(("ew", "mw"))
@@ -240,5 +240,5 @@ def test_every_cell_says_its_chance_level(demo_dir: Path) -> None:
 def test_the_chance_of_shuffled_runs_is_that_of_one() -> None:
     rows = two_contrasts()
     runs = [predictions_of(rows, [-1.0, -2.0] * 4, perturbation="shuf", run=i) for i in range(2)]
-    found = summary.summarise("own", rows, runs, **KNOBS)["measures"]
+    found = evaluation.summarise("own", rows, runs, **KNOBS)["measures"]
     assert (found["sensitivity"]["chance"], found["sensitivity@0.01"]["chance"]) == (0.5, None)

@@ -24,7 +24,7 @@ from lmdiag import comparison, perturb
 from lmdiag.comparison import RESAMPLES
 from lmdiag.controls import control_warning
 from lmdiag.journal import NoJournal
-from lmdiag.measured import Comparisons, Measures
+from lmdiag.display import Comparisons, Measures
 from lmdiag.processes import Processes
 from lmdiag.queries import Setting, collect, spread
 from lmdiag.report.progress import Progress

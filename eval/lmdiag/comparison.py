@@ -18,7 +18,7 @@ import numpy as np
 from lmdiag import diagnostics, stats
 from lmdiag.measures import Scores
 from lmdiag.schema import BadInput
-from lmdiag.summary import HUMAN, scores
+from lmdiag.evaluation import HUMAN, scores
 
 if TYPE_CHECKING:
     from lmdiag.results import Run

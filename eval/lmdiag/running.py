@@ -15,7 +15,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lmdiag import diagnostics, perturb, results, summary
+from lmdiag import diagnostics, perturb, results, evaluation
 from lmdiag.collector import uncollected
 from lmdiag.controls import control_warning
 from lmdiag.journal import Journal, NoJournal
@@ -290,7 +290,7 @@ def evaluate(
             by_setting.setdefault(name, []).append(part)
         measured[task] = {
             name: replace(
-                summary.evaluate(rows, parts, protocol, cased=cased, kind=kind),
+                evaluation.evaluate(rows, parts, protocol, cased=cased, kind=kind),
                 signature=results.signature(protocol, rows.fingerprint),
             )
             for name, parts in by_setting.items()

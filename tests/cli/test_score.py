@@ -12,7 +12,7 @@ import pytest
 from hub.runs import make_run, model_info
 from scored import perfect
 
-from lmdiag import predictions, results, stimuli, summary
+from lmdiag import predictions, results, stimuli, evaluation
 from lmdiag.cli import main
 from lmdiag.schema import Protocol
 
@@ -54,7 +54,7 @@ def test_json_is_one_document_in_the_form_of_the_specification(
     assert document["task"] == "neg136"
     assert document["signature"] == results.signature(Protocol(), rows.fingerprint)
     best = perfect(rows.columns())
-    assert document["measures"] == summary.evaluate(rows, [best], Protocol(), True)["measures"]
+    assert document["measures"] == evaluation.evaluate(rows, [best], Protocol(), True)["measures"]
     assert document["unscorable"] == []
     assert err == ""
 

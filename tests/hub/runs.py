@@ -14,7 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from lmdiag import predictions, results, stimuli, summary
+from lmdiag import predictions, results, stimuli, evaluation
 from lmdiag.measures import AGREEMENT_LAYOUT
 from lmdiag.queries import Setting
 from lmdiag.schema import AGREEMENT, DIAGNOSTICS, ModelInfo, Predictions, Protocol
@@ -162,7 +162,7 @@ def describe(
         "tasks": {
             task: {
                 "none": {"signature": results.signature(protocol, prints[task])}
-                | summary.evaluate(rows[task], [found[task]], protocol, info.cased, info.kind)
+                | evaluation.evaluate(rows[task], [found[task]], protocol, info.cased, info.kind)
             }
             for task in rows
         },

@@ -10,7 +10,7 @@ from typing import Any
 
 from hub.runs import FILLERS, describe, invent, model_info
 
-from lmdiag import predictions, results, stimuli, summary
+from lmdiag import predictions, results, stimuli, evaluation
 from lmdiag.perturb import perturb, settings
 from lmdiag.queries import Setting
 from lmdiag.schema import DIAGNOSTICS, Predictions, Protocol
@@ -63,7 +63,7 @@ def write_run(
             parts = [part for (there, _), part in sorted(runs.items()) if there == name]
             record["tasks"][task][name] = {
                 "signature": results.signature(protocol, rows[task].fingerprint)
-            } | summary.evaluate(rows[task], parts, protocol, info.cased, info.kind)
+            } | evaluation.evaluate(rows[task], parts, protocol, info.cased, info.kind)
     (folder / results.RESULTS).write_text(json.dumps(record, allow_nan=False))
     return folder
 

@@ -70,14 +70,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Scores and prints; what cannot be computed is said on standard error."""
-    from lmdiag import results, summary
+    from lmdiag import results, evaluation
     from lmdiag.cli.exits import say
     from lmdiag.original import is_original
 
     is_run = args.predictions.is_dir() and not is_original(args.predictions)
     asked = of_a_run(args) if is_run else of_a_file(args)
-    found = summary.evaluate(asked.stimuli, asked.runs, asked.protocol, asked.cased, asked.kind)
-    for note in summary.not_computed(asked.stimuli, asked.runs[0], asked.protocol):
+    found = evaluation.evaluate(asked.stimuli, asked.runs, asked.protocol, asked.cased, asked.kind)
+    for note in evaluation.not_computed(asked.stimuli, asked.runs[0], asked.protocol):
         say(f"lmdiag: not computed: {note}")
     signature = results.signature(asked.protocol, asked.stimuli.fingerprint)
     found = replace(found, signature=signature)

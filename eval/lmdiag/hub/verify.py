@@ -231,13 +231,13 @@ def _compute(
     found: Mapping[str, Predictions], rows: Mapping[str, Stimuli], results: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Returns `tasks` of `results.json`, from the predictions alone."""
-    from lmdiag import summary
+    from lmdiag import evaluation
 
     protocol, model = protocol_of(results), results["model"]
     computed = {
         task: {
             "none": replace(
-                summary.evaluate(
+                evaluation.evaluate(
                     rows[task], [part], protocol, cased=model["cased"], kind=model["kind"]
                 ),
                 signature=signature(protocol, rows[task].fingerprint),

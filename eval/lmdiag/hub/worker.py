@@ -47,7 +47,7 @@ def _import_all() -> None:
     import lmdiag.results.predictions
     import lmdiag.queries
     import lmdiag.stats
-    import lmdiag.summary
+    import lmdiag.evaluation
 
     lmdiag.stats.wilson(1, 2)
     pyarrow.set_cpu_count(1)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from lmdiag import measures, stats, summary
+from lmdiag import measures, stats, evaluation
 from lmdiag.results import published
 from lmdiag.hub.benchmark import Benchmark
 from lmdiag.hub.headline import HEADLINES, OVERVIEW, Headline
@@ -142,7 +142,7 @@ def _human_measures(benchmark: Benchmark, task: str) -> Mapping[str, Any]:
     diagnostic = diagnostics.get(task)
     trials = measures.Trials(rows, {}, {})
     scores = measures.human(trials, Protocol().threshold)
-    return {one.name: summary.measure(one, diagnostic).to_json() for one in scores}
+    return {one.name: evaluation.measure_of(one, diagnostic).to_json() for one in scores}
 
 
 def _published(benchmark: Benchmark) -> Iterator[Standing]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lmdiag import summary
+from lmdiag import evaluation
 from lmdiag.perturb import perturb
 from lmdiag.schema import Predictions, Protocol
 
@@ -142,7 +142,7 @@ def protocol(run: Run) -> Protocol:
 def run_scores(run: Run, task: str, setting: str = "none", shuffle: int = 0) -> dict[str, Scores]:
     """Returns measure -> its per-item scores, computed from the run's predictions."""
     model = run.results["model"]
-    found = summary.scores(
+    found = evaluation.scores(
         run.stimuli[task],
         run.predictions[task][setting, shuffle],
         protocol(run),
