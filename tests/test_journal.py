@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmdiag.journal import Journal
+from lmdiag.runs.journal import Journal
 from lmdiag.schema import Answer, WordScore
 
 LOG_PROBS = st.floats(max_value=0.0, allow_nan=False, allow_infinity=False)

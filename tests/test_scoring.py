@@ -18,10 +18,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmdiag.journal import Journal
-from lmdiag.processes import LocalStore, Processes, Queue
+from lmdiag.runs.asking import ask
+from lmdiag.runs.journal import Journal
+from lmdiag.runs.processes import LocalStore, Processes, Queue
 from lmdiag.schema import Answer, BadInput, Query, Question, WordScore
-from lmdiag.scoring import ask, open_batches
 
 
 class Arithmetic:

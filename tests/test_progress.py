@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from lmdiag.report.progress import Pace, Progress, clock_time
+from lmdiag.runs.progress import Pace, clock_time
 
 
 class Clock:
