@@ -1,4 +1,4 @@
-"""The bar of a run: what it counts, and what it prints where."""
+"""The progress of a run: what it counts, and what it prints where."""
 
 from __future__ import annotations
 
@@ -7,110 +7,82 @@ import io
 import pytest
 from rich.console import Console
 
-from lmdiag.runs.progress import Pace, clock_time
+from lmdiag.runs.progress import Pace, clock_time, progress
 
 
 class Clock:
     """A clock that only moves when told."""
 
-    def __init__(self) -> None:
-        self.now = 100.0
+    now = 100.0
 
     def __call__(self) -> float:
         return self.now
 
 
-def console(terminal: bool, width: int = 100) -> tuple[Console, io.StringIO]:
-    stream = io.StringIO()
-    return Console(file=stream, force_terminal=terminal, width=width), stream
-
-
-def test_saved_contexts_count_as_done_but_not_towards_the_rate() -> None:
+@pytest.mark.parametrize(
+    ("total", "done", "updates", "rate"),
+    [
+        # 10 contexts in 2 s are 5 a second, not 70 in 2: saved contexts do not count
+        (100, 60, [(2, 70)], 5.0),
+        # one context a second for a minute, then ten a second for another: the last 30 s count
+        (1000, 0, [(1, n) for n in range(1, 61)] + [(1, 60 + 10 * n) for n in range(1, 61)], 10.0),
+        (64, 0, [(300, 32)], 32 / 300),
+        (10, 5, [], None),
+    ],
+    ids=["saved before", "last half minute", "one slow batch", "nothing asked"],
+)
+def test_rate_and_time_left(
+    total: int, done: int, updates: list[tuple[float, int]], rate: float | None
+) -> None:
     clock = Clock()
-    pace = Pace(total=100, done=60, clock=clock)
-    clock.now += 2
-    pace.update(70)
-    # 10 contexts in 2 s are 5 a second, not 70 in 2; the 30 that remain take 6 s
-    assert pace.asked == 10
-    assert pace.rate == pytest.approx(5)
-    assert pace.left == pytest.approx(6)
+    pace = Pace(total, done, clock)
+    for seconds, now_done in updates:
+        clock.now += seconds
+        pace.update(now_done)
+    assert pace.asked == pace.done - done
+    assert pace.rate == (None if rate is None else pytest.approx(rate))
+    left = None if rate is None else pytest.approx((total - pace.done) / rate)
+    assert pace.left == left
 
 
-def test_rate_is_that_of_the_last_half_minute() -> None:
-    clock = Clock()
-    pace = Pace(total=1000, done=0, clock=clock)
-    for _ in range(60):  # one context a second for a minute ...
-        clock.now += 1
-        pace.update(pace.done + 1)
-    for _ in range(60):  # ... then ten a second for another
-        clock.now += 1
-        pace.update(pace.done + 10)
-    assert pace.rate == pytest.approx(10)
-    assert pace.left == pytest.approx((1000 - 660) / 10)
-
-
-def test_one_slow_batch_still_has_a_rate() -> None:
-    clock = Clock()
-    pace = Pace(total=64, done=0, clock=clock)
-    clock.now += 300
-    pace.update(32)
-    assert pace.rate == pytest.approx(32 / 300)
-
-
-def test_nothing_asked_yet_has_no_rate() -> None:
-    pace = Pace(total=10, done=5, clock=Clock())
-    assert pace.rate is None
-    assert pace.left is None
-
-
-def test_log_gets_one_line_at_the_start_and_one_at_the_end() -> None:
-    clock, (log, stream) = Clock(), console(terminal=False, width=20)
-    with Progress(198, done=60, label="org/[model]", console=log, clock=clock) as progress:
+def test_a_log_gets_one_line_at_the_start_and_one_at_the_end() -> None:
+    clock, stream = Clock(), io.StringIO()
+    log = Console(file=stream, force_terminal=False, width=20)
+    with progress(198, 60, "org/[model]", console=log, clock=clock) as show:
         for done in range(61, 199):
             clock.now += 0.5
-            progress.update(done)
+            show(done)
+    with pytest.raises(KeyboardInterrupt), progress(10, console=log, clock=clock) as show:
+        clock.now += 1
+        show(4)
+        raise KeyboardInterrupt
     assert stream.getvalue().splitlines() == [
         "org/[model]: 198 contexts, 60 of them saved before",
         "org/[model]: asked 138 contexts in 1:09, 2.0 contexts/s",
+        "10 contexts",
+        "asked 4 contexts in 0:01, 4.0 contexts/s, stopped at 4 of 10",
     ]
 
 
-def test_a_run_that_stops_says_where() -> None:
-    clock, (log, stream) = Clock(), console(terminal=False)
-
-    def interrupted() -> None:
-        with Progress(10, console=log, clock=clock) as progress:
-            clock.now += 1
-            progress.update(4)
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        interrupted()
-    assert stream.getvalue().splitlines()[-1].endswith("stopped at 4 of 10")
-
-
-def test_terminal_gets_a_bar_with_rate_and_time_left() -> None:
-    clock, (terminal, stream) = Clock(), console(terminal=True, width=80)
-    with Progress(20, label="demo:masked", console=terminal, clock=clock) as progress:
+def test_a_terminal_gets_a_bar_with_rate_and_time_left() -> None:
+    clock, stream = Clock(), io.StringIO()
+    terminal = Console(file=stream, force_terminal=True, width=80)
+    with progress(20, label="demo:masked", console=terminal, clock=clock) as show:
         clock.now += 1
-        progress.update(5)
-        assert progress._bar is not None
-        progress._bar.refresh()
-    shown = stream.getvalue()
-    assert "demo:masked" in shown
-    assert "5/20" in shown
-    assert "5.0 contexts/s, 0:03 left" in shown
+        show(5)
+    for words in ("demo:masked", "5/20", "5.0 contexts/s, 0:03 left"):
+        assert words in stream.getvalue()
 
 
 @pytest.mark.parametrize("terminal", [True, False])
-def test_quiet_prints_nothing(terminal: bool) -> None:
-    where, stream = console(terminal)
-    with Progress(3, quiet=True, console=where) as progress:
-        progress.update(3)
+def test_without_a_label_nothing_is_printed(terminal: bool) -> None:
+    stream = io.StringIO()
+    console = Console(file=stream, force_terminal=terminal)
+    with progress(3, label=None, console=console) as show:
+        show(3)
     assert stream.getvalue() == ""
 
 
 def test_clock_time() -> None:
-    assert [clock_time(s) for s in (0, 59.6, 61, 3600, 36_125)] == [
-        "0:00", "1:00", "1:01", "1:00:00", "10:02:05",
-    ]  # fmt: skip
+    shown = {0: "0:00", 59.6: "1:00", 61: "1:01", 3600: "1:00:00", 36_125: "10:02:05"}
+    assert {seconds: clock_time(seconds) for seconds in shown} == shown

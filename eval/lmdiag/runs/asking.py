@@ -40,8 +40,8 @@ def predict(
         the predictions of each setting and the number of distinct contexts; ([], 0) on all
         processes but the first.
     """
-    form = {"kind": model.info.kind, "cased": model.info.cased}
-    questions = collect(settings, **form)
+    kind, cased = model.info.kind, model.info.cased
+    questions = collect(settings, kind=kind, cased=cased)
     answers = ask(
         model, questions, top=top, batch_size=batch_size, journal=journal, processes=processes,
         label=label,
@@ -50,7 +50,8 @@ def predict(
         return [], 0
     by_key = {(q.query, q.number): answer for q, answer in zip(questions, answers, strict=True)}
     n_contexts = len({question.query for question in questions})
-    return [spread(setting, by_key, **form) for setting in settings], n_contexts
+    predictions = [spread(setting, by_key, kind=kind, cased=cased) for setting in settings]
+    return predictions, n_contexts
 
 
 def ask(

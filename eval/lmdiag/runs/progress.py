@@ -6,6 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from lmdiag.hub.text import visible
@@ -103,13 +104,13 @@ def progress(
 
             yield update
     else:
+        log = partial(console.print, markup=False, highlight=False, soft_wrap=True)
         prefix = f"{visible(label)}: " if label else ""
-        plain = {"markup": False, "highlight": False, "soft_wrap": True}  # for logs
-        console.print(prefix + _opening(pace), **plain)
+        log(prefix + _opening(pace))
         try:
             yield pace.update
         finally:
-            console.print(prefix + _closing(pace), **plain)
+            log(prefix + _closing(pace))
 
 
 def _bar(console: Console) -> Progress:
