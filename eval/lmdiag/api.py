@@ -19,7 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lmdiag import comparison, perturb
+from lmdiag import comparison, diagnostics, perturb
 from lmdiag.comparison import RESAMPLES
 from lmdiag.controls import control_warning
 from lmdiag.measured import Comparisons, Measures
@@ -27,7 +27,6 @@ from lmdiag.queries import Setting
 from lmdiag.results import Run, load_run
 from lmdiag.runs.asking import predict
 from lmdiag.schema import (
-    AGREEMENT,
     BadInput,
     Predictions,
     Protocol,
@@ -95,7 +94,7 @@ class LanguageModel:
 
         Args:
             stimuli: the rows.
-            perturbation: "none", or one of `lmdiag.perturb.NAMES`.
+            perturbation: "none", or one of `lmdiag.perturb.names()`.
             run: number of the shuffle, for the shuffled perturbations.
             seed: of the shuffles.
             top: length of the lists of top words.
@@ -108,7 +107,7 @@ class LanguageModel:
         if perturbation != perturb.NONE:
             stimuli = perturb.perturb(stimuli, perturbation, run, seed)
         verbs = None
-        if stimuli.task == AGREEMENT:
+        if diagnostics.get(stimuli.task).has_verbs:
             pairs = load_verbs(stimuli.source, revision=stimuli.revision)
             self.model.set_verbs(pairs)
             verbs = len(pairs)
@@ -154,15 +153,15 @@ def measure(
         tasks=(stimuli.task,),
         k=checked_ranks(k),
         threshold=checked_threshold(threshold),
-        **_asked(predictions),
+        **_asked(predictions, stimuli.task),
     )
     return Measures(predictions, stimuli, protocol, cased)
 
 
-def _asked(predictions: Predictions) -> dict[str, Any]:
+def _asked(predictions: Predictions, task: str) -> dict[str, Any]:
     """How predictions were asked for, as the fields of a protocol; a single shuffle is one run."""
     perturbation = predictions.perturbation
-    asked: dict[str, Any] = {"shuffles": 1} if perturbation in perturb.SHUFFLED else {}
+    asked: dict[str, Any] = {"shuffles": 1} if perturb.is_shuffled(task, perturbation) else {}
     asked |= {name: getattr(predictions, name) for name in ("unit", "bos", "seed", "verbs")}
     return asked | {"perturb": () if perturbation == perturb.NONE else (perturbation,)}
 
@@ -194,7 +193,7 @@ def compare(
         raise BadInput("compare takes what `measure` returned, or runs, not some of each")
     runs = [one if isinstance(one, Run) else load_run(one) for one in given]  # type: ignore[arg-type]
     found = comparison.compare(*runs, seed=seed, resamples=resamples)
-    return Comparisons([run.results["model"]["id"] for run in runs], found)
+    return Comparisons([run.results.model.id for run in runs], found)
 
 
 def _compare_measures(given: Sequence[Measures], seed: int, resamples: int) -> Comparisons:

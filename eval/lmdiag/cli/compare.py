@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from lmdiag.cli.exits import say
 from lmdiag.cli.parser import add_json, positive
-from lmdiag.schema import AGREEMENT
 
 if TYPE_CHECKING:
     from lmdiag.comparison import Comparison
@@ -59,11 +58,12 @@ def main(args: argparse.Namespace) -> int:
 
 def _not_compared(runs: Sequence[Run]) -> Iterator[str]:
     """Yields a line for what cannot be compared, and why."""
+    from lmdiag import diagnostics
     from lmdiag.comparison import CONTEXTUAL, sides_differ
 
-    kinds = [run.results["model"]["kind"] for run in runs]
+    kinds = [run.results.model.kind for run in runs]
     unlike = [run for run, kind in zip(runs, kinds, strict=True) if sides_differ(kinds[0], kind)]
-    if unlike and AGREEMENT in runs[0].results["tasks"]:
+    if unlike and any(diagnostics.get(task).has_verbs for task in runs[0].results.tasks):
         others = ", ".join(str(run.path) for run in unlike)
         yield (
             f"{' and '.join(CONTEXTUAL)} of {runs[0].path} and {others}: only one of the models "
@@ -81,18 +81,15 @@ def _document(
     """
     from lmdiag.report.paired import letter
 
-    models = {letter(i).lower(): run.results["model"] for i, run in enumerate(runs)}
+    models = {letter(i).lower(): run.results.model for i, run in enumerate(runs)}
     records = []
     for one in comparisons:
         values = asdict(one)
         pair = {"pair": ["a", [*models][values.pop("second")]]} if len(runs) > 2 else {}
         records.append({key: _or_none(value) for key, value in values.items()} | pair)
     return {
-        "signature": runs[0].results["signature"],
-        **{
-            name: {"model": model["id"], "commit": model["commit"]}
-            for name, model in models.items()
-        },
+        "signature": runs[0].results.signature,
+        **{name: {"model": model.id, "commit": model.commit} for name, model in models.items()},
         "seed": args.seed,
         "resamples": args.resamples,
         "comparisons": records,
@@ -116,9 +113,9 @@ def _print_tables(
 
     console = Console(highlight=False, width=None if sys.stdout.isatty() else _WIDTH)
     for number, run in enumerate(runs):
-        model = run.results["model"]
-        name = visible(f"{letter(number)}  {model['id']}  ")
-        commit = visible(f"commit {short_commit(model['commit'])}")
+        model = run.results.model
+        name = visible(f"{letter(number)}  {model.id}  ")
+        commit = visible(f"commit {short_commit(model.commit)}")
         console.print(Text.assemble((name, "bold"), (commit, "dim")))
     print_comparisons(comparisons, console)
     console.print()
@@ -128,7 +125,7 @@ def _print_tables(
         "resamples",
         "p: exact McNemar where each item is right or wrong (m), else the bootstrap (b)",
         f"p adj.: by Holm's method, over the {len(tested)} tests above",
-        runs[0].results["signature"],
+        runs[0].results.signature,
     ]
     if len(tested) < len(comparisons):
         remarks.insert(2, "–: the two do not differ in any item, so there is nothing to test")

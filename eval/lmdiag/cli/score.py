@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -53,25 +54,19 @@ def main(args: argparse.Namespace) -> int:
     """Scores and prints; what cannot be computed is said on standard error."""
     from lmdiag import results, summary
     from lmdiag.original import is_original
-    from lmdiag.report.terminal import print_measures
+    from lmdiag.report.terminal import print_setting
 
     is_run = args.predictions.is_dir() and not is_original(args.predictions)
     given = _of_a_run(args) if is_run else _of_a_file(args)
-    figures = summary.evaluate(given.stimuli, given.runs, given.protocol, given.cased, given.kind)
+    measured = summary.evaluate(given.stimuli, given.runs, given.protocol, given.cased, given.kind)
+    signature = results.signature(given.protocol, given.stimuli.fingerprint)
+    measured = replace(measured, signature=signature)
     for note in summary.not_computed(given.stimuli, given.runs[0], given.protocol):
         say(f"lmdiag: not computed: {note}")
-    signature = results.signature(given.protocol, given.stimuli.fingerprint)
     if args.json:
-        document = {"task": args.task, "signature": signature, **figures}
-        print(json.dumps(document, allow_nan=False))
+        print(json.dumps({"task": args.task, **measured.to_json()}, allow_nan=False))
     else:
-        print_measures(
-            args.task,
-            figures["measures"],
-            setting=args.setting,
-            signature=signature,
-            unscorable=figures["unscorable"],
-        )
+        print_setting(args.task, args.setting, measured)
     return 0
 
 
@@ -105,7 +100,7 @@ def _of_a_run(args: argparse.Namespace) -> ScoreInputs:
     from lmdiag.results import load_run
 
     run = load_run(args.predictions, args.data)
-    tasks = run.results["tasks"]
+    tasks, protocol, model = run.results.tasks, run.results.protocol, run.results.model
     settings = tasks.get(args.task, {})
     if args.setting not in settings:
         close = suggest(args.setting, settings) if settings else suggest(args.task, tasks)
@@ -114,7 +109,6 @@ def _of_a_run(args: argparse.Namespace) -> ScoreInputs:
             f"{args.predictions} has no {args.task} in setting {args.setting}{close}: choose from "
             f"{known}"
         )
-    protocol = Protocol.from_json(run.results["protocol"])
     asked = scored(args, protocol)
     if (k := max(asked.k)) > protocol.top:
         raise BadInput(
@@ -123,6 +117,5 @@ def _of_a_run(args: argparse.Namespace) -> ScoreInputs:
         )
     parts = sorted(run.predictions[args.task].items())
     runs = [part for (name, _), part in parts if name == args.setting]
-    model = run.results["model"]
-    cased = model["cased"] if args.cased is None else args.cased
-    return ScoreInputs(run.stimuli[args.task], runs, asked, cased, model["kind"])
+    cased = model.cased if args.cased is None else args.cased
+    return ScoreInputs(run.stimuli[args.task], runs, asked, cased, model.kind)

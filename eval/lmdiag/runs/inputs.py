@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from lmdiag import results
-from lmdiag.perturb import APPLIES, perturb, settings
+from lmdiag import diagnostics, results
+from lmdiag.perturb import NONE, perturb, settings, tasks_with
 from lmdiag.queries import Setting
-from lmdiag.schema import AGREEMENT, BadInput, Protocol
+from lmdiag.schema import BadInput, Protocol
 
 if TYPE_CHECKING:
     from lmdiag.stimuli import Stimuli
@@ -61,17 +61,19 @@ def load_inputs(
     }
     _refuse_shared_ids(loaded)
     for name in protocol.perturb:
-        if APPLIES[name] not in loaded:
+        if not loaded.keys() & (tasks := tasks_with(name)):
             raise BadInput(
-                f"--perturb {name} is made for {APPLIES[name]}, which is not among the tasks "
+                f"--perturb {name} is made for {' and '.join(tasks)}, which is not among the tasks "
                 f"({', '.join(loaded)}): add it to --tasks or leave {name} out"
             )
     asked = [
-        Setting(rows if name == "none" else perturb(rows, name, run, seed), name, run)
+        Setting(rows if name == NONE else perturb(rows, name, run, seed), name, run)
         for task, rows in loaded.items()
         for name, run in settings(task, protocol.perturb, protocol.shuffles)
     ]
-    pairs = stimuli.load_verbs(verbs or data, revision=revision) if AGREEMENT in loaded else []
+    pairs = []
+    if any(diagnostics.get(task).has_verbs for task in loaded):
+        pairs = stimuli.load_verbs(verbs or data, revision=revision)
     return Inputs(loaded, asked, pairs, replace(protocol, verbs=len(pairs) or None))
 
 

@@ -8,18 +8,25 @@ import platform
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from lmdiag import predictions as files
 from lmdiag import results, summary
 from lmdiag.collector import uncollected
 from lmdiag.controls import control_warning
-from lmdiag.redact import redacted
-from lmdiag.results import Run, RunDirectory
+from lmdiag.results import (
+    DataInfo,
+    Device,
+    Results,
+    Run,
+    RunDirectory,
+    SettingResults,
+    TaskData,
+)
+from lmdiag.results.predictions import read_run, write_run
 from lmdiag.runs.asking import predict
 from lmdiag.runs.journal import Journal
 from lmdiag.runs.processes import Processes
@@ -82,11 +89,12 @@ def run_model(
             seconds["ask"] = time.monotonic() - started - seconds["load"]
             if processes.first:
                 (directory.path / results.REPORT).unlink(missing_ok=True)
-                facts = save(
-                    directory.path, model, inputs, predictions, n_contexts,
-                    processes=processes.count, seconds=seconds,
+                directory.finish(
+                    save(
+                        directory.path, model, inputs, predictions, n_contexts,
+                        processes=processes.count, seconds=seconds,
+                    )
                 )  # fmt: skip
-                directory.finish(facts)
         if not processes.first:
             return None
         return Run(directory.path, results.read_results(directory.path), dict(inputs.stimuli))
@@ -139,8 +147,8 @@ def save(
     *,
     processes: int = 1,
     seconds: Mapping[str, float],
-) -> dict[str, Any]:
-    """Writes the predictions of a run and computes its results from them, as read back.
+) -> Results:
+    """Writes the predictions of a run and returns its results, computed from them as read back.
 
     Args:
         path: the run directory.
@@ -150,61 +158,41 @@ def save(
         n_contexts: number of distinct contexts.
         processes: how many processes shared the run.
         seconds: to load the model and to ask.
-
-    Returns:
-        the content of `results.json`, which is not written.
     """
-    files.write_run(path, predictions, inputs.settings, kind=model.info.kind)
-    facts = _circumstances(model, inputs, n_contexts, processes, seconds)
-    read_back = files.read_run(path, inputs.stimuli, facts)
-    facts["tasks"] = {
-        task: _measure(runs, task, inputs, model.info) for task, runs in read_back.items()
-    }
-    return facts | {"files": results.digests(path)}
+    info, protocol, fingerprint = model.info, inputs.protocol, inputs.fingerprint
+    write_run(path, predictions, inputs.settings, kind=info.kind)
+    read_back = read_run(path, inputs.stimuli, info.kind)
+    first = next(iter(inputs.stimuli.values()))
+    tasks = {task: TaskData(rows.fingerprint, len(rows)) for task, rows in inputs.stimuli.items()}
+    versions = {name: version(name) for name in _PACKAGES}
+    return Results(
+        signature=results.signature(protocol, fingerprint),
+        identity=results.identity(info, protocol, fingerprint),
+        model=info,
+        data=DataInfo(first.source, first.revision, fingerprint, tasks),
+        protocol=protocol,
+        versions=versions | {"python": platform.python_version()},
+        device=Device(str(model.reader.model.device), processes),
+        seconds={name: round(value, 3) for name, value in seconds.items()},
+        finished=datetime.now(UTC).isoformat(timespec="seconds"),
+        n_contexts=n_contexts,
+        tasks={task: _measure(runs, task, inputs, info) for task, runs in read_back.items()},
+        files=results.digests(path),
+    ).redacted()
 
 
 def _measure(
     runs: Mapping[tuple[str, int], Predictions], task: str, inputs: Inputs, info: ModelInfo
-) -> dict[str, Any]:
-    """Returns setting -> signature, measures and unscorable words of one task."""
+) -> dict[str, SettingResults]:
+    """Returns setting -> its figures, of one task."""
     rows, protocol = inputs.stimuli[task], inputs.protocol
     by_setting: dict[str, list[Predictions]] = {}
     for (name, _), part in sorted(runs.items(), key=lambda item: item[0][1]):
         by_setting.setdefault(name, []).append(part)
-    signature = {"signature": results.signature(protocol, rows.fingerprint)}
+    signature = results.signature(protocol, rows.fingerprint)
     return {
-        name: signature | summary.evaluate(rows, parts, protocol, info.cased, info.kind)
+        name: replace(
+            summary.evaluate(rows, parts, protocol, info.cased, info.kind), signature=signature
+        )
         for name, parts in by_setting.items()
     }
-
-
-def _circumstances(
-    model: Model, inputs: Inputs, n_contexts: int, processes: int, seconds: Mapping[str, float]
-) -> dict[str, Any]:
-    """Returns all of results.json but the measures."""
-    first = next(iter(inputs.stimuli.values()))
-    tasks = {
-        task: {"fingerprint": rows.fingerprint, "n": len(rows)}
-        for task, rows in inputs.stimuli.items()
-    }
-    facts = {
-        "schema_version": results.SCHEMA_VERSION,
-        "signature": results.signature(inputs.protocol, inputs.fingerprint),
-        "identity": results.identity(model.info, inputs.protocol, inputs.fingerprint),
-        "model": asdict(model.info),
-        "data": {
-            "source": first.source,
-            "revision": first.revision,
-            "fingerprint": inputs.fingerprint,
-            "tasks": tasks,
-        },
-        "protocol": json.loads(json.dumps(inputs.protocol.to_json()))
-        | {"match": "exact" if model.info.cased else "case-blind"},
-        "versions": {name: version(name) for name in _PACKAGES}
-        | {"python": platform.python_version()},
-        "device": {"name": str(model.reader.model.device), "processes": processes},
-        "seconds": {name: round(value, 3) for name, value in seconds.items()},
-        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-        "n_contexts": n_contexts,
-    }
-    return {name: redacted(fact) for name, fact in facts.items()}
