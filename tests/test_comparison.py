@@ -13,7 +13,7 @@ import pytest
 import scipy.stats
 from scored import predictions_of
 
-from lmdiag import results, stimuli, evaluation
+from lmdiag import evaluation, results, stimuli
 from lmdiag.comparison import Comparison, average, compare, parts
 from lmdiag.measures import AGREEMENT_LAYOUT, Scores
 from lmdiag.schema import BadInput, Predictions, Protocol

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 import pytest
 from hostile import HOSTILE
 from hub.runs import make_run, model_info
+from lmdiag.report.text import chosen_csv, csv_cell, latex, markdown, table_csv
 from markdown_it import MarkdownIt
 from report.test_html import Page
 from rich.console import Console
@@ -20,10 +21,9 @@ from rich.console import Console
 from lmdiag.cli import exits
 from lmdiag.home import home
 from lmdiag.hub.text import visible
+from lmdiag.report.formats.terminal import print_results
 from lmdiag.report.html import render
 from lmdiag.report.qualitative import choose
-from lmdiag.report.terminal import print_results
-from lmdiag.report.text import chosen_csv, csv_cell, latex, markdown, table_csv
 from lmdiag.results import Run, load_run
 from lmdiag.schema import Protocol
 

@@ -15,11 +15,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hub.runs import make_run
+from lmdiag.predictions import schema
 
 from lmdiag.hub.benchmark import Benchmark
 from lmdiag.hub.isolation import Judges, Limits
 from lmdiag.hub.refusal import MAX_REASON, MAX_REASONS, Refused, bounded
-from lmdiag.predictions import schema
 from lmdiag.schema import DIAGNOSTICS, BadInput
 
 needs_limits = pytest.mark.skipif(

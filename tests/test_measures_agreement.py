@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from lmdiag.measures.levels import CONSTRUCTIONS
 from scored import by_name, predictions_of, rows_of
 
 from lmdiag.measures import AGREEMENT_LAYOUT, CUTOFFS, Cutoff, construction, ew_mw, score
-from lmdiag.measures.levels import CONSTRUCTIONS
 
 TOY = {"are": 0.6, "is": 0.05, "exist": 0.1, "exists": 0.25}
 PAIRS = [("are", "is"), ("exist", "exists")]

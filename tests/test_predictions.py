@@ -15,11 +15,11 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from lmdiag.predictions import align, read, read_run, write, write_run
 from scored import predictions_of
 
 from lmdiag import predictions, stimuli
 from lmdiag.measures import AGREEMENT_LAYOUT
-from lmdiag.predictions import align, read, read_run, write, write_run
 from lmdiag.queries import Setting
 from lmdiag.schema import BadInput, Predictions
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lmdiag.published import Figure, figures, lookup
 from scored import perfect
 
-from lmdiag import published, stimuli, evaluation
-from lmdiag.published import Figure, figures, lookup
+from lmdiag import evaluation, published, stimuli
 from lmdiag.schema import Protocol
 
 MODELS = ("bert-base-uncased", "bert-large-uncased")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from scored import perfect, predictions_of, rows_of, uniform
 
-from lmdiag import measures, stats, stimuli, evaluation
+from lmdiag import evaluation, measures, stats, stimuli
 from lmdiag.schema import BadInput, Protocol
 
 CELL = {"value", "n", "ci_low", "ci_high", "chance"}

@@ -12,7 +12,7 @@ import pytest
 from hub.runs import make_run, model_info
 from scored import perfect
 
-from lmdiag import predictions, results, stimuli, evaluation
+from lmdiag import evaluation, predictions, results, stimuli
 from lmdiag.cli import main
 from lmdiag.schema import Protocol
 

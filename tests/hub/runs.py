@@ -14,7 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from lmdiag import predictions, results, stimuli, evaluation
+from lmdiag import evaluation, predictions, results, stimuli
 from lmdiag.measures import AGREEMENT_LAYOUT
 from lmdiag.queries import Setting
 from lmdiag.schema import AGREEMENT, DIAGNOSTICS, ModelInfo, Predictions, Protocol

@@ -14,7 +14,7 @@ import pytest
 import yaml
 from scored import perfect, uniform
 
-from lmdiag import stimuli, evaluation
+from lmdiag import evaluation, stimuli
 from lmdiag.schema import BadInput, Predictions, Protocol
 
 

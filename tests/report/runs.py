@@ -10,7 +10,7 @@ from typing import Any
 
 from hub.runs import FILLERS, describe, invent, model_info
 
-from lmdiag import predictions, results, stimuli, evaluation
+from lmdiag import evaluation, predictions, results, stimuli
 from lmdiag.perturb import perturb, settings
 from lmdiag.queries import Setting
 from lmdiag.schema import DIAGNOSTICS, Predictions, Protocol

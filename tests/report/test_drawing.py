@@ -5,8 +5,9 @@ from __future__ import annotations
 from xml.etree import ElementTree
 
 import pytest
-
 from lmdiag.published import Beside, figures
+from lmdiag.report.records import Cell
+
 from lmdiag.report.curves import Curve, Ends, cutoffs, small_cutoffs, steps
 from lmdiag.report.drawing import SVG, VARIABLES
 from lmdiag.report.figures import (
@@ -20,7 +21,6 @@ from lmdiag.report.figures import (
     whisker,
 )
 from lmdiag.report.panels import power, shortened
-from lmdiag.report.records import Cell
 
 HOSTILE = "$\\frac{1}{0}$ </text><script>alert(1)</script>"
 

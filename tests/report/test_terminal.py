@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from lmdiag.report.terminal import print_measures, print_results
+from lmdiag.report.formats.terminal import print_measures, print_results
 
 from .conftest import SIGNATURE, Json, measure, results, setting
 

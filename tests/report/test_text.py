@@ -7,10 +7,10 @@ import io
 import re
 
 import pytest
+from lmdiag.report.text import chosen_csv, latex, latex_text, markdown, markdown_text, table_csv
 
 from lmdiag.report.items import TopWord
 from lmdiag.report.qualitative import Chosen
-from lmdiag.report.text import chosen_csv, latex, latex_text, markdown, markdown_text, table_csv
 
 from .conftest import SIGNATURE, Json, measure, results, setting
 

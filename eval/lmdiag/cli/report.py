@@ -1,4 +1,4 @@
-"""`lmdiag report`: the tables and pictures of one or several runs."""
+"""`lmdiag report`: the tables and charts of one or several runs."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ from pathlib import Path
 
 from lmdiag.report.formats import format_names
 
-HELP = "tables and pictures of one or several runs"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares what the command takes."""
+    """Declares the arguments."""
     parser.add_argument(
         "runs", nargs="+", type=Path, metavar="RUN",
         help="run directory; several runs are compared, checkpoints of one model shown as curves",
@@ -35,33 +33,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Writes the report; returns the exit code."""
-    text = _html(args) if args.format == "html" else _tables(args)
-    out: Path | None = args.out
-    if out is None and args.format == "html":
-        out = args.runs[0] / "report.html" if len(args.runs) == 1 else Path("report.html")
-    if out is None:
-        sys.stdout.write(text)
-        return 0
     from lmdiag.hub.text import visible
     from lmdiag.writing import clear_drafts, write_atomically
 
+    out: Path | None = args.out
+    if args.format == "html":
+        from lmdiag.report.html import render
+        from lmdiag.results import load_run
+
+        text = render([load_run(path, args.data) for path in args.runs], chosen=args.items)
+        folder = args.runs[0] if len(args.runs) == 1 else Path()
+        out = out or folder / "report.html"
+    else:
+        text = _tables(args)
+    if out is None:
+        sys.stdout.write(text)
+        return 0
     clear_drafts(out.parent)
     write_atomically(out, text.encode())
     print(f"Saved in {visible(str(out))}")
     return 0
 
 
-def _html(args: argparse.Namespace) -> str:
-    from lmdiag.report.html import render
-    from lmdiag.results import load_run
-
-    return render([load_run(path, args.data) for path in args.runs], chosen=args.items)
-
-
 def _tables(args: argparse.Namespace) -> str:
     """The tables as text. They need no data set; the top words of chosen items do."""
-    from lmdiag.report.formats import render_tables
     from lmdiag.report.checkpoints import training_order
+    from lmdiag.report.formats import render_tables
     from lmdiag.report.qualitative import choose
     from lmdiag.results import load_run, read_results
 

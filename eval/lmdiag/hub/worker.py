@@ -44,10 +44,10 @@ def _import_all() -> None:
     import pyarrow.compute
     import pyarrow.parquet
 
-    import lmdiag.results.predictions
-    import lmdiag.queries
-    import lmdiag.stats
     import lmdiag.evaluation
+    import lmdiag.queries
+    import lmdiag.results.predictions
+    import lmdiag.stats
 
     lmdiag.stats.wilson(1, 2)
     pyarrow.set_cpu_count(1)
