@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from families import FAMILIES
-from scored import predictions_of
+from runs import predictions_of
 
 import lmdiag
 from lmdiag import cli

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.stats
-from scored import predictions_of
+from runs import predictions_of
 
 from lmdiag import evaluation, results, stimuli
 from lmdiag.comparison import Comparison, average, compare, parts

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from runs import by_name, padded, predictions_of, rows_of, uniform
 from scipy.stats import pearsonr, rankdata, spearmanr
-from scored import by_name, padded, perfect, predictions_of, rows_of, uniform
 
 from lmdiag import diagnostics, stimuli
 from lmdiag.measures import Scores, quartiles
@@ -477,38 +477,6 @@ def test_words_that_are_not_compared(
 
 
 # ---- the published rows --------------------------------------------------------------------------
-
-NEGATION = {
-    f"{s}/{p}": n for s, n in (("simp", 18), ("nat", 16)) for p in ("affirmative", "negative")
-}
-NATURALNESS = {
-    f"{n}/{p}": 8 for n in ("natural", "less_natural") for p in ("affirmative", "negative")
-}
-
-
-@pytest.mark.parametrize(
-    ("task", "contrasts", "expected", "levels"),
-    [
-        ("cprag102", 34, 34, {"constraint": {"high": 18, "low": 16}}),
-        ("role88", 44, 88, {}),
-        ("neg136", 68, 34, {
-            "subset": {"simp": 36, "nat": 32}, "subset/polarity": NEGATION,
-            "natural": {"natural": 16, "less_natural": 16}, "natural/polarity": NATURALNESS,
-        }),
-    ],
-)  # fmt: skip
-def test_perfect_predictions_are_perfect_and_uniform_ones_show_nothing(
-    data_dir: Path, task: str, contrasts: int, expected: int, levels: dict[str, dict[str, int]]
-) -> None:
-    rows = stimuli.load(str(data_dir), task).columns()
-    best, none = measured(task, rows, perfect(rows)), measured(task, rows, uniform(rows))
-    sizes = dict.fromkeys(("accuracy@1", "accuracy@5"), expected)
-    sizes |= dict.fromkeys(("sensitivity", "sensitivity@0.01"), contrasts)
-    for name, n in sizes.items():
-        assert best[name].values.tolist() == [1] * n, name
-        assert none[name].values.tolist() == [0] * n, name
-    by = by_level(none["sensitivity"])
-    assert {name: {x: len(part) for x, part in of.items()} for name, of in by.items()} == levels
 
 
 def test_human_figures_and_quartiles_of_role88_are_those_of_the_paper(data_dir: Path) -> None:

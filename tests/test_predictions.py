@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lmdiag.predictions import align, read, read_run, write, write_run
-from scored import predictions_of
+from runs import predictions_of
 
 from lmdiag import predictions, stimuli
 from lmdiag.measures import AGREEMENT_LAYOUT

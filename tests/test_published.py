@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from lmdiag.published import Figure, figures, lookup
-from scored import perfect
+from runs import perfect
 
 from lmdiag import evaluation, published, stimuli
 from lmdiag.schema import Protocol

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from hub.runs import make_run, model_info
-from scored import perfect
+from runs import perfect
 
 from lmdiag import evaluation, predictions, results, stimuli
 from lmdiag.cli import main

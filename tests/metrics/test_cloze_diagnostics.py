@@ -12,7 +12,7 @@ import evaluate
 import numpy as np
 import pytest
 import yaml
-from scored import perfect, uniform
+from runs import perfect, uniform
 
 from lmdiag import evaluation, stimuli
 from lmdiag.schema import BadInput, Predictions, Protocol
