@@ -87,9 +87,9 @@ def test_perfect_predictions_give_100_everywhere_and_uniform_ones_0(
     whole = results.measures[measure]
     assert whole.n == n
     # as lists: the order of the levels is that of the papers
-    assert [(by, [(x, f.n) for x, f in of.items()]) for by, of in whole.by.items()] == [
-        (by, list(of.items())) for by, of in levels.items()
-    ]
+    assert {by: [(x, f.n) for x, f in of.items()] for by, of in whole.by.items()} == {
+        by: list(of.items()) for by, of in levels.items()
+    }
     other = results.measures[measure.replace("@1", "@5").replace("ity", "ity@0.01")]
     for one in (whole, other):
         for figure in (one, *(each for of in one.by.values() for each in of.values())):
