@@ -15,15 +15,21 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lmdiag.predictions import align, read, read_run, write, write_run
 from runs import predictions_of
 
 from lmdiag import stimuli
 from lmdiag.measures import AGREEMENT_LAYOUT
 from lmdiag.queries import Setting
+from lmdiag.results.predictions import (
+    align,
+    read,
+    read_agreement,
+    read_run,
+    write,
+    write_agreement,
+    write_run,
+)
 from lmdiag.schema import BadInput, Predictions
-
-RUN = {"model": {"kind": "masked"}}
 
 
 def some(n: int = 3, **more: Any) -> Predictions:
