@@ -70,7 +70,7 @@ def test_results_of_schema_version_1_are_read_and_written_as_the_current_one() -
             render_tables(name, [each]) for each in (results, Results.from_json(document, ""))
         ]
         assert tables[0] == tables[1]
-    assert "| accuracy@1 | 88 | 25.0 [17.0, 35.0] |  |" in render_tables("markdown", [results])
+    assert "| accuracy@1 | 88 | 25.0 [17.0, 35.0] |" in render_tables("markdown", [results])
 
 
 @pytest.mark.parametrize(
