@@ -63,7 +63,8 @@ def frame(name: str) -> dict[str, str]:
     """
     from markupsafe import Markup
 
-    style, script = (home("cards", f"{name}.{kind}").read_text("utf-8") for kind in ("css", "js"))
+    sheets = (home("cards", f"{each}.css").read_text("utf-8") for each in ("base", name))
+    style, script = "".join(sheets), home("cards", f"{name}.js").read_text("utf-8")
     policy = (
         f"default-src 'none'; style-src '{digest(style)}'; script-src '{digest(script)}'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
