@@ -1,9 +1,9 @@
-"""Reading the Parquet files of a submission within bounds.
+"""Reads the Parquet files of a submission within bounds.
 
-A Parquet file of a few kilobytes can stand for gigabytes: what is encoded as "the same again" is
-small, and the sizes in its footer are whatever its writer says. So the footer is checked first, and
-then the known columns alone are decoded, a few rows at a time, each batch being checked before the
-next. A single row can still decode to any size; the limits of the process (`isolation`) end that.
+A Parquet file of a few kilobytes can stand for gigabytes: repeated values are stored once, and the
+sizes in its footer are what its writer claims. So the footer is checked first. Then only the known
+columns are decoded, a few rows at a time, and each batch is checked before the next. A single row
+can still decode to any size; the limits of the process (`isolation`) end that.
 """
 
 from __future__ import annotations
@@ -11,27 +11,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from lmdiag.hub.refusal import Refused
+from lmdiag.hub.refusal import Refused, refuse
 
 if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-MAX_LIST = 1000
-"""Entries of one top list."""
-
-MAX_STRING = 4000
-"""Bytes of one text."""
-
-MAX_ROW = 4000
-"""Bytes of one row, encoded or decoded, averaged over a file."""
-
-MAX_COLUMNS = 200
-BATCH = 256
+_MAX_LIST = 1000
+"""Entries of a list of top words."""
+_MAX_STRING = 4000
+"""Bytes of a text."""
+_MAX_ROW = 4000
+"""Bytes of a row, encoded or decoded, on average over a file."""
+_MAX_COLUMNS = 200
+_BATCH_ROWS = 256
 """Rows that are decoded at a time."""
-
-GROUP = 1000
-"""A file may have one row group for so many rows, and a few more."""
+_GROUP_ROWS = 1000
+"""A file may have one row group for so many rows, and 8 more."""
 
 
 def decode(content: bytes, name: str, schema: pa.Schema, rows: int) -> pa.Table:
@@ -40,22 +36,28 @@ def decode(content: bytes, name: str, schema: pa.Schema, rows: int) -> pa.Table:
     Args:
         content: the file.
         name: of the file, for messages.
-        schema: the columns that are read, and their types.
-        rows: that the benchmark has; the file may have twice as many, so that what is doubled can
-            be named.
+        schema: the columns to read, and their types.
+        rows: of the benchmark; the file may have twice as many, so that doubled rows can be named.
 
     Raises:
         Refused: not a Parquet file, columns missing or of another type, or too large in any way.
         MemoryError: a single batch takes more than the process may have.
     """
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
     try:
-        file = _open(content)
+        file = pq.ParquetFile(
+            pa.BufferReader(content),
+            pre_buffer=False,
+            arrow_extensions_enabled=False,
+            thrift_string_size_limit=1_000_000,
+            thrift_container_size_limit=100_000,
+            schema_depth_limit=8,
+        )
     except Exception:  # pyarrow raises what its decoders raise
         raise Refused([f"{name} is not a Parquet file"]) from None
-    if problems := list(_footer_problems(content, name, file, schema, rows)):
-        raise Refused(problems)
+    refuse(f"{name} {problem}" for problem in _footer_problems(file, schema, len(content), rows))
     try:
         batches = list(_batches(file, name, schema, rows))
         table = pa.Table.from_batches(batches) if batches else schema.empty_table()
@@ -69,45 +71,26 @@ def decode(content: bytes, name: str, schema: pa.Schema, rows: int) -> pa.Table:
     return table
 
 
-def _open(content: bytes) -> pq.ParquetFile:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    return pq.ParquetFile(
-        pa.BufferReader(content),
-        pre_buffer=False,
-        arrow_extensions_enabled=False,
-        thrift_string_size_limit=1_000_000,
-        thrift_container_size_limit=100_000,
-        schema_depth_limit=8,
-    )
-
-
 def _footer_problems(
-    content: bytes, name: str, file: pq.ParquetFile, schema: pa.Schema, rows: int
+    file: pq.ParquetFile, schema: pa.Schema, size: int, rows: int
 ) -> Iterator[str]:
-    """What the file says of itself: cheap to check, and not to be relied upon."""
+    """Yields problems with what the file says of itself: cheap to check, and only a claim."""
     metadata, most = file.metadata, 2 * rows
     groups = [metadata.row_group(i) for i in range(min(metadata.num_row_groups, rows))]
     unpacked = sum(group.total_byte_size for group in groups)
-    if metadata.num_rows > most or max(unpacked, len(content)) > MAX_ROW * most:
-        yield f"{name} is larger than {MAX_ROW * most:,} bytes or {most:,} rows"
-    if metadata.num_row_groups > 8 + most // GROUP:
-        yield f"{name} has {metadata.num_row_groups:,} row groups"
-    if metadata.num_columns > MAX_COLUMNS:
-        yield f"{name} has {metadata.num_columns:,} columns"
+    if metadata.num_rows > most or max(unpacked, size) > _MAX_ROW * most:
+        yield f"is larger than {_MAX_ROW * most:,} bytes or {most:,} rows"
+    if metadata.num_row_groups > 8 + most // _GROUP_ROWS:
+        yield f"has {metadata.num_row_groups:,} row groups"
+    if metadata.num_columns > _MAX_COLUMNS:
+        yield f"has {metadata.num_columns:,} columns"
         return
-    yield from _column_problems(file.schema_arrow, name, schema)
-
-
-def _column_problems(there: pa.Schema, name: str, schema: pa.Schema) -> Iterator[str]:
     for field in schema:
-        if there.names.count(field.name) != 1:
-            yield f"{name} has no column {field.name}, or several"
-        elif there.field(field.name).type != field.type:
-            yield (
-                f"{name}: column {field.name} is {there.field(field.name).type}, not {field.type}"
-            )
+        columns = [column for column in file.schema_arrow if column.name == field.name]
+        if len(columns) != 1:
+            yield f"has {len(columns) or 'no'} columns {field.name}, expected one"
+        elif columns[0].type != field.type:
+            yield f"has a column {field.name} of type {columns[0].type}, expected {field.type}"
 
 
 def _batches(
@@ -115,26 +98,26 @@ def _batches(
 ) -> Iterator[pa.RecordBatch]:
     """Yields the rows a few at a time, each batch checked."""
     seen = size = 0
-    for batch in file.iter_batches(batch_size=BATCH, columns=schema.names, use_threads=False):
+    for batch in file.iter_batches(_BATCH_ROWS, columns=schema.names, use_threads=False):
         seen, size = seen + batch.num_rows, size + batch.nbytes
-        if seen > 2 * rows or size > MAX_ROW * 2 * rows:
-            raise Refused([f"{name} decodes to more than {MAX_ROW * 2 * rows:,} bytes"])
+        if seen > 2 * rows or size > _MAX_ROW * 2 * rows:
+            raise Refused([f"{name} decodes to more than {_MAX_ROW * 2 * rows:,} bytes"])
         for column in batch.schema.names:
-            _check_values(batch.column(column), f"{name}: column {column}")
+            if problem := _value_problem(batch.column(column)):
+                raise Refused([f"{name}: column {column} has {problem}"])
         yield batch
 
 
-def _check_values(values: Any, where: str) -> None:
-    """Refuses lists and texts that are too long."""
+def _value_problem(values: Any) -> str | None:
+    """Names a list or a text that is too long."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if pa.types.is_list(values.type):
-        if (pc.max(pc.list_value_length(values)).as_py() or 0) > MAX_LIST:
-            raise Refused([f"{where} has a list of more than {MAX_LIST:,} entries"])
+        if (pc.max(pc.list_value_length(values)).as_py() or 0) > _MAX_LIST:
+            return f"a list of more than {_MAX_LIST:,} entries"
         values = values.flatten()
-    if (
-        pa.types.is_string(values.type)
-        and (pc.max(pc.binary_length(values)).as_py() or 0) > MAX_STRING
-    ):
-        raise Refused([f"{where} has a text of more than {MAX_STRING:,} bytes"])
+    is_text = pa.types.is_string(values.type)
+    if is_text and (pc.max(pc.binary_length(values)).as_py() or 0) > _MAX_STRING:
+        return f"a text of more than {_MAX_STRING:,} bytes"
+    return None

@@ -1,82 +1,34 @@
-"""The files of a submission, read once and no further than a bound.
+"""The files of a submission, read once and within bounds.
 
 What is verified, shown and uploaded comes from these bytes; the folder is not read again.
 """
 
 from __future__ import annotations
 
-import os
-import stat
-from dataclasses import dataclass
 from pathlib import Path
 
 from lmdiag.hub.refusal import Refused
+from lmdiag.reading import read_bytes
 from lmdiag.results import AGREEMENT, PREDICTIONS, RESULTS
+from lmdiag.schema import BadInput
 
-MAX_RESULTS = 5_000_000
-"""Bytes of a `results.json`: those of a full run have a tenth of it."""
-
-MAX_TABLE = 256_000_000
-"""Bytes of a Parquet file; the number of rows of the benchmark gives a closer bound."""
-
-MAX_BYTES = {RESULTS: MAX_RESULTS, PREDICTIONS: MAX_TABLE, AGREEMENT: MAX_TABLE}
-"""Name of each file of a submission -> the bytes that it may have."""
+MAX_BYTES = {RESULTS: 5_000_000, PREDICTIONS: 256_000_000, AGREEMENT: 256_000_000}
+"""File -> the bytes that it may have; a full run has a tenth of that."""
 
 
-@dataclass(frozen=True)
-class Files:
-    """The bytes of a submission.
-
-    Attributes:
-        results: of `results.json`.
-        predictions: of `predictions.parquet`.
-        agreement: of `agreement.parquet`; None where there is none.
-    """
-
-    results: bytes
-    predictions: bytes
-    agreement: bytes | None = None
-
-    def by_name(self) -> dict[str, bytes]:
-        """File name -> bytes, of those that are there."""
-        named = {RESULTS: self.results, PREDICTIONS: self.predictions, AGREEMENT: self.agreement}
-        return {name: content for name, content in named.items() if content is not None}
-
-
-def read_files(folder: Path) -> Files:
-    """Reads the files of a run directory.
+def read_files(folder: Path) -> dict[str, bytes]:
+    """Returns file name -> bytes of a run directory; `agreement.parquet` may be missing.
 
     Raises:
         Refused: a file is missing, too large, or not a regular file.
     """
-    results = read_bounded(folder / RESULTS, MAX_RESULTS)
-    predictions = read_bounded(folder / PREDICTIONS, MAX_TABLE)
-    has_agreement = os.path.lexists(folder / AGREEMENT)
-    agreement = read_bounded(folder / AGREEMENT, MAX_TABLE) if has_agreement else None
-    return Files(results, predictions, agreement)
+    names = [name for name in MAX_BYTES if name != AGREEMENT or (folder / name).exists()]
+    return {name: _read(folder / name) for name in names}
 
 
-def read_bounded(path: Path, most: int) -> bytes:
-    """Returns the bytes of a regular file.
-
-    Raises:
-        Refused: there is none, it cannot be read, or it has more than `most` bytes.
-    """
+def _read(path: Path) -> bytes:
     try:
-        file = open(path, "rb", opener=_without_waiting)  # noqa: SIM115
-    except FileNotFoundError:
-        raise Refused([f"there is no {path.name}"]) from None
-    except (OSError, ValueError):
-        raise Refused([f"{path.name} cannot be read"]) from None
-    with file:
-        state = os.fstat(file.fileno())
-        if not stat.S_ISREG(state.st_mode):
-            raise Refused([f"{path.name} is not a regular file"])
-        if state.st_size > most:
-            raise Refused([f"{path.name} has more than {most:,} bytes"])
-        return file.read(state.st_size)  # no more, should it grow meanwhile
-
-
-def _without_waiting(path: str, flags: int) -> int:
-    """Opens a file; opening a named pipe would otherwise wait for a writer."""
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+        return read_bytes(path, MAX_BYTES[path.name])
+    except BadInput as error:
+        # Where the submission lies on this machine is left out of a reason that is published.
+        raise Refused([str(error).replace(str(path), path.name)]) from None

@@ -12,8 +12,9 @@ from datetime import datetime
 from typing import Any
 
 from lmdiag.hub.names import DTYPES, QUANTIZATIONS
-from lmdiag.hub.refusal import Refused, shorten
+from lmdiag.hub.refusal import Refused
 from lmdiag.results import RESULTS, SCHEMA_VERSION
+from lmdiag.text import shortened
 
 MAX_DEPTH = 32
 """Objects and lists within each other; those of a run are 10 deep."""
@@ -90,7 +91,7 @@ def parse_results(content: bytes) -> dict[str, Any]:
     if not isinstance(results, dict):
         raise Refused([f"{RESULTS} must hold a JSON object"])
     if results.get("schema_version") != SCHEMA_VERSION:
-        version = shorten(str(results.get("schema_version")), 20)
+        version = shortened(str(results.get("schema_version")), 20)
         raise Refused([f"{RESULTS} is of schema version {version}, not {SCHEMA_VERSION}"])
     for check in (misfits(results, FORM, ""), _misfit_facts(results)):
         for complaint in check:

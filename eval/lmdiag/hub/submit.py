@@ -15,14 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 from lmdiag.hub.benchmark import Benchmark
 from lmdiag.hub.card import result_card
-from lmdiag.hub.client import REPO_ID, check_repo_id, find_secret, plain_errors
-from lmdiag.hub.files import Files, read_files
+from lmdiag.hub.client import REPO_ID, check_repo_id, plain_errors
+from lmdiag.hub.files import read_files
 from lmdiag.hub.headline import HEADLINES
 from lmdiag.hub.names import is_commit, is_hub_id
-from lmdiag.hub.refusal import Refused
+from lmdiag.hub.refusal import Refused, refuse
 from lmdiag.hub.shape import parse_results
-from lmdiag.hub.verify import protocol_of, protocol_reasons, refuse, verify
-from lmdiag.results import protocol_slug
+from lmdiag.hub.verify import protocol_of, protocol_reasons, verify
+from lmdiag.redact import find_secret
+from lmdiag.results import RESULTS, protocol_slug
 from lmdiag.schema import DIAGNOSTICS, BadInput
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def prepare(folder: Path, data: str | None, results_repo: str | None, endpoint: 
         check_repo_id(results_repo, "--results-repo")
     try:
         files = read_files(folder)
-        claimed = parse_results(files.results)
+        claimed = parse_results(files[RESULTS])
         refuse(protocol_reasons(claimed))
         benchmark = Benchmark(*_published(folder, claimed, data))
         refuse(_model_reasons(claimed["model"]))
@@ -186,9 +187,9 @@ def _model_reasons(model: Mapping[str, Any]) -> Iterator[str]:
         )
 
 
-def _results_offer(run: Files, results: Mapping[str, Any], repo_id: str, card: str) -> Offer:
+def _results_offer(run: Mapping[str, bytes], results: Mapping[str, Any], repo_id: str, card: str) -> Offer:
     place = run_place(results)
-    files = {f"{place}/{name}": content for name, content in run.by_name().items()}
+    files = {f"{place}/{name}": content for name, content in run.items()}
     title = f"Add a run of {results['model']['id']}"
     return Offer(repo_id, "dataset", files, title, card)
 

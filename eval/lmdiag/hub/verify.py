@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 from lmdiag.hub.benchmark import Benchmark
 from lmdiag.hub.decode import decode
-from lmdiag.hub.files import Files
-from lmdiag.hub.plausible import first_few, implausible
-from lmdiag.hub.refusal import Refused
+from lmdiag.hub.plausible import implausible
+from lmdiag.hub.refusal import Refused, refuse
 from lmdiag.hub.shape import parse_results
-from lmdiag.hub.text import all_visible
 from lmdiag.results import AGREEMENT as AGREEMENT_FILE
-from lmdiag.results import PREDICTIONS, combine, signature
+from lmdiag.results import PREDICTIONS, RESULTS, combine, signature
 from lmdiag.schema import AGREEMENT, DIAGNOSTICS, BadInput, Predictions, Protocol
+from lmdiag.text import all_visible, first_few
 
 if TYPE_CHECKING:
     from lmdiag.stimuli import Stimuli
@@ -61,7 +60,7 @@ class Verified:
         predictions.write_run(folder, list(self.predictions.values()), settings, kind=kind)
 
 
-def verify(files: Files, benchmark: Benchmark) -> Verified:
+def verify(files: Mapping[str, bytes], benchmark: Benchmark) -> Verified:
     """Verifies a submission.
 
     Args:
@@ -72,10 +71,10 @@ def verify(files: Files, benchmark: Benchmark) -> Verified:
         Refused: with the reasons.
         BadInput: the benchmark itself cannot be loaded.
     """
-    results = parse_results(files.results)
+    results = parse_results(files[RESULTS])
     refuse(protocol_reasons(results))
     rows = {task: benchmark.stimuli(task) for task in results["protocol"]["tasks"]}
-    verbs = benchmark.verbs() if AGREEMENT in rows else None
+    verbs = len(benchmark.verbs()) if AGREEMENT in rows else None
     refuse(_data_reasons(results, rows, verbs))
     found = read_predictions(files, rows, results["model"]["kind"])
     refuse(_plausibility_reasons(found, rows, results))
@@ -85,12 +84,6 @@ def verify(files: Files, benchmark: Benchmark) -> Verified:
         "tasks": {task: {"fingerprint": r.fingerprint, "n": len(r)} for task, r in rows.items()}
     }
     return Verified(all_visible(results | {"data": data, "tasks": computed}), found, rows)
-
-
-def refuse(reasons: Iterator[str]) -> None:
-    """Raises `Refused` where there are reasons to."""
-    if listed := list(reasons):
-        raise Refused(listed)
 
 
 def protocol_of(results: Mapping[str, Any]) -> Protocol:
@@ -163,7 +156,7 @@ def _data_reasons(
 
 
 def read_predictions(
-    files: Files, rows: Mapping[str, Stimuli], kind: Any
+    files: Mapping[str, bytes], rows: Mapping[str, Stimuli], kind: Any
 ) -> dict[str, Predictions]:
     """Returns task -> its unperturbed predictions, in the order of the rows.
 
@@ -179,7 +172,7 @@ def read_predictions(
     from lmdiag import predictions
 
     path, total = Path(PREDICTIONS), sum(map(len, rows.values()))
-    table = decode(files.predictions, PREDICTIONS, predictions.schema(), total)
+    table = decode(files[PREDICTIONS], PREDICTIONS, predictions.schema(), total)
     for name in ("id", "perturbation", "run"):
         if table.column(name).null_count:
             raise Refused([f"{PREDICTIONS}: column {name} has empty values"])
@@ -202,15 +195,15 @@ def read_predictions(
 
 
 def _attach_agreement(
-    found: dict[str, Predictions], files: Files, rows: Stimuli, kind: Any
+    found: dict[str, Predictions], files: Mapping[str, bytes], rows: Stimuli, kind: Any
 ) -> None:
     """Gives the predictions of agreement the EW and MW of their contexts."""
     from lmdiag import predictions
 
-    if files.agreement is None:
+    if AGREEMENT_FILE not in files:
         raise Refused([f"there is no {AGREEMENT_FILE}"])
     schema = predictions.agreement_schema()
-    table = decode(files.agreement, AGREEMENT_FILE, schema, len(rows))
+    table = decode(files[AGREEMENT_FILE], AGREEMENT_FILE, schema, len(rows))
     runs = {("none", 0): found[AGREEMENT]}
     values = predictions.by_context(table)
     predictions.attach(runs, values, Path(AGREEMENT_FILE), rows, kind)

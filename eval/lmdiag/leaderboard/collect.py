@@ -14,13 +14,14 @@ from lmdiag.hub.benchmark import Benchmark
 from lmdiag.hub.client import REPO_ID, plain_errors
 from lmdiag.hub.files import MAX_BYTES
 from lmdiag.hub.isolation import Judged, Judges
-from lmdiag.hub.names import Identity, display_name, identity, name_reason
-from lmdiag.hub.refusal import Refused, shorten
+from lmdiag.hub.names import Identity, display_name, name_reason
+from lmdiag.hub.refusal import Refused
 from lmdiag.hub.submit import RUNS, run_place
 from lmdiag.hub.verify import protocol_of
 from lmdiag.leaderboard.outcome import Outcome
 from lmdiag.results import PREDICTIONS, RESULTS, Run
 from lmdiag.schema import BadInput
+from lmdiag.text import shortened
 
 if TYPE_CHECKING:
     from huggingface_hub.hf_api import RepoFile, RepoFolder
@@ -77,7 +78,12 @@ class Entry:
     @property
     def identity(self) -> Identity:
         """What two entries of one leaderboard must differ in."""
-        return identity(self.results)
+        model = self.results["model"]
+        return Identity(
+            model["id"].lower(),
+            *(model[name] for name in Identity._fields[1:-1]),
+            self.results["signature"],
+        )
 
     def run(self) -> Run:
         """The run with its verified predictions, read when they are asked for."""
@@ -132,7 +138,7 @@ def _below(place: str) -> Iterator[Submission]:
         inside = folder.relative_to(root).as_posix()
         # The page is public: where on this machine a run lies is left out.
         base = place if dates is not None else root.resolve().name
-        name = shorten(f"{base}/{inside}" if inside != "." else base)
+        name = shortened(f"{base}/{inside}" if inside != "." else base)
         if dates is None:
             yield Submission(folder, name)
         else:

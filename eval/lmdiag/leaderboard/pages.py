@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 from lmdiag import published
 from lmdiag.hub.headline import HEADLINES, OVERVIEW, SHORT_TITLES, Headline
 from lmdiag.hub.names import is_commit, is_hub_id
-from lmdiag.hub.text import file_name
 from lmdiag.leaderboard.collect import Entry, Rejected
 from lmdiag.leaderboard.outcome import level, sentence
 from lmdiag.leaderboard.pictures import pictures
 from lmdiag.leaderboard.standing import Figure, Standing
 from lmdiag.report import items, numbers, tables
 from lmdiag.report.page import environment, frame
+from lmdiag.text import file_name
 
 if TYPE_CHECKING:
     from lmdiag.hub.benchmark import Benchmark
