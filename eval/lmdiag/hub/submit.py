@@ -187,7 +187,9 @@ def _model_reasons(model: Mapping[str, Any]) -> Iterator[str]:
         )
 
 
-def _results_offer(run: Mapping[str, bytes], results: Mapping[str, Any], repo_id: str, card: str) -> Offer:
+def _results_offer(
+    run: Mapping[str, bytes], results: Mapping[str, Any], repo_id: str, card: str
+) -> Offer:
     place = run_place(results)
     files = {f"{place}/{name}": content for name, content in run.items()}
     title = f"Add a run of {results['model']['id']}"
