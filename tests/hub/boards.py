@@ -36,8 +36,12 @@ def hostile_runs(folder: Path, data: Path, texts: dict[str, str]) -> None:
         make_run(folder / f"b{index:02}", data, info=model_info(id=text))
 
 
-def build(out: Path, data: Path, *places: Path | str) -> Path:
-    """Builds the leaderboard of some runs as the command does, and returns its directory."""
-    command = ["leaderboard", *map(str, places), "--out", str(out), "--data", str(data)]
+def build(out: Path, data: Path, *arguments: Path | str) -> Path:
+    """Builds a leaderboard as the command does, and returns its directory.
+
+    Args:
+        arguments: runs, and options of the command.
+    """
+    command = ["leaderboard", *map(str, arguments), "--out", str(out), "--data", str(data)]
     assert main(command) == 0
     return out

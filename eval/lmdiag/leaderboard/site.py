@@ -100,7 +100,7 @@ def _proof(row: Standing) -> dict[str, Any]:
     return {
         "level": level(outcome),
         "same_as": same.submission.place if same else None,
-        "reproduction": outcome.to_json() if outcome else None,
+        "reproduction": asdict(outcome) if outcome else None,
     }
 
 
