@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 from hub import LoopbackHub, client_env, run_lmdiag
-from hub.runs import make_run, model_info
+from hub.runs import make_run
 from huggingface_hub import HfApi
 
 from lmdiag import redact
@@ -204,7 +204,7 @@ def test_a_run_is_offered_to_model_and_leaderboard(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    run = make_run(tmp_path / "run", demo_dir, info=model_info(commit=commit))
+    run = make_run(tmp_path / "run", demo_dir, commit=commit)
     api.create_repo("org/runs", repo_type="dataset")
     command = ["submit", str(run), "--data", published, "--results-repo", "org/runs"]
 
@@ -262,7 +262,7 @@ def test_unfit_runs_are_not_offered(
         ({}, ["--data", published], raise_figure, "sensitivity: value is 1, its predictions give"),
     ]
     for model, options, damage, message in cases:
-        run = make_run(tmp_path / "run", demo_dir, info=model_info(**model))
+        run = make_run(tmp_path / "run", demo_dir, **model)
         if damage:
             damage(run)
         assert main(["submit", str(run), *options]) == 2

@@ -15,15 +15,14 @@ from hub.boards import build
 from hub.runs import make_run, model_info
 from huggingface_hub import HfApi
 
-from lmdiag import stimuli
 from lmdiag.cli import main
 from lmdiag.cli.leaderboard import count
 from lmdiag.leaderboard.outcome import Outcome, level, sentence
 from lmdiag.reproduction import attempts, worker
 from lmdiag.reproduction.agree import first_difference, tolerance
 from lmdiag.reproduction.sample import Claim, draw
-from lmdiag.results import Run
-from lmdiag.schema import DIAGNOSTICS, Answer, ModelInfo, Protocol, Query, WordScore
+from lmdiag.results import Run, load_run
+from lmdiag.schema import DIAGNOSTICS, Answer, Protocol, Query, WordScore
 
 pytest_plugins = ["hub.fixtures"]
 
@@ -35,8 +34,7 @@ Json = dict[str, Any]
 
 @pytest.fixture(scope="module")
 def made_up(honest: Path, demo_dir: Path) -> Run:
-    rows = {task: stimuli.load(str(demo_dir), task) for task in DIAGNOSTICS}
-    return Run(honest, json.loads((honest / "results.json").read_text()), rows)
+    return load_run(honest, str(demo_dir))
 
 
 def test_contexts_are_drawn_by_the_seed_from_every_task(made_up: Run) -> None:
@@ -59,7 +57,7 @@ def test_all_contexts_have_all_rows(made_up: Run) -> None:
 # ---- what agrees --------------------------------------------------------------------------------
 
 KEY = (Query("A robin is a"), None)
-MODEL = asdict(model_info(vocab_size=9, n_parameters=100))
+MODEL = model_info(vocab_size=9, n_parameters=100)
 CLAIM = Claim("r1", KEY, "tree", -3.0, 1, ("bird", "dog"), (-0.5, -1.5), None)
 ANSWER = Answer(
     {"tree": WordScore(-3.0, 3, 1)}, ("bird", "dog", "tree", "fish"), (-0.5, -1.5, -3.0, -4.0)
@@ -67,7 +65,7 @@ ANSWER = Answer(
 
 
 def difference(claim: Claim = CLAIM, answer: Answer = ANSWER, **model: Any) -> str | None:
-    return first_difference(MODEL | model, MODEL, [claim], {KEY: answer})
+    return first_difference(replace(MODEL, **model), asdict(MODEL), [claim], {KEY: answer})
 
 
 def test_the_same_numbers_agree() -> None:
@@ -108,7 +106,7 @@ def test_facts_of_the_model_are_compared() -> None:
 
 def test_tolerance_follows_the_dtype() -> None:
     dtypes = ("float64", "float32", "float16", "bfloat16")
-    allowed = [tolerance(MODEL | {"dtype": dtype}) for dtype in dtypes]
+    allowed = [tolerance(replace(MODEL, dtype=dtype)) for dtype in dtypes]
     assert allowed == sorted(allowed)
     assert difference(CLAIM._replace(log_prob=-3.3)) is not None
     assert difference(CLAIM._replace(log_prob=-3.3), dtype="bfloat16") is None
@@ -178,8 +176,8 @@ def make_submissions(output: Path, demo_dir: Path, commit: str) -> None:
     _, results = run_model(
         "org/honest", LoadOptions(), material, processes=alone, output=output, quiet=True
     )
-    info = ModelInfo(**results["model"] | {"id": "org/invented", "commit": commit})
-    make_run(output / "invented", demo_dir, info=info, skill=6.0)
+    facts = asdict(results.model) | {"id": "org/invented", "commit": commit}
+    make_run(output / "invented", demo_dir, skill=6.0, **facts)
 
 
 def rows_of(runs: Path, data: Path, *more: str) -> dict[str, Json]:
@@ -256,8 +254,7 @@ def test_an_interrupted_attempt_resumes(
 def test_a_model_that_cannot_be_loaded_stays_recomputed(
     submissions: Path, demo_dir: Path, requests: list[Json], hub: LoopbackHub
 ) -> None:
-    info = model_info(id="org/nowhere", commit="d" * 40)
-    make_run(submissions / "nowhere", demo_dir, info=info, seed=5)
+    make_run(submissions / "nowhere", demo_dir, seed=5, id="org/nowhere", commit="d" * 40)
     rows = rows_of(submissions, demo_dir, "--reproduce", "3", "--max-parameters", "1000")
     assert {row["level"] for row in rows.values()} == {"recomputed"}
     details = {name: row["reproduction"]["detail"] for name, row in rows.items()}

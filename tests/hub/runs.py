@@ -10,13 +10,14 @@ import json
 import math
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from lmdiag import predictions, results, stimuli, summary
+from lmdiag import results, stimuli, summary
 from lmdiag.measures import AGREEMENT_LAYOUT
 from lmdiag.queries import Setting
+from lmdiag.results import predictions
 from lmdiag.schema import AGREEMENT, DIAGNOSTICS, ModelInfo, Predictions, Protocol
 from lmdiag.stimuli import Stimuli
 
@@ -44,12 +45,13 @@ def model_info(**changes: Any) -> ModelInfo:
 def make_run(
     folder: Path,
     data: str | Path,
+    protocol: Protocol | None = None,
     *,
     info: ModelInfo | None = None,
-    protocol: Protocol | None = None,
     skill: float = 1.0,
     seed: int = 0,
     fillers: Sequence[str] = FILLERS,
+    **facts: Any,
 ) -> Path:
     """Writes the run directory of a made-up model.
 
@@ -62,7 +64,7 @@ def make_run(
         seed: of the distributions.
         fillers: words of the vocabulary that are nobody's target.
     """
-    info, protocol = info or model_info(), protocol or Protocol()
+    info, protocol = info or model_info(**facts), protocol or Protocol()
     rows = {
         task: stimuli.load(str(data), task, limit=protocol.limit, seed=protocol.seed)
         for task in protocol.tasks
@@ -141,29 +143,25 @@ def describe(
     prints = {task: each.fingerprint for task, each in rows.items()}
     whole = results.combine(prints)
     first = rows[DIAGNOSTICS[0]] if DIAGNOSTICS[0] in rows else next(iter(rows.values()))
-    return {
-        "schema_version": results.SCHEMA_VERSION,
-        "signature": results.signature(protocol, whole),
-        "identity": results.identity(info, protocol, whole),
-        "model": asdict(info),
-        "data": {
-            "source": first.source,
-            "revision": first.revision,
-            "fingerprint": whole,
-            "tasks": {t: {"fingerprint": prints[t], "n": len(rows[t])} for t in rows},
-        },
-        "protocol": json.loads(json.dumps(protocol.to_json()))
-        | {"match": "exact" if info.cased else "case-blind"},
-        "versions": {"lmdiag": "0.1.0"},
-        "device": {"name": "cpu", "processes": 1},
-        "seconds": {"load": 1.0, "ask": 2.0},
-        "finished": "2025-03-01T12:00:00+00:00",
-        "n_contexts": 198,
-        "tasks": {
+    tasks = {t: results.TaskData(prints[t], len(rows[t])) for t in rows}
+    return results.Results(
+        signature=results.signature(protocol, whole),
+        identity=results.identity(info, protocol, whole),
+        model=info,
+        data=results.DataInfo(first.source, first.revision, whole, tasks),
+        protocol=protocol,
+        versions={"lmdiag": "0.1.0"},
+        device=results.Device("cpu", 1),
+        seconds={"load": 1.0, "ask": 2.0},
+        finished="2025-03-01T12:00:00+00:00",
+        n_contexts=198,
+        tasks={
             task: {
-                "none": {"signature": results.signature(protocol, prints[task])}
-                | summary.evaluate(rows[task], [found[task]], protocol, info.cased, info.kind)
+                "none": replace(
+                    summary.evaluate(rows[task], [found[task]], protocol, info.cased, info.kind),
+                    signature=results.signature(protocol, prints[task]),
+                )
             }
             for task in rows
         },
-    }
+    ).to_json()

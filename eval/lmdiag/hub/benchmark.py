@@ -1,4 +1,4 @@
-"""The data that submissions are measured on."""
+"""The data that submissions are measured on, and the figures that are shown of them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,32 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lmdiag import diagnostics
 from lmdiag.hub.client import REPO_ID
+from lmdiag.results import Figure, Place, Results
 from lmdiag.schema import AGREEMENT
 
 if TYPE_CHECKING:
+    from lmdiag.diagnostics import LeaderboardColumn
     from lmdiag.stimuli import Stimuli
+
+
+def columns() -> dict[Place, LeaderboardColumn]:
+    """Returns the address of each figure of the leaderboard, with what its diagnostic declares.
+
+    They are in the order of the diagnostics, and of the tasks in `eval.yaml`.
+    """
+    return {
+        Place(diagnostic.name, "none", column.measure, column.by, column.level): column
+        for diagnostic in diagnostics.built_in().values()
+        for column in diagnostic.leaderboard
+    }
+
+
+def leaderboard_figures(results: Results) -> dict[str, Figure]:
+    """Returns the id of each task of the benchmark -> the run's figure, without undefined ones."""
+    figures = {column.task_id: results.figure(place) for place, column in columns().items()}
+    return {key: each for key, each in figures.items() if each and each.value is not None}
 
 
 class NotLoaded(Exception):

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from lmdiag.hub.refusal import Refused
 from lmdiag.reading import read_bytes
-from lmdiag.results import AGREEMENT, PREDICTIONS, RESULTS
+from lmdiag.results import EW_AND_MW, PREDICTIONS, RESULTS
 from lmdiag.schema import BadInput
 
-MAX_BYTES = {RESULTS: 5_000_000, PREDICTIONS: 256_000_000, AGREEMENT: 256_000_000}
+MAX_BYTES = {RESULTS: 5_000_000, PREDICTIONS: 256_000_000, EW_AND_MW: 256_000_000}
 """File -> the bytes that it may have; a full run has a tenth of that."""
 
 
@@ -22,7 +22,7 @@ def read_files(folder: Path) -> dict[str, bytes]:
     Raises:
         Refused: a file is missing, too large, or not a regular file.
     """
-    names = [name for name in MAX_BYTES if name != AGREEMENT or (folder / name).exists()]
+    names = [name for name in MAX_BYTES if name != EW_AND_MW or (folder / name).exists()]
     return {name: _read(folder / name) for name in names}
 
 

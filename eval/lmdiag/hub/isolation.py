@@ -26,6 +26,7 @@ from lmdiag.hub.benchmark import Benchmark, NotLoaded
 from lmdiag.hub.files import read_files
 from lmdiag.hub.refusal import Refused
 from lmdiag.hub.verify import verify
+from lmdiag.results import RESULTS, Results
 from lmdiag.schema import DIAGNOSTICS, BadInput
 
 _MAX_REPLY = 64_000_000
@@ -70,7 +71,7 @@ class Judged:
         log_probs: of the rows of the three diagnostics; equal predictions have equal ones.
     """
 
-    results: dict[str, Any]
+    results: Results
     copy: Path
     log_probs: Sequence[float | None]
 
@@ -125,7 +126,8 @@ class Judges:
             self._load(reply["needs"])
             reply = self._ask(folder, copy)
         if "results" in reply:
-            return Judged(reply["results"], copy, reply["log_probs"])
+            results = Results.from_json(reply["results"], RESULTS)
+            return Judged(results, copy, reply["log_probs"])
         raise Refused(reply.get("reasons") or [self._explain(reply.get("broken", ""))])
 
     def _load(self, task: str) -> None:
@@ -227,11 +229,12 @@ def _import_all() -> None:
     import pyarrow.compute
     import pyarrow.parquet
 
-    import lmdiag.predictions
-    import lmdiag.queries
+    import lmdiag.results.predictions
     import lmdiag.stats
     import lmdiag.summary
+    from lmdiag import diagnostics
 
+    diagnostics.built_in()
     lmdiag.stats.wilson(1, 2)
     pyarrow.set_cpu_count(1)
     pyarrow.set_io_thread_count(1)
@@ -251,7 +254,7 @@ def _answer(folder: Path, copy: Path, benchmark: Benchmark) -> dict[str, Any]:
         # The text of an exception may hold anything, and paths of this machine.
         return {"broken": type(error).__name__}
     log_probs = [p for task in DIAGNOSTICS for p in verified.predictions[task].log_prob]
-    return {"results": verified.results, "log_probs": log_probs}
+    return {"results": verified.results.to_json(), "log_probs": log_probs}
 
 
 def _limit_memory(headroom: int) -> None:

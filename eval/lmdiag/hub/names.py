@@ -7,8 +7,11 @@ that only look like another one (homoglyphs, invisible characters).
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from lmdiag.results import Results
+    from lmdiag.schema import ModelInfo
 
 DTYPES = ("float64", "float32", "float16", "bfloat16")
 """Dtypes of the weights that a submission may name."""
@@ -44,6 +47,19 @@ class Identity(NamedTuple):
     signature: str
 
 
+def identity(results: Results) -> Identity:
+    """Returns the identity of a verified run."""
+    model = results.model
+    return Identity(
+        model.id.lower(),
+        model.commit,
+        model.kind,
+        model.dtype,
+        model.quantization,
+        results.signature,
+    )
+
+
 def is_hub_id(name: str) -> bool:
     """Returns whether a name is an id of a Hub repository: the Hub's own rule, and plain ASCII."""
     from huggingface_hub.errors import HFValidationError
@@ -61,19 +77,19 @@ def is_commit(text: str | None) -> bool:
     return text is not None and bool(_COMMIT.fullmatch(text))
 
 
-def is_local(model: Mapping[str, Any]) -> bool:
+def is_local(model: ModelInfo) -> bool:
     """Returns whether a model is named by the digest of its files, not by a commit of the Hub."""
-    return bool(_DIGEST.fullmatch(model["commit"]))
+    return bool(_DIGEST.fullmatch(model.commit))
 
 
-def name_reason(model: Mapping[str, Any], *, allow_local: bool = False) -> str | None:
+def name_reason(model: ModelInfo, *, allow_local: bool = False) -> str | None:
     """Returns why a model cannot be listed under its id and commit; None if it can.
 
     Args:
-        model: `model` of a verified `results.json`.
+        model: facts of a verified run.
         allow_local: whether models of local folders are listed.
     """
-    name, commit = model["id"], model["commit"]
+    name, commit = model.id, model.commit
     if is_local(model):
         if name in DEMO_MODELS or (allow_local and _FOLDER.fullmatch(_folder(name))):
             return None
@@ -88,10 +104,10 @@ def name_reason(model: Mapping[str, Any], *, allow_local: bool = False) -> str |
     return None
 
 
-def display_name(model: Mapping[str, Any]) -> str:
+def display_name(model: ModelInfo) -> str:
     """Returns what to call a model: its Hub id, or `local:` and the name of its folder."""
-    name: str = model["id"]
-    return name if not is_local(model) or name in DEMO_MODELS else f"local:{_folder(name)}"
+    is_folder = is_local(model) and model.id not in DEMO_MODELS
+    return f"local:{_folder(model.id)}" if is_folder else model.id
 
 
 def _folder(path: str) -> str:

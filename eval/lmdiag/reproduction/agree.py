@@ -13,7 +13,7 @@ from typing import Any
 from lmdiag.measures import AGREEMENT_LAYOUT
 from lmdiag.queries import Key
 from lmdiag.reproduction.sample import Claim
-from lmdiag.schema import Answer
+from lmdiag.schema import Answer, ModelInfo
 
 _NATS = {"float64": 0.001, "float32": 0.01, "float16": 0.1, "bfloat16": 0.5}
 """Dtype of the weights -> nats by which two log-probabilities of one word may differ."""
@@ -30,13 +30,13 @@ _FACTS = ("kind", "cased", "vocab_size", "n_parameters")
 """What a submission says of its model and the loaded model shows."""
 
 
-def tolerance(model: Mapping[str, Any]) -> float:
+def tolerance(model: ModelInfo) -> float:
     """Returns by how many nats the log-probabilities of a model may differ."""
-    return _NATS_QUANTIZED if model["quantization"] else _NATS[model["dtype"]]
+    return _NATS_QUANTIZED if model.quantization else _NATS[model.dtype]
 
 
 def first_difference(
-    model: Mapping[str, Any],
+    model: ModelInfo,
     info: Mapping[str, Any],
     claims: Sequence[Claim],
     answers: Mapping[Key, Answer],
@@ -53,17 +53,17 @@ def first_difference(
 
 
 def _differences(
-    model: Mapping[str, Any],
+    model: ModelInfo,
     info: Mapping[str, Any],
     claims: Sequence[Claim],
     answers: Mapping[Key, Answer],
 ) -> Iterator[str]:
-    quantized = model["quantization"]
+    quantized = model.quantization
     for name in _FACTS:
         # The parameters of packed weights are counted in different ways.
-        if model[name] != info[name] and not (quantized and name == "n_parameters"):
-            yield f"{name} is {info[name]}, the submission says {model[name]}"
-    nats, share = tolerance(model), _SHARE_QUANTIZED if quantized else _SHARE[model["dtype"]]
+        if getattr(model, name) != info[name] and not (quantized and name == "n_parameters"):
+            yield f"{name} is {info[name]}, the submission says {getattr(model, name)}"
+    nats, share = tolerance(model), _SHARE_QUANTIZED if quantized else _SHARE[model.dtype]
     for claim in claims:
         answer = answers[claim.key]
         for problem in (

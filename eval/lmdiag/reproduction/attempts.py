@@ -121,11 +121,11 @@ def _ask(entry: Entry, sample: Sample, journal: Path, settings: Settings) -> dic
     Raises:
         BadInput: it cannot be loaded or queried here.
     """
-    model = entry.results["model"]
-    if is_local(model) and model["id"] not in DEMO_MODELS:
+    model = entry.results.model
+    if is_local(model) and model.id not in DEMO_MODELS:
         raise BadInput("it is a local folder")
     request = {
-        "model": model,
+        "model": asdict(model),
         "questions": [[*q.query, list(q.words), q.number] for q in sample.questions],
         "verbs": entry.benchmark.verbs() if AGREEMENT in entry.run().stimuli else [],
         "top": _LONGER * max(len(claim.top_words) for claim in sample.claims),
@@ -170,7 +170,7 @@ def _exchange(request: Mapping[str, Any], time_limit: int) -> dict[str, Any]:
 
 
 def _compare(entry: Entry, sample: Sample, reply: Mapping[str, Any]) -> Outcome:
-    model = entry.results["model"]
+    model = entry.results.model
     answers = {
         (question.query, question.number): Answer.from_json(answer)
         for question, answer in zip(sample.questions, reply["answers"], strict=True)

@@ -61,8 +61,8 @@ def draw(run: Run, n: int | None, seed: str) -> Sample:
         n: number of contexts; None for all.
         seed: of the draw.
     """
-    model = run.results["model"]
-    form = {"kind": model["kind"], "cased": model["cased"]}
+    model = run.results.model
+    form: dict[str, Any] = {"kind": model.kind, "cased": model.cased}
     settings = [Setting(rows) for rows in run.stimuli.values()]
     questions = collect(settings, **form)
     generator = random.Random(seed)
