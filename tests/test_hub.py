@@ -6,7 +6,6 @@ import hashlib
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,7 @@ from huggingface_hub import HfApi
 from lmdiag import redact
 from lmdiag.cli import main
 from lmdiag.hub import publish, submit
-from lmdiag.hub.headline import HEADLINES
+from lmdiag.hub.benchmark import columns
 from lmdiag.schema import BadInput
 
 pytest_plugins = ["hub.fixtures"]
@@ -231,7 +230,8 @@ def test_a_run_is_offered_to_model_and_leaderboard(
     entries = yaml.safe_load(Path(path).read_text())
     results = json.loads((run / "results.json").read_text())
     by_id = {entry["dataset"]["task_id"]: entry for entry in entries}
-    assert set(by_id) == {each.id for each in HEADLINES if each.task != "agreement"}
+    expected = {c.task_id for place, c in columns().items() if place.task != "agreement"}
+    assert set(by_id) == expected
     entry = by_id["neg136_sensitivity_simp_negative"]
     figure = results["tasks"]["neg136"]["none"]["measures"]["sensitivity"]
     assert entry["value"] == figure["by"]["subset/polarity"]["simp/negative"]["value"]

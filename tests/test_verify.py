@@ -225,7 +225,10 @@ TAMPERED: dict[str, tuple[Tamper, str]] = {
         "cprag102 none accuracy@1: value is 1, its predictions give",
     ),
     "figure in percent": (role88("measures>accuracy@1>value", 50), "value is 50, its predictions"),
-    "figure a text": (role88("measures>accuracy@1>value", "<b>1</b>"), "accuracy@1.value: input should be"),
+    "figure a text": (
+        role88("measures>accuracy@1>value", "<b>1</b>"),
+        "accuracy@1.value: input should be",
+    ),
     "interval narrowed": (
         role88("measures>sensitivity>ci_low", 0.9),
         "role88 none sensitivity: ci_low is 0.9, its predictions give",
@@ -251,7 +254,10 @@ TAMPERED: dict[str, tuple[Tamper, str]] = {
         at("tasks>role88", lambda settings: settings | {"shuf": settings["none"]}),
         "role88 shuf accuracy@1: does not follow from its predictions",
     ),
-    "word left unscored": (cell("log_prob", None, first("role88")), "unscorable words are not those"),
+    "word left unscored": (
+        cell("log_prob", None, first("role88")),
+        "unscorable words are not those",
+    ),
     "unscorable word named": (
         role88("unscorable", [{"id": "x", "word": "y"}]),
         "role88 none: its unscorable words are not those of its predictions",

@@ -1,4 +1,4 @@
-"""Leaderboards for tests, and texts that try to get out of a page or to pass for another name."""
+"""Leaderboards for tests, of runs whose texts try to get out of a page or to pass for another."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from lmdiag.cli import main
 
-from .runs import make_run, model_info
+from .runs import make_run
 
 HOSTILE = {
     "script": "<script>document.title = 'owned'</script>",
@@ -27,13 +27,13 @@ HOSTILE = {
 
 
 def hostile_runs(folder: Path, data: Path, texts: dict[str, str]) -> None:
-    """Writes, for each text, a run whose every free text it is, and one whose id it is."""
+    """Writes two runs for each text: one with it as every free text, one with it as its id."""
     for index, text in enumerate(texts.values()):
-        free = dict.fromkeys(("revision", "architecture", "tokenizer"), text)
-        fillers = [f"{text} {number}" for number in range(20)]
-        info = model_info(id=f"org/model-{index}", cased=True, **free)
-        make_run(folder / f"a{index:02}", data, info=info, seed=index, fillers=fillers)
-        make_run(folder / f"b{index:02}", data, info=model_info(id=text))
+        facts = dict.fromkeys(("revision", "architecture", "tokenizer"), text)
+        words = [f"{text} {number}" for number in range(20)]
+        run = folder / f"a{index:02}"
+        make_run(run, data, seed=index, fillers=words, id=f"org/model-{index}", cased=True, **facts)
+        make_run(folder / f"b{index:02}", data, id=text)
 
 
 def build(out: Path, data: Path, *arguments: Path | str) -> Path:
