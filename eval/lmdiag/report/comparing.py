@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from lmdiag.report import curves
+from lmdiag.hub.text import visible
+from lmdiag.report.charts import curves, intervals
+from lmdiag.report.charts.kinds import Plot
 from lmdiag.report.checkpoints import are_checkpoints
-from lmdiag.report.curves import Curve
-from lmdiag.report.diagnostic import Picture
 from lmdiag.report.headline import headline
 from lmdiag.report.labels import SETTINGS, TITLES
 from lmdiag.report.paired import name
@@ -104,15 +104,45 @@ def ends(runs: Sequence[Run]) -> list[int]:
     return [0, len(runs) - 1] if checkpoints else list(range(len(runs)))
 
 
-def progress(sources: Sequence[Source]) -> list[Picture]:
-    """Returns a picture per task: its headline figures over the training steps."""
-    steps = [float(source.results["model"]["training_step"]) for source in sources]
+def progress(sources: Sequence[Source]) -> list[Plot]:
+    """Returns a chart per task if the runs are checkpoints: headline figures over training."""
+    if not are_checkpoints([source.results for source in sources]):
+        return []
+    steps = [source.results["model"]["training_step"] for source in sources]
     found = []
     for each in headline(sources):
-        lines = []
-        for figure in each.figures:
-            points = [(x, cell) for x, cell in zip(steps, figure.cells, strict=True) if cell]
-            lines.append(Curve(figure.label, [x for x, _ in points], [cell for _, cell in points]))
-        svg = curves.steps(f"steps-{each.task}", f"{each.title} over training steps", lines)
-        found.append(Picture(svg, f"{each.title}, over training steps, with 95% intervals."))
+        rows = [
+            {
+                "step": step, "series": figure.label, "value": cell.value, "low": cell.low,
+                "high": cell.high, "chance": cell.chance, "n": cell.n,
+            }
+            for figure in each.figures
+            for step, cell in zip(steps, figure.cells, strict=True)
+            if cell and cell.percent and cell.value is not None
+        ]  # fmt: skip
+        if rows:
+            caption = f"{each.title}, over training steps. Bands are 95% intervals."
+            found.append(Plot("steps", f"{each.task}-steps", caption, curves.steps(rows)))
+    return found
+
+
+def differences(pairs: Sequence[Compared]) -> list[Plot]:
+    """Returns a chart per pair of runs: the differences that are in percent."""
+    found = []
+    for i, pair in enumerate(pairs, start=1):
+        rows = [
+            {
+                "group": visible(group.title), "label": visible(row.label), "n": row.compared.n,
+                "difference": row.compared.difference, "low": row.compared.ci_low,
+                "high": row.compared.ci_high, "a": row.compared.a, "b": row.compared.b,
+                "p_adjusted": row.compared.p_adjusted,
+            }
+            for group in pair.groups
+            for row in group.rows
+            if row.percent
+        ]  # fmt: skip
+        if rows:
+            caption = f"Differences, {pair.a} minus {pair.b}. Lines are 95% intervals."
+            spec = intervals.differences(rows)
+            found.append(Plot("differences", f"differences-{i}", caption, spec))
     return found

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -85,21 +87,19 @@ def notebook(plot: Plot) -> altair.Chart:
     return altair.Chart.from_dict(resolved(plot.spec) | {"title": title})
 
 
-def bundle() -> str:
-    """Returns the script of Vega, Vega-Lite and Vega-Embed for a page without a network.
+def library() -> bytes:
+    """Returns the script of Vega, Vega-Lite and Vega-Embed for a page without a network, gzipped.
 
     To make it takes seconds, so it is kept in the user's cache, once per version of vl-convert.
     """
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lmdiag"
-    path = cache / f"vega-{version('vl-convert-python')}.js"
+    path = cache / f"vega-{version('vl-convert-python')}.js.gz"
     if path.is_file():
-        return path.read_text("utf-8")
+        return path.read_bytes()
     import vl_convert
 
-    script = vl_convert.javascript_bundle()
-    try:
+    content = gzip.compress(vl_convert.javascript_bundle().encode(), mtime=0)
+    with suppress(OSError):  # a home that cannot be written to: it is made again next time
         cache.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, script.encode())
-    except OSError:  # a home that cannot be written to: it is made again next time
-        pass
-    return script
+        write_atomically(path, content)
+    return content
