@@ -29,6 +29,7 @@ def environment() -> Environment:
     env = Environment(
         loader=FileSystemLoader(home("cards")),
         autoescape=True,
+        extensions=["jinja2.ext.do"],
         finalize=shown,
         undefined=StrictUndefined,
         trim_blocks=True,

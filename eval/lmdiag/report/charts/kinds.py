@@ -4,31 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from lmdiag import diagnostics
+from lmdiag.diagnostics import Chart, Diagnostic
 from lmdiag.hub.text import visible
 from lmdiag.report import numbers
 from lmdiag.report.charts import curves, intervals, probabilities
 from lmdiag.report.charts.parts import Datum, Spec
 from lmdiag.report.items import BLANK, MOST, Choice, Item, run_scores
-from lmdiag.report.labels import SETTINGS, label, level_label
-from lmdiag.report.layouts import Place
-from lmdiag.report.records import Cell
+from lmdiag.report.labels import measure_label
 from lmdiag.report.tables import Source
+from lmdiag.results import Figure, Place
 
 if TYPE_CHECKING:
     from lmdiag.results import Run
-
-
-class Chart(NamedTuple):
-    """A chart that a diagnostic declares: its kind, its title, and what it is restricted to."""
-
-    kind: str
-    title: str = ""
-    by: str = ""
-    levels: tuple[str, ...] = ()
-    measure: str = ""
 
 
 class Plot(NamedTuple):
@@ -49,7 +40,7 @@ class Plot(NamedTuple):
 
 @dataclass(frozen=True)
 class Charted:
-    """What the charts of one task are made from.
+    """The material of the charts of one task.
 
     Attributes:
         task: its name.
@@ -63,33 +54,41 @@ class Charted:
     sources: Sequence[Source]
     items: Sequence[Sequence[Item]]
 
-    def figure(self, place: Place, run: int = 0) -> Cell | None:
-        """Returns the figure at a place of a run."""
-        return self.sources[run].cell(self.task, place)
+    @property
+    def diagnostic(self) -> Diagnostic:
+        """The declaration of the task."""
+        return diagnostics.get(self.task)
 
     @property
-    def measures(self) -> Mapping[str, Mapping[str, object]]:
-        """The measures of the first run without perturbation."""
-        settings = self.runs[0].results["tasks"][self.task]
-        return settings["none"]["measures"] if "none" in settings else {}
+    def settings(self) -> list[str]:
+        """The settings of the first run, in the order of the paper."""
+        return self.diagnostic.settings_in_order(self.runs[0].results.tasks[self.task])
 
     def names(self, *prefixes: str) -> list[str]:
-        """The measures whose name begins with one of the prefixes."""
-        return [name for name in self.measures if name.startswith(prefixes)]
+        """The unperturbed measures of the first run whose names begin with one of the prefixes."""
+        settings = self.runs[0].results.tasks[self.task]
+        measures = settings["none"].measures if "none" in settings else {}
+        return [name for name in measures if name.startswith(prefixes)]
 
-    def row(self, label: str, series: str, place: Place, run: int = 0) -> list[Datum]:
-        """The figure at a place as a row of a chart; none if it is not there or not defined."""
-        cell = self.figure(place, run)
-        if cell is None or cell.value is None:
+    def level(self, by: str, level: str) -> str:
+        """The label of a level, broken at commas."""
+        return visible(self.diagnostic.level_label(by, level)).replace(", ", ",\n")
+
+    def rows(self, label: str, series: str, place: Sequence[str], run: int = 0) -> list[Datum]:
+        """The figure at a place as the row of a chart; none if it is not there or not defined.
+
+        Args:
+            label, series: of the figure.
+            place: setting, measure, and by and level if they are wanted.
+            run: number of the run.
+        """
+        source, address = self.sources[run], Place(self.task, *place)
+        figure = source.results.figure(address)
+        if figure is None or figure.value is None:
             return []
-        published = cell.published and cell.published.figure.value / 100
-        return [
-            {
-                "label": label, "series": series, "value": cell.value, "low": cell.low,
-                "high": cell.high, "sd": cell.sd, "n": cell.n, "chance": cell.chance,
-                "published": published,
-            }
-        ]  # fmt: skip
+        published = source.published.get(address)
+        row = figure_row(figure) | {"label": label, "series": series}
+        return [row | ({"published": published.value / 100} if published else {})]
 
     def each_run(self) -> Iterator[tuple[int, str, str]]:
         """Number, suffix of names and beginning of captions of each run; "" for a single one."""
@@ -98,11 +97,19 @@ class Charted:
             yield i, f"-{i + 1}" if several else "", f"{source.label}: " if several else ""
 
 
-def plots(charted: Charted, declared: Sequence[Chart]) -> list[Plot]:
-    """Returns the charts of a task that its runs have data for, in the order of declaration."""
+def figure_row(figure: Figure) -> dict[str, Any]:
+    """Returns a figure as fields of a row."""
+    return {
+        "value": figure.value, "low": figure.ci_low, "high": figure.ci_high, "n": figure.n,
+        "chance": figure.chance, "sd": figure.sd,
+    }  # fmt: skip
+
+
+def plots(charted: Charted) -> list[Plot]:
+    """Returns the charts that a diagnostic declares and that its runs have data for."""
     return [
-        plot._replace(name=f"{charted.task}-{plot.name}")
-        for chart in declared
+        plot._replace(name=f"{_slug(charted.task)}-{plot.name}")
+        for chart in charted.diagnostic.charts
         for plot in KINDS[chart.kind](charted, chart)
     ]
 
@@ -112,65 +119,65 @@ def plots(charted: Charted, declared: Sequence[Chart]) -> list[Plot]:
 
 def _figures(charted: Charted, chart: Chart) -> Iterator[Plot]:
     """Accuracy and sensitivity: of one run in all settings, of several runs unperturbed."""
-    names = charted.names("accuracy@", "sensitivity")
     if len(charted.runs) > 1:
         kinds = [(source.label, "none", "", i) for i, source in enumerate(charted.sources)]
     else:
-        settings = charted.runs[0].results["tasks"][charted.task]
-        kinds = [(text, name, "", 0) for name, text in SETTINGS.items() if name in settings]
+        label = charted.diagnostic.setting_label
+        kinds = [(visible(label(name)), name, "", 0) for name in charted.settings]
         kinds.append(("Human (cloze)", "none", "human_", 0))
     rows = [
         row
-        for name in names
+        for name in _shown(charted, chart)
         for series, setting, prefix, i in kinds
-        for row in charted.row(label(name), series, Place(setting, prefix + name), i)
+        for row in charted.rows(measure_label(name), series, (setting, prefix + name), i)
     ]
     yield from _dotted(chart.kind, "measures", chart.title or "Accuracy and sensitivity", rows)
 
 
 def _levels(charted: Charted, chart: Chart) -> Iterator[Plot]:
     """The levels of a break-down: all measures of one run, or the first measure of several runs."""
-    names = charted.names(chart.measure) if chart.measure else charted.names("accuracy@", "sensi")
-    several = len(charted.runs) > 1
-    rows = [
-        row
-        for level in chart.levels
-        for i, source in enumerate(charted.sources)
-        for name in (names[:1] if several else names)
-        for row in charted.row(
-            level_label(chart.by, level).replace(", ", "\n"),
-            source.label if several else label(name),
-            Place("none", name, chart.by, level),
-            i,
-        )
-    ]
-    title = f"{chart.title} ({label(names[0])})" if several and names else chart.title
-    yield from _dotted(chart.kind, f"{_slug(chart.by)}-{_slug(chart.measure)}", title, rows)
+    yield from _by_level(charted, chart, _shown(charted, chart), chart.levels)
 
 
 def _constructions(charted: Charted, chart: Chart) -> Iterator[Plot]:
     """MW, EW and TSE of each construction: of one run together, of several runs MW alone."""
-    names = [name for name in ("mw", "ew", "tse") if name in charted.measures]
+    names = [name for name in ("mw", "ew", "tse") if name in charted.names("mw", "ew", "tse")]
+    chart = replace(chart, by="construction", title=chart.title or "By construction")
+    yield from _by_level(charted, chart, names, _all_levels(charted, names, "construction"))
+
+
+def _shown(charted: Charted, chart: Chart) -> list[str]:
+    return charted.names(*([chart.measure] if chart.measure else ["accuracy@", "sensitivity"]))
+
+
+def _by_level(
+    charted: Charted, chart: Chart, names: Sequence[str], levels: Sequence[str]
+) -> Iterator[Plot]:
     several = len(charted.runs) > 1
+    names = names[:1] if several else names
     rows = [
         row
-        for level in _levels_of(charted, names, "construction")
+        for level in levels
         for i, source in enumerate(charted.sources)
-        for name in (names[:1] if several else names)
-        for row in charted.row(
-            level_label("construction", level).replace(", ", ",\n"),
-            source.label if several else label(name),
-            Place("none", name, "construction", level),
+        for name in names
+        for row in charted.rows(
+            charted.level(chart.by, level),
+            source.label if several else measure_label(name),
+            ("none", name, chart.by, level),
             i,
         )
     ]
-    title = f"{label(names[0])} by construction" if several and names else "By construction"
-    yield from _dotted(chart.kind, "constructions", title, rows)
+    title = f"{chart.title} ({measure_label(names[0])})" if several and names else chart.title
+    slug = "-".join(filter(None, (_slug(chart.by), _slug(chart.measure))))
+    yield from _dotted(chart.kind, slug, title, rows)
 
 
-def _levels_of(charted: Charted, names: Sequence[str], by: str) -> list[str]:
-    found = (charted.measures[name].get("by", {}) for name in reversed(names))
-    return next((list(each[by]) for each in found if isinstance(each, dict) and by in each), [])
+def _all_levels(charted: Charted, names: Sequence[str], by: str) -> list[str]:
+    """The levels that any of the measures has, in order."""
+    results = charted.runs[0].results
+    measures = (results.measure(charted.task, "none", name) for name in names)
+    levels = dict.fromkeys(x for each in measures if each for x in each.by.get(by, ()))
+    return charted.diagnostic.levels_in_order(by, levels)
 
 
 def _dotted(kind: str, name: str, title: str, rows: Sequence[Datum]) -> Iterator[Plot]:
@@ -197,12 +204,8 @@ def legend_of(rows: Sequence[Datum]) -> str:
 def _scatter(charted: Charted, chart: Chart) -> Iterator[Plot]:
     """Good against bad completions, a chart per run."""
     for i, suffix, beginning in charted.each_run():
-        known = [
-            item
-            for item in charted.items[i]
-            if item.difference is not None
-            and (not chart.by or item.levels.get(chart.by) in chart.levels)
-        ]
+        shown = _restricted(charted.items[i], charted.runs[i], charted.task, chart)
+        known = [item for item in shown if item.difference is not None]
         beginning += f"{chart.title}. " if chart.title else ""
         name = f"pairs{f'-{_slug(chart.title)}' if chart.title else ''}{suffix}"
         if len(known) > MOST:
@@ -213,7 +216,7 @@ def _scatter(charted: Charted, chart: Chart) -> Iterator[Plot]:
             pairs = ([item.good or 0.0 for item in known], [item.bad or 0.0 for item in known])
             yield Plot("density", name, caption, probabilities.density(*pairs))
         elif known:
-            threshold = charted.runs[i].results["protocol"]["threshold"]
+            threshold = charted.runs[i].results.protocol.threshold
             caption = (
                 f"{beginning}p(good) against p(bad), one mark per contrast. Above the diagonal the "
                 "model prefers the good completion, above the dashed curve by more than "
@@ -221,6 +224,16 @@ def _scatter(charted: Charted, chart: Chart) -> Iterator[Plot]:
             )
             rows = [pair_row(item, threshold) for item in known]
             yield Plot(chart.kind, name, caption, probabilities.scatter(rows, threshold))
+
+
+def _restricted(items: Sequence[Item], run: Run, task: str, chart: Chart) -> Sequence[Item]:
+    """The items in the levels that a chart is restricted to, of a break-down or of a column."""
+    if not chart.by:
+        return items
+    rows = run.stimuli[task].columns()
+    labels = diagnostics.get(task).levels(rows).get(chart.by, rows.get(chart.by, ()))
+    inside = {x for x, level in zip(rows["id"], labels, strict=False) if level in chart.levels}
+    return [item for item in items if item.choices[0].id in inside]
 
 
 def pair_row(item: Item, threshold: float) -> Datum:
@@ -263,9 +276,9 @@ def _cloze(charted: Charted, chart: Chart) -> Iterator[Plot]:
             if choice.probability is not None
         ]  # fmt: skip
         correlations = ", ".join(
-            f"{name.title()} {numbers.figure(cell.value, percent=False)}"
+            f"{name.title()} {numbers.number(figure.value, percent=False)}"
             for name in ("spearman", "pearson")
-            if (cell := charted.figure(Place("none", name), i))
+            if (figure := charted.runs[i].results.measure(charted.task, "none", name))
         )
         caption = (
             f"{beginning}Probability of the target: model and human cloze. "
@@ -281,13 +294,12 @@ def _cloze(charted: Charted, chart: Chart) -> Iterator[Plot]:
 def _shuffles(charted: Charted, chart: Chart) -> Iterator[Plot]:
     """Accuracy in each shuffle, a chart per run."""
     for i, suffix, beginning in charted.each_run():
-        settings = charted.runs[i].results["tasks"][charted.task]
         rows = [
             row
             for name in charted.names("accuracy@")
-            for setting, plain in (("shuf", "none"), ("shuf_trunc", "trunc"))
-            if setting in settings
-            for row in _shuffled(charted, i, name, (setting, plain))
+            for perturbation in charted.diagnostic.perturbations
+            if perturbation.shuffled
+            for row in _shuffled(charted, i, name, perturbation.name)
         ]
         if rows:
             times = max(row["runs"] for row in rows if "runs" in row)
@@ -299,25 +311,23 @@ def _shuffles(charted: Charted, chart: Chart) -> Iterator[Plot]:
             yield Plot(chart.kind, f"shuffles{suffix}", caption, intervals.shuffles(rows))
 
 
-def _shuffled(charted: Charted, i: int, name: str, settings: tuple[str, str]) -> Iterator[Datum]:
+def _shuffled(charted: Charted, i: int, name: str, setting: str) -> Iterator[Datum]:
     """How often each value occurred, and the mean beside the figure without shuffling."""
-    run, (setting, plain_setting) = charted.runs[i], settings
-    cell = charted.figure(Place(setting, name), i)
-    if cell is None or cell.value is None:
+    run, task = charted.runs[i], charted.task
+    figure = run.results.measure(task, setting, name)
+    if figure is None or figure.value is None:
         return
-    numbers_of_runs = sorted(n for found, n in run.predictions[charted.task] if found == setting)
-    values = [
-        float(run_scores(run, charted.task, setting, n)[name].values.mean())
-        for n in numbers_of_runs
-    ]
-    text = f"{SETTINGS[setting]}, {label(name)}"
+    shuffles = sorted(n for found, n in run.predictions[task] if found == setting)
+    values = [float(run_scores(run, task, setting, n)[name].values.mean()) for n in shuffles]
+    text = f"{charted.diagnostic.setting_label(setting)}, {measure_label(name)}"
     for value, count in sorted(Counter(values).items()):
         yield {"label": text, "value": value, "count": count}
-    plain = charted.figure(Place(plain_setting, name), i)
-    published = cell.published and cell.published.figure.value / 100
+    unshuffled = "trunc" if setting.endswith("_trunc") else "none"
+    plain = run.results.measure(task, unshuffled, name)
+    published = charted.sources[i].published.get(Place(task, setting, name))
     yield {
-        "label": text, "mean": cell.value, "sd": cell.sd, "published": published,
-        "plain": plain and plain.value, "runs": len(values),
+        "label": text, "mean": figure.value, "sd": figure.sd, "runs": len(values),
+        "plain": plain and plain.value, "published": published and published.value / 100,
     }  # fmt: skip
 
 
@@ -330,39 +340,35 @@ def _cutoffs(charted: Charted, chart: Chart) -> Iterator[Plot]:
         return
     several = len(charted.runs) > 1
     for measures in (("mw",), ("ew",)) if several else (("mw", "ew"),):
-        title = " and ".join(map(label, measures))
+        title = " and ".join(map(measure_label, measures))
         rows = _cutoff_rows(charted, measures)
-        yield Plot(
-            chart.kind,
-            f"cutoffs-{'-'.join(measures)}",
-            f"{title} over the verbs in the top of the distribution, then over those in its "
-            "bottom. Bands are 95% intervals, the dashed line is chance.",
-            curves.cutoffs(rows),
+        caption = (
+            f"{title} of the verbs in the top of the distribution, then of those in its bottom. "
+            "Bands are 95% intervals, the dotted line is chance."
         )
-    levels = [] if several else _levels_of(charted, ["ew"], "construction")
+        name = f"cutoffs-{'-'.join(measures)}"
+        yield Plot(chart.kind, name, caption, curves.cutoffs(rows))
+    levels = [] if several else _all_levels(charted, ["ew"], "construction")
     rows = [
-        {**row, "panel": level_label("construction", level)}
+        {**row, "panel": charted.level("construction", level).replace("\n", " ")}
         for level in levels
         for row in _cutoff_rows(charted, ("mw", "ew"), level)
     ]
     if rows:
-        caption = (
-            "MW and EW by cut-off for each construction; left of the line top, right of it bottom."
-        )
+        caption = "MW and EW by cut-off in each construction; left of the line top, right bottom."
         yield Plot(chart.kind, "cutoffs-constructions", caption, curves.cutoffs(rows))
 
 
 def _cutoff_rows(charted: Charted, measures: Sequence[str], level: str = "") -> list[Datum]:
     several, by = len(charted.runs) > 1, "construction" if level else ""
     return [
-        {**row, "end": end, "cutoff": float(cutoff)}
+        {**row, "end": end, "cutoff": float(name.partition("=")[2])}
         for measure in measures
         for i, source in enumerate(charted.sources)
         for end in ("top", "bottom")
         for name in charted.names(f"{measure}@{end}=")
-        for cutoff in [name.partition("=")[2]]
-        for row in charted.row(
-            "", source.label if several else label(measure), Place("none", name, by, level), i
+        for row in charted.rows(
+            "", source.label if several else measure_label(measure), ("none", name, by, level), i
         )
     ]
 
