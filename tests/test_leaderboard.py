@@ -518,7 +518,7 @@ def test_hostile_text_makes_no_elements_and_only_own_code_runs(
         assert "unsafe" not in policy
         for kind in ("script", "style"):
             (code,) = page.code[kind]
-            assert f"{kind}-src '{digest(code)}';" in policy
+            assert f"{kind}-src '{digest(code.encode())}';" in policy
 
 
 def test_nothing_hidden_reaches_a_file(hostile_site: Path) -> None:

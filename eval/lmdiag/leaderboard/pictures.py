@@ -1,7 +1,76 @@
-"""Stub."""
+"""Models compared by diagnostic: a dot and an interval for each model and figure, as SVG."""
 
-from typing import Any
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from lmdiag import diagnostics
+from lmdiag.diagnostics import Diagnostic
+from lmdiag.leaderboard.standing import Standing
+from lmdiag.report.charts.intervals import dots
+from lmdiag.report.charts.output import svg
+
+MOST = 24
+"""Models that a chart can hold and stay readable."""
+
+_LONGEST = 30
+"""Characters of a model's name in a chart."""
+
+_WIDTH = 560
+"""Pixels of a chart, which is scaled to its column of the page."""
 
 
-def pictures(rows: Any) -> list[Any]:
-    return []
+class Picture(NamedTuple):
+    """A chart of one diagnostic: its title, the element, and what it leaves out, "" for nothing."""
+
+    title: str
+    svg: str
+    note: str
+
+
+def pictures(rows: Sequence[Standing]) -> list[Picture]:
+    """Returns a chart for each diagnostic that any row has figures of, in the rows' order."""
+    declared = diagnostics.built_in().values()
+    return [picture for each in declared for picture in _picture(each, rows)]
+
+
+def _picture(diagnostic: Diagnostic, rows: Sequence[Standing]) -> Iterator[Picture]:
+    """Yields the chart of a diagnostic: of its columns in the overview, or of all if that is one."""
+    overview = [column for column in diagnostic.leaderboard if column.is_overview]
+    columns = overview if len(overview) > 1 else diagnostic.leaderboard
+    having = [row for row in rows if any(column.task_id in row.figures for column in columns)]
+    if not having:
+        return
+    kept = having[:MOST]
+    rows_of = Counter(row.group for row in kept)
+    data = [
+        {
+            "label": _name(row, rows_of[row.group] > 1),
+            "series": column.label,
+            "value": figure.value,
+            "low": figure.ci_low,
+            "high": figure.ci_high,
+            "n": figure.n,
+            "chance": figure.chance,
+        }
+        for row in kept
+        for column in columns
+        if (figure := row.figures.get(column.task_id)) is not None
+    ]
+    note = f"The first {MOST} of {len(having)}." if len(having) > MOST else ""
+    yield Picture(diagnostic.title, svg(dots(data), _WIDTH), note)
+
+
+def _name(row: Standing, several: bool) -> str:
+    """Returns the label of a row; if its model has several rows, with what distinguishes them."""
+    if several and row.model:
+        commit = row.model["commit"].removeprefix("sha256:")[:7]
+        detail = f"{_short(row.model['revision'] or commit)} {row.model['dtype']}"
+        return f"{_short(row.name)}\n{detail}" if row.is_first else f"· {detail}"
+    return f"{_short(row.name)} (paper)" if row.origin == "published" else _short(row.name)
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
