@@ -28,17 +28,17 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 from fuzz_changes import change
-from hub.runs import make_run, model_info
+from runs import make_run, model_info
 from rich.console import Console
 
 from lmdiag import predictions, results, stimuli, summary
 from lmdiag.elsewhere import read_elsewhere
-from lmdiag.journal import Journal
 from lmdiag.measures import AGREEMENT_LAYOUT
 from lmdiag.queries import Setting, collect
 from lmdiag.report.html import render
 from lmdiag.report.terminal import print_results
 from lmdiag.report.text import latex, markdown, table_csv
+from lmdiag.runs.journal import Journal
 from lmdiag.schema import Answer, BadInput, Protocol, WordScore
 
 SECONDS = 5.0

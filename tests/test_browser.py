@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hub.boards import HOSTILE, build, hostile_runs
 from hub.browser import Complaints, browser, new_context
-from hub.runs import make_run, model_info
+from runs import make_run, model_info
 
 from lmdiag.hub.text import visible
 

@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 
 import pytest
 from hostile import HOSTILE
-from hub.runs import make_run, model_info
 from markdown_it import MarkdownIt
 from report.test_html import Page
 from rich.console import Console
+from runs import make_run, model_info
 
 from lmdiag.cli import exits
 from lmdiag.home import home

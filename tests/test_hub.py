@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 from hub import LoopbackHub, client_env, run_lmdiag
-from hub.runs import make_run
 from huggingface_hub import HfApi
+from runs import make_run
 
 from lmdiag import redact
 from lmdiag.cli import main

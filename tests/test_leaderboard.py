@@ -17,10 +17,10 @@ import pytest
 import yaml
 from hub import LoopbackHub, rules
 from hub.boards import HOSTILE, build, hostile_runs
-from hub.runs import make_run, model_info
 from huggingface_hub import CommitOperationAdd, HfApi
 from hypothesis import given
 from hypothesis import strategies as st
+from runs import make_run, model_info
 
 from lmdiag.cli import main
 from lmdiag.hub.benchmark import Benchmark, columns

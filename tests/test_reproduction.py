@@ -12,8 +12,8 @@ import families
 import pytest
 from hub import LoopbackHub
 from hub.boards import build
-from hub.runs import make_run, model_info
 from huggingface_hub import HfApi
+from runs import make_run, model_info
 
 from lmdiag.cli import main
 from lmdiag.cli.leaderboard import count
@@ -168,15 +168,13 @@ def submissions(hub: LoopbackHub, api: HfApi, made: Path, demo_dir: Path, tmp_pa
 def make_submissions(output: Path, demo_dir: Path, commit: str) -> None:
     """Runs `org/honest`, and makes up predictions for `org/invented` at a commit."""
     from lmdiag.models import LoadOptions
-    from lmdiag.processes import Processes
-    from lmdiag.running import gather_material, run_model
+    from lmdiag.runs.inputs import load_inputs
+    from lmdiag.runs.run import run_model
 
-    material = gather_material(str(demo_dir), Protocol())
-    alone = Processes(alone=True)
-    _, results = run_model(
-        "org/honest", LoadOptions(), material, processes=alone, output=output, quiet=True
-    )
-    facts = asdict(results.model) | {"id": "org/invented", "commit": commit}
+    inputs = load_inputs(str(demo_dir), Protocol())
+    run = run_model("org/honest", LoadOptions(), inputs, output=output, quiet=True)
+    assert run is not None
+    facts = asdict(run.results.model) | {"id": "org/invented", "commit": commit}
     make_run(output / "invented", demo_dir, skill=6.0, **facts)
 
 

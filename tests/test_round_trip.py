@@ -10,7 +10,7 @@ import families
 import pytest
 from hub import LoopbackHub, client_env, run_client
 from hub.browser import Complaints, browser, new_context
-from hub.runs import make_run, model_info
+from runs import make_run, model_info
 from huggingface_hub import HfApi
 from leaving import LEAVE
 

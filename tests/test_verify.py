@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hub.runs import make_run
+from runs import make_run
 
 from lmdiag.hub.benchmark import Benchmark
 from lmdiag.hub.files import read_files

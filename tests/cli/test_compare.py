@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hub.runs import make_run, model_info
+from runs import make_run, model_info
 
 from lmdiag.cli import main
 from lmdiag.schema import Protocol

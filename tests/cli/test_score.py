@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hub.runs import make_run, model_info
+from runs import make_run, model_info
 from scored import perfect
 
 from lmdiag import predictions, results, stimuli, summary

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lmdiag.cli import main
+from runs import make_run
 
-from .runs import make_run
+from lmdiag.cli import main
 
 HOSTILE = {
     "script": "<script>document.title = 'owned'</script>",

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from runs import make_run
 
 from lmdiag.hub.benchmark import Benchmark
 from lmdiag.hub.isolation import Judges
 
-from .runs import make_run
 from .server import LoopbackHub
 
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ import json
 import os
 import sys
 from dataclasses import asdict
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -100,10 +99,8 @@ def _check_size(model_id: str, commit: str, most: int) -> None:
 
 
 def _ask(model: Model, request: dict[str, Any]) -> list[Answer]:
-    from lmdiag.journal import Journal
-    from lmdiag.processes import Processes
-    from lmdiag.report.progress import Progress
-    from lmdiag.scoring import ask
+    from lmdiag.runs.asking import ask
+    from lmdiag.runs.journal import Journal
 
     if request["verbs"]:
         model.set_verbs([(singular, plural) for singular, plural in request["verbs"]])
@@ -112,15 +109,7 @@ def _ask(model: Model, request: dict[str, Any]) -> list[Answer]:
         for context, right, words, number in request["questions"]
     ]
     with Journal(Path(request["journal"])) as journal:
-        return ask(
-            model,
-            questions,
-            top=request["top"],
-            batch_size=None,
-            journal=journal,
-            processes=Processes(alone=True),
-            progress=partial(Progress, label=model.info.id, quiet=True),
-        )
+        return ask(model, questions, top=request["top"], journal=journal)
 
 
 if __name__ == "__main__":
