@@ -63,14 +63,14 @@ def test_a_missing_benchmark_is_an_error_of_the_owner() -> None:
 
 def test_only_verified_fields_and_predictions_are_kept(judges: Judges, run: Path) -> None:
     """Unknown fields are dropped, and the predictions are a copy of what was read."""
-    edit(run, lambda r: r.update(extra="<script>", device={"name": "mine", "processes": 1}))
+    edit(run, lambda r: r.update(extra="<script>", device={"name": "my machine", "processes": 1}))
     edit(run, lambda r: r["model"].update(slogan="the best", name="the best"))
     judged = judges.judge(run)
     ids = judges.benchmark.stimuli("role88").columns()["id"]
     (run / "results.json").write_text("{}")
     (run / "predictions.parquet").write_bytes(b"")
     kept = json.dumps(judged.results.to_json())
-    assert not [text for text in ("<script>", "mine", "the best") if text in kept]
+    assert not [text for text in ("<script>", "my machine", "the best") if text in kept]
     table = pq.read_table(judged.copy / "predictions.parquet")
     assert set(ids) <= set(table.column("id").to_pylist())
     assert len(judged.log_probs) == table.num_rows

@@ -24,7 +24,7 @@ from runs import make_run, model_info
 
 from lmdiag.cli import main
 from lmdiag.hub.benchmark import Benchmark, columns
-from lmdiag.hub.files import MAX_BYTES, read_files
+from lmdiag.hub.bounded import MAX_BYTES, read_files
 from lmdiag.hub.isolation import Judges
 from lmdiag.hub.names import display_name, is_hub_id, name_reason
 from lmdiag.hub.publish import plan_leaderboard

@@ -253,6 +253,7 @@ def test_a_model_that_cannot_be_loaded_stays_recomputed(
     submissions: Path, demo_dir: Path, requests: list[Json], hub: LoopbackHub
 ) -> None:
     make_run(submissions / "nowhere", demo_dir, seed=5, id="org/nowhere", commit="d" * 40)
+    hub.log.clear()
     rows = rows_of(submissions, demo_dir, "--reproduce", "3", "--max-parameters", "1000")
     assert {row["level"] for row in rows.values()} == {"recomputed"}
     details = {name: row["reproduction"]["detail"] for name, row in rows.items()}

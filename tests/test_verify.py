@@ -14,7 +14,7 @@ import pytest
 from runs import make_run
 
 from lmdiag.hub.benchmark import Benchmark
-from lmdiag.hub.files import read_files
+from lmdiag.hub.bounded import read_files
 from lmdiag.hub.plausible import implausible
 from lmdiag.hub.refusal import Refused
 from lmdiag.hub.verify import verify

@@ -13,17 +13,17 @@ import os
 import signal
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from lmdiag.hub.benchmark import Benchmark, NotLoaded
-from lmdiag.hub.files import read_files
+from lmdiag.hub.bounded import read_files
 from lmdiag.hub.refusal import Refused
 from lmdiag.hub.verify import verify
 from lmdiag.results import RESULTS, Results
@@ -99,12 +99,7 @@ class Judges:
     def __enter__(self) -> Judges:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._stop()
         self._scratch.cleanup()
 
@@ -190,16 +185,14 @@ class Judges:
 @contextmanager
 def _environment(values: dict[str, str]) -> Iterator[None]:
     """Sets environment variables for the child processes that start in the block."""
-    before = {name: os.environ.get(name) for name in values}
+    before = dict(os.environ)
     os.environ.update(values)
     try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+        for name in values:
+            del os.environ[name]
+        os.environ.update(before)
 
 
 # ---- in the child process -----------------------------------------------------------------------
@@ -217,8 +210,9 @@ def _serve(connection: Connection, benchmark: Benchmark, limits: Limits) -> None
             request = connection.recv_bytes()
         except EOFError:
             return
-        _limit_seconds(limits.seconds)
-        reply = _answer(*map(Path, json.loads(request)), benchmark)
+        _limit("RLIMIT_CPU", int(time.process_time()) + 1 + limits.seconds)
+        folder, copy = map(Path, json.loads(request))
+        reply = _answer(folder, copy, benchmark)
         connection.send_bytes(json.dumps(reply, allow_nan=False).encode())
         if "broken" in reply:
             sys.exit(1)
@@ -259,31 +253,18 @@ def _answer(folder: Path, copy: Path, benchmark: Benchmark) -> dict[str, Any]:
 
 def _limit_memory(headroom: int) -> None:
     """Limits the address space to what is in use now and a headroom, in bytes (Linux)."""
-    try:
-        import resource
-
+    with suppress(OSError):  # other systems do not enforce it; the limit of time remains
         pages = int(Path("/proc/self/statm").read_text().split()[0])
-    except (ImportError, OSError):
-        return  # other systems do not enforce it; the limit of time remains
-    _limit(resource.RLIMIT_AS, pages * resource.getpagesize() + headroom)
-    _limit(resource.RLIMIT_FSIZE, headroom)
-    _limit(resource.RLIMIT_CORE, 0)
+        _limit("RLIMIT_AS", pages * os.sysconf("SC_PAGESIZE") + headroom)
+        _limit("RLIMIT_FSIZE", headroom)
+        _limit("RLIMIT_CORE", 0)
 
 
-def _limit_seconds(seconds: int) -> None:
-    """Allows so many more seconds of processor time (systems with resource limits)."""
-    try:
+def _limit(name: str, most: int) -> None:
+    """Sets a limit, no higher than the system allows, on systems that have limits."""
+    with suppress(ImportError):
         import resource
-    except ImportError:
-        return
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    _limit(resource.RLIMIT_CPU, int(used.ru_utime + used.ru_stime) + 1 + seconds)
 
-
-def _limit(kind: int, most: int) -> None:
-    """Sets a limit, no higher than the system allows."""
-    import resource
-
-    _, hard = resource.getrlimit(kind)
-    allowed = most if hard == resource.RLIM_INFINITY else min(most, hard)
-    resource.setrlimit(kind, (max(allowed, 0), hard))
+        _, hard = resource.getrlimit(getattr(resource, name))
+        allowed = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(getattr(resource, name), (max(allowed, 0), hard))

@@ -7,7 +7,7 @@ that only look like another one (homoglyphs, invisible characters).
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lmdiag.results import Results
@@ -27,37 +27,17 @@ _DIGEST = re.compile(r"sha256:[0-9a-f]{16,64}")
 _FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,95}")
 
 
-class Identity(NamedTuple):
-    """A model as it was run. Two entries of one leaderboard differ in at least one field.
-
-    Attributes:
-        model: Hub id in lower case (the Hub does not distinguish case), or a local name.
-        commit: 40 hexadecimal digits, or the digest of a local folder.
-        kind: masked, causal or seq2seq.
-        dtype: one of `DTYPES`.
-        quantization: one of `QUANTIZATIONS`.
-        signature: of the protocol and the data.
-    """
-
-    model: str
-    commit: str
-    kind: str
-    dtype: str
-    quantization: str | None
-    signature: str
+Identity = tuple[str, str, str, str, str | None, str]
+"""A model as it was run: Hub id in lower case (the Hub does not distinguish case) or local name,
+commit or digest, kind, dtype, quantization, signature of protocol and data. Two entries of one
+leaderboard differ in at least one of them."""
 
 
 def identity(results: Results) -> Identity:
     """Returns the identity of a verified run."""
     model = results.model
-    return Identity(
-        model.id.lower(),
-        model.commit,
-        model.kind,
-        model.dtype,
-        model.quantization,
-        results.signature,
-    )
+    facts = model.commit, model.kind, model.dtype, model.quantization
+    return (model.id.lower(), *facts, results.signature)
 
 
 def is_hub_id(name: str) -> bool:

@@ -43,13 +43,10 @@ def implausible(
         top: number of top words that every row must have.
     """
     queries = map(Query, columns["context"], columns["right_context"])
-    rows = [
-        _Row(*values[:-2], values[-2] or (), values[-1] or ())
-        for values in zip(
-            predictions.id, queries, columns["target"], predictions.log_prob, predictions.rank,
-            predictions.n_tokens, predictions.top_words, predictions.top_log_probs, strict=True,
-        )
-    ]  # fmt: skip
+    words = [each or () for each in predictions.top_words]
+    log_probs = [each or () for each in predictions.top_log_probs]
+    said = predictions.log_prob, predictions.rank, predictions.n_tokens
+    rows = [*map(_Row, predictions.id, queries, columns["target"], *said, words, log_probs)]
     rows_with: dict[str, list[str]] = {}
     for row in rows:
         for problem in _row_problems(row, cased=cased, top=top):

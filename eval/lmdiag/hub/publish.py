@@ -80,10 +80,8 @@ class Publication:
                 for path in api.list_repo_files(**where)
                 if path not in self.files and re.fullmatch(self.replaces, path)
             ]
-            operations = [
-                *(CommitOperationAdd(path, file) for path, file in sorted(self.files.items())),
-                *map(CommitOperationDelete, old),
-            ]
+            operations: list[Any] = [CommitOperationDelete(path) for path in old]
+            operations += [CommitOperationAdd(path, file) for path, file in self.files.items()]
             commit = api.create_commit(
                 **where, operations=operations, commit_message="Publish with lmdiag"
             )

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from lmdiag import diagnostics
 from lmdiag.hub.benchmark import Benchmark
-from lmdiag.hub.decode import decode
+from lmdiag.hub.bounded import decode, parse_results
 from lmdiag.hub.plausible import implausible
 from lmdiag.hub.refusal import Refused, refuse
-from lmdiag.hub.shape import parse_results
 from lmdiag.queries import Setting
 from lmdiag.results import (
     EW_AND_MW,

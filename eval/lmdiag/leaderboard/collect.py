@@ -10,8 +10,8 @@ from datetime import datetime
 from pathlib import Path, PurePosixPath
 
 from lmdiag.hub.benchmark import Benchmark
+from lmdiag.hub.bounded import MAX_BYTES
 from lmdiag.hub.client import REPO_ID, plain_errors
-from lmdiag.hub.files import MAX_BYTES
 from lmdiag.hub.isolation import Judged, Judges
 from lmdiag.hub.names import Identity, display_name, identity, name_reason
 from lmdiag.hub.refusal import Refused

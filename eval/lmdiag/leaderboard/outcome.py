@@ -40,8 +40,9 @@ class Outcome:
 
 def level(outcome: Outcome | None) -> str:
     """Returns what is proved of an entry: "reproduced", "differs" or "recomputed"."""
-    is_recomputed = outcome is None or outcome.status == "not possible"
-    return "recomputed" if is_recomputed else outcome.status
+    if outcome is None or outcome.status == "not possible":
+        return "recomputed"
+    return outcome.status
 
 
 def sentence(outcome: Outcome | None) -> str:

@@ -37,7 +37,7 @@ def pictures(rows: Sequence[Standing]) -> list[Picture]:
 
 
 def _picture(diagnostic: Diagnostic, rows: Sequence[Standing]) -> Iterator[Picture]:
-    """Yields the chart of a diagnostic: of its columns in the overview, or of all if that is one."""
+    """Yields the chart of a diagnostic, of its overview or, if that is one column, of all."""
     overview = [column for column in diagnostic.leaderboard if column.is_overview]
     columns = overview if len(overview) > 1 else diagnostic.leaderboard
     having = [row for row in rows if any(column.task_id in row.figures for column in columns)]

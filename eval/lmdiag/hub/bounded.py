@@ -1,26 +1,45 @@
-"""Reads the Parquet files of a submission within bounds.
+"""Reads the files of a submission within bounds: anyone may have written them.
 
-A Parquet file of a few kilobytes can stand for gigabytes: repeated values are stored once, and the
-sizes in its footer are what its writer claims. So the footer is checked first. Then only the known
-columns are decoded, a few rows at a time, and each batch is checked before the next. A single row
-can still decode to any size; the limits of the process (`isolation`) end that.
+Each file is read once; what is verified, shown and uploaded comes from these bytes. A Parquet file
+of a few kilobytes can stand for gigabytes: repeated values are stored once, and the sizes in its
+footer are what its writer claims. So the footer is checked first. Then only the known columns are
+decoded, a few rows at a time, and each batch is checked before the next. A single row can still
+decode to any size; the limits of the process (`isolation`) end that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict, replace
+from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lmdiag.hub.names import DTYPES, QUANTIZATIONS
 from lmdiag.hub.refusal import Refused, refuse
+from lmdiag.reading import parse_json, read_bytes
+from lmdiag.results import EW_AND_MW, PREDICTIONS, RESULTS, Device, Results
+from lmdiag.schema import BadInput
+from lmdiag.text import all_visible, visible
 
 if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+MAX_BYTES = {RESULTS: 5_000_000, PREDICTIONS: 256_000_000, EW_AND_MW: 256_000_000}
+"""File -> the bytes that it may have; a full run has a tenth of that."""
+
+_MAX_TEXT = 300
+"""Characters of a text in results.json."""
+_MAX_ITEMS = 50
+"""Entries of a list in results.json."""
+_MAX_COUNT = 2**53
+"""Of parameters: a JavaScript number is exact up to here."""
+
 _MAX_LIST = 1000
 """Entries of a list of top words."""
 _MAX_STRING = 4000
-"""Bytes of a text."""
+"""Bytes of a text in a Parquet file."""
 _MAX_ROW = 4000
 """Bytes of a row, encoded or decoded, on average over a file."""
 _MAX_COLUMNS = 200
@@ -28,6 +47,81 @@ _BATCH_ROWS = 256
 """Rows that are decoded at a time."""
 _GROUP_ROWS = 1000
 """A file may have one row group for so many rows, and 8 more."""
+
+
+def read_files(folder: Path) -> dict[str, bytes]:
+    """Returns file name -> bytes of a run directory; `agreement.parquet` may be missing.
+
+    Raises:
+        Refused: a file is missing, too large, or not a regular file.
+    """
+    names = [name for name in MAX_BYTES if name != EW_AND_MW or (folder / name).exists()]
+    try:
+        return {name: read_bytes(folder / name, MAX_BYTES[name]) for name in names}
+    except BadInput as error:
+        # Where the submission lies on this machine is left out of a reason that is published.
+        raise Refused([str(error).replace(f"{folder}/", "")]) from None
+
+
+# ---- results.json -------------------------------------------------------------------------------
+
+
+def parse_results(content: bytes) -> Results:
+    """Returns what a submission says of itself, with every text made visible.
+
+    Facts that nobody can check and nothing needs are left out: device, versions, durations, files,
+    and the name that the submitter gave to the model.
+
+    Raises:
+        Refused: not strict JSON, nested too deeply, of another version, a value that is missing,
+            of the wrong type or too large.
+    """
+    try:
+        results = Results.from_json(parse_json(content, RESULTS, finite=True), RESULTS)
+    except BadInput as error:
+        raise Refused([str(error)]) from None
+    refuse(f"{RESULTS}: {complaint}" for complaint in _complaints(results))
+    facts: dict[str, Any] = all_visible(asdict(results.model))
+    facts |= dict.fromkeys(("max_length", "training_step", "attention", "name")) | {"bos": False}
+    return replace(
+        results,
+        model=replace(results.model, **facts),
+        finished=visible(results.finished),
+        device=Device("", 0),
+        n_contexts=0,
+        identity={},
+        versions={},
+        seconds={},
+        files={},
+    )
+
+
+def _complaints(results: Results) -> Iterator[str]:
+    model = results.model
+    for where, record in (("model", model), ("protocol", results.protocol), ("data", results.data)):
+        yield from _too_large(where, asdict(record))
+    for name, known in (("dtype", DTYPES), ("quantization", QUANTIZATIONS)):
+        if getattr(model, name) not in known:
+            yield f"model.{name} must be one of {', '.join(map(str, known))}"
+    for name in ("vocab_size", "n_parameters"):
+        if not 0 <= getattr(model, name) < _MAX_COUNT:
+            yield f"model.{name} must be between 0 and 2**53"
+    try:
+        datetime.fromisoformat(results.finished)
+    except ValueError:
+        yield "finished is not an ISO 8601 date"
+
+
+def _too_large(where: str, record: dict[str, Any]) -> Iterator[str]:
+    for name, value in record.items():
+        values = value if isinstance(value, list | tuple) else [value]
+        if len(values) > _MAX_ITEMS:
+            yield f"{where}.{name} has more than {_MAX_ITEMS} entries"
+        if any(isinstance(text, str) and len(text) > _MAX_TEXT for text in values):
+            yield f"{where}.{name} has more than {_MAX_TEXT} characters"
+
+
+# ---- Parquet ------------------------------------------------------------------------------------
 
 
 def decode(content: bytes, name: str, schema: pa.Schema, rows: int) -> pa.Table:
