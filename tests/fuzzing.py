@@ -33,12 +33,12 @@ from rich.console import Console
 
 from lmdiag import predictions, results, stimuli, summary
 from lmdiag.elsewhere import read_elsewhere
-from lmdiag.journal import Journal
 from lmdiag.measures import AGREEMENT_LAYOUT
 from lmdiag.queries import Setting, collect
 from lmdiag.report.html import render
 from lmdiag.report.terminal import print_results
 from lmdiag.report.text import latex, markdown, table_csv
+from lmdiag.runs.journal import Journal
 from lmdiag.schema import Answer, BadInput, Protocol, WordScore
 
 SECONDS = 5.0

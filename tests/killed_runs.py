@@ -31,7 +31,7 @@ from lmdiag.cli import main
 IMPORTED = (
     "lmdiag.models.assemble",
     "lmdiag.report.terminal",
-    "lmdiag.running",
+    "lmdiag.runs.run",
     "pyarrow.parquet",
     "scipy.stats",
     "transformers.models.bert.modeling_bert",

@@ -180,20 +180,13 @@ def submissions(hub: LoopbackHub, api: HfApi, made: Path, demo_dir: Path, tmp_pa
 def make_submissions(output: Path, demo_dir: Path, commit: str) -> None:
     """Runs `org/honest`, and makes up predictions for `org/invented` at a commit."""
     from lmdiag.models import LoadOptions
-    from lmdiag.processes import Processes
-    from lmdiag.running import gather_material, run_model
+    from lmdiag.runs.inputs import load_inputs
+    from lmdiag.runs.run import run_model
 
-    material = gather_material(str(demo_dir), Protocol())
-    path, results = run_model(
-        "org/honest",
-        LoadOptions(),
-        material,
-        processes=Processes(alone=True),
-        output=output,
-        quiet=True,
-    )
-    assert path.is_dir()
-    info = ModelInfo(**results["model"] | {"id": "org/invented", "commit": commit})
+    inputs = load_inputs(str(demo_dir), Protocol())
+    run = run_model("org/honest", LoadOptions(), inputs, output=output, quiet=True)
+    assert run is not None
+    info = ModelInfo(**run.results["model"] | {"id": "org/invented", "commit": commit})
     make_run(output / "invented", demo_dir, info=info, skill=6.0)
 
 

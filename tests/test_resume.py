@@ -12,7 +12,7 @@ import pytest
 from families import FAMILIES
 
 from lmdiag import cli
-from lmdiag.journal import Journal
+from lmdiag.runs.journal import Journal
 from lmdiag.schema import Answer, WordScore
 
 

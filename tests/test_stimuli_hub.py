@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lmdiag import stimuli
-from lmdiag.cli.template import write
+from lmdiag.cli import main
 from lmdiag.schema import BadInput
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def test_what_was_loaded_is_there_without_a_network(
 
 
 def test_a_data_set_without_a_card_is_read_by_datasets(api: HfApi, tmp_path: Path) -> None:
-    write(tmp_path / "starter.csv")
+    assert main(["template", str(tmp_path / "starter.csv")]) == 0
     api.create_repo("org/starter", repo_type="dataset")
     api.upload_file(
         path_or_fileobj=tmp_path / "starter.csv", path_in_repo="starter.csv",

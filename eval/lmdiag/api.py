@@ -16,28 +16,23 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lmdiag import comparison, perturb
+from lmdiag import comparison, diagnostics, perturb
 from lmdiag.comparison import RESAMPLES
 from lmdiag.controls import control_warning
-from lmdiag.journal import NoJournal
 from lmdiag.measured import Comparisons, Measures
-from lmdiag.processes import Processes
-from lmdiag.queries import Setting, collect, spread
-from lmdiag.report.progress import Progress
+from lmdiag.queries import Setting
 from lmdiag.results import Run, load_run
+from lmdiag.runs.asking import predict
 from lmdiag.schema import (
-    AGREEMENT,
     BadInput,
     Predictions,
     Protocol,
     checked_ranks,
     checked_threshold,
 )
-from lmdiag.scoring import ask
 from lmdiag.stimuli import Stimuli, load_verbs
 from lmdiag.stimuli import load as load_stimuli
 
@@ -109,38 +104,26 @@ class LanguageModel:
         Raises:
             BadInput: a context is too long for the model, or its logits are no numbers.
         """
-        if perturbation != "none":
+        if perturbation != perturb.NONE:
             stimuli = perturb.perturb(stimuli, perturbation, run, seed)
-        verbs = self._set_verbs(stimuli) if stimuli.task == AGREEMENT else None
+        verbs = None
+        if diagnostics.get(stimuli.task).has_verbs:
+            pairs = load_verbs(stimuli.source, revision=stimuli.revision)
+            self.model.set_verbs(pairs)
+            verbs = len(pairs)
         setting = Setting(stimuli, perturbation, run)
         if line := control_warning(self.model, [setting]):
             warnings.warn(line, stacklevel=2)
-        kind, cased = self.info.kind, self.info.cased
-        questions = collect([setting], kind=kind, cased=cased)
-        found = ask(
-            self.model,
-            questions,
-            top=top,
-            batch_size=batch_size,
-            journal=NoJournal(),
-            processes=Processes(alone=True),
-            progress=partial(Progress, label=self.info.id, quiet=quiet),
-        )
-        answers = {(q.query, q.number): answer for q, answer in zip(questions, found, strict=True)}
+        label = None if quiet else self.info.id
+        (found,), _ = predict(self.model, [setting], top=top, batch_size=batch_size, label=label)
         return replace(
-            spread(setting, answers, kind=kind, cased=cased),
+            found,
             model=self.info,
             unit=self.options.unit,
             bos=self.options.bos,
             seed=seed,
             verbs=verbs,
         )
-
-    def _set_verbs(self, stimuli: Stimuli) -> int:
-        """Has the model say EW and MW over the verbs of the data; returns how many there are."""
-        pairs = load_verbs(stimuli.source, revision=stimuli.revision)
-        self.model.set_verbs(pairs)
-        return len(pairs)
 
 
 def measure(
@@ -210,7 +193,7 @@ def compare(
         raise BadInput("compare takes what `measure` returned, or runs, not some of each")
     runs = [one if isinstance(one, Run) else load_run(one) for one in given]  # type: ignore[arg-type]
     found = comparison.compare(*runs, seed=seed, resamples=resamples)
-    return Comparisons([run.results["model"]["id"] for run in runs], found)
+    return Comparisons([run.results.model.id for run in runs], found)
 
 
 def _compare_measures(given: Sequence[Measures], seed: int, resamples: int) -> Comparisons:

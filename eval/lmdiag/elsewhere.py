@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmdiag.original import is_original, read_original
-from lmdiag.results.predictions import COLUMNS, align, read, take
 from lmdiag.reading import parquet_names, parse_json, read_parquet, readable
+from lmdiag.results.predictions import COLUMNS, align, read, take
 from lmdiag.schema import BadInput, Predictions
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ IMPORTS = (
     "datasets",
     "evaluate",
     "lmdiag.cli",
-    "lmdiag.running",
+    "lmdiag.runs.run",
     "lmdiag.models.assemble",
 )
 LMDIAG = [sys.executable, "-c", "import sys; from lmdiag.cli import main; sys.exit(main())"]

@@ -17,7 +17,7 @@ from families import FAMILIES
 from report.runs import PLAIN, write_run
 
 from lmdiag.cli import exits, launchers, main
-from lmdiag.processes import Processes
+from lmdiag.runs.processes import Processes
 
 LIMIT = 600
 """Seconds; only to end a hang."""

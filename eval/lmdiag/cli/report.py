@@ -1,4 +1,4 @@
-"""`lmdiag report`: the tables and pictures of one or several runs."""
+"""`lmdiag report`: the tables and charts of one or several runs."""
 
 from __future__ import annotations
 
@@ -6,19 +6,17 @@ import argparse
 import sys
 from pathlib import Path
 
-HELP = "tables and pictures of one or several runs"
-
-FORMATS = ("html", "markdown", "latex", "csv")
+_FORMATS = ("html", "markdown", "latex", "csv")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares what the command takes."""
+    """Declares the arguments."""
     parser.add_argument(
         "runs", nargs="+", type=Path, metavar="RUN",
         help="run directory; several runs are compared, checkpoints of one model shown as curves",
     )  # fmt: skip
     parser.add_argument(
-        "--format", choices=FORMATS, default="html",
+        "--format", choices=_FORMATS, default="html",
         help="html: full report with charts; other formats: tables only (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
@@ -35,27 +33,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Writes the report; returns the exit code."""
-    text = _html(args) if args.format == "html" else _tables(args)
-    out: Path | None = args.out
-    if out is None and args.format == "html":
-        out = args.runs[0] / "report.html" if len(args.runs) == 1 else Path("report.html")
-    if out is None:
-        sys.stdout.write(text)
-        return 0
     from lmdiag.hub.text import visible
     from lmdiag.writing import clear_drafts, write_atomically
 
+    out: Path | None = args.out
+    if args.format == "html":
+        from lmdiag.report.html import render
+        from lmdiag.results import load_run
+
+        text = render([load_run(path, args.data) for path in args.runs], chosen=args.items)
+        folder = args.runs[0] if len(args.runs) == 1 else Path()
+        out = out or folder / "report.html"
+    else:
+        text = _tables(args)
+    if out is None:
+        sys.stdout.write(text)
+        return 0
     clear_drafts(out.parent)
     write_atomically(out, text.encode())
     print(f"Saved in {visible(str(out))}")
     return 0
-
-
-def _html(args: argparse.Namespace) -> str:
-    from lmdiag.report.html import render
-    from lmdiag.results import load_run
-
-    return render([load_run(path, args.data) for path in args.runs], chosen=args.items)
 
 
 def _tables(args: argparse.Namespace) -> str:

@@ -52,8 +52,8 @@ class Verified:
 
     def save(self, folder: Path) -> None:
         """Writes the verified predictions as the files of a run directory."""
-        from lmdiag.results import predictions
         from lmdiag.queries import Setting
+        from lmdiag.results import predictions
 
         folder.mkdir(parents=True)
         settings = [Setting(self.stimuli[task]) for task in self.predictions]

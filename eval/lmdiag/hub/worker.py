@@ -44,8 +44,8 @@ def _import_all() -> None:
     import pyarrow.compute
     import pyarrow.parquet
 
-    import lmdiag.results.predictions
     import lmdiag.queries
+    import lmdiag.results.predictions
     import lmdiag.stats
     import lmdiag.summary
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lmdiag.results import published
 from lmdiag.hub.headline import HEADLINES, OVERVIEW, SHORT_TITLES, Headline
 from lmdiag.hub.names import is_commit, is_hub_id
 from lmdiag.hub.text import file_name
@@ -17,6 +16,7 @@ from lmdiag.leaderboard.pictures import pictures
 from lmdiag.leaderboard.standing import Figure, Standing
 from lmdiag.report import items, numbers, sections
 from lmdiag.report.page import environment, frame
+from lmdiag.results import published
 
 if TYPE_CHECKING:
     from lmdiag.hub.benchmark import Benchmark

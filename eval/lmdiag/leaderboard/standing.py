@@ -6,12 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from lmdiag import measures, stats, summary
-from lmdiag.results import published
+from lmdiag import diagnostics, measures, stats, summary
 from lmdiag.hub.benchmark import Benchmark
 from lmdiag.hub.headline import HEADLINES, OVERVIEW, Headline
 from lmdiag.leaderboard.collect import Entry
-from lmdiag import diagnostics
+from lmdiag.results import published
 from lmdiag.schema import BadInput, Protocol
 
 Origin = Literal["submitted", "people", "published"]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -99,10 +98,8 @@ def _check_size(model_id: str, commit: str, most: int) -> None:
 
 
 def _ask(model: Model, request: dict[str, Any]) -> list[Any]:
-    from lmdiag.journal import Journal
-    from lmdiag.processes import Processes
-    from lmdiag.report.progress import Progress
-    from lmdiag.scoring import ask
+    from lmdiag.runs.asking import ask
+    from lmdiag.runs.journal import Journal
 
     if request["verbs"]:
         model.set_verbs([(one, other) for one, other in request["verbs"]])
@@ -111,15 +108,7 @@ def _ask(model: Model, request: dict[str, Any]) -> list[Any]:
         for context, right, words, number in request["questions"]
     ]
     with Journal(Path(request["journal"])) as journal:
-        return ask(
-            model,
-            questions,
-            top=request["top"],
-            batch_size=None,
-            journal=journal,
-            processes=Processes(alone=True),
-            progress=partial(Progress, label=model.info.id, quiet=True),
-        )
+        return ask(model, questions, top=request["top"], journal=journal)
 
 
 if __name__ == "__main__":

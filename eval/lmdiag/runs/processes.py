@@ -1,8 +1,8 @@
-"""The processes of a run: who asks what, and how the answers come together.
+"""The processes of a run: they share out the questions and exchange the answers.
 
-Batches are not dealt out beforehand: every process takes the next one from a counter in a key-value
-store on the first process, so all finish together however unequal they are, and the first process
-sees the progress of the whole. Processes wait for each other only to share and to gather.
+Batches are not dealt out beforehand. Every process takes the next one from a counter in a key-value
+store on the first process, so all end at about the same time, and the first process sees the
+progress of the whole run. Processes wait for each other only to share and to gather.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from typing import Any, Protocol
 
 from lmdiag.schema import BadInput
 
-WAIT = timedelta(minutes=10)
-"""The longest that a process waits for another before it ends with an error."""
-MOMENT = 0.05
+_WAIT = timedelta(minutes=10)
+"""The longest that a process waits for another one before it ends with an error."""
+
+_MOMENT = 0.05
 """Seconds between two looks at a counter."""
 
 
@@ -30,27 +31,6 @@ class SharedError(BadInput):
 def announced() -> int:
     """Returns the number of processes that accelerate or torchrun announces; 1 without them."""
     return int(os.environ.get("WORLD_SIZE", "1"))
-
-
-@contextmanager
-def _with_the_others() -> Iterator[None]:
-    """Turns what torch raises when another process has ended into one line.
-
-    Raises:
-        ConnectionError: a process that is waited for is gone.
-    """
-    try:
-        yield
-    except RuntimeError as error:
-        raise _lost(error) from None
-
-
-def _lost(error: RuntimeError) -> ConnectionError:
-    reason = " ".join(str(error).split())[:100]
-    return ConnectionError(
-        "another process of this run has ended; what was saved is kept, and the same command "
-        f"resumes ({reason})"
-    )
 
 
 class Store(Protocol):
@@ -73,13 +53,16 @@ class LocalStore:
 
 
 class Queue:
-    """The numbers below `length`, each handed to exactly one process, in order."""
+    """The numbers below `length`, each handed to exactly one process, in order.
+
+    As a context manager, it ends on every process where bad input ends the block on one of them.
+    """
 
     def __init__(self, store: Store, name: str, length: int) -> None:
         self._store, self._name, self._length = store, name, length
 
     def __iter__(self) -> Iterator[int]:
-        while not self.stopped:
+        while not self._add("stop", 0):
             number = self._add("next", 1) - 1
             if number >= self._length:
                 return
@@ -89,31 +72,23 @@ class Queue:
         """Adds to the work done; returns the sum over all processes."""
         return self._add("done", amount)
 
-    def stop(self) -> None:
-        """Makes every process end its turn at the queue, because one of them failed."""
-        self._add("stop", 1)
+    def __enter__(self) -> Queue:
+        return self
 
-    @contextmanager
-    def stopped_by_error(self) -> Iterator[None]:
-        """Ends the queue on every process where bad input ends this block."""
-        try:
-            yield
-        except BadInput:
-            self.stop()
-            raise
-
-    @property
-    def stopped(self) -> bool:
-        """Whether some process called `stop`."""
-        return self._add("stop", 0) > 0
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None and issubclass(kind, BadInput):
+            self._add("stop", 1)
 
     def _add(self, counter: str, amount: int) -> int:
-        with _with_the_others():
+        with _process_lost():
             return self._store.add(f"{self._name}/{counter}", amount)
 
 
 class Processes:
     """The processes that share a run; a single one needs neither accelerate nor a server.
+
+    As a context manager, it leaves the group at the end of the block, and ends this process in one
+    line where another one has ended.
 
     Attributes:
         rank: number of this process, from 0.
@@ -139,13 +114,13 @@ class Processes:
     def _join(self) -> None:
         """Enters the group that accelerate or torchrun announced in the environment.
 
-        On a machine without accelerators, accelerate joins processes only where it is told that
-        the CPU is meant; it would otherwise run each of them alone, without a word.
+        On a machine without accelerators, accelerate joins processes only if it is told to use the
+        CPU; otherwise it silently runs each of them alone.
         """
         import torch
         from accelerate import PartialState
 
-        state = PartialState(cpu=not torch.accelerator.is_available(), timeout=WAIT)
+        state = PartialState(cpu=not torch.accelerator.is_available(), timeout=_WAIT)
         self.rank, self.count = state.process_index, state.num_processes
         self.device = str(state.device)
         if self.count != announced():
@@ -161,10 +136,10 @@ class Processes:
 
         host = os.environ.get("MASTER_ADDR", "127.0.0.1")
         if self.first:
-            server = TCPStore(host, 0, is_master=True, wait_for_workers=False, timeout=WAIT)
+            server = TCPStore(host, 0, is_master=True, wait_for_workers=False, timeout=_WAIT)
             self.share(server.port)
             return server
-        return TCPStore(host, self.share(0), is_master=False, wait_for_workers=False, timeout=WAIT)
+        return TCPStore(host, self.share(0), is_master=False, wait_for_workers=False, timeout=_WAIT)
 
     @property
     def first(self) -> bool:
@@ -177,7 +152,7 @@ class Processes:
             return value
         from accelerate.utils import broadcast_object_list
 
-        with _with_the_others():
+        with _process_lost():
             return broadcast_object_list([value], from_process=0)[0]
 
     def gather(self, value: Any) -> list[Any]:
@@ -186,7 +161,7 @@ class Processes:
             return [value]
         from accelerate.utils import gather_object
 
-        with _with_the_others():
+        with _process_lost():
             return list(gather_object([value]))
 
     @contextmanager
@@ -205,35 +180,33 @@ class Processes:
             if message is not None:
                 raise SharedError(message)
 
-    @contextmanager
-    def ended_with_others(self) -> Iterator[None]:
-        """Ends this process in one line where another one has ended, within the model, too.
-
-        Raises:
-            ConnectionError: a process that is waited for is gone.
-        """
-        try:
-            yield
-        except RuntimeError as error:
-            # what gloo raises within a model that is split over the processes
-            if self.count == 1 or "onnection" not in str(error):
-                raise
-            raise _lost(error) from None
-
     def queue(self, length: int) -> Queue:
         """Returns the next queue; every process must ask for the same queues in the same order."""
         self._queues += 1
         store = LocalStore() if self.together else self._store
         return Queue(store, str(self._queues), length)
 
-    def close(self) -> None:
-        """Leaves the group when the first process has done so much that it can: it leaves last.
+    def __enter__(self) -> Processes:
+        return self
 
-        Processes meet in the store, and wait a moment at least. A thread of gloo's may still hold
-        a tensor of the last exchange; it would abort a process that shuts its interpreter down.
-        """
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: object
+    ) -> None:
         if self.count == 1:
             return
+        if kind is None or issubclass(kind, BadInput):
+            self._leave()
+        elif isinstance(error, RuntimeError) and "onnection" in str(error):
+            # gloo raises this within a model that is split over the processes
+            with _process_lost():
+                raise error
+
+    def _leave(self) -> None:
+        """Leaves the group when the first process has come so far that it can: it leaves last.
+
+        Processes meet in the store, and wait at least a moment. A thread of gloo's may still hold
+        a tensor of the last exchange; it would abort a process that shuts its interpreter down.
+        """
         from torch.distributed import destroy_process_group
 
         if self.first:
@@ -245,8 +218,25 @@ class Processes:
         destroy_process_group()
 
     def _wait_for(self, key: str, count: int) -> None:
-        """Waits until a counter of the store has reached a count, or as long as one may."""
-        deadline = time.monotonic() + WAIT.total_seconds()
-        time.sleep(MOMENT)
+        """Waits until a counter of the store has reached a count, but at most `_WAIT`."""
+        deadline = time.monotonic() + _WAIT.total_seconds()
+        time.sleep(_MOMENT)
         while self._store.add(key, 0) < count and time.monotonic() < deadline:
-            time.sleep(MOMENT)
+            time.sleep(_MOMENT)
+
+
+@contextmanager
+def _process_lost() -> Iterator[None]:
+    """Turns what torch raises when another process has ended into one line.
+
+    Raises:
+        ConnectionError: a process that is waited for has ended.
+    """
+    try:
+        yield
+    except RuntimeError as error:
+        reason = " ".join(str(error).split())[:100]
+        raise ConnectionError(
+            "another process of this run has ended; what was saved is kept, and the same command "
+            f"resumes ({reason})"
+        ) from None
