@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from lmdiag import diagnostics
 from lmdiag.collector import uncollected
 from lmdiag.diagnostics import Diagnostic
 from lmdiag.hub.text import visible
