@@ -28,7 +28,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 from fuzz_changes import change
-from runs import make_run, model_info
+from runs import make_run
 from rich.console import Console
 
 from lmdiag import predictions, results, stimuli, summary
@@ -104,7 +104,7 @@ def make_files(folder: Path) -> None:
     shutil.copy(folder / "own.parquet", data / "own/test-0.parquet")
     pq.write_table(pa.table({"singular": ["is"], "plural": ["are"]}), data / "verbs/test.parquet")
     protocol = Protocol(tasks=("own",))
-    make_run(folder / "run", folder / "own.jsonl", info=model_info(), protocol=protocol)
+    make_run(folder / "run", folder / "own.jsonl", protocol)
     with Journal(folder / "journal") as journal:
         for i in range(4):
             journal.append({i: Answer({"bird": WordScore(-1.0, 1, 1)}, ("bird",), (-1.0,))})

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from runs import make_run, model_info
+from runs import make_run
 
 from lmdiag.cli import main
 from lmdiag.schema import Protocol
@@ -19,8 +19,8 @@ from lmdiag.schema import Protocol
 def runs(demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Two finished runs, the first of a better model."""
     folder = tmp_path_factory.mktemp("runs")
-    first = make_run(folder / "a", demo_dir, info=model_info(id="org/[b]first"), skill=3.0, seed=1)
-    second = make_run(folder / "b", demo_dir, info=model_info(id="org/second"), skill=0.0, seed=2)
+    first = make_run(folder / "a", demo_dir, id="org/[b]first", skill=3.0, seed=1)
+    second = make_run(folder / "b", demo_dir, id="org/second", skill=0.0, seed=2)
     return first, second
 
 
@@ -62,8 +62,7 @@ def value(results: dict[str, Any], one: dict[str, Any]) -> float:
 def test_several_runs_are_compared_with_the_first(
     capsys: Any, runs: tuple[Path, Path], demo_dir: Path, tmp_path: Path
 ) -> None:
-    info = model_info(id="org/third")
-    third = make_run(tmp_path / "third", demo_dir, info=info, skill=1.0, seed=3)
+    third = make_run(tmp_path / "third", demo_dir, id="org/third", skill=1.0, seed=3)
     code, out, err = compare(capsys, *runs, third, "--json", "--resamples", 100)
     document = json.loads(out)
     assert (code, err) == (0, "")

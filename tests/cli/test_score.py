@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from runs import make_run, model_info
+from runs import make_run
 from scored import perfect
 
 from lmdiag import predictions, results, stimuli, summary
@@ -20,7 +20,7 @@ from lmdiag.schema import Protocol
 @pytest.fixture(scope="module")
 def run(demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished run of a made-up model."""
-    return make_run(tmp_path_factory.mktemp("run") / "run", demo_dir, info=model_info(id="org/a"))
+    return make_run(tmp_path_factory.mktemp("run") / "run", demo_dir, id="org/a")
 
 
 @pytest.fixture
@@ -232,7 +232,7 @@ def test_a_run_finds_its_data_from_any_folder(
     (tmp_path / "work/org").symlink_to(demo_dir.parent)
     monkeypatch.chdir(tmp_path / "work")
     source = Path("org") / demo_dir.name  # the name that a data set of the Hub could have
-    make_run(Path("results/run"), source, info=model_info(id="org/a"))
+    make_run(Path("results/run"), source, id="org/a")
     monkeypatch.chdir(tmp_path)
     asked = ("--task", "role88", "--predictions", "work/results/run", "--json")
     assert score(capsys, *asked)[0] == 0

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from lmdiag.report.records import Table
 
 from lmdiag.report import numbers
-from lmdiag.report.records import Table
 from lmdiag.report.tables import sections
 
 from .conftest import Json, measure, results, setting

@@ -114,6 +114,16 @@ def plots(charted: Charted) -> list[Plot]:
     ]
 
 
+def measures_plot(model: str, measures: Mapping[str, Figure]) -> Plot:
+    """Returns a chart of the figures of one model that are in percent, without cut-offs."""
+    rows = [
+        figure_row(figure) | {"label": measure_label(name), "series": visible(model)}
+        for name, figure in measures.items()
+        if figure.is_percent and figure.value is not None and "=" not in name
+    ]
+    return next(_dotted("figures", "measures", visible(model), rows))
+
+
 # ---- figures -------------------------------------------------------------------------------------
 
 

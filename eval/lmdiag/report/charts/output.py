@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import re
 from collections.abc import Iterable
 from contextlib import suppress
@@ -12,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lmdiag.building import user_cache
 from lmdiag.report.charts.kinds import Plot
 from lmdiag.report.charts.parts import Spec
 from lmdiag.report.charts.theme import resolved, sized, theme
@@ -92,14 +92,13 @@ def library() -> bytes:
 
     To make it takes seconds, so it is kept in the user's cache, once per version of vl-convert.
     """
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lmdiag"
-    path = cache / f"vega-{version('vl-convert-python')}.js.gz"
+    path = user_cache() / f"vega-{version('vl-convert-python')}.js.gz"
     if path.is_file():
         return path.read_bytes()
     import vl_convert
 
-    content = gzip.compress(vl_convert.javascript_bundle().encode(), mtime=0)
+    content = gzip.compress(vl_convert.javascript_bundle(None).encode(), mtime=0)
     with suppress(OSError):  # a home that cannot be written to: it is made again next time
-        cache.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, content)
     return content
