@@ -8,7 +8,8 @@
     print(lmdiag.measure(predictions, stimuli))
 
 What `measure` and `compare` return prints as tables, shows as such in a notebook, and has a method
-`to_frame` that gives a pandas table, as predictions and finished runs (`load_run`) do.
+`to_frame` that gives a pandas table, as predictions and finished runs (`load_run`) do. Measures
+(`chart`) and finished runs (`charts`) give altair charts.
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ from typing import TYPE_CHECKING, Any
 from lmdiag import comparison, diagnostics, perturb
 from lmdiag.comparison import RESAMPLES
 from lmdiag.controls import control_warning
-from lmdiag.measured import Comparisons, Measures
+from lmdiag.measured import Comparisons, FinishedRun, Measures
+from lmdiag.measured import load_finished as load_run
 from lmdiag.queries import Setting
-from lmdiag.results import Run, load_run
+from lmdiag.results import Run
 from lmdiag.runs.asking import predict
 from lmdiag.schema import (
     BadInput,
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
     from lmdiag.models import LoadOptions, Model
 
 __all__ = [
-    "Comparisons", "LanguageModel", "Measures", "compare", "load_model", "load_run", "load_stimuli",
+    "Comparisons", "FinishedRun", "LanguageModel", "Measures", "compare", "load_model", "load_run", "load_stimuli",
     "measure",
 ]  # fmt: skip
 

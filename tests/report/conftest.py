@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from runs import PERTURBED, WITH_AGREEMENT, make_run
 
 from lmdiag.results import Run, load_run
-
-from .runs import ALL, PLAIN, write_run
 
 SIGNATURE = "lmdiag:0.1|data:1a2b3c4d|unit:token|k:1,5|t:0.01|shuf:100|seed:0"
 
@@ -114,17 +113,17 @@ def neg136() -> Json:
 def run_dirs(demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Runs of two models by the full protocol, one with agreement, and three checkpoints."""
     root = tmp_path_factory.mktemp("runs")
-    made = {
-        "strong": write_run(root / "strong", demo_dir, id="org/strong", skill=3, unscorable=1),
-        "weak": write_run(root / "weak", demo_dir, id="org/weak", skill=0.5, seed=1),
-        "all": write_run(root / "all", demo_dir, id="org/all", protocol=ALL),
+    asked: dict[str, dict[str, Any]] = {
+        "strong": {"protocol": PERTURBED, "id": "org/strong", "skill": 3, "unscorable": 1},
+        "weak": {"protocol": PERTURBED, "id": "org/weak", "skill": 0.5, "seed": 1},
+        "all": {"protocol": WITH_AGREEMENT, "id": "org/all", "skill": 2},
     }
     for step in (0, 1000, 64000):
-        made[f"step{step}"] = write_run(
-            root / f"step{step}", demo_dir, protocol=PLAIN, skill=step / 20000, seed=step,
-            id="org/trained", revision=f"step{step}", training_step=step, commit=f"{step:040}",
-        )  # fmt: skip
-    return made
+        asked[f"step{step}"] = {
+            "id": "org/trained", "revision": f"step{step}", "training_step": step,
+            "commit": f"{step:040}", "skill": step / 20000, "seed": step,
+        }  # fmt: skip
+    return {name: make_run(root / name, demo_dir, **options) for name, options in asked.items()}
 
 
 @pytest.fixture(scope="session")

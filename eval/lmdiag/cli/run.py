@@ -8,7 +8,6 @@ import importlib
 import json
 import sys
 import threading
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -276,10 +275,9 @@ def _show(run: Run, *, as_tables: bool) -> None:
     from lmdiag.writing import write_atomically
 
     if not (run.path / REPORT).exists():
-        with suppress(ImportError):  # until the report page is converted to the new records
-            from lmdiag.report.html import render
+        from lmdiag.report.html import render
 
-            write_atomically(run.path / REPORT, render(run).encode())
+        write_atomically(run.path / REPORT, render(run).encode())
     if as_tables:
         print_results(run.results)
         print(f"\nSaved in {visible(str(run.path))}: {', '.join(saved_files(run.path))}")
