@@ -29,7 +29,7 @@ from pathlib import Path
 from lmdiag.cli import main
 
 IMPORTED = (
-    "lmdiag.models.assemble",
+    "lmdiag.models.local",
     "lmdiag.report.terminal",
     "lmdiag.running",
     "pyarrow.parquet",

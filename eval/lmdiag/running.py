@@ -298,7 +298,7 @@ def describe(
         | {"match": "exact" if model.info.cased else "case-blind"},
         "versions": {name: version(name) for name in PACKAGES}
         | {"python": platform.python_version()},
-        "device": {"name": str(model.reader.model.device), "processes": processes.count},
+        "device": {"name": model.device, "processes": processes.count},
         "seconds": {name: round(value, 3) for name, value in seconds.items()},
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         "n_contexts": n_contexts,

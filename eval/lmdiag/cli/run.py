@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from lmdiag.cli.wanted import Wanted, wanted_models
 from lmdiag.collector import uncollected
-from lmdiag.models.options import CHOICES
+from lmdiag.models.loading.options import CHOICES
 from lmdiag.schema import DIAGNOSTICS, BadInput, Protocol
 
 if TYPE_CHECKING:
@@ -250,7 +250,7 @@ def stopped(args: argparse.Namespace) -> str:
 
 
 def _import_models() -> None:
-    import lmdiag.models.loading  # noqa: F401
+    import lmdiag.models.loading.checks  # noqa: F401
 
 
 def _material(args: argparse.Namespace) -> Material:
