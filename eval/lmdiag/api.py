@@ -99,7 +99,7 @@ class LanguageModel:
 
         Args:
             stimuli: the rows.
-            perturbation: "none", or one of `lmdiag.perturb.NAMES`.
+            perturbation: "none", or one of `lmdiag.perturb.names()`.
             run: number of the shuffle, for the shuffled perturbations.
             seed: of the shuffles.
             top: length of the lists of top words.
@@ -170,15 +170,15 @@ def measure(
         tasks=(stimuli.task,),
         k=checked_ranks(k),
         threshold=checked_threshold(threshold),
-        **_asked(predictions),
+        **_asked(predictions, stimuli.task),
     )
     return Measures(predictions, stimuli, protocol, cased)
 
 
-def _asked(predictions: Predictions) -> dict[str, Any]:
+def _asked(predictions: Predictions, task: str) -> dict[str, Any]:
     """How predictions were asked for, as the fields of a protocol; a single shuffle is one run."""
     perturbation = predictions.perturbation
-    asked: dict[str, Any] = {"shuffles": 1} if perturbation in perturb.SHUFFLED else {}
+    asked: dict[str, Any] = {"shuffles": 1} if perturb.is_shuffled(task, perturbation) else {}
     asked |= {name: getattr(predictions, name) for name in ("unit", "bos", "seed", "verbs")}
     return asked | {"perturb": () if perturbation == perturb.NONE else (perturbation,)}
 

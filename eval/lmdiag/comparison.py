@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from lmdiag import stats
+from lmdiag import diagnostics, stats
 from lmdiag.measures import Scores
-from lmdiag.schema import BadInput, Protocol
-from lmdiag.summary import ABOUT_PEOPLE, scores
+from lmdiag.schema import BadInput
+from lmdiag.summary import HUMAN, scores
 
 if TYPE_CHECKING:
     from lmdiag.results import Run
@@ -27,20 +27,6 @@ RESAMPLES = 10_000
 CONTEXTUAL = ("ew", "mw")
 """Measures over contexts, which are others for a model that sees the left side alone."""
 
-
-COMPARED_BY: Mapping[str, Mapping[str, str]] = {
-    "neg136": {
-        "accuracy": "subset",
-        "sensitivity": "subset/polarity",
-        "determiner_match": "polarity",
-    }
-}
-"""Task -> measure without its `@` -> the break-down whose levels are compared one by one.
-
-NEG-136 is two data sets, and negation is what it is made to show: a model that ignores it is right
-in the affirmative sentences and wrong in the negative ones, which a pooled figure hides (Ettinger
-2020, tables 11, 12 and 14). Everything else is compared as a whole.
-"""
 
 Part = tuple[str, str]
 """A break-down and a level of it; two empty strings for the whole."""
@@ -128,8 +114,7 @@ def compare_pairs(pairs: Iterable[Pair], *, seed: int, resamples: int) -> list[C
 
 def refuse_different(a: Run, b: Run) -> None:
     """Raises BadInput that names each part of the signature in which two runs differ."""
-    signatures = [run.results["signature"] for run in (a, b)]
-    if different := differing(*signatures):
+    if different := differing(a.results.signature, b.results.signature):
         raise BadInput(
             f"{a.path} and {b.path} cannot be compared: their signatures differ in {different}; "
             "run both models with the same data and options"
@@ -158,9 +143,9 @@ def parts(signature: str) -> dict[str, str]:
 
 def paired(a: Run, b: Run, second: int = 1) -> Iterator[Pair]:
     """Yields both runs' scores of each measure that can be compared."""
-    unlike = sides_differ(a.results["model"]["kind"], b.results["model"]["kind"])
-    for task in a.results["tasks"]:
-        for setting in a.results["tasks"][task]:
+    unlike = sides_differ(a.results.model.kind, b.results.model.kind)
+    for task, settings in a.results.tasks.items():
+        for setting in settings:
             first, other = over_runs(a, task, setting), over_runs(b, task, setting)
             yield from paired_scores(task, setting, first, other, unlike=unlike, second=second)
 
@@ -196,7 +181,7 @@ def levels_compared(task: str, whole: Scores) -> dict[Part, Scores]:
 
     A measure without any item, which says why it is not defined, has none.
     """
-    by = COMPARED_BY.get(task, {}).get(whole.name.partition("@")[0], "")
+    by = diagnostics.get(task).compared_by.get(whole.name.partition("@")[0], "")
     if by in whole.by:
         return {(by, level): part for level, part in whole.by[by].items()}
     return {WHOLE: whole} if len(whole.items) else {}
@@ -209,17 +194,16 @@ def sides_differ(a: str, b: str) -> bool:
 
 def is_compared(measure: str) -> bool:
     """Returns whether a measure is one of models, and no point of a curve."""
-    return not measure.startswith(ABOUT_PEOPLE) and "=" not in measure
+    return not measure.startswith(HUMAN) and "=" not in measure
 
 
 def over_runs(run: Run, task: str, setting: str) -> dict[str, Scores]:
     """Returns the scores of a setting by name; those of a shuffled one are means over its runs."""
-    protocol = Protocol.from_json(run.results["protocol"])
-    model = run.results["model"]
+    protocol, model = run.results.protocol, run.results.model
     of_runs: dict[str, list[Scores]] = {}
     for (name, _), part in sorted(run.predictions[task].items()):
         if name == setting:
-            found = scores(run.stimuli[task], part, protocol, model["cased"], model["kind"])
+            found = scores(run.stimuli[task], part, protocol, model.cased, model.kind)
             for one in found:
                 of_runs.setdefault(one.name, []).append(one)
     return {name: average(several) for name, several in of_runs.items()}

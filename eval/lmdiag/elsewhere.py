@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmdiag.original import is_original, read_original
-from lmdiag.predictions import COLUMNS, align, read, take
+from lmdiag.results.predictions import COLUMNS, align, read, take
 from lmdiag.reading import parquet_names, parse_json, read_parquet, readable
 from lmdiag.schema import BadInput, Predictions
 

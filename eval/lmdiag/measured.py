@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from lmdiag import summary
 from lmdiag.comparison import Comparison
-from lmdiag.results import records, signature
+from lmdiag.results import Measure, frame, signature
 from lmdiag.schema import Predictions, Protocol
 from lmdiag.suggestions import suggest
 
@@ -43,8 +43,8 @@ class Shown:
         return console
 
 
-class Measures(Shown, Mapping[str, Any]):
-    """The measures of a task: name -> value, n, ci_low, ci_high, chance and `by` (SPEC 8).
+class Measures(Shown, Mapping[str, Measure]):
+    """The measures of a task: name -> `lmdiag.results.Measure`.
 
     Attributes:
         stimuli, predictions: what was measured.
@@ -62,21 +62,20 @@ class Measures(Shown, Mapping[str, Any]):
         self.protocol, self.cased = protocol, cased
         self.signature = signature(protocol, stimuli.fingerprint, run=predictions.run)
         self.kind = predictions.model.kind if predictions.model else "masked"
-        found = summary.evaluate(stimuli, [predictions], protocol, cased, self.kind)
-        self._measures: dict[str, Any] = found["measures"]
-        self.unscorable: list[dict[str, str]] = found["unscorable"]
+        self.results = summary.evaluate(stimuli, [predictions], protocol, cased, self.kind)
+        self.unscorable = self.results.unscorable
         self.not_computed = summary.not_computed(stimuli, predictions, protocol)
 
-    def __getitem__(self, name: str) -> Any:
-        if name not in self._measures:
-            raise KeyError(f"no measure {name!r}{suggest(name, self._measures)}")
-        return self._measures[name]
+    def __getitem__(self, name: str) -> Measure:
+        if name not in self.results.measures:
+            raise KeyError(f"no measure {name!r}{suggest(name, self.results.measures)}")
+        return self.results.measures[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._measures)
+        return iter(self.results.measures)
 
     def __len__(self) -> int:
-        return len(self._measures)
+        return len(self.results.measures)
 
     def __repr__(self) -> str:
         names = ", ".join(self)
@@ -94,27 +93,15 @@ class Measures(Shown, Mapping[str, Any]):
         return {one.name: one for one in found}
 
     def to_frame(self) -> DataFrame:
-        """Returns a pandas table with a row for every figure, those of all break-downs too.
-
-        Proportions are in [0, 1]. `by` and `level` are "" for a measure as a whole.
-        """
-        from pandas import DataFrame
-
-        task, setting = self.stimuli.task, self.predictions.perturbation
-        return DataFrame(records(task, setting, self._measures))
+        """Returns a pandas table with a row per figure; see `lmdiag.results.frame`."""
+        return frame(self.results.figures(self.stimuli.task, self.predictions.perturbation))
 
     def show(self, console: Console) -> None:
         """Prints the tables of the task."""
-        from lmdiag.report.terminal import print_measures
+        from lmdiag.report.terminal import print_setting
 
-        print_measures(
-            self.stimuli.task,
-            self._measures,
-            console,
-            setting=self.predictions.perturbation,
-            signature=self.signature,
-            unscorable=self.unscorable,
-        )
+        results = replace(self.results, signature=self.signature)
+        print_setting(self.stimuli.task, self.predictions.perturbation, results, console)
         for line in self.not_computed:
             console.print(f"not computed: {line}", markup=False, soft_wrap=True)
 

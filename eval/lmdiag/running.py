@@ -8,21 +8,21 @@ import platform
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from lmdiag import perturb, predictions, results, summary
+from lmdiag import diagnostics, perturb, results, summary
 from lmdiag.collector import uncollected
 from lmdiag.controls import control_warning
 from lmdiag.journal import Journal, NoJournal
 from lmdiag.queries import Key, Setting, collect, spread
-from lmdiag.redact import redacted
 from lmdiag.report.progress import Progress
-from lmdiag.schema import AGREEMENT, Answer, BadInput, Kind, Predictions, Protocol
+from lmdiag.results import predictions
+from lmdiag.schema import Answer, BadInput, Kind, Predictions, Protocol
 from lmdiag.scoring import ask
 from lmdiag.writing import write_atomically
 
@@ -73,9 +73,10 @@ def gather_material(
     }
     _refuse_shared_ids(loaded)
     for name in protocol.perturb:
-        if perturb.APPLIES[name] not in loaded:
+        tasks = perturb.tasks_with(name)
+        if not loaded.keys() & set(tasks):
             raise BadInput(
-                f"--perturb {name} is made for {perturb.APPLIES[name]}, which is not among the "
+                f"--perturb {name} is made for {' and '.join(tasks)}, which is not among the "
                 f"tasks ({', '.join(loaded)}): add it to --tasks or leave {name} out"
             )
     settings = [
@@ -85,7 +86,11 @@ def gather_material(
         for task, rows in loaded.items()
         for name, run in perturb.settings(task, protocol.perturb, protocol.shuffles)
     ]
-    pairs = stimuli.load_verbs(verbs or data, revision=revision) if AGREEMENT in loaded else []
+    pairs = (
+        stimuli.load_verbs(verbs or data, revision=revision)
+        if any(diagnostics.get(task).has_verbs for task in loaded)
+        else []
+    )
     return Material(loaded, settings, pairs, replace(protocol, verbs=len(pairs) or None))
 
 
@@ -108,7 +113,7 @@ def run_model(
     batch_size: int | None = None,
     overwrite: bool = False,
     quiet: bool = False,
-) -> tuple[Path, dict[str, Any]]:
+) -> tuple[Path, results.Results | None]:
     """Runs one model; a finished run is read back, an interrupted one resumed.
 
     Args:
@@ -123,7 +128,7 @@ def run_model(
         quiet: no progress bar.
 
     Returns:
-        The run directory and, on the first process, its results (elsewhere an empty dict).
+        The run directory and, on the first process, its results (elsewhere None).
 
     Raises:
         BadInput: see `models.load`, `RunDirectory.open` and `scoring.ask`.
@@ -139,10 +144,10 @@ def run_model(
     )
     try:
         if _open(folder, model, material, processes, overwrite=overwrite):
-            return folder.path, _read_back(folder, material) if processes.first else {}
+            return folder.path, _read_back(folder, material) if processes.first else None
         answers = _ask_all(model, material, folder, processes, batch_size, quiet)
         if not processes.first:
-            return folder.path, {}
+            return folder.path, None
         seconds = {"load": loaded - started, "ask": time.monotonic() - loaded}
         return folder.path, _write(folder, model, material, answers, processes, seconds)
     finally:
@@ -150,7 +155,7 @@ def run_model(
         gc.unfreeze()
 
 
-def _read_back(folder: results.RunDirectory, material: Material) -> dict[str, Any]:
+def _read_back(folder: results.RunDirectory, material: Material) -> results.Results:
     """Returns the results of a finished run; a report that is missing is written again."""
     facts = results.read_results(folder.path)
     if not (folder.path / results.REPORT).exists():
@@ -158,8 +163,11 @@ def _read_back(folder: results.RunDirectory, material: Material) -> dict[str, An
     return facts
 
 
-def _write_report(folder: results.RunDirectory, facts: dict[str, Any], material: Material) -> None:
-    from lmdiag.report.html import render
+def _write_report(folder: results.RunDirectory, facts: results.Results, material: Material) -> None:
+    try:
+        from lmdiag.report.html import render
+    except ImportError:  # until the report page is converted to the new records
+        return
 
     page = render(results.Run(folder.path, facts, dict(material.stimuli)))
     write_atomically(folder.path / results.REPORT, page.encode())
@@ -231,18 +239,35 @@ def _write(
     answers: Mapping[Key, Answer],
     processes: Processes,
     seconds: dict[str, float],
-) -> dict[str, Any]:
+) -> results.Results:
     """Writes predictions, the results that are computed from them as read back, the report."""
     kind, cased = model.info.kind, model.info.cased
     found = [spread(setting, answers, kind=kind, cased=cased) for setting in material.settings]
     predictions.write_run(folder.path, found, material.settings, kind=kind)
-    n_contexts = len({query for query, _ in answers})
-    facts = describe(model, material, n_contexts, processes, seconds)
-    read_back = predictions.read_run(folder.path, material.stimuli, facts)
-    facts["tasks"] = evaluate(
-        read_back, material.stimuli, material.protocol, cased=cased, kind=kind
-    )
-    facts["files"] = results.digests(folder.path)
+    read_back = predictions.read_run(folder.path, material.stimuli, kind)
+    first = next(iter(material.stimuli.values()))
+    facts = results.Results(
+        signature=results.signature(material.protocol, material.fingerprint),
+        identity=results.identity(model.info, material.protocol, material.fingerprint),
+        model=model.info,
+        data=results.DataInfo(
+            first.source,
+            first.revision,
+            material.fingerprint,
+            {
+                task: results.TaskData(rows.fingerprint, len(rows))
+                for task, rows in material.stimuli.items()
+            },
+        ),
+        protocol=material.protocol,
+        versions={name: version(name) for name in PACKAGES} | {"python": platform.python_version()},
+        device=results.Device(model.device, processes.count),
+        seconds={name: round(value, 3) for name, value in seconds.items()},
+        finished=datetime.now(UTC).isoformat(timespec="seconds"),
+        n_contexts=len({query for query, _ in answers}),
+        tasks=evaluate(read_back, material.stimuli, material.protocol, cased=cased, kind=kind),
+        files=results.digests(folder.path),
+    ).redacted()
     folder.finish(facts)
     _write_report(folder, facts, material)
     return facts
@@ -255,52 +280,19 @@ def evaluate(
     *,
     cased: bool,
     kind: Kind,
-) -> dict[str, dict[str, Any]]:
-    """Returns task -> setting -> signature, measures and unscorable words."""
-    measured: dict[str, dict[str, Any]] = {}
+) -> dict[str, dict[str, results.SettingResults]]:
+    """Returns task -> setting -> its figures."""
+    measured: dict[str, dict[str, results.SettingResults]] = {}
     for task, runs in found.items():
         rows = stimuli[task]
         by_setting: dict[str, list[Predictions]] = {}
         for (name, _), part in sorted(runs.items(), key=lambda item: item[0][1]):
             by_setting.setdefault(name, []).append(part)
         measured[task] = {
-            name: {"signature": results.signature(protocol, rows.fingerprint)}
-            | summary.evaluate(rows, parts, protocol, cased=cased, kind=kind)
+            name: replace(
+                summary.evaluate(rows, parts, protocol, cased=cased, kind=kind),
+                signature=results.signature(protocol, rows.fingerprint),
+            )
             for name, parts in by_setting.items()
         }
     return measured
-
-
-def describe(
-    model: Model,
-    material: Material,
-    n_contexts: int,
-    processes: Processes,
-    seconds: Mapping[str, float],
-) -> dict[str, Any]:
-    """Returns all of results.json but the measures."""
-    first = next(iter(material.stimuli.values()))
-    facts = {
-        "schema_version": results.SCHEMA_VERSION,
-        "signature": results.signature(material.protocol, material.fingerprint),
-        "identity": results.identity(model.info, material.protocol, material.fingerprint),
-        "model": asdict(model.info),
-        "data": {
-            "source": first.source,
-            "revision": first.revision,
-            "fingerprint": material.fingerprint,
-            "tasks": {
-                task: {"fingerprint": rows.fingerprint, "n": len(rows)}
-                for task, rows in material.stimuli.items()
-            },
-        },
-        "protocol": json.loads(json.dumps(material.protocol.to_json()))
-        | {"match": "exact" if model.info.cased else "case-blind"},
-        "versions": {name: version(name) for name in PACKAGES}
-        | {"python": platform.python_version()},
-        "device": {"name": model.device, "processes": processes.count},
-        "seconds": {name: round(value, 3) for name, value in seconds.items()},
-        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-        "n_contexts": n_contexts,
-    }
-    return {name: redacted(fact) for name, fact in facts.items()}

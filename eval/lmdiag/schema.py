@@ -21,34 +21,6 @@ DIAGNOSTICS = ("cprag102", "role88", "neg136")
 AGREEMENT = "agreement"
 """The minimal pairs of Newman et al. (2021)."""
 
-TASKS = (*DIAGNOSTICS, AGREEMENT)
-
-CORE_COLUMNS = (
-    "id", "item", "condition", "context", "right_context", "target", "good", "contrast", "expected",
-)  # fmt: skip
-"""Columns that every config but `verbs` has, in their order."""
-
-NEEDED_COLUMNS = ("context", "target")
-"""Core columns that no data can do without; the others have defaults."""
-
-DIAGNOSTIC_COLUMNS: Mapping[str, frozenset[str]] = {
-    "cprag102": frozenset({"constraint"}),
-    "role88": frozenset({"expected_cloze", "target_cloze"}),
-    "neg136": frozenset({"subset", "polarity", "natural"}),
-    AGREEMENT: frozenset({"source", "template", "number"}),
-}
-"""Diagnostic -> the columns that its own measures and break-downs are made of."""
-
-
-def missing_columns(task: str, names: Iterable[str]) -> list[str]:
-    """Returns the columns without which rows are not those of the diagnostic of this name.
-
-    A task that is not one of the project's own diagnostics lacks nothing. A task and its columns
-    are checked where the rows are loaded; after that the name of a task says what its rows are.
-    """
-    return sorted(DIAGNOSTIC_COLUMNS.get(task, frozenset()).difference(names))
-
-
 Number = Literal["singular", "plural"]
 Kind = Literal["masked", "causal", "seq2seq"]
 Unit = Literal["token", "word"]

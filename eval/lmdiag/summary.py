@@ -1,30 +1,26 @@
-"""From rows and predictions to the measures of `results.json`.
-
-This is the one way there, for run, score and metric alike. The form is that of SPEC 8: name ->
-value, n, ci_low, ci_high, chance, and `by`, the same for each level of each break-down. Undefined
-is None; where a measure makes no sense at all, `not_defined` says why. The settings that were
-shuffled several times additionally have `sd` and `runs`.
-"""
+"""From rows and predictions to figures: the one way, for run, score, verification and metric."""
 
 from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmdiag import measures, stats
-from lmdiag.perturb import NONE, SHUFFLED, perturb
-from lmdiag.schema import AGREEMENT, BadInput, Kind, Predictions, Protocol
+from lmdiag import diagnostics, measures, stats
+from lmdiag.perturb import NONE, is_shuffled, perturb
+from lmdiag.results import Figure, Measure, SettingResults, Unscorable
+from lmdiag.schema import BadInput, Kind, Predictions, Protocol
 
 if TYPE_CHECKING:
+    from lmdiag.diagnostics import Diagnostic
     from lmdiag.measures import Columns, Scores
     from lmdiag.stimuli import Stimuli
 
-ABOUT_PEOPLE = ("human_", "cloze_difference")
-"""Measures of what people said to the rows as they are; they say nothing of perturbed ones."""
+HUMAN = ("human_", "cloze_difference")
+"""Beginnings of the measures of the human baseline, which say nothing of perturbed rows."""
 
 
 def evaluate(
@@ -33,188 +29,179 @@ def evaluate(
     protocol: Protocol,
     cased: bool,
     kind: Kind = "masked",
-) -> dict[str, Any]:
-    """Returns {"measures": ..., "unscorable": ...} of one task in one setting.
+) -> SettingResults:
+    """Returns the figures of one task in one setting, without a signature.
+
+    Undefined is None. A shuffled setting has means over its runs, with `sd` and `runs`.
 
     Args:
         stimuli: the rows.
-        runs: their predictions, in the rows' order; several in a shuffled setting.
-        protocol: `k`, `threshold` and, for shuffled settings, `seed` count here.
+        runs: their predictions, in the order of the rows; several in a shuffled setting.
+        protocol: of which `k`, `threshold` and, in shuffled settings, `seed` are used.
         cased: compare words with `expected` exactly, else case-blind.
-        kind: of the model; a causal one saw the left context alone.
+        kind: of the model; a causal model saw the left context alone.
 
     Raises:
         BadInput: predictions do not belong to the rows.
     """
-    found = [measure(scores(stimuli, run, protocol, cased, kind)) for run in runs]
-    return conclude(stimuli.columns(), runs, found)
+    of_runs = [scores(stimuli, run, protocol, cased, kind) for run in runs]
+    return summarise(stimuli.task, stimuli.columns(), runs, of_runs)
 
 
 def summarise(
+    task: str, rows: Columns, runs: Sequence[Predictions], of_runs: Sequence[Sequence[Scores]]
+) -> SettingResults:
+    """Returns the figures of one setting from the scores of its runs; see `evaluate`."""
+    diagnostic = diagnostics.get(task)
+    measured = [{each.name: measure(each, diagnostic) for each in scores} for scores in of_runs]
+    shuffled = bool(runs) and is_shuffled(task, runs[0].perturbation)
+    return SettingResults(_over_runs(measured) if shuffled else measured[0], unscorable(rows, runs))
+
+
+def scores(
+    stimuli: Stimuli, run: Predictions, protocol: Protocol, cased: bool, kind: Kind = "masked"
+) -> list[Scores]:
+    """Returns the per-item scores behind `evaluate`, for charts, the bootstrap and comparisons."""
+    if run.perturbation != NONE:
+        stimuli = perturb(stimuli, run.perturbation, run.run, protocol.seed)
+    return run_scores(
+        stimuli.task,
+        stimuli.columns(),
+        run,
+        k=protocol.k,
+        threshold=protocol.threshold,
+        cased=cased,
+        kind=kind,
+    )
+
+
+def run_scores(
     task: str,
     rows: Columns,
-    runs: Sequence[Predictions],
+    run: Predictions,
     *,
     k: Sequence[int],
     threshold: float,
     cased: bool,
-    kind: Kind = "masked",
-) -> dict[str, Any]:
-    """Returns {"measures": ..., "unscorable": ...} from plain columns; see `evaluate`.
+    kind: Kind,
+) -> list[Scores]:
+    """Returns the scores of one run, without the human baseline where the rows were perturbed.
 
     Args:
+        task: name of the config.
         rows: with the contexts that the model was asked.
+        run: predictions in the order of the rows.
+        k, threshold, cased, kind: see `evaluate`.
+
+    Raises:
+        BadInput: predictions do not belong to the rows.
     """
-    found = [
-        measure(run_scores(task, rows, run, k=k, threshold=threshold, cased=cased, kind=kind))
-        for run in runs
-    ]
-    return conclude(rows, runs, found)
-
-
-def conclude(
-    rows: Columns, runs: Sequence[Predictions], found: Sequence[Mapping[str, Any]]
-) -> dict[str, Any]:
-    """Returns what `evaluate` returns from the measures of each run."""
-    shuffled = bool(runs) and runs[0].perturbation in SHUFFLED
-    return {
-        "measures": over_runs(found) if shuffled else dict(found[0]),
-        "unscorable": unscorable(rows, runs),
-    }
-
-
-def scores(
-    stimuli: Stimuli,
-    run: Predictions,
-    protocol: Protocol,
-    cased: bool,
-    kind: Kind = "masked",
-) -> list[Scores]:
-    """Returns the per-item scores behind `evaluate`, for plots, the bootstrap and comparisons."""
-    knobs: dict[str, Any] = {"k": protocol.k, "threshold": protocol.threshold}
-    rows = as_asked(stimuli, run, protocol.seed)
-    return run_scores(stimuli.task, rows, run, **knobs, cased=cased, kind=kind)
-
-
-def as_asked(stimuli: Stimuli, run: Predictions, seed: int) -> Columns:
-    """Returns the columns with the contexts that the model was asked in a run."""
-    if run.perturbation == NONE:
-        return stimuli.columns()
-    return perturb(stimuli, run.perturbation, run.run, seed).columns()
-
-
-def run_scores(
-    task: str, rows: Columns, run: Predictions, *, kind: Kind, **knobs: Any
-) -> list[Scores]:
-    """Returns the scores of one run, without those on people where the rows were perturbed."""
     if list(rows["id"]) != run.id:
         raise BadInput(
             f"predictions of {task} are not in the order of its rows: "
-            "align them by `lmdiag.predictions.align`"
+            "align them by `lmdiag.results.predictions.align`"
         )
-    found = measures.score(task, rows, vars(run), left_only=kind == "causal", **knobs)
-    about_people = ABOUT_PEOPLE if run.perturbation != "none" else ()
-    return [scores for scores in found if not scores.name.startswith(about_people)]
+    computed = diagnostics.get(task).score(
+        rows, vars(run), k=k, threshold=threshold, cased=cased, left_only=kind == "causal"
+    )
+    left_out = () if run.perturbation == NONE else HUMAN
+    return [each for each in computed if not each.name.startswith(left_out)]
 
 
-def measure(found: Sequence[Scores]) -> dict[str, Any]:
-    """Returns name -> cell with break-downs."""
-    return {
-        scores.name: cell(scores)
-        | {
-            "by": {
-                column: {level: cell(levels[level]) for level in measures.in_order(levels)}
-                for column, levels in scores.by.items()
-            }
+def measure(scores: Scores, diagnostic: Diagnostic) -> Measure:
+    """Returns the figure of a measure, with the figures of its break-downs."""
+    by = {
+        column: {
+            level: figure(levels[level]) for level in diagnostic.levels_in_order(column, levels)
         }
-        for scores in found
+        for column, levels in scores.by.items()
     }
+    return Measure(**vars(figure(scores)), by=by)
 
 
-def cell(scores: Scores) -> dict[str, Any]:
+def figure(scores: Scores) -> Figure:
     """Returns value, n, interval and chance level; None where undefined."""
     estimate = asdict(stats.estimate(scores.values, scores.statistic))
-    known: dict[str, Any] = {name: none_if_nan(value) for name, value in estimate.items()}
-    chance = () if scores.chance is None else scores.chance
-    known["chance"] = statistics.fmean(chance) if len(chance) else None
-    return known | ({"not_defined": scores.not_defined} if scores.not_defined else {})
+    defined: dict[str, Any] = {
+        name: None if np.isnan(value) else value for name, value in estimate.items()
+    }
+    has_chance = scores.chance is not None and len(scores.chance)
+    return Figure(
+        **defined,
+        chance=statistics.fmean(scores.chance) if has_chance else None,  # type: ignore[arg-type]
+        not_defined=scores.not_defined or None,
+        statistic=scores.statistic,
+    )
 
 
-def none_if_nan(value: float) -> float | None:
-    """Returns the value, or None for NaN, which JSON does not have."""
-    return None if np.isnan(value) else value
+# ---- shuffled settings ---------------------------------------------------------------------------
 
 
-def over_runs(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Returns the measures of a shuffled setting: means over its runs."""
+def _over_runs(runs: Sequence[Mapping[str, Measure]]) -> dict[str, Measure]:
+    """The measures of a shuffled setting: means over its runs."""
     merged = {}
     for name, first in runs[0].items():
-        there = [run[name] for run in runs if name in run]
+        of_runs = [run[name] for run in runs if name in run]
         by = {
             column: {
-                level: merge(
-                    [
-                        run["by"][column][level]
-                        for run in there
-                        if level in run["by"].get(column, {})
-                    ]
-                )
+                level: _mean([run.by[column][level] for run in of_runs if run.at(column, level)])
                 for level in levels
             }
-            for column, levels in first["by"].items()
+            for column, levels in first.by.items()
         }
-        merged[name] = merge(there) | {"by": by}
+        merged[name] = Measure(**vars(_mean(of_runs)) | {"by": by})
     return merged
 
 
-def merge(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Returns the mean of the runs' cells, with the standard deviation (population) over runs.
+def _mean(figures: Sequence[Figure]) -> Figure:
+    """The mean of the figures of several runs, with their standard deviation (population).
 
-    The bounds are means of the runs' bounds: the interval over items of a typical run. How far the
-    order of the words moves the figure is what `sd` says. n is that of a run.
+    The bounds are means of the bounds: the interval over items of a typical run; `sd` says how far
+    the order of the words changes the figure. n is that of a run.
     """
-    values = [cell["value"] for cell in cells]
-    undefined = None in values
-    return {
-        "value": None if undefined else statistics.fmean(values),
-        "n": min(cell["n"] for cell in cells),
-        **{
-            key: mean_or_none([cell[key] for cell in cells])
-            for key in ("ci_low", "ci_high", "chance")
-        },
-        "sd": None if undefined else statistics.pstdev(values),
-        "runs": len(cells),
-    }
+    values = [each.value for each in figures]
+    return replace(
+        figures[0],
+        value=_mean_or_none(values),
+        n=min(each.n or 0 for each in figures),
+        ci_low=_mean_or_none([each.ci_low for each in figures]),
+        ci_high=_mean_or_none([each.ci_high for each in figures]),
+        chance=_mean_or_none([each.chance for each in figures]),
+        sd=None if None in values else statistics.pstdev(values),  # type: ignore[type-var]
+        runs=len(figures),
+        not_defined=None,
+    )
 
 
-def mean_or_none(values: Sequence[float | None]) -> float | None:
-    """Returns the mean; None where any value is."""
+def _mean_or_none(values: Sequence[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return statistics.fmean(known) if len(known) == len(values) else None
 
 
-def unscorable(rows: Columns, runs: Sequence[Predictions]) -> list[dict[str, str]]:
-    """Returns the rows whose word the tokenizer cannot spell, as id and word; each once.
+# ---- what is missing -----------------------------------------------------------------------------
 
-    Predictions that have no log-probability at all say nothing of any word.
+
+def unscorable(rows: Columns, runs: Sequence[Predictions]) -> list[Unscorable]:
+    """Returns the rows whose word the tokenizer cannot represent, each once.
+
+    Predictions without any log-probability say nothing of any word.
     """
     missing = {
-        i: None
+        i
         for run in runs
         if any(value is not None for value in run.log_prob)
         for i, value in enumerate(run.log_prob)
         if value is None
     }
-    return [{"id": rows["id"][i], "word": rows["target"][i]} for i in sorted(missing)]
+    return [Unscorable(rows["id"][i], rows["target"][i]) for i in sorted(missing)]
 
 
 def beyond_lists(rows: Columns, run: Predictions, k: Sequence[int]) -> list[str]:
     """Returns a line for the accuracy@k that the lists of top words are too short for, if any."""
-    where = measures.expecting(rows)
-    known = [i for i in where if run.top_words[i] is not None]
-    if not known:
+    where = [i for i in measures.with_expected(rows) if run.top_words[i] is not None]
+    if not where:
         return []
-    first = min(known, key=lambda i: len(run.top_words[i] or ()))
+    first = min(where, key=lambda i: len(run.top_words[i] or ()))
     n = len(run.top_words[first] or ())
     if not (names := [f"accuracy@{rank}" for rank in k if rank > n]):
         return []
@@ -223,10 +210,12 @@ def beyond_lists(rows: Columns, run: Predictions, k: Sequence[int]) -> list[str]
 
 
 def not_computed(stimuli: Stimuli, run: Predictions, protocol: Protocol) -> list[str]:
-    """Returns a line for each thing that predictions do not allow to compute, and why."""
+    """Returns a line for each measure that the predictions do not allow to compute, and why."""
     lines = []
     if not stimuli.compared:
-        lines.append("sensitivity: no rows are compared, there are no columns good and contrast")
+        lines.append(
+            "sensitivity: the rows have no columns good and contrast, so no rows are compared"
+        )
         pairs = list(zip(run.log_prob, run.rank, strict=True))
         if lacking := sum(p is not None and rank is None for p, rank in pairs):
             lines.append(
@@ -234,15 +223,15 @@ def not_computed(stimuli: Stimuli, run: Predictions, protocol: Protocol) -> list
                 "top list have one"
             )
     if all(value is None for value in run.log_prob):
-        lines.append("all that compares probabilities: the predictions have no log_prob")
-    lengths = [len(words) for words in run.top_words if words is not None]
-    if not lengths:
-        lines.append("all that looks at the top words: the predictions have no top_words")
+        lines.append("all measures of probabilities: the predictions have no log_prob")
+    if all(words is None for words in run.top_words):
+        lines.append("all measures of the top words: the predictions have no top_words")
     elif not any(stimuli.columns()["expected"]):
         lines.append(f"accuracy: no row of {stimuli.task} has expected words")
     lines += beyond_lists(stimuli.columns(), run, protocol.k)
-    if stimuli.task == AGREEMENT and all(value is None for value in run.n_tokens):
-        lines.append("tse: the predictions have no n_tokens")
-    if stimuli.task == AGREEMENT and not any(run.agreement):
-        lines.append("ew and mw: they need the whole distribution, as `lmdiag run` has it")
+    if diagnostics.get(stimuli.task).has_verbs:
+        if all(value is None for value in run.n_tokens):
+            lines.append("tse: the predictions have no n_tokens")
+        if not any(run.agreement):
+            lines.append("ew and mw: they need the whole distribution, which `lmdiag run` has")
     return lines

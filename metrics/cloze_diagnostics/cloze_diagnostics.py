@@ -9,9 +9,10 @@ import datasets
 import evaluate
 
 from lmdiag.elsewhere import gather
-from lmdiag.schema import BadInput, checked_ranks, checked_threshold, missing_columns
+from lmdiag import diagnostics
+from lmdiag.schema import BadInput, checked_ranks, checked_threshold
 from lmdiag.stimuli.tables import normalise, of_rows
-from lmdiag.summary import beyond_lists, summarise
+from lmdiag.summary import beyond_lists, run_scores, summarise
 
 _DESCRIPTION = """
 Measures of psycholinguistic diagnostics for language models: accuracy@k against what people say,
@@ -121,16 +122,20 @@ class ClozeDiagnostics(evaluate.Metric):
         run = gather(_records(given, columns["id"]), "predictions")
         for line in beyond_lists(columns, run, ranks):
             warnings.warn(f"not computed: {line}", stacklevel=2)
-        found = summarise(
-            "own" if missing_columns(self.config_name, columns) else self.config_name,
+        is_own = diagnostics.get(self.config_name).missing_columns(columns)
+        task = "own" if is_own else self.config_name
+        scores = run_scores(
+            task,
             columns,
-            [run],
+            run,
             k=ranks,
             threshold=checked_threshold(threshold),
             cased=cased,
+            kind="masked",
         )
-        unscorable = {"unscorable": found["unscorable"]} if found["unscorable"] else {}
-        return found["measures"] | unscorable
+        computed = summarise(task, columns, [run], [scores]).to_json()
+        unscorable = {"unscorable": computed["unscorable"]} if computed["unscorable"] else {}
+        return dict(computed["measures"]) | unscorable
 
 
 def _records(

@@ -282,12 +282,14 @@ def _default_tasks(args: argparse.Namespace) -> list[str]:
 
 def _perturbations(names: list[str], tasks: tuple[str, ...]) -> Iterator[str]:
     """The perturbations that are asked for, in a fixed order; `all` means those the tasks allow."""
-    from lmdiag.perturb import APPLIES
+    from lmdiag import diagnostics
 
     if "none" in names and len(names) > 1:
         raise BadInput("--perturb none goes with no other perturbation: leave it out")
     for name in PERTURBATIONS:
-        if name in names or ("all" in names and APPLIES[name] in tasks):
+        if name in names or (
+            "all" in names and any(diagnostics.get(t).perturbation(name) for t in tasks)
+        ):
             yield name
 
 
@@ -334,14 +336,14 @@ def _run_one(
         for task, rows in material.stimuli.items():
             if not rows.compared:  # the tables say it, too
                 say(f"lmdiag: nothing was compared in {task}: no columns good and contrast")
-    if processes.first and not args.json:
+    if found is not None and not args.json:
         from lmdiag.hub.text import visible
         from lmdiag.report.terminal import print_results
         from lmdiag.results import saved_files
 
         print_results(found)
         print(f"\nSaved in {visible(str(path))}: {', '.join(saved_files(path))}")
-    return found
+    return {} if found is None else found.to_json()
 
 
 def _print_json(documents: list[dict[str, object]]) -> None:

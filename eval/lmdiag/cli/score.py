@@ -80,11 +80,14 @@ def main(args: argparse.Namespace) -> int:
     for note in summary.not_computed(asked.stimuli, asked.runs[0], asked.protocol):
         say(f"lmdiag: not computed: {note}")
     signature = results.signature(asked.protocol, asked.stimuli.fingerprint)
+    found = replace(found, signature=signature)
     if args.json:
-        document = {"task": args.task, "signature": signature, **found}
+        document = {"task": args.task, **found.to_json()}
         print(json.dumps(document, allow_nan=False))
     else:
-        show(args.task, args.setting, found, signature)
+        from lmdiag.report.terminal import print_setting
+
+        print_setting(args.task, args.setting, found)
     return 0
 
 
@@ -144,16 +147,3 @@ def knobs(args: argparse.Namespace, protocol: Protocol) -> Protocol:
     k = tuple(sorted(set(args.k))) if args.k else protocol.k
     threshold = protocol.threshold if args.threshold is None else args.threshold
     return replace(protocol, k=k, threshold=threshold)
-
-
-def show(task: str, setting: str, found: Mapping[str, Any], signature: str) -> None:
-    """Prints the tables."""
-    from lmdiag.report.terminal import print_measures
-
-    print_measures(
-        task,
-        found["measures"],
-        setting=setting,
-        signature=signature,
-        unscorable=found["unscorable"],
-    )

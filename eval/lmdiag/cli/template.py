@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from lmdiag.schema import CORE_COLUMNS, NEEDED_COLUMNS, BadInput
+from lmdiag.diagnostics import CORE_COLUMNS, NEEDED_COLUMNS
+from lmdiag.schema import BadInput
 
 ROWS: tuple[dict[str, Any], ...] = (
     {

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lmdiag.hub.refusal import Refused
-from lmdiag.results import AGREEMENT, PREDICTIONS, RESULTS
+from lmdiag.results import EW_AND_MW, PREDICTIONS, RESULTS
 
 MAX_RESULTS = 5_000_000
 """Bytes of a `results.json`: those of a full run have a tenth of it."""
@@ -19,7 +19,7 @@ MAX_RESULTS = 5_000_000
 MAX_TABLE = 256_000_000
 """Bytes of a Parquet file; the number of rows of the benchmark gives a closer bound."""
 
-MAX_BYTES = {RESULTS: MAX_RESULTS, PREDICTIONS: MAX_TABLE, AGREEMENT: MAX_TABLE}
+MAX_BYTES = {RESULTS: MAX_RESULTS, PREDICTIONS: MAX_TABLE, EW_AND_MW: MAX_TABLE}
 """Name of each file of a submission -> the bytes that it may have."""
 
 
@@ -39,7 +39,7 @@ class Files:
 
     def by_name(self) -> dict[str, bytes]:
         """File name -> bytes, of those that are there."""
-        named = {RESULTS: self.results, PREDICTIONS: self.predictions, AGREEMENT: self.agreement}
+        named = {RESULTS: self.results, PREDICTIONS: self.predictions, EW_AND_MW: self.agreement}
         return {name: content for name, content in named.items() if content is not None}
 
 
@@ -51,8 +51,8 @@ def read_files(folder: Path) -> Files:
     """
     results = read_bounded(folder / RESULTS, MAX_RESULTS)
     predictions = read_bounded(folder / PREDICTIONS, MAX_TABLE)
-    has_agreement = os.path.lexists(folder / AGREEMENT)
-    agreement = read_bounded(folder / AGREEMENT, MAX_TABLE) if has_agreement else None
+    has_agreement = os.path.lexists(folder / EW_AND_MW)
+    agreement = read_bounded(folder / EW_AND_MW, MAX_TABLE) if has_agreement else None
     return Files(results, predictions, agreement)
 
 

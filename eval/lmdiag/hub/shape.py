@@ -89,7 +89,7 @@ def parse_results(content: bytes) -> dict[str, Any]:
     results = _parse(content)
     if not isinstance(results, dict):
         raise Refused([f"{RESULTS} must hold a JSON object"])
-    if results.get("schema_version") != SCHEMA_VERSION:
+    if results.get("schema_version") not in (1, SCHEMA_VERSION):
         version = shorten(str(results.get("schema_version")), 20)
         raise Refused([f"{RESULTS} is of schema version {version}, not {SCHEMA_VERSION}"])
     for check in (misfits(results, FORM, ""), _misfit_facts(results)):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,14 +21,14 @@ from lmdiag.hub.plausible import first_few, implausible
 from lmdiag.hub.refusal import Refused
 from lmdiag.hub.shape import parse_results
 from lmdiag.hub.text import all_visible
-from lmdiag.results import AGREEMENT as AGREEMENT_FILE
+from lmdiag.results import EW_AND_MW as AGREEMENT_FILE
 from lmdiag.results import PREDICTIONS, combine, signature
 from lmdiag.schema import AGREEMENT, DIAGNOSTICS, BadInput, Predictions, Protocol
 
 if TYPE_CHECKING:
     from lmdiag.stimuli import Stimuli
 
-LATER_KEYS = frozenset({"chance"})
+LATER_KEYS = frozenset({"chance", "statistic"})
 """Keys of a figure that runs of an earlier version lack."""
 
 FIGURE_TOLERANCE = 1e-9
@@ -52,7 +52,7 @@ class Verified:
 
     def save(self, folder: Path) -> None:
         """Writes the verified predictions as the files of a run directory."""
-        from lmdiag import predictions
+        from lmdiag.results import predictions
         from lmdiag.queries import Setting
 
         folder.mkdir(parents=True)
@@ -176,7 +176,7 @@ def read_predictions(
         Refused: missing, doubled or foreign ids, columns of another type, other settings, or a file
             that is too large.
     """
-    from lmdiag import predictions
+    from lmdiag.results import predictions
 
     path, total = Path(PREDICTIONS), sum(map(len, rows.values()))
     table = decode(files.predictions, PREDICTIONS, predictions.schema(), total)
@@ -205,7 +205,7 @@ def _attach_agreement(
     found: dict[str, Predictions], files: Files, rows: Stimuli, kind: Any
 ) -> None:
     """Gives the predictions of agreement the EW and MW of their contexts."""
-    from lmdiag import predictions
+    from lmdiag.results import predictions
 
     if files.agreement is None:
         raise Refused([f"there is no {AGREEMENT_FILE}"])
@@ -236,10 +236,12 @@ def _compute(
     protocol, model = protocol_of(results), results["model"]
     computed = {
         task: {
-            "none": {"signature": signature(protocol, rows[task].fingerprint)}
-            | summary.evaluate(
-                rows[task], [part], protocol, cased=model["cased"], kind=model["kind"]
-            )
+            "none": replace(
+                summary.evaluate(
+                    rows[task], [part], protocol, cased=model["cased"], kind=model["kind"]
+                ),
+                signature=signature(protocol, rows[task].fingerprint),
+            ).to_json()
         }
         for task, part in found.items()
     }

@@ -44,7 +44,7 @@ def _import_all() -> None:
     import pyarrow.compute
     import pyarrow.parquet
 
-    import lmdiag.predictions
+    import lmdiag.results.predictions
     import lmdiag.queries
     import lmdiag.stats
     import lmdiag.summary

@@ -83,7 +83,7 @@ class Entry:
         """The run with its verified predictions, read when they are asked for."""
         tasks = protocol_of(self.results).tasks
         stimuli = {task: self.benchmark.stimuli(task) for task in tasks}
-        return Run(self.judged.copy, self.results, stimuli)
+        return Run(self.judged.copy, self.results, stimuli)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)

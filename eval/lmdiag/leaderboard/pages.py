@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lmdiag import published
+from lmdiag.results import published
 from lmdiag.hub.headline import HEADLINES, OVERVIEW, SHORT_TITLES, Headline
 from lmdiag.hub.names import is_commit, is_hub_id
 from lmdiag.hub.text import file_name
@@ -15,7 +15,7 @@ from lmdiag.leaderboard.collect import Entry, Rejected
 from lmdiag.leaderboard.outcome import level, sentence
 from lmdiag.leaderboard.pictures import pictures
 from lmdiag.leaderboard.standing import Figure, Standing
-from lmdiag.report import items, numbers, tables
+from lmdiag.report import items, numbers, sections
 from lmdiag.report.page import environment, frame
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def render_board(
         pictures=pictures(rows),
         rejected=rejected,
         data=_data_facts(benchmark, groups),
-        facts=[fact for task in groups for fact in published.human(task)]
+        facts=[fact for task in groups for fact in published.human_facts(task)]
         if any(row.origin == "published" for row in rows)
         else [],
         n_models=sum(row.origin == "submitted" for row in rows),
@@ -141,7 +141,7 @@ def render_model(entry: Entry) -> str:
         results=results,
         link=hub_link(results["model"]["id"], results["model"]["commit"]),
         size=numbers.count(results["model"]["n_parameters"]),
-        sections=tables.sections([results]),
+        sections=sections.sections([results]),
         tasks=tasks,
     )
 

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from lmdiag import measures, published, stats, summary
+from lmdiag import measures, stats, summary
+from lmdiag.results import published
 from lmdiag.hub.benchmark import Benchmark
 from lmdiag.hub.headline import HEADLINES, OVERVIEW, Headline
 from lmdiag.leaderboard.collect import Entry
-from lmdiag.report.tables import PUBLISHED_ROWS
+from lmdiag import diagnostics
 from lmdiag.schema import BadInput, Protocol
 
 Origin = Literal["submitted", "people", "published"]
@@ -138,33 +139,38 @@ def _human_measures(benchmark: Benchmark, task: str) -> Mapping[str, Any]:
         rows = benchmark.stimuli(task).columns()
     except BadInput:  # a data set without agreement has no row for it
         return {}
-    return summary.measure(measures.human(rows, threshold=Protocol().threshold))
+    diagnostic = diagnostics.get(task)
+    trials = measures.Trials(rows, {}, {})
+    scores = measures.human(trials, Protocol().threshold)
+    return {one.name: summary.measure(one, diagnostic).to_json() for one in scores}
 
 
 def _published(benchmark: Benchmark) -> Iterator[Standing]:
     """The papers' figures, on the rows that the papers report on and on no others."""
-    if any(len(benchmark.stimuli(task)) != rows for task, rows in PUBLISHED_ROWS.items()):
-        return
-    for name in dict.fromkeys(figure.model for figure in published.figures()):
-        said = {_key(figure): figure for figure in published.lookup(name)}
+    for diagnostic in diagnostics.built_in().values():
+        rows = diagnostic.published_rows
+        if rows is not None and len(benchmark.stimuli(diagnostic.name)) != rows:
+            return
+    for name in dict.fromkeys(figure.model for figure in published.published_figures()):
+        said = {_key(figure): figure for figure in published.published_for(name).values()}
         found = {headline.id: said.get(_place(headline)) for headline in HEADLINES}
         figures = {key: _from_paper(each) for key, each in found.items() if each is not None}
         model = {"kind": "masked", "n_parameters": PAPER_SIZES.get(name)}
         yield Standing(name, "published", figures, model)
 
 
-def _key(figure: published.Figure) -> tuple[str, str, str, str] | None:
-    place = (figure.task, figure.measure, figure.by, figure.level)
-    return place if figure.setting == "none" else None
+def _key(figure: published.PublishedFigure) -> tuple[str, str, str, str] | None:
+    task, setting, measure, by, level = figure.place
+    return (task, measure, by, level) if setting == "none" else None
 
 
 def _place(headline: Headline) -> tuple[str, str, str, str]:
     return (headline.task, headline.measure, headline.by or "", headline.level or "")
 
 
-def _from_paper(figure: published.Figure) -> Figure:
+def _from_paper(figure: published.PublishedFigure) -> Figure:
     """A published percentage; its interval follows from n where the figure is a share of it."""
     share, hits = figure.value / 100, round(figure.value / 100 * figure.n)
-    if abs(100 * hits / figure.n - figure.value) > published.HALF_A_DIGIT + 1e-9:
+    if abs(100 * hits / figure.n - figure.value) > published.ROUNDING + 1e-9:
         return Figure(share, figure.n, None, None)
     return Figure(share, figure.n, *stats.wilson(hits, figure.n))

@@ -1,10 +1,10 @@
 """Subject-verb agreement: TSE over minimal pairs, EW and MW over contexts (Newman et al. 2021).
 
-EW (equally weighted): the share of all verbs whose right form is more probable than the wrong one,
-that is whether a model conjugates any verb rightly. MW (model-weighted): the mass on right forms
-over the mass on all forms, that is whether it conjugates rightly what it is likely to say. Both are
-computed while the distribution over the vocabulary is at hand, by `lmdiag.models`; here they are
-averaged. What they mean is stated a second time by `ew_mw`, slowly and literally, for one context.
+EW (equally weighted): the share of all verbs whose right form is more probable than the wrong form:
+does the model conjugate any verb correctly? MW (model-weighted): the probability mass on right forms
+divided by the mass on all forms: does it conjugate correctly what it is likely to say? Both are
+computed by `lmdiag.models` while the distribution over the vocabulary is available; here they are
+averaged. `ew_mw` is the literal definition for one context.
 
 Source: Newman, Ang, Gong and Hewitt (2021), sections on EW, MW and on high and low probability
 verbs.
@@ -20,20 +20,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lmdiag.measures.contrasts import Contrasts, higher
-from lmdiag.measures.levels import Levels
-from lmdiag.measures.scores import (
-    Columns,
-    Floats,
-    Items,
-    Scores,
-    Statistic,
-    floats,
-    known,
-    label,
-    objects,
-    positions,
-)
+from lmdiag.measures.scores import Floats, Items, Scores, Statistic, floats, label, positions
+from lmdiag.measures.trials import Trials, higher
 
 
 class Cutoff(NamedTuple):
@@ -51,10 +39,10 @@ class Cutoff(NamedTuple):
         return f"{self.end}={label(self.mass)}"
 
 
-TOP = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.97, 1.0)
-BOTTOM = (0.5, 0.1, 0.01, 0.001, 1e-4, 1e-5, 1e-6)
-CUTOFFS = (*(Cutoff("top", mass) for mass in TOP), *(Cutoff("bottom", mass) for mass in BOTTOM))
-"""The cut-offs of the paper's curves (SPEC 4), top first."""
+_TOP = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.97, 1.0)
+_BOTTOM = (0.5, 0.1, 0.01, 0.001, 1e-4, 1e-5, 1e-6)
+CUTOFFS = (*(Cutoff("top", mass) for mass in _TOP), *(Cutoff("bottom", mass) for mass in _BOTTOM))
+"""The cut-offs of the curves of the paper, top first."""
 
 AGREEMENT_LAYOUT: tuple[str, ...] = (
     "ew",
@@ -139,115 +127,105 @@ def kept_ew_mw(
 # ---- all pairs and contexts ----------------------------------------------------------------------
 
 
-def agreement(
-    rows: Columns, predictions: Columns, levels: Levels, *, left_only: bool
-) -> list[Scores]:
-    """Returns tse, ew, mw and the values at every cut-off.
+def agreement(trials: Trials) -> list[Scores]:
+    """Returns tse, ew, mw and the values at every cut-off; what is not predicted is left out.
 
     Args:
-        rows: `contrast`, `good`, `context`, `right_context`, `template` and so on.
-        predictions: `log_prob` and `n_tokens` for TSE; `agreement` (one `AGREEMENT_LAYOUT` a row)
-            for EW and MW. What is missing is not computed.
-        levels: break-down -> level of each row.
-        left_only: contexts are distinct by their left side alone, as a causal model sees them.
+        trials: predictions `log_prob` and `n_tokens` give TSE, `agreement` (one `AGREEMENT_LAYOUT`
+            per row) gives EW and MW.
     """
-    over_contexts = weighted(rows, predictions, levels, left_only=left_only)
-    return [*tse(rows, predictions, levels, left_only=left_only), *over_contexts]
+    return [*tse(trials), *weighted(trials)]
 
 
-def tse(
-    rows: Columns, predictions: Columns, levels: Levels, *, left_only: bool = False
-) -> list[Scores]:
+def tse(trials: Trials) -> list[Scores]:
     """Returns sensitivity over the minimal pairs whose verbs are all single tokens."""
-    if not known(predictions, "log_prob") or not known(predictions, "n_tokens"):
+    if not trials.has("log_prob") or not trials.has("n_tokens"):
         return []
-    contrasts = Contrasts.of(rows, levels, left_only=left_only)
-    single = floats(predictions["n_tokens"]) == 1
-    whole = np.bincount(contrasts.bad_of, ~single[contrasts.bad], minlength=len(contrasts.ids)) == 0
-    whole &= single[contrasts.good]
-    verdict = higher(*contrasts.pairs(floats(predictions["log_prob"])))
-    values = np.where(whole, verdict, np.nan)
+    contrasts = trials.contrasts
+    several = floats(trials.predictions["n_tokens"]) != 1
+    bad = np.bincount(contrasts.bad_of, several[contrasts.bad], minlength=len(contrasts.ids)) > 0
+    verdict = higher(*contrasts.pairs(trials.log_prob))
+    values = np.where(bad | several[contrasts.good], np.nan, verdict)
     scores = contrasts.build("tse", values, chance=contrasts.chance)
-    # a pair with a verb in pieces is outside the measure by definition, not left out of it
+    # a pair with a verb of several tokens is outside the measure by definition, not left out of it
     return [replace(scores, left_out=())]
 
 
-def weighted(
-    rows: Columns, predictions: Columns, levels: Levels, *, left_only: bool
-) -> list[Scores]:
+def weighted(trials: Trials) -> list[Scores]:
     """Returns EW and MW, over all verbs and at each cut-off, as means over distinct contexts.
 
-    A context counts once, with the label of its first pair; a break-down counts it once in each of
-    its levels. A context with no kept verb is left out of a cut-off; `left_out@top=0.1` is their
+    A context counts once, with the levels of its first pair; a break-down counts it once in each of
+    its levels. A context without a kept verb is left out of a cut-off; `left_out@top=0.1` is their
     share, and `mass@top=0.1` the mean mass on the verb forms that count.
     """
-    if not known(predictions, "agreement"):
+    if not trials.has("agreement"):
         return []
-    contexts = distinct_contexts(rows, levels, left_only=left_only)
-    ids = objects(rows["id"])
-    tables = {level: table(predictions["agreement"], where) for level, where in contexts.items()}
-    items = {level: ids[where] for level, where in contexts.items()}
-    found = [assemble(name, items, tables, AGREEMENT_LAYOUT.index(name)) for name in ("ew", "mw")]
+    contexts = _distinct_contexts(trials)
+    items = {level: trials.ids[where] for level, where in contexts.items()}
+    tables = {
+        level: _table(trials.predictions["agreement"], where) for level, where in contexts.items()
+    }
+    scores = [_column(name, items, tables, AGREEMENT_LAYOUT.index(name)) for name in ("ew", "mw")]
     for start, cutoff in enumerate(CUTOFFS):
         column = 2 + 3 * start
-        found += [
-            assemble(f"{name}@{cutoff}", items, tables, column + offset)
+        scores += [
+            _column(f"{name}@{cutoff}", items, tables, column + offset)
             for offset, name in enumerate(("ew", "mw", "mass"))
         ]
         missing = {level: np.isnan(values[:, [column]]) * 1.0 for level, values in tables.items()}
-        found.append(assemble(f"left_out@{cutoff}", items, missing, 0, "proportion"))
-    return found
+        scores.append(_column(f"left_out@{cutoff}", items, missing, 0, "proportion"))
+    return scores
 
 
-Level = tuple[str, str] | None
+_Level = tuple[str, str] | None
 """A level as (break-down, level); None for all."""
 
 
-def distinct_contexts(
-    rows: Columns, levels: Levels, *, left_only: bool
-) -> dict[Level, NDArray[np.intp]]:
-    """Returns for all and for each level the first good row of each of its distinct contexts."""
-    right = [""] * len(rows["id"]) if left_only else rows["right_context"]
+def _distinct_contexts(trials: Trials) -> dict[_Level, NDArray[np.intp]]:
+    """For all and for each level, the first good row of each of its distinct contexts."""
+    rows = trials.rows
+    right = [""] * len(rows["id"]) if trials.left_only else rows["right_context"]
     contexts = list(zip(rows["context"], right, strict=True))
     good = np.flatnonzero(np.array(rows["good"], dtype=bool))
-    places: dict[Level, NDArray[np.intp]] = {None: good}
-    for column, labels in levels.items():
+    places: dict[_Level, NDArray[np.intp]] = {None: good}
+    for column, labels in trials.levels.items():
         for level, where in positions(labels).items():
             places[column, level] = np.intersect1d(where, good, assume_unique=True)
-    return {level: first_of_each(contexts, where) for level, where in places.items()}
+    return {level: _first_of_each(contexts, where) for level, where in places.items()}
 
 
-def first_of_each(contexts: Sequence[tuple[str, str]], where: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Returns the first position of each distinct context among some."""
+def _first_of_each(
+    contexts: Sequence[tuple[str, str]], where: NDArray[np.intp]
+) -> NDArray[np.intp]:
     first: dict[tuple[str, str], int] = {}
     for i in where.tolist():
         first.setdefault(contexts[i], i)
     return np.array(list(first.values()), dtype=np.intp)
 
 
-def table(agreement: Sequence[Sequence[float | None] | None], where: NDArray[np.intp]) -> Floats:
-    """Returns the values of some rows, (rows, len(AGREEMENT_LAYOUT)), NaN where undefined."""
+def _table(agreement: Sequence[Sequence[float | None] | None], where: NDArray[np.intp]) -> Floats:
+    """The values of some rows, (rows, len(AGREEMENT_LAYOUT)), NaN where undefined."""
     nothing = (None,) * len(AGREEMENT_LAYOUT)
     values = np.array([agreement[i] or nothing for i in where], dtype=np.float64)
     return values.reshape(len(where), len(AGREEMENT_LAYOUT))
 
 
-def assemble(
+def _column(
     name: str,
-    items: Mapping[Level, Items],
-    tables: Mapping[Level, Floats],
+    items: Mapping[_Level, Items],
+    tables: Mapping[_Level, Floats],
     column: int,
     statistic: Statistic = "share",
 ) -> Scores:
-    """Returns the scores of one column of the tables, with those of the levels as break-downs.
+    """The scores of one column of the tables, with its levels as break-downs.
 
     Guessing between the two forms of a verb gives EW and MW of 1/2 at any cut-off.
     """
-    guessed = name.startswith(("ew", "mw"))
+    has_chance = name.startswith(("ew", "mw"))
     by: dict[str, dict[str, Scores]] = {}
     for level, values in tables.items():
         defined = ~np.isnan(values[:, column])
-        chance = np.full(int(defined.sum()), 0.5) if guessed else None
+        chance = np.full(int(defined.sum()), 0.5) if has_chance else None
         part = Scores(
             name, items[level][defined], values[defined, column], statistic, chance=chance
         )

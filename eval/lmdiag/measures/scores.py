@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -12,19 +12,20 @@ from numpy.typing import NDArray
 Columns = Mapping[str, Sequence[Any]]
 """Column name -> one value per row."""
 
-Statistic = Literal["proportion", "mean", "median", "share", "spearman", "pearson"]
+Statistic = Literal["proportion", "share", "mean", "median", "spearman", "pearson"]
 """How the values of the items become one number.
 
-proportion: mean of values that are each 0 or 1; share: mean of values in [0, 1]; mean, median: of
-any values; spearman, pearson: correlation of the two columns of the values.
+proportion: mean of values that are 0 or 1; share: mean of values in [0, 1]; mean, median: of any
+values; spearman, pearson: correlation of the two columns of the values.
 """
 
 Floats = NDArray[np.float64]
+Items = NDArray[np.object_]
 Where = NDArray[Any] | Sequence[int]
 """Some items, by positions or by a mask."""
-Items = NDArray[np.object_]
+
 Labels = Sequence[str | None]
-"""Level of each item in some break-down; None for an item that has no place in it."""
+"""Level of each item in a break-down; None for an item that is in none of its levels."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,14 +34,14 @@ class Scores:
 
     Attributes:
         name: e.g. "accuracy@1", "sensitivity@0.01".
-        items: ids of what was counted, (n,): rows, contrasts, or a context's first row.
+        items: ids of what was counted, (n,): rows, contrasts, or the first row of a context.
         values: one value per item, (n,), or (n, 2) for correlations.
-        statistic: how the values are summed up.
-        by: break-down -> level -> the scores of that level; these have no break-down themselves.
-        left_out: ids of items that could not be scored (an unscorable word, no kept verb).
-        chance: probability that an item is counted as right by guessing, (n,); None for a measure
-            without a chance level.
-        not_defined: why no item has a value, for readers; "" where some have, or may have.
+        statistic: how the values become one number.
+        by: break-down -> level -> the scores of that level, without break-downs of their own.
+        left_out: ids of items that could not be scored (an unscorable word, no verb kept).
+        chance: probability that guessing counts an item as right, (n,); None for a measure without
+            a chance level.
+        not_defined: why no item has a value, for readers; "" where some have or may have one.
     """
 
     name: str
@@ -68,31 +69,34 @@ def build(
     levels: Mapping[str, Labels] | None = None,
     chance: Floats | None = None,
 ) -> Scores:
-    """Returns scores of the items whose value is defined; those with NaN are the ones left out."""
+    """Returns scores of the items whose value is defined; items with NaN are left out."""
     defined = np.all(~np.isnan(np.atleast_2d(values.T)), axis=0)
     kept = Scores(name, items, values, statistic, chance=chance).take(defined)
-    by = {column: split(kept, select(labels, defined)) for column, labels in (levels or {}).items()}
+    by = {
+        column: {level: kept.take(where) for level, where in positions(labels, defined).items()}
+        for column, labels in (levels or {}).items()
+    }
     by = {column: parts for column, parts in by.items() if parts}
     return replace(kept, by=by, left_out=tuple(items[~defined]))
 
 
-def split(scores: Scores, labels: Labels) -> dict[str, Scores]:
-    """Returns level -> scores of its items, in order of first appearance."""
-    return {level: scores.take(where) for level, where in positions(labels).items()}
+def positions(labels: Labels, where: Where | None = None) -> dict[str, NDArray[np.intp]]:
+    """Returns level -> positions of its items, in order of first appearance.
 
-
-def positions(labels: Iterable[str | None]) -> dict[str, NDArray[np.intp]]:
-    """Returns level -> positions of its items; items without a level are in none."""
-    found: dict[str, list[int]] = {}
-    for position, label in enumerate(labels):
+    Args:
+        labels: level of each item.
+        where: restricts the items; the positions are then among these.
+    """
+    places: dict[str, list[int]] = {}
+    for position, label in enumerate(labels if where is None else objects(labels)[where]):
         if label is not None:
-            found.setdefault(label, []).append(position)
-    return {level: np.array(where, dtype=np.intp) for level, where in found.items()}
+            places.setdefault(label, []).append(position)
+    return {level: np.array(place, dtype=np.intp) for level, place in places.items()}
 
 
-def select(labels: Labels, where: Where) -> Labels:
-    """Returns the labels of some items."""
-    chosen: list[str | None] = objects(labels)[where].tolist()
+def select(values: Sequence[Any], where: Where) -> list[Any]:
+    """Returns some of the values."""
+    chosen: list[Any] = objects(values)[where].tolist()
     return chosen
 
 
@@ -109,7 +113,7 @@ def floats(column: Sequence[float | None]) -> Floats:
 
 
 def label(number: float) -> str:
-    """Returns the shortest text of a number that reads back the same, as names of measures have it.
+    """Returns the shortest text of a number that reads back the same, for names of measures.
 
     >>> label(0.01), label(1.0), label(1e-05)
     ('0.01', '1', '1e-05')
@@ -117,6 +121,15 @@ def label(number: float) -> str:
     return repr(float(number)).removesuffix(".0")
 
 
-def known(columns: Columns, name: str) -> bool:
-    """Returns whether a column is there and says anything at all."""
-    return any(value is not None for value in columns.get(name, ()))
+def quartiles(values: Sequence[float | None]) -> Labels:
+    """Returns the quartile of each value, "1" to "4"; None for a missing value.
+
+    The bounds are the 25th, 50th and 75th percentile (linear interpolation) of the values, and the
+    bins are closed on the right, as in table 8 of Ettinger (2020).
+    """
+    numbers = floats(values)
+    known = ~np.isnan(numbers)
+    if not known.any():
+        return [None] * len(numbers)
+    bins = np.searchsorted(np.percentile(numbers[known], [25, 50, 75]), numbers, side="left") + 1
+    return [str(number) if is_known else None for number, is_known in zip(bins, known, strict=True)]

@@ -1,64 +1,68 @@
-"""Figures as readers see them: percent with one decimal, intervals in brackets."""
+"""Numbers as readers see them: percent with one decimal, intervals in brackets."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 
-from lmdiag.report.records import CHANCE, Cell
+from lmdiag.results import Figure
+from lmdiag.results.published import PublishedFigure
 
-NOTHING = "–"
-"""What stands for a figure that is not defined."""
+UNDEFINED = "–"
+"""Stands for a figure that is not defined."""
+
+CHANCE = "†"
+"""Marks a figure whose interval contains the chance level."""
 
 
-def value(cell: Cell) -> str:
+def value(figure: Figure) -> str:
     """E.g. `38.9`, `14.1 ± 3.1` over shuffled runs, or `0.233` for what is not a proportion.
 
-    A dagger marks a figure that cannot be told from chance: `52.3†`.
+    A dagger marks a figure that is not distinguishable from chance: `52.3†`.
     """
-    shown = figure(cell.value, cell.percent)
-    spread = f" ± {figure(cell.sd, cell.percent)}" if cell.sd is not None else ""
-    return shown + spread + (CHANCE if cell.at_chance else "")
+    spread = f" ± {number(figure.sd, figure.is_percent)}" if figure.sd is not None else ""
+    shown = number(figure.value, figure.is_percent) + spread
+    return shown + CHANCE if figure.is_at_chance else shown
 
 
 def chances(levels: Sequence[float]) -> str:
     """Chance levels in percent, e.g. `50.0`, or `33.3–50.0` from the lowest to the highest."""
     ends = (*levels[:1], *levels[-1:])
-    return "–".join(dict.fromkeys(figure(level, percent=True) for level in ends))
+    return "–".join(dict.fromkeys(number(level, percent=True) for level in ends))
 
 
-def interval(cell: Cell) -> str:
-    """E.g. `[20.3, 61.4]`; "" where there is none, or a standard deviation stands instead."""
-    if cell.low is None or cell.high is None or cell.sd is not None:
+def interval(figure: Figure) -> str:
+    """E.g. `[20.3, 61.4]`; "" without one, and where a standard deviation is shown instead."""
+    if figure.ci_low is None or figure.ci_high is None or figure.sd is not None:
         return ""
-    return f"[{figure(cell.low, cell.percent)}, {figure(cell.high, cell.percent)}]"
+    low, high = (number(bound, figure.is_percent) for bound in (figure.ci_low, figure.ci_high))
+    return f"[{low}, {high}]"
 
 
-def published(cell: Cell) -> str:
-    """The paper's figure and ours less it, e.g. `38.9 (+5.6)`; "" where there is none.
+def published(theirs: PublishedFigure | None, ours: Figure) -> str:
+    """The published figure and ours minus it, e.g. `38.9 (+5.6)`; "" without one.
 
     A star marks a figure that lies outside our interval.
     """
-    if cell.published is None:
+    if theirs is None:
         return ""
-    theirs = cell.published.figure
     spread = "" if theirs.sd is None else f" ± {theirs.sd:.1f}"
-    star = "*" if cell.published.within is False else ""
-    return f"{theirs.value:.1f}{spread} ({signed(cell.published.difference / 100, True)}){star}"
+    star = "*" if theirs.is_within(ours) is False else ""
+    return f"{theirs.value:.1f}{spread} ({signed(theirs.difference(ours) / 100, True)}){star}"
 
 
-def figure(number: float | None, percent: bool) -> str:
+def number(value: float | None, percent: bool) -> str:
     """One number: a proportion in percent with one decimal, another with three; no `−0.0`."""
-    if number is None or math.isnan(number):
-        return NOTHING
-    text = f"{100 * number:.1f}" if percent else f"{number:.3f}"
+    if value is None or math.isnan(value):
+        return UNDEFINED
+    text = f"{100 * value:.1f}" if percent else f"{value:.3f}"
     return text.replace("-", "−") if text.strip("-0.") else text.lstrip("-")
 
 
-def signed(number: float | None, percent: bool) -> str:
+def signed(value: float | None, percent: bool) -> str:
     """One number with its sign, e.g. a difference in percentage points; zero has none."""
-    shown = figure(number, percent)
-    return f"+{shown}" if shown[0] not in f"−{NOTHING}" and shown.strip("0.") else shown
+    shown = number(value, percent)
+    return f"+{shown}" if shown[0] not in f"−{UNDEFINED}" and shown.strip("0.") else shown
 
 
 def count(number: int) -> str:
@@ -74,7 +78,7 @@ def count(number: int) -> str:
 def probability(p: float | None) -> str:
     """A probability with two or three digits, e.g. `.421`, `.0037` or `4.2e−07`."""
     if p is None or math.isnan(p):
-        return NOTHING
+        return UNDEFINED
     if p < 0.0001:
         return f"{p:.1e}".replace("-", "−")
     return (f"{p:.3f}" if p >= 0.0995 else f"{p:#.2g}").removeprefix("0")
@@ -83,7 +87,7 @@ def probability(p: float | None) -> str:
 def p_value(p: float) -> str:
     """A p-value with three decimals, e.g. `.043`, or `< .001`."""
     if math.isnan(p):
-        return NOTHING
+        return UNDEFINED
     if p < 0.001:
         return "< .001"
     return "1" if p > 0.9995 else f"{p:.3f}".removeprefix("0")

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from lmdiag import diagnostics
 from lmdiag.hub.text import visible
-from lmdiag.report.labels import label, level_label
-from lmdiag.report.numbers import p_value
+from lmdiag.report.labels import measure_label
+from lmdiag.report.numbers import number, p_value
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -44,8 +45,9 @@ def print_comparisons(found: Sequence[Comparison], console: Console) -> None:
 
 def name(one: Comparison) -> str:
     """Returns what was compared: the measure, and the level of a break-down."""
+    label = measure_label(one.measure)
     return (
-        f"{label(one.measure)}, {level_label(one.by, one.level)}" if one.by else label(one.measure)
+        f"{label}, {diagnostics.get(one.task).level_label(one.by, one.level)}" if one.by else label
     )
 
 
@@ -63,7 +65,7 @@ def table(rows: Sequence[Comparison]) -> Any:
     for one in rows:
         percent = one.statistic in ("proportion", "share")
         a, b, difference, low, high = (
-            figure(value, percent)
+            number(value, percent).replace("−", "-")
             for value in (one.a, one.b, one.difference, one.ci_low, one.ci_high)
         )
         interval = "–" if math.isnan(one.ci_low) else f"[{low}, {high}]"
@@ -71,11 +73,3 @@ def table(rows: Sequence[Comparison]) -> Any:
         figures = (str(one.n), a, b, difference, interval, p, p_value(one.p_adjusted))
         drawn.add_row(Text(visible(name(one))), *figures)
     return drawn
-
-
-def figure(value: float, percent: bool) -> str:
-    """Returns a value as readers see it: percent with one decimal, else three decimals."""
-    if math.isnan(value):
-        return "–"
-    text = f"{100 * value:.1f}" if percent else f"{value:.3f}"
-    return text.lstrip("-") if not text.strip("-0.") else text

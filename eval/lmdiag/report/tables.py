@@ -1,250 +1,394 @@
-"""The tables of one or several runs as plain data: every format prints these and no others."""
+"""The tables of one or several runs as plain data, in the shapes that the diagnostics declare."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import replace
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
 
-from lmdiag import published
-from lmdiag.hub.text import visible
-from lmdiag.published import Beside
-from lmdiag.report import numbers
-from lmdiag.report.checkpoints import are_checkpoints
-from lmdiag.report.labels import SETTINGS, TITLES, label, short_commit
-from lmdiag.report.layouts import Layout, Line, Place, everything, layouts
-from lmdiag.report.records import Cell, Row, Section, Table, Unscorable
-
-Results = Mapping[str, Any]
-"""The content of a `results.json`."""
-
-FRACTIONS = {
-    "accuracy", "sensitivity", "human_sensitivity", "within_category_boost", "determiner_match",
-    "tse", "ew", "mw", "mass", "left_out",
-}  # fmt: skip
-"""Measures that readers see in percent."""
-
-NOTHING_COMPARED = (
-    "nothing was compared: the rows have no columns good and contrast, so there is no sensitivity"
-)
-NO_RANK = (
-    "the median rank is not known, because some words have no rank; in unit word, only words of "
-    "the top list have one"
-)
-
-PUBLISHED_ROWS = {"cprag102": 102, "role88": 88, "neg136": 136}
-"""Rows of the data that the paper reports on: other data have other numbers of rows."""
+from lmdiag import diagnostics
+from lmdiag.diagnostics import Diagnostic, Line, TableShape
+from lmdiag.report.labels import measure_label, run_labels
+from lmdiag.results import Figure, Place, Results
+from lmdiag.results.published import PublishedFigure, published_beside
 
 
 class Source(NamedTuple):
-    """A run, the name its rows go by, and what the papers say of its model.
+    """A run, its name, and what the papers report for its model.
 
     Attributes:
-        results: its `results.json`.
-        label: what tells its model from those of the other runs.
-        beside: task -> published figures by their place.
+        results: of the run.
+        label: name that tells its model from those of the other runs.
+        published: published figures by their addresses.
     """
 
     results: Results
     label: str
-    beside: Mapping[str, Mapping[Place, Beside]]
-
-    def cell(self, task: str, place: Place) -> Cell | None:
-        """Returns the figure at a place; None where the run has none."""
-        setting = self.results["tasks"][task].get(place.setting, {})
-        measure = setting.get("measures", {}).get(place.measure)
-        if measure is not None and place.by:
-            measure = measure.get("by", {}).get(place.by, {}).get(place.level)
-        if measure is None:
-            return None
-        return Cell(
-            value=measure["value"],
-            n=measure.get("n"),
-            low=measure.get("ci_low"),
-            high=measure.get("ci_high"),
-            sd=measure.get("sd"),
-            percent=is_fraction(place.measure),
-            published=self.beside[task].get(place),
-            chance=measure.get("chance"),
-        )
+    published: Mapping[Place, PublishedFigure]
 
 
 def sources_of(runs: Sequence[Results]) -> list[Source]:
-    """Returns the runs with names that tell them apart and what the papers say of their models."""
-    return [
-        Source(run, name, {task: published_beside(run, task) for task in run["tasks"]})
-        for run, name in zip(runs, names(runs), strict=True)
-    ]
+    """Returns the runs with their names and the published figures of their models."""
+    labels = run_labels(runs)
+    return [Source(r, label, published_beside(r)) for r, label in zip(runs, labels, strict=True)]
 
 
-def names(runs: Sequence[Results]) -> list[str]:
-    """Returns names that tell the runs apart: steps, models, and dtypes or commits where needed."""
-    models = [run["model"] for run in runs]
-    if are_checkpoints(runs):
-        return [f"step {model['training_step']}" for model in models]
-    found = [model_label(run) for run in runs]
-    for key in ("dtype", "quantization", "commit"):
-        twins = {name for name in found if found.count(name) > 1}
-        found = [
-            f"{name} ({short_commit(visible(str(model[key])))})"
-            if name in twins and model.get(key)
-            else name
-            for name, model in zip(found, models, strict=True)
-        ]
-    return [
-        f"{name} #{i}" if found.count(name) > 1 else name for i, name in enumerate(found, start=1)
-    ]
+# ---- tables --------------------------------------------------------------------------------------
 
 
-def sections(runs: Sequence[Results]) -> list[Section]:
-    """Returns the sections of all tasks that any of the runs has, in order of appearance."""
-    sources = sources_of(runs)
-    tasks = dict.fromkeys(task for run in runs for task in run["tasks"])
-    return [_section(task, [s for s in sources if task in s.results["tasks"]]) for task in tasks]
+class Cell(NamedTuple):
+    """What stands in one place of a table: a figure, and the published figure of the same place."""
+
+    figure: Figure
+    published: PublishedFigure | None = None
 
 
-def _section(task: str, sources: Sequence[Source]) -> Section:
-    runs = [source.results for source in sources]
-    settings = dict.fromkeys(setting for run in runs for setting in run["tasks"][task])
-    measures = _merged(task, runs)
+@dataclass(frozen=True)
+class TableRow:
+    """A row of a table.
+
+    Attributes:
+        label: heading.
+        cells: one per column, None where there is no figure.
+        model: name of the run; "" for the human baseline.
+        depth: 1 for a break-down of the row above.
+    """
+
+    label: str
+    cells: tuple[Cell | None, ...]
+    model: str
+    depth: int = 0
+
+    @property
+    def counts(self) -> list[int]:
+        """The distinct n of its figures, in ascending order."""
+        return _counts(self.cells)
+
+    @property
+    def n(self) -> str:
+        """The n of its figures, e.g. `34`, or `31–33` where they differ."""
+        return "–".join(dict.fromkeys(f"{n:,}" for n in (*self.counts[:1], *self.counts[-1:])))
+
+    @property
+    def chances(self) -> list[float]:
+        """The distinct chance levels of its figures, in ascending order."""
+        return sorted({chance for chance in _chances(self.cells) if chance is not None})
+
+    @property
+    def is_published(self) -> bool:
+        """Whether the paper has any of its figures."""
+        return any(cell and cell.published is not None for cell in self.cells)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table: title, the table of the paper with the same shape, headings and rows."""
+
+    title: str
+    source: str
+    columns: tuple[str, ...]
+    rows: tuple[TableRow, ...]
+
+    def part(self, start: int, stop: int) -> Table:
+        """Returns the table with some of its columns, and the rows that have figures there."""
+        cut = (replace(row, cells=row.cells[start:stop]) for row in self.rows)
+        rows = tuple(row for row in cut if any(row.cells))
+        return replace(self, columns=self.columns[start:stop], rows=rows)
+
+    @property
+    def is_percent(self) -> bool:
+        """Whether all figures are percentages."""
+        return all(cell.figure.is_percent for row in self.rows for cell in row.cells if cell)
+
+    @property
+    def n_by(self) -> Literal["row", "column"]:
+        """Where n is shown: once per row, or once per column where only that is complete."""
+        rows = all(len(row.counts) <= 1 for row in self.rows)
+        columns = all(self.column_n(i) is not None for i in range(len(self.columns)))
+        return "column" if columns and not rows else "row"
+
+    @property
+    def chance_by(self) -> Literal["row", "column", ""]:
+        """Where the chance level is shown: in the headings of columns if these say everything."""
+        columns = [_chances(row.cells[i] for row in self.rows) for i in range(len(self.columns))]
+        chances = [set(column) for column in columns]
+        if not any(each - {None} for each in chances):
+            return ""
+        return "column" if all(len(each) <= 1 for each in chances) else "row"
+
+    def column_facts(self, column: int) -> list[str]:
+        """Returns what is shown below a heading: n and chance, where all figures share them."""
+        chances = _chances(row.cells[column] for row in self.rows)
+        chance = next(iter(chances), None) if self.chance_by == "column" else None
+        n = [f"n = {self.column_n(column)}"] if self.n_by == "column" else []
+        return n + ([] if chance is None else [f"chance {100 * chance:.1f}"])
+
+    def column_n(self, column: int) -> int | None:
+        """Returns the n of a column, None where its figures do not share one."""
+        counts = _counts(row.cells[column] for row in self.rows)
+        return counts[0] if len(counts) == 1 else None
+
+
+def _chances(cells: Iterable[Cell | None]) -> list[float | None]:
+    """The chance levels of the figures that are defined, None for a figure without one."""
+    levels = [cell.figure.chance for cell in cells if cell and cell.figure.value is not None]
+    return [None if level is None else round(level, 9) for level in levels]  # means of thirds
+
+
+def _counts(cells: Iterable[Cell | None]) -> list[int]:
+    """The distinct n of some figures, in ascending order."""
+    return sorted({cell.figure.n for cell in cells if cell and cell.figure.n is not None})
+
+
+# ---- from shapes to tables -----------------------------------------------------------------------
+
+
+def tables_of(task: str, sources: Sequence[Source]) -> tuple[list[Table], Table | None]:
+    """Returns the tables that a diagnostic declares, and one of all figures that these leave out.
+
+    Args:
+        task: name of the config.
+        sources: runs that have the task.
+    """
+    diagnostic = diagnostics.get(task)
+    present = _present(diagnostic, sources)
+    declared = diagnostic.tables or (everything(present),)
     shown: set[Place] = set()
-    filled = [
-        _fill(layout, task, sources, shown) for layout in layouts(task, list(settings), measures)
-    ]
-    rest = _fill(everything(settings, measures), task, sources, set(), skip=shown)
-    return Section(
-        task=task,
-        title=TITLES.get(task, task),
-        tables=tuple(table for table in filled if table.rows),
-        further=rest if rest.rows else None,
-        people=tuple(_people(task)) if are_published_rows(runs[0], task) else (),
-        unscorable=tuple(_unscorable(task, sources)),
-        signatures=tuple(dict.fromkeys(_signature(run, task) for run in runs)),
-        notes=tuple(_notes(task, runs, measures)),
-        undefined=tuple(_undefined(task, runs)),
+    tables = [_fill(shape, present, sources, shown) for shape in declared]
+    further = _fill(everything(present), present, sources, set(), skip=shown)
+    return [table for table in tables if table.rows], further if further.rows else None
+
+
+class Present(NamedTuple):
+    """What was measured on a task, over all runs.
+
+    Attributes:
+        diagnostic: of the task.
+        settings: in the order of the paper.
+        measures: name -> break-down -> levels, in order.
+        counts: n of the unperturbed figures of the first run, by their addresses.
+    """
+
+    diagnostic: Diagnostic
+    settings: list[str]
+    measures: dict[str, dict[str, list[str]]]
+    counts: Mapping[Place, int | None]
+
+    def starting(self, prefix: str) -> list[str]:
+        """Returns the measures whose names start so."""
+        return [name for name in self.measures if name.startswith(prefix)]
+
+    def levels(self, by: str) -> list[str]:
+        """Returns the levels of a break-down that any measure has."""
+        levels = dict.fromkeys(x for of in self.measures.values() for x in of.get(by, ()))
+        return self.diagnostic.levels_in_order(by, levels)
+
+
+def _present(diagnostic: Diagnostic, sources: Sequence[Source]) -> Present:
+    task = diagnostic.name
+    settings: dict[str, None] = {}
+    measures: dict[str, dict[str, dict[str, None]]] = {}
+    for source in sources:
+        for setting, content in source.results.tasks[task].items():
+            settings[setting] = None
+            for place, _ in content.figures(task, setting):
+                levels = measures.setdefault(place.measure, {})
+                if place.by:
+                    levels.setdefault(place.by, {})[place.level] = None
+    return Present(
+        diagnostic,
+        diagnostic.settings_in_order(settings),
+        {name: {by: list(x) for by, x in levels.items()} for name, levels in measures.items()},
+        {place: figure.n for place, figure in sources[0].results.figures()},
     )
 
 
-def _notes(task: str, runs: Sequence[Results], measures: Mapping[str, Any]) -> Iterator[str]:
-    """What a reader must know of all figures of a task."""
-    if "surprisal" in measures:  # it is measured where nothing is compared, and nowhere else
-        yield NOTHING_COMPARED
-        if "rank" not in measures:
-            yield NO_RANK
-    for limit in dict.fromkeys(run.get("protocol", {}).get("limit") for run in runs):
-        if limit is not None:
-            n = runs[0]["data"]["tasks"][task]["n"]
-            yield (
-                f"a sample of {n} rows, drawn evenly over the break-downs (--limit {limit}); the "
-                "figures over all rows are others"
-            )
+def everything(present: Present) -> TableShape:
+    """Returns the shape of a table with one row per measure and level, one column per setting.
+
+    A break-down with a single level adds nothing. The curves over cut-offs have thousands of
+    levels, which are in charts and in csv only.
+    """
+    rows = []
+    for name, breakdowns in present.measures.items():
+        rows.append(Line(measure=name))
+        rows += [
+            Line(measure=name, by=by, level=level)
+            for by, levels in breakdowns.items()
+            for level in levels
+            if len(levels) > 1 and "@top=" not in name and "@bottom=" not in name
+        ]
+    return TableShape("All measures", "", tuple(rows), (Line(setting="*"),))
 
 
-def are_published_rows(run: Results, task: str) -> bool:
-    """Whether a run is on the rows that the paper reports on, not on others of the same form."""
-    n = run["data"]["tasks"].get(task, {}).get("n")
-    return task in PUBLISHED_ROWS and n == PUBLISHED_ROWS[task]
+def expanded(line: Line, present: Present, column: Line | None = None) -> Iterator[Line]:
+    """Yields a line for each measure, setting or level that a `*` stands for.
+
+    Args:
+        line: of a shape.
+        present: what was measured.
+        column: first column of the table, whose measure `{}@*` expands.
+    """
+    if line.setting == "*":
+        yield from (replace(line, setting=each) for each in present.settings)
+    elif line.level == "*":
+        yield from (replace(line, level=each) for each in present.levels(line.by))
+    elif line.measure == "{}@*" and column is not None:
+        names = present.starting(f"{column.measure}@")
+        cutoffs = [name.partition("@")[2] for name in names]
+        yield from (
+            replace(line, measure=f"{{}}@{cutoff}", label=cutoff.replace("=", " "))
+            for cutoff in cutoffs
+        )
+    elif line.measure.endswith("*"):
+        names = present.starting(line.measure.removesuffix("*"))
+        yield from (replace(line, measure=name) for name in names)
+    else:
+        yield line
 
 
-def published_beside(run: Results, task: str) -> dict[Place, Beside]:
-    """Returns where the paper has figures of the run's model on these rows, and which."""
-    if not are_published_rows(run, task):
-        return {}
-    return {
-        Place(b.figure.setting, b.figure.measure, b.figure.by, b.figure.level): b
-        for b in published.beside(run)
-        if b.figure.task == task
-    }
+def line_label(line: Line, diagnostic: Diagnostic) -> str:
+    """Returns the heading of a line: its own, or the usual name of what it fixes."""
+    if line.label:
+        return line.label
+    level = diagnostic.level_label(line.by, line.level) if line.by else ""
+    if line.measure:
+        name = measure_label(line.measure)
+        return f"{name}, {level}" if level else name
+    return level or diagnostic.setting_label(line.setting)
 
 
-def _people(task: str) -> Iterator[str]:
-    for fact in published.human(task):
-        yield f"people: {fact['fact']} {fact['value']} (Ettinger 2020, section {fact['section']})"
+def _lines(
+    lines: Sequence[Line], present: Present, column: Line | None = None
+) -> list[tuple[str, int, Line]]:
+    """(label, depth, line) of one side of a table, expanded."""
+    shown = []
+    for line in lines:
+        for each in expanded(line, present, column):
+            shown.append((line_label(each, present.diagnostic), 0, each))
+            for part in line.below:
+                below = replace(
+                    each, by=part.by, level=part.level, label="", below=(), measure=each.measure
+                )
+                shown.append((line_label(part, present.diagnostic), 1, below))
+    return shown
 
 
-def _merged(task: str, runs: Sequence[Results]) -> dict[str, dict[str, Any]]:
-    """The names of all measures and levels of a task, over settings and runs."""
-    merged: dict[str, dict[str, Any]] = {}
-    for run in runs:
-        for setting in run["tasks"][task].values():
-            for name, measure in setting["measures"].items():
-                there = merged.setdefault(name, {"by": {}})["by"]
-                for by, levels in measure.get("by", {}).items():
-                    there[by] = {**levels, **there.get(by, {})}
-    return merged
+def _place(row: Line, column: Line, task: str) -> Place:
+    """The address where a row and a column meet."""
+    return Place(
+        task=task,
+        setting=column.setting or row.setting or "none",
+        measure=row.measure.replace("{}", column.measure) or column.measure,
+        by=row.by or column.by,
+        level=row.level or column.level,
+    )
 
 
 def _fill(
-    layout: Layout,
-    task: str,
+    shape: TableShape,
+    present: Present,
     sources: Sequence[Source],
     shown: set[Place],
     skip: Set[Place] = frozenset(),
 ) -> Table:
-    """Puts the figures into a layout; rows and columns without any are dropped.
-
-    Args:
-        shown: gets every place that the table shows.
-        skip: places to leave out.
-    """
+    """The table of a shape, without rows and columns that have no figure; adds to `shown`."""
+    task = present.diagnostic.name
+    columns = _lines(shape.columns, present)
     rows = []
-    for line in layout.rows:
-        places = [layout.place(line, column) for column in layout.columns]
-        for source in sources[:1] if line.human else sources:
-            cells = [None if place in skip else source.cell(task, place) for place in places]
+    for label, depth, line in _lines(shape.rows, present, shape.columns[0]):
+        places = [_place(line, column, task) for _, _, column in columns]
+        for source in sources[:1] if line.is_human else sources:
+            cells = [
+                None if place in skip else _cell(source, place, column)
+                for place, (_, _, column) in zip(places, columns, strict=True)
+            ]
             if any(cells):
                 shown.update(p for p, cell in zip(places, cells, strict=True) if cell)
-                plain = tuple(map(_plain, layout.columns, cells))
-                model = "" if line.human else source.label
-                rows.append(Row(line.label, plain, model, line.depth, line.human))
-    kept = [i for i in range(len(layout.columns)) if any(row.cells[i] for row in rows)]
+                model = "" if line.is_human else source.label
+                rows.append(TableRow(label, tuple(cells), model, depth))
+    kept = [i for i in range(len(columns)) if any(row.cells[i] for row in rows)]
+    headings = _headings(columns, shape, present)
     return Table(
-        title=layout.title,
-        source=layout.source,
-        columns=tuple(layout.columns[i].label for i in kept),
+        title=shape.title,
+        source=shape.source,
+        columns=tuple(headings[i] for i in kept),
         rows=tuple(replace(row, cells=tuple(row.cells[i] for i in kept)) for row in rows),
     )
 
 
-def _plain(column: Line, cell: Cell | None) -> Cell | None:
-    """The figure as its column shows it."""
-    return cell._replace(n=None, low=None, high=None) if cell and column.plain else cell
+def _cell(source: Source, place: Place, column: Line) -> Cell | None:
+    figure = source.results.figure(place)
+    if figure is None:
+        return None
+    if column.is_plain:
+        figure = replace(figure, n=None, ci_low=None, ci_high=None)
+    return Cell(figure, source.published.get(place))
 
 
-def is_fraction(measure: str) -> bool:
-    """Whether a measure is a proportion or a share, which readers see in percent."""
-    return measure.partition("@")[0] in FRACTIONS
+def _headings(
+    columns: Sequence[tuple[str, int, Line]], shape: TableShape, present: Present
+) -> list[str]:
+    """The headings of the columns: the published ones where n is that of the paper in all."""
+    names = [
+        name for line in shape.rows for each in expanded(line, present) if (name := each.measure)
+    ]
+    for name in names:
+        counts = [
+            present.counts.get(_place(Line(measure=name), column, present.diagnostic.name))
+            for _, _, column in columns
+        ]
+        if all(line.published for _, _, line in columns) and counts == [
+            line.published_n for _, _, line in columns
+        ]:
+            return [line.published for _, _, line in columns]
+    return [label for label, _, _ in columns]
 
 
-def model_label(run: Results) -> str:
-    """Returns a model's name (`--name`, else its id), with the revision if one was given."""
-    model = run["model"]
-    name = model.get("name") or model["id"]
-    revision = f"@{model['revision']}" if model.get("revision") else ""
-    return visible(f"{name}{revision}")
+# ---- headline figures ----------------------------------------------------------------------------
 
 
-def _signature(run: Results, task: str) -> str:
-    """The signature of the unperturbed figures of a task, or of what there is."""
-    settings = run["tasks"][task]
-    return str(settings.get("none", next(iter(settings.values())))["signature"])
+class HeadlineFigure(NamedTuple):
+    """A figure that stands for a diagnostic.
+
+    Attributes:
+        label: what was measured.
+        figures: of each run, None where it has none.
+        human: the human baseline, None where the data do not contain it.
+        published: published figures of each run, None where there are none.
+    """
+
+    label: str
+    figures: list[Figure | None]
+    human: Figure | None
+    published: list[PublishedFigure | None]
 
 
-def _undefined(task: str, runs: Sequence[Results]) -> Iterator[str]:
-    """One line per setting and reason that names the measures that are not defined there."""
-    groups: dict[tuple[str, str], dict[str, None]] = {}
-    for run in runs:
-        for setting, content in run["tasks"][task].items():
-            for name, measure in content["measures"].items():
-                if reason := measure.get("not_defined"):
-                    groups.setdefault((setting, reason), {})[label(name)] = None
-    for (setting, reason), names in groups.items():
-        where = "" if setting == "none" else f" in {SETTINGS.get(setting, setting)}"
-        yield f"{numbers.NOTHING} {', '.join(names)}{where} not defined: {visible(reason)}"
+def headlines(task: str, sources: Sequence[Source]) -> list[HeadlineFigure]:
+    """Returns the headline figures of a task that any run has, one entry per run in each."""
+    having = [source for source in sources if task in source.results.tasks]
+    diagnostic = diagnostics.get(task)
+    present = _present(diagnostic, having)
+    chosen = _headline_figures(diagnostic.headlines, present, sources)
+    return chosen or _headline_figures(diagnostics.get("").headlines, present, sources)
 
 
-def _unscorable(task: str, sources: Sequence[Source]) -> Iterator[Unscorable]:
-    for source in sources:
-        for setting, content in source.results["tasks"][task].items():
-            for entry in content.get("unscorable", []):
-                yield Unscorable(source.label, setting, entry["id"], visible(entry["word"]))
+def _headline_figures(
+    lines: Sequence[Line], present: Present, sources: Sequence[Source]
+) -> list[HeadlineFigure]:
+    task, chosen = present.diagnostic.name, []
+    for line in (each for line in lines for each in expanded(line, present)):
+        place = _place(line, Line(), task)
+        figures = [source.results.figure(place) for source in sources]
+        if any(figures):
+            human = place._replace(measure=f"human_{place.measure}")
+            baselines = [source.results.figure(human) for source in sources]
+            chosen.append(
+                HeadlineFigure(
+                    line_label(line, present.diagnostic),
+                    figures,
+                    next((each for each in baselines if each), None),
+                    [source.published.get(place) for source in sources],
+                )
+            )
+    return chosen

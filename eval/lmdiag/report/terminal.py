@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from lmdiag.hub.text import visible
 from lmdiag.report import numbers
-from lmdiag.report.labels import short_commit
-from lmdiag.report.records import CHANCE, Section, Table
-from lmdiag.report.tables import Results, model_label, sections
+from lmdiag.report.labels import model_label, short_commit
+from lmdiag.report.numbers import CHANCE
+from lmdiag.report.sections import Section, sections
+from lmdiag.report.tables import Table
+from lmdiag.results import Results, SettingResults, of_setting
 
 if TYPE_CHECKING:
     import rich.table
@@ -25,36 +26,25 @@ GAP = (0, 0, 0, 1)
 
 
 def print_results(results: Results, console: Console | None = None) -> None:
-    """Prints what was asked, then a table per diagnostic, from the content of a `results.json`."""
+    """Prints what was asked, then the tables of each diagnostic."""
     console = console or _standard_output()
     _print_heading(results, console)
     for section in sections([results]):
         _print_section(section, console)
 
 
-def print_measures(
-    task: str,
-    measures: Mapping[str, Any],
-    console: Console | None = None,
-    *,
-    setting: str = "none",
-    signature: str = "",
-    unscorable: Sequence[Mapping[str, str]] = (),
+def print_setting(
+    task: str, setting: str, content: SettingResults, console: Console | None = None
 ) -> None:
-    """Prints the tables of one task from predictions made elsewhere.
+    """Prints the tables of one task in one setting.
 
     Args:
         task: name of the config.
-        measures: as `measures` of one setting in `results.json`.
+        setting: perturbation or none.
+        content: its figures.
         console: where to print; standard output by default.
-        setting: that they were measured in, a perturbation or none.
-        signature: printed under the tables.
-        unscorable: entries with `id` and `word`.
     """
-    content = {"signature": signature, "measures": measures, "unscorable": unscorable}
-    model = {"id": "", "revision": None}
-    results = {"model": model, "data": {"tasks": {}}, "tasks": {task: {setting: content}}}
-    for section in sections([results]):
+    for section in sections([of_setting(task, setting, content)]):
         _print_section(section, console or _standard_output())
 
 
@@ -68,21 +58,20 @@ def _print_heading(results: Results, console: Console) -> None:
     """Model, data and cost in two or three lines."""
     from rich.text import Text
 
-    model, data = results["model"], results["data"]
+    model = results.model
     facts = [
-        model["kind"],
-        f"{numbers.count(model['n_parameters'])} parameters",
-        model["dtype"],
-        *([model["quantization"]] if model.get("quantization") else []),
-        "cased" if model["cased"] else "uncased",
-        f"commit {short_commit(model['commit'])}",
+        model.kind,
+        f"{numbers.count(model.n_parameters)} parameters",
+        model.dtype,
+        *([model.quantization] if model.quantization else []),
+        "cased" if model.cased else "uncased",
+        f"commit {short_commit(model.commit)}",
     ]
+    data = f"data {results.data.source} · {results.n_contexts} contexts"
     console.print()
     console.print(Text(model_label(results), style="bold"))
     console.print(Text(visible(" · ".join(facts)), style="dim"))
-    asked = f"{results['n_contexts']} contexts" if "n_contexts" in results else ""
-    source = f"data {data['source']}"
-    console.print(Text(visible(" · ".join(filter(None, [source, asked]))), style="dim"))
+    console.print(Text(visible(data), style="dim"))
 
 
 def _print_section(section: Section, console: Console) -> None:
@@ -92,7 +81,7 @@ def _print_section(section: Section, console: Console) -> None:
     console.print(Text(visible(section.title), style="bold"))
     for table in map(_shown, section.tables):
         console.print()
-        caption = Text(f"{table.title}, percent" if table.percent else table.title)
+        caption = Text(f"{table.title}, percent" if table.is_percent else table.title)
         console.print(caption.append(f"  {table.source}", style="dim"))
         for piece in pieces(table, console.width):
             console.print(_drawn(piece, console.width))
@@ -158,7 +147,7 @@ def _drawn(table: Table, width: int) -> rich.table.Table:
         chance = [numbers.chances(row.chances)] if table.chance_by == "row" else []
         drawn.add_row(Text("  " * row.depth + row.label), *n, *figures, *chance)
         if row.is_published:
-            paper = [numbers.published(cell) if cell else "" for cell in row.cells]
+            paper = [numbers.published(c.published, c.figure) if c else "" for c in row.cells]
             texts = ["  " * (row.depth + 1) + "published", *([""] if n else []), *paper]
             drawn.add_row(*(Text(text, style="dim") for text in texts))
     return drawn
@@ -171,15 +160,15 @@ def _heading(table: Table, column: int, heading: str) -> str:
 def _column(table: Table, column: int, beside: bool) -> list[tuple[str, str]]:
     """The texts of a column: each cell's figure, and its interval beside or below."""
     cells = [row.cells[column] for row in table.rows]
-    space = max((len(numbers.interval(cell)) for cell in cells if cell), default=0)
+    space = max((len(numbers.interval(cell.figure)) for cell in cells if cell), default=0)
     texts = []
     for cell in cells:
         if cell is None:
             texts.append(("", ""))
             continue
-        small = numbers.interval(cell)
+        small = numbers.interval(cell.figure)
         gap = " " + " " * (space - len(small)) if beside else "\n"
-        texts.append((numbers.value(cell), gap + small if small else ""))
+        texts.append((numbers.value(cell.figure), gap + small if small else ""))
     marked = any(figure.endswith(CHANCE) for figure, _ in texts)
     return [
         # room for the sign keeps figures with and without it below each other
@@ -201,7 +190,9 @@ def _width(table: Table, shape: Shape) -> int:
         widths.append(max(len(row.n) for row in table.rows))
     for i, heading in enumerate(table.columns):
         texts = [figure + small for figure, small in _column(table, i, shape.beside)]
-        texts += [numbers.published(cell) for row in table.rows if (cell := row.cells[i])]
+        texts += [
+            numbers.published(c.published, c.figure) for row in table.rows if (c := row.cells[i])
+        ]
         lines = "\n".join([_heading(table, i, heading), *texts]).split("\n")
         widths.append(max(map(len, lines)))
     if table.chance_by == "row":

@@ -14,10 +14,12 @@ from typing import Any, NamedTuple
 
 from lmdiag.hub.text import visible
 from lmdiag.report import numbers
-from lmdiag.report.layouts import Place
+from lmdiag.report.numbers import CHANCE
 from lmdiag.report.qualitative import Chosen
-from lmdiag.report.records import CHANCE, Row, Section, Table, signs
-from lmdiag.report.tables import Results, published_beside, sections
+from lmdiag.report.sections import sections, signs
+from lmdiag.report.tables import Cell, Table, TableRow
+from lmdiag.results import Results
+from lmdiag.results.published import published_beside
 
 Lines = Iterator[str]
 
@@ -44,7 +46,7 @@ def markdown(runs: Sequence[Results], chosen: Sequence[Chosen] = ()) -> str:
     lines: list[str] = []
     for section in sections(runs):
         lines += [f"## {markdown_text(section.title)}", ""]
-        for table in all_tables(section):
+        for table in section.all_tables:
             lines += [
                 f"**{markdown_text(caption(table))}**",
                 "",
@@ -108,7 +110,7 @@ def latex(runs: Sequence[Results], chosen: Sequence[Chosen] = ()) -> str:
     lines = [r"% \usepackage{booktabs} in the preamble"]
     for section in sections(runs):
         lines += ["", *(f"% {one_line(signature)}" for signature in section.signatures)]
-        for i, table in enumerate(all_tables(section), start=1):
+        for i, table in enumerate(section.all_tables, start=1):
             label = f"tab:{re.sub(r'[^A-Za-z0-9]+', '-', section.task)}-{i}"
             notes = "".join(f". {note}" for note in signs([table]))
             title = latex_text(f"{section.title}. {caption(table)}{notes}")
@@ -187,14 +189,9 @@ def one_line(text: str) -> str:
     return visible(" ".join(text.split()))
 
 
-def all_tables(section: Section) -> list[Table]:
-    """Returns the tables of a section, and one of the measures that these do not show."""
-    return [*section.tables, *([section.further] if section.further else [])]
-
-
 def caption(table: Table) -> str:
     """Returns what stands over a table."""
-    unit = ", percent with 95% interval" if table.percent else ", with 95% interval"
+    unit = ", percent with 95% interval" if table.is_percent else ", with 95% interval"
     return f"{table.title}{unit}{f' ({table.source})' if table.source else ''}"
 
 
@@ -209,9 +206,9 @@ def headings(table: Table, runs: int) -> list[str]:
     return ["", *(["model"] if runs > 1 else []), *n, *columns, *chance]
 
 
-def row_texts(table: Table, row: Row, runs: int, style: Style) -> list[str]:
+def row_texts(table: Table, row: TableRow, runs: int, style: Style) -> list[str]:
     """Returns the texts of a row, parallel to `headings`."""
-    figures = [f"{numbers.value(c)} {numbers.interval(c)}".strip() if c else "" for c in row.cells]
+    figures = [_with_interval(cell) for cell in row.cells]
     return [
         style.indent * row.depth + style.text(row.label),
         *([style.text(row.model)] if runs > 1 else []),
@@ -221,10 +218,16 @@ def row_texts(table: Table, row: Row, runs: int, style: Style) -> list[str]:
     ]
 
 
-def published_texts(table: Table, row: Row, runs: int, style: Style) -> list[str]:
+def _with_interval(cell: Cell | None) -> str:
+    if cell is None:
+        return ""
+    return f"{numbers.value(cell.figure)} {numbers.interval(cell.figure)}".strip()
+
+
+def published_texts(table: Table, row: TableRow, runs: int, style: Style) -> list[str]:
     """Returns the texts of the published figures below a row."""
     empty = [""] * ((runs > 1) + (table.n_by == "row"))
-    figures = [numbers.published(cell) if cell else "" for cell in row.cells]
+    figures = [numbers.published(c.published, c.figure) if c else "" for c in row.cells]
     chance = [""] if table.chance_by == "row" else []
     label = style.indent * (row.depth + 1) + "published"
     return [label, *empty, *map(style.figure, figures), *chance]
@@ -239,24 +242,13 @@ def table_csv(runs: Sequence[Results]) -> str:
 
 
 def _records(run: Results) -> Iterator[list[Any]]:
-    model = run["model"]
-    who = [model["id"], model["revision"], model["commit"]]
-    for task, settings in run["tasks"].items():
-        beside = published_beside(run, task)
-        for setting, content in settings.items():
-            for place, figure in _figures(setting, content["measures"]):
-                paper = beside[place].figure.value if place in beside else None
-                values = [figure.get(key) for key in COLUMNS[8:15]]
-                yield [*who, task, *place, *values, paper, content["signature"]]
-
-
-def _figures(setting: str, measures: Any) -> Iterator[tuple[Place, Any]]:
-    """All figures of a setting, the whole before its break-downs."""
-    for name, measure in measures.items():
-        yield Place(setting, name), measure
-        for by, levels in measure["by"].items():
-            for level, figure in levels.items():
-                yield Place(setting, name, by, level), figure
+    published = published_beside(run)
+    for place, figure in run.figures():
+        paper = published[place].value if place in published else None
+        numbers = [getattr(figure, key) for key in COLUMNS[8:15]]
+        signature = run.tasks[place.task][place.setting].signature
+        model = [run.model.id, run.model.revision, run.model.commit]
+        yield [*model, *place, *numbers, paper, signature]
 
 
 def chosen_csv(chosen: Sequence[Chosen]) -> str:

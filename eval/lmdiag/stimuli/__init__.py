@@ -15,7 +15,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from lmdiag.schema import BadInput, missing_columns
+from lmdiag import diagnostics
+from lmdiag.schema import BadInput
 from lmdiag.stimuli.checks import check
 from lmdiag.stimuli.memory import NAME, read_memory
 from lmdiag.stimuli.places import VERBS, Place, find
@@ -90,7 +91,7 @@ def _chosen(data: str, place: Place, task: str | None) -> str:
 def _checked(
     raw: Raw, task: str, source: str, revision: str | None, limit: int | None, seed: int
 ) -> Stimuli:
-    if missing := missing_columns(task, raw.columns):
+    if missing := diagnostics.get(task).missing_columns(raw.columns):
         raise BadInput(
             f"{raw.name}: the column {missing[0]} is missing, which the diagnostic {task} has: "
             "give rows of your own another name"

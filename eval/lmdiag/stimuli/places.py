@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from lmdiag import diagnostics
 from lmdiag.building import BUILT, kept
 from lmdiag.reading import (
     MAX_DOCUMENT,
@@ -18,7 +19,7 @@ from lmdiag.reading import (
     short,
     user_path,
 )
-from lmdiag.schema import TASKS, BadInput, missing_columns
+from lmdiag.schema import BadInput
 from lmdiag.stimuli.tables import READERS, Raw, read_file
 
 CARD = "README.md"
@@ -115,10 +116,11 @@ def _task(path: Path) -> str:
     A file `neg136.csv` with the columns of that diagnostic holds the diagnostic; without them it is
     the user's own task, "neg136.csv".
     """
-    if path.stem not in (*TASKS, VERBS):
+    known = diagnostics.built_in()
+    if path.stem not in (*known, VERBS):
         return path.stem
     names = read_file(path).columns
-    own = missing_columns(path.stem, names) if path.stem in TASKS else "target" in names
+    own = known[path.stem].missing_columns(names) if path.stem in known else "target" in names
     return path.name if own else path.stem
 
 

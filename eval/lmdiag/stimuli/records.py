@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from lmdiag.schema import CORE_COLUMNS, BadInput
+from lmdiag.diagnostics import CORE_COLUMNS
+from lmdiag.schema import BadInput
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from lmdiag.schema import CORE_COLUMNS
+from lmdiag.diagnostics import CORE_COLUMNS
 
 MOST_LEVELS = 24
 """A column with more distinct values than this is not shared over: it is text."""

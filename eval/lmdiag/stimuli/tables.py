@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lmdiag import diagnostics
+from lmdiag.diagnostics import CORE_COLUMNS, NEEDED_COLUMNS
 from lmdiag.reading import parse_json, read_parquet, read_text
-from lmdiag.schema import CORE_COLUMNS, NEEDED_COLUMNS, BadInput
+from lmdiag.schema import BadInput
 from lmdiag.stimuli import values
 
 Where = Callable[[int], str]
@@ -207,7 +209,11 @@ def normalise(raw: Raw, task: str) -> dict[str, list[Any]]:
     columns.setdefault("id", [f"{task}-{row + 1}" for row in range(len(raw))])
     for name, default in DEFAULTS.items():
         columns.setdefault(name, [default] * len(raw))
-    converters = {**values.FURTHER.get(task, {}), **values.CORE}
+    converters = {
+        each.name: values.TYPES[each.type]
+        for each in diagnostics.get(task).columns
+        if each.type in values.TYPES
+    } | dict(values.CORE)
     for name in set(converters).intersection(columns):
         columns[name] = _converted(name, columns[name], converters[name], raw.where)
     order = dict.fromkeys((*CORE_COLUMNS, *columns))

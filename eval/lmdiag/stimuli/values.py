@@ -114,11 +114,5 @@ CORE: Mapping[str, Convert] = {
 }  # fmt: skip
 """Core column -> what reads its values."""
 
-FURTHER: Mapping[str, Mapping[str, Convert]] = {
-    "role88": {
-        "expected_cloze": number, "target_cloze": number, "target_cloze_strict": number,
-        "expected_responses": words,
-    },
-    "neg136": {"natural": truth},
-}  # fmt: skip
-"""Diagnostic -> its own columns that are not text. They mean nothing in any other data."""
+TYPES: Mapping[str, Convert] = {"number": number, "words": words, "boolean": truth}
+"""Type of a column of a diagnostic -> what reads its values; text stays as it is."""

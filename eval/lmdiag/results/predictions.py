@@ -64,14 +64,14 @@ def write_run(
 
 
 def read_run(
-    folder: Path, stimuli: Mapping[str, Stimuli], results: Mapping[str, Any]
+    folder: Path, stimuli: Mapping[str, Stimuli], kind: Kind
 ) -> dict[str, dict[Key, Predictions]]:
     """Returns task -> (perturbation, run) -> predictions in the order of the task's rows.
 
     Args:
         folder: run directory.
         stimuli: task -> its rows.
-        results: `results.json`, of which only the model's kind counts.
+        kind: of the model.
 
     Raises:
         BadInput: a file is missing or damaged, or its ids are not those of the rows.
@@ -84,7 +84,6 @@ def read_run(
     if lacking := [task for task, runs in found.items() if not runs]:
         raise BadInput(f"{file} has no predictions for {lacking[0]}: run again with --overwrite")
     if (folder / AGREEMENT_FILE).exists() and AGREEMENT in found:
-        kind = results["model"]["kind"]
         values = read_agreement(folder / AGREEMENT_FILE)
         attach(found[AGREEMENT], values, folder / AGREEMENT_FILE, stimuli[AGREEMENT], kind)
     return found

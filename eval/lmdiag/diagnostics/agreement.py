@@ -1,0 +1,136 @@
+"""Subject-verb agreement: TSE over minimal pairs, EW and MW over a list of verbs.
+
+Source: Newman, Ang, Gong and Hewitt (2021); items of Marvin and Linzen (2018) and BLiMP.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from lmdiag.diagnostics.base import (
+    Chart,
+    Column,
+    Diagnostic,
+    LeaderboardColumn,
+    Line,
+    TableShape,
+    levels_of,
+)
+
+if TYPE_CHECKING:
+    from lmdiag.measures import Columns, Labels, Scores, Trials
+
+_OF_TEMPLATES = {
+    "simple_agrmt_all": "simple",
+    "sent_comp_all": "sentential_complement",
+    "vp_coord_all": "vp_coordination",
+    "long_vp_coord_all": "vp_coordination",
+    "prep_anim_all": "across_prepositional_phrase",
+    "prep_inanim_all": "across_prepositional_phrase",
+    "subj_rel_all": "across_subject_relative",
+    "obj_rel_across_anim_all": "across_object_relative",
+    "obj_rel_across_inanim_all": "across_object_relative",
+    "obj_rel_no_comp_across_anim_all": "across_object_relative_no_that",
+    "obj_rel_no_comp_across_inanim_all": "across_object_relative_no_that",
+    "obj_rel_within_anim_all": "in_object_relative",
+    "obj_rel_within_inanim_all": "in_object_relative",
+    "obj_rel_no_comp_within_anim_all": "in_object_relative_no_that",
+    "obj_rel_no_comp_within_inanim_all": "in_object_relative_no_that",
+}
+"""Template -> row of the table of Newman et al. (2021); their four BLiMP templates are one row."""
+
+
+def construction(template: str, source: str | None = None) -> str:
+    """Returns the construction of a template; a template without one is a construction itself."""
+    return "blimp" if source == "blimp" else _OF_TEMPLATES.get(template, template)
+
+
+def _levels(rows: Columns) -> dict[str, Labels]:
+    pairs = zip(rows["template"], rows["source"], strict=True)
+    return {
+        "construction": [construction(template, source) for template, source in pairs],
+        "template": levels_of(rows["template"]),
+        "source": levels_of(rows["source"]),
+    }
+
+
+def _measures(trials: Trials, threshold: float, k: Sequence[int]) -> list[Scores]:
+    from lmdiag.measures import agreement
+
+    return agreement(trials)
+
+
+_SOURCES = {"marvin_linzen": "Marvin & Linzen", "blimp": "BLiMP"}
+_FIGURES = (
+    Line("MW", measure="mw"),
+    Line("EW", measure="ew"),
+    Line("TSE", measure="tse"),
+    Line("all pairs", measure="sensitivity"),
+)
+
+DIAGNOSTIC = Diagnostic(
+    name="agreement",
+    title="Agreement: subject and verb",
+    short_title="Agreement",
+    about=(
+        "Minimal pairs that differ in the number of one verb. TSE: the right form of that verb is "
+        "more probable than the wrong one. EW: the share of all verbs whose right form is more "
+        "probable. MW: the share of the probability of all verb forms that is on right forms."
+    ),
+    position=4,
+    columns=(
+        Column("source", required=True),
+        Column("template", required=True),
+        Column("number", required=True),
+    ),
+    own_levels=_levels,
+    further_measures=_measures,
+    tables=(
+        TableShape(
+            "By construction",
+            "Newman et al. 2021",
+            rows=(Line(by="construction", level="*"), Line("All")),
+            columns=_FIGURES,
+        ),
+        TableShape(
+            "By cut-off",
+            "Newman et al. 2021",
+            rows=(Line(measure="{}@*"), Line("all verbs")),
+            columns=(
+                Line("MW", measure="mw"),
+                Line("EW", measure="ew"),
+                Line("mass of verbs", measure="mass", is_plain=True),
+                Line("contexts left out", measure="left_out", is_plain=True),
+            ),
+        ),
+        TableShape("By source", "", rows=(Line(by="source", level="*"),), columns=_FIGURES),
+        TableShape("By template", "", rows=(Line(by="template", level="*"),), columns=_FIGURES),
+    ),
+    charts=(Chart("cutoffs"), Chart("constructions", by="construction"), Chart("scatter")),
+    headlines=(Line(measure="mw"), Line(measure="ew"), Line(measure="tse")),
+    leaderboard=(
+        LeaderboardColumn("agreement_tse", "TSE", "tse", is_overview=True),
+        LeaderboardColumn("agreement_ew", "EW", "ew"),
+        LeaderboardColumn("agreement_mw", "MW", "mw"),
+    ),
+    level_labels={
+        "construction": {
+            "simple": "Simple",
+            "sentential_complement": "In a sentential complement",
+            "vp_coordination": "VP coordination",
+            "across_prepositional_phrase": "Across a prepositional phrase",
+            "across_subject_relative": "Across a subject relative",
+            "across_object_relative": "Across an object relative",
+            "across_object_relative_no_that": "Across an object relative, no that",
+            "in_object_relative": "In an object relative",
+            "in_object_relative_no_that": "In an object relative, no that",
+            "blimp": "BLiMP",
+        },
+        "source": _SOURCES,
+        "template": _SOURCES,
+    },
+    untagged=frozenset({"source"}),
+    has_verbs=True,
+    capitalise=True,
+)

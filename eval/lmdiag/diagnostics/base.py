@@ -1,0 +1,353 @@
+"""What a diagnostic declares: its columns, what is measured on it, and how the results are shown.
+
+A diagnostic is one file of this package with a `Diagnostic` named `DIAGNOSTIC`. Everything that is
+special to it is declared there; stimuli, measures, tables, charts, the comparison, verification and
+the leaderboard read the declaration. Nothing here imports numpy when it is loaded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from lmdiag.measures import Columns, Labels, Scores, Trials
+
+Stimulus = Mapping[str, Any]
+"""One row: column -> value."""
+
+ColumnType = Literal["text", "number", "words", "boolean"]
+
+CORE_COLUMNS = (
+    "id", "item", "condition", "context", "right_context", "target", "good", "contrast", "expected",
+)  # fmt: skip
+"""Columns that every config but `verbs` has, in their order."""
+
+NEEDED_COLUMNS = ("context", "target")
+"""Core columns that no data can do without; the others have defaults."""
+
+MOST_LEVELS = 12
+"""A column with more distinct values than this is text, not a break-down."""
+
+
+# ---- data ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a diagnostic beyond the core columns.
+
+    Attributes:
+        name: of the column.
+        type: how its values are read from a text file.
+        required: rows without this column are not rows of the diagnostic.
+    """
+
+    name: str
+    type: ColumnType = "text"
+    required: bool = False
+
+
+@dataclass(frozen=True)
+class Perturbation:
+    """A setting in which the same rows have other contexts.
+
+    Attributes:
+        name: as `--perturb` takes it.
+        label: heading in tables.
+        change: (row, number of the shuffle, seed) -> context.
+        needs: columns that `change` reads.
+        shuffled: whether it depends on the seed; such a setting is run several times.
+    """
+
+    name: str
+    label: str
+    change: Callable[[Stimulus, int, int], str]
+    needs: tuple[str, ...]
+    shuffled: bool = False
+
+
+# ---- presentation --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row or a column of a table, and the parts of a figure's address that it fixes.
+
+    A `*` stands for everything that was measured: `setting="*"` for all settings, `level="*"` for
+    all levels of `by`, and `measure="accuracy@*"` for all measures that start so; each becomes a
+    line of its own. In a row, `{}` in `measure` stands for the measure of the column.
+
+    Attributes:
+        label: heading; "" for the usual name of the measure, setting or level.
+        setting, measure, by, level: see `lmdiag.results.Place`; "" leaves a part to the other side
+            of the table.
+        below: lines that follow each line, indented, and take over the parts that they leave open.
+        is_human: a row with the human baseline, which is the same for all models.
+        is_plain: a column of bare values, whose n and interval add nothing.
+        published: heading on the rows that the paper reports on, which are known by `published_n`.
+        published_n: items of the line in the paper.
+    """
+
+    label: str = ""
+    setting: str = ""
+    measure: str = ""
+    by: str = ""
+    level: str = ""
+    below: tuple[Line, ...] = ()
+    is_human: bool = False
+    is_plain: bool = False
+    published: str = ""
+    published_n: int | None = None
+
+
+@dataclass(frozen=True)
+class TableShape:
+    """A table without numbers: the lines of its two sides.
+
+    Attributes:
+        title: what the figures are.
+        source: the table of the paper that has this shape; "" for one of our own.
+        rows, columns: of the table.
+    """
+
+    title: str
+    source: str
+    rows: tuple[Line, ...]
+    columns: tuple[Line, ...]
+
+
+@dataclass(frozen=True)
+class LeaderboardColumn:
+    """A figure of the unperturbed setting that the leaderboard shows.
+
+    The Hub takes one value per task of a benchmark, so each column is a task of its own in
+    `eval.yaml` of the data set.
+
+    Attributes:
+        task_id: id in `eval.yaml`: the config, the measure with `_at_` for `@` and `_` for `.`, and
+            the level.
+        label: heading, below the name of the diagnostic.
+        measure, by, level: see `lmdiag.results.Place`.
+        is_overview: whether it is in the first table of the leaderboard; the first column of all
+            that are in it orders the leaderboard.
+    """
+
+    task_id: str
+    label: str
+    measure: str
+    by: str = ""
+    level: str = ""
+    is_overview: bool = False
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A chart of the report.
+
+    Attributes:
+        kind: which function of `lmdiag.report.charts` draws it.
+        title: of the chart; "" for the usual one.
+        measure: prefix of the measures that it shows; "" for all of accuracy and sensitivity.
+        by, levels: the break-down that it shows, or the level that it is restricted to.
+    """
+
+    kind: Literal["figures", "scatter", "levels", "cloze", "shuffles", "cutoffs", "constructions"]
+    title: str = ""
+    measure: str = ""
+    by: str = ""
+    levels: tuple[str, ...] = ()
+
+
+# ---- the diagnostic ------------------------------------------------------------------------------
+
+
+def no_levels(rows: Columns) -> dict[str, Labels]:
+    """Returns no break-downs."""
+    return {}
+
+
+def no_measures(trials: Trials, threshold: float, k: Sequence[int]) -> list[Scores]:
+    """Returns no measures."""
+    return []
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """A set of items and everything that is special to it.
+
+    Attributes:
+        name: of the config.
+        title: in headings.
+        short_title: where there is little room.
+        about: what it asks and how it is scored, for readers of a report.
+        position: place among the diagnostics, from 1.
+        columns: beyond the core columns.
+        own_levels: its break-downs, from the columns; further columns are added as factors.
+        accuracy_levels: further break-downs of accuracy alone.
+        further_measures: measures beyond those that every diagnostic has.
+        perturbations: in the order of the paper's tables.
+        tables: in the order of the report.
+        charts: likewise.
+        headlines: figures of the unperturbed setting that stand for the diagnostic in a report.
+        leaderboard: the columns of the leaderboard.
+        level_labels: break-down -> level -> words for it; levels appear in this order.
+        compared_by: measure without `@...` -> the break-down whose levels are compared one by one
+            in a comparison of two models; all other measures are compared as a whole.
+        untagged: break-downs that the list of items does not show.
+        published_rows: number of rows that the paper reports on; None without published figures.
+        has_verbs: whether contexts are also scored over a list of verbs (EW and MW), of which the
+            column `number` names the right form.
+        capitalise: whether contexts are given in lower case and start with a capital for models
+            that distinguish case.
+    """
+
+    name: str
+    title: str
+    short_title: str
+    about: str
+    position: int = 100
+    columns: tuple[Column, ...] = ()
+    own_levels: Callable[[Columns], dict[str, Labels]] = no_levels
+    accuracy_levels: Callable[[Columns], dict[str, Labels]] = no_levels
+    further_measures: Callable[[Trials, float, Sequence[int]], list[Scores]] = no_measures
+    perturbations: tuple[Perturbation, ...] = ()
+    tables: tuple[TableShape, ...] = ()
+    charts: tuple[Chart, ...] = (Chart("figures"), Chart("scatter"))
+    headlines: tuple[Line, ...] = ()
+    leaderboard: tuple[LeaderboardColumn, ...] = ()
+    level_labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    compared_by: Mapping[str, str] = field(default_factory=dict)
+    untagged: frozenset[str] = frozenset()
+    published_rows: int | None = None
+    has_verbs: bool = False
+    capitalise: bool = False
+
+    def missing_columns(self, names: Iterable[str]) -> list[str]:
+        """Returns the required columns that are not among the names, sorted."""
+        return sorted({column.name for column in self.columns if column.required} - set(names))
+
+    def levels(self, rows: Columns) -> dict[str, Labels]:
+        """Returns break-down -> level of each row.
+
+        Every column beyond the core and the diagnostic's own is a break-down if it has a few
+        distinct values.
+        """
+        own = {column.name for column in self.columns}
+        further = {
+            name: levels_of(rows[name]) for name in rows if name not in {*CORE_COLUMNS, *own}
+        }
+        return self.own_levels(rows) | {
+            name: levels for name, levels in further.items() if is_factor(levels)
+        }
+
+    def score(
+        self,
+        rows: Columns,
+        predictions: Columns,
+        *,
+        k: Sequence[int] = (1, 5),
+        threshold: float = 0.01,
+        cased: bool = True,
+        left_only: bool = False,
+    ) -> list[Scores]:
+        """Returns every measure that these rows and predictions allow.
+
+        A measure without a single item is left out, unless it says why it is not defined.
+
+        Args:
+            rows, predictions, left_only: see `lmdiag.measures.Trials`.
+            k, threshold, cased: see `lmdiag.measures.score`.
+
+        Raises:
+            ValueError: a contrast has several good rows.
+        """
+        from lmdiag import measures
+
+        levels = self.levels(rows)
+        trials = measures.Trials(rows, predictions, levels, left_only)
+        scores = [
+            *measures.score(
+                trials,
+                k=k,
+                threshold=threshold,
+                cased=cased,
+                accuracy_levels=levels | self.accuracy_levels(rows),
+            ),
+            *self.further_measures(trials, threshold, k),
+        ]
+        return [each for each in scores if len(each.items) or each.not_defined]
+
+    def perturbation(self, name: str) -> Perturbation | None:
+        """Returns the perturbation of a name, None where there is none."""
+        return next((each for each in self.perturbations if each.name == name), None)
+
+    def setting_label(self, setting: str) -> str:
+        """Returns the heading of a setting."""
+        perturbation = self.perturbation(setting)
+        if perturbation is None:
+            return "Orig" if setting == "none" else setting
+        return perturbation.label
+
+    def settings_in_order(self, settings: Iterable[str]) -> list[str]:
+        """Returns settings in the order of the paper's tables."""
+        order = ["none", *(each.name for each in self.perturbations)]
+        known = [name for name in order if name in set(settings)]
+        return known + [name for name in settings if name not in known]
+
+    def levels_in_order(self, by: str, levels: Iterable[str]) -> list[str]:
+        """Returns levels in the order that readers expect.
+
+        Labels with labels come first, in the order of the labels; numbers are sorted by size; all
+        others stay as they are.
+
+        >>> from lmdiag.diagnostics import get
+        >>> get("custom").levels_in_order("length", ["10", "9"])
+        ['9', '10']
+        """
+        given = list(levels)
+        if all(re.fullmatch(r"-?\d{1,15}(\.\d{1,15})?", level) for level in given):
+            return sorted(given, key=float)
+        order = {level: i for i, level in enumerate(self.level_labels.get(by, ()))}
+        return sorted(given, key=lambda level: order.get(level, len(order)))
+
+    def level_label(self, by: str, level: str) -> str:
+        """Returns a level in words; a bare number gets the name of its column."""
+        if level in self.level_labels.get(by, {}):
+            return self.level_labels[by][level]
+        words = level.replace("/", ", ").replace("_", " ")
+        is_bare = re.fullmatch(r"[-\d.]+|true|false|yes|no", words, re.IGNORECASE)
+        return f"{by} {words}" if is_bare else words
+
+
+# ---- break-downs ---------------------------------------------------------------------------------
+
+
+def levels_of(column: Sequence[object]) -> Labels:
+    """Returns a column of words, booleans or numbers as levels; any other column has none.
+
+    An empty text is a missing level, as a field of a csv file may be empty.
+    """
+    if not set(map(type, column)) - {type(None)} <= {str, bool, int, float}:
+        return [None] * len(column)
+    return [
+        None if value is None or value == "" or value != value else _level(value)
+        for value in column
+    ]
+
+
+def _level(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def is_factor(levels: Labels) -> bool:
+    """Returns whether a column has at least two and at most `MOST_LEVELS` levels."""
+    return 2 <= len(set(levels) - {None}) <= MOST_LEVELS
+
+
+def crossed(first: Labels, second: Labels) -> Labels:
+    """Returns the levels `first/second`; None for a row that has no level in one of the two."""
+    pairs = zip(first, second, strict=True)
+    return [None if a is None or b is None else f"{a}/{b}" for a, b in pairs]

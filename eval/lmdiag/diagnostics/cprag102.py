@@ -1,0 +1,130 @@
+"""CPRAG-102: commonsense and pragmatic inference.
+
+Source: Ettinger (2020), sections 5.1 and 7; items of Federmeier and Kutas (1999).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from lmdiag.diagnostics.base import (
+    Chart,
+    Column,
+    Diagnostic,
+    LeaderboardColumn,
+    Line,
+    Perturbation,
+    Stimulus,
+    TableShape,
+    levels_of,
+)
+
+if TYPE_CHECKING:
+    from lmdiag.measures import Columns, Labels, Scores, Trials
+
+
+def shuffle(sentence: str, item: str, run: int, seed: int) -> str:
+    """Returns the words of a sentence in random order, without periods but for one at the end."""
+    words = sentence.replace(".", "").split()
+    return " ".join(words[i] for i in random_order(len(words), item, run, seed)) + "."
+
+
+def random_order(n: int, item: str, run: int, seed: int) -> list[int]:
+    """Returns a random order of n words that depends on the seed, the item and the run alone.
+
+    The places are sorted by the SHA-256 of each place with the three: every order is equally
+    likely, and nothing depends on other items, on processes or on the generator of a library.
+    """
+    digests = [hashlib.sha256(f"{seed}/{item}/{run}/{i}".encode()).digest() for i in range(n)]
+    return sorted(range(n), key=digests.__getitem__)
+
+
+def truncate(sentence: str) -> str:
+    """Returns the last two words of a sentence."""
+    return " ".join(sentence.split()[-2:])
+
+
+def _shuffled(row: Stimulus, run: int, seed: int) -> str:
+    return f"{shuffle(row['sentence_1'], row['item'], run, seed)} {row['sentence_2']}"
+
+
+def _truncated(row: Stimulus, run: int, seed: int) -> str:
+    return f"{row['sentence_1']} {truncate(row['sentence_2'])}"
+
+
+def _shuffled_and_truncated(row: Stimulus, run: int, seed: int) -> str:
+    first = shuffle(row["sentence_1"], row["item"], run, seed)
+    return f"{first} {truncate(row['sentence_2'])}"
+
+
+def _levels(rows: Columns) -> dict[str, Labels]:
+    return {"constraint": levels_of(rows["constraint"])}
+
+
+def _measures(trials: Trials, threshold: float, k: Sequence[int]) -> list[Scores]:
+    from lmdiag.measures import within_category_boost
+
+    return within_category_boost(trials)
+
+
+_SENTENCES = ("sentence_1", "sentence_2")
+_CONSTRAINTS = (Line(by="constraint", level="high"), Line(by="constraint", level="low"))
+
+DIAGNOSTIC = Diagnostic(
+    name="cprag102",
+    title="CPRAG-102: commonsense and pragmatic inference",
+    short_title="CPRAG-102",
+    about=(
+        "Two sentences; the last word of the second one is missing and follows from common sense "
+        "and from what the first sentence implies. Accuracy: the word that people expect is among "
+        "the first k words of the model. Sensitivity: it is more probable than a word of the same "
+        "category and than a word of another category."
+    ),
+    position=1,
+    columns=(
+        Column("sentence_1"),
+        Column("sentence_2"),
+        Column("constraint", required=True),
+        Column("explanation"),
+    ),
+    own_levels=_levels,
+    further_measures=_measures,
+    perturbations=(
+        Perturbation("shuf", "Shuf", _shuffled, _SENTENCES, shuffled=True),
+        Perturbation("trunc", "Trunc", _truncated, _SENTENCES),
+        Perturbation(
+            "shuf_trunc", "Shuf + Trunc", _shuffled_and_truncated, _SENTENCES, shuffled=True
+        ),
+    ),
+    tables=(
+        TableShape(
+            "Accuracy",
+            "Ettinger 2020, table 4",
+            rows=(Line(measure="accuracy@*", below=_CONSTRAINTS),),
+            columns=(Line(setting="*"),),
+        ),
+        TableShape(
+            "Sensitivity",
+            "Ettinger 2020, table 5",
+            rows=(Line(setting="*", below=_CONSTRAINTS),),
+            columns=(Line(measure="sensitivity*"), Line(measure="within_category_boost")),
+        ),
+    ),
+    charts=(
+        Chart("figures"),
+        Chart("scatter"),
+        Chart("levels", "By constraint of the context", by="constraint", levels=("high", "low")),
+        Chart("shuffles"),
+    ),
+    headlines=(Line(measure="accuracy@*"), Line(measure="sensitivity*")),
+    leaderboard=(
+        LeaderboardColumn("cprag102_accuracy_at_1", "accuracy@1", "accuracy@1"),
+        LeaderboardColumn("cprag102_accuracy_at_5", "accuracy@5", "accuracy@5", is_overview=True),
+        LeaderboardColumn("cprag102_sensitivity", "sensitivity", "sensitivity", is_overview=True),
+        LeaderboardColumn("cprag102_sensitivity_at_0_01", "sensitivity@0.01", "sensitivity@0.01"),
+    ),
+    level_labels={"constraint": {"high": "high constraint", "low": "low constraint"}},
+    published_rows=102,
+)

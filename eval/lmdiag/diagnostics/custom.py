@@ -1,0 +1,37 @@
+"""Everything that is not one of the built-in diagnostics: a user's own items.
+
+No column name has a special meaning beyond the core columns: every further column with a few
+distinct values is a break-down, `condition` included.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lmdiag.diagnostics.base import Diagnostic, Line, is_factor, levels_of
+
+if TYPE_CHECKING:
+    from lmdiag.measures import Columns, Labels
+
+
+def _levels(rows: Columns) -> dict[str, Labels]:
+    condition = levels_of(rows["condition"])
+    return {"condition": condition} if is_factor(condition) else {}
+
+
+DIAGNOSTIC = Diagnostic(
+    name="custom",
+    title="",
+    short_title="",
+    about=(
+        "A diagnostic of your own. Accuracy where rows have expected words; sensitivity where good "
+        "and bad rows are compared; surprisal and rank of the words where nothing is compared."
+    ),
+    own_levels=_levels,
+    headlines=(
+        Line(measure="accuracy@*"),
+        Line(measure="sensitivity*"),
+        Line(measure="surprisal"),
+        Line(measure="rank"),
+    ),
+)

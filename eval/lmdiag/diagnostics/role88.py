@@ -1,0 +1,156 @@
+"""ROLE-88: semantic roles and event knowledge.
+
+Source: Ettinger (2020), sections 5.2 and 8; items of Chow, Smith, Lau and Phillips (2016).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from lmdiag.diagnostics.base import (
+    Chart,
+    Column,
+    Diagnostic,
+    LeaderboardColumn,
+    Line,
+    Perturbation,
+    Stimulus,
+    TableShape,
+)
+from lmdiag.schema import BadInput
+
+if TYPE_CHECKING:
+    from lmdiag.measures import Columns, Labels, Scores, Trials
+
+
+def replace_last(row: Stimulus, context: str, phrase: str, by: str) -> str:
+    """Returns the context with the last occurrence of a phrase of whole words replaced.
+
+    Raises:
+        BadInput: the context does not contain the phrase.
+    """
+    before, match, after = f" {context} ".rpartition(f" {phrase} ")
+    if not match:
+        raise BadInput(f"{row['id']}: the context has no {phrase!r} to replace: {context!r}")
+    return f"{before} {by} {after}".strip()
+
+
+def _without_object(row: Stimulus, run: int, seed: int) -> str:
+    return replace_last(row, row["context"], f"which {row['object']} the", "which one the")
+
+
+def _without_subject(row: Stimulus, run: int, seed: int) -> str:
+    return replace_last(row, row["context"], f"the {row['subject']} had", "the other had")
+
+
+def _without_both(row: Stimulus, run: int, seed: int) -> str:
+    context = _without_object(row, run, seed)
+    return replace_last(row, context, f"the {row['subject']} had", "the other had")
+
+
+def _quartiles(rows: Columns) -> dict[str, Labels]:
+    from lmdiag.measures import quartiles
+
+    return {"cloze_quartile": quartiles(rows["expected_cloze"])}
+
+
+def _measures(trials: Trials, threshold: float, k: Sequence[int]) -> list[Scores]:
+    from lmdiag.measures import correlations, human, probability_difference
+
+    return [*probability_difference(trials), *correlations(trials), *human(trials, threshold)]
+
+
+_NOUNS = ("object", "subject")
+_QUARTILES = ("1", "2", "3", "4")
+
+DIAGNOSTIC = Diagnostic(
+    name="role88",
+    title="ROLE-88: semantic roles and event knowledge",
+    short_title="ROLE-88",
+    about=(
+        "Pairs of contexts with the same two nouns in reversed order: who did what to whom decides "
+        "which verb fits. Accuracy: the verb that people gave most often is among the first k "
+        "words of the model. Sensitivity: a verb is more probable in the order that it fits than "
+        "in the reversed order."
+    ),
+    position=2,
+    columns=(
+        Column("expected_cloze", "number", required=True),
+        Column("target_cloze", "number", required=True),
+        Column("target_cloze_strict", "number"),
+        Column("expected_responses", "words"),
+        Column("object"),
+        Column("subject"),
+    ),
+    accuracy_levels=_quartiles,
+    further_measures=_measures,
+    perturbations=(
+        Perturbation("obj", "-Obj", _without_object, _NOUNS),
+        Perturbation("sub", "-Sub", _without_subject, _NOUNS),
+        Perturbation("both", "-Both", _without_both, _NOUNS),
+    ),
+    tables=(
+        TableShape(
+            "Accuracy",
+            "Ettinger 2020, table 7",
+            rows=(Line(measure="accuracy@*"),),
+            columns=(Line(setting="*"),),
+        ),
+        TableShape(
+            "Accuracy by cloze of the expected word",
+            "Ettinger 2020, table 8",
+            rows=(Line(measure="accuracy@*"),),
+            columns=tuple(
+                Line(label, by="cloze_quartile", level=level, published=bounds, published_n=n)
+                for level, label, bounds, n in (
+                    ("1", "lowest quartile", "≤ .17", 25),
+                    ("2", "second", "≤ .23", 23),
+                    ("3", "third", "≤ .33", 23),
+                    ("4", "highest", "≤ .77", 17),
+                )
+            ),
+        ),
+        TableShape(
+            "Sensitivity",
+            "Ettinger 2020, table 9",
+            rows=(
+                Line(setting="*"),
+                Line("Human baseline (cloze)", measure="human_{}", is_human=True),
+            ),
+            columns=(Line(measure="sensitivity*"),),
+        ),
+        TableShape(
+            "Further measures",
+            "",
+            rows=(
+                Line(measure="probability_difference"),
+                Line(measure="cloze_difference"),
+                Line(measure="spearman"),
+                Line(measure="pearson"),
+            ),
+            columns=(Line(setting="*"),),
+        ),
+    ),
+    charts=(
+        Chart("figures"),
+        Chart("scatter"),
+        Chart("cloze"),
+        Chart(
+            "levels",
+            "Accuracy by cloze of the expected word",
+            measure="accuracy@",
+            by="cloze_quartile",
+            levels=_QUARTILES,
+        ),
+    ),
+    headlines=(Line(measure="accuracy@*"), Line(measure="sensitivity*")),
+    leaderboard=(
+        LeaderboardColumn("role88_accuracy_at_1", "accuracy@1", "accuracy@1"),
+        LeaderboardColumn("role88_accuracy_at_5", "accuracy@5", "accuracy@5", is_overview=True),
+        LeaderboardColumn("role88_sensitivity", "sensitivity", "sensitivity", is_overview=True),
+        LeaderboardColumn("role88_sensitivity_at_0_01", "sensitivity@0.01", "sensitivity@0.01"),
+    ),
+    level_labels={"cloze_quartile": {level: f"cloze quartile {level}" for level in _QUARTILES}},
+    published_rows=88,
+)

@@ -1,0 +1,170 @@
+"""What a report says of each diagnostic: its tables and the remarks below them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from lmdiag import diagnostics
+from lmdiag.hub.text import visible
+from lmdiag.report.labels import measure_label
+from lmdiag.report.numbers import CHANCE, UNDEFINED
+from lmdiag.report.tables import Source, Table, sources_of, tables_of
+from lmdiag.results import Results
+from lmdiag.results.published import has_published_rows, human_facts
+
+NAMED = 5
+"""Unscorable words that are named before the rest is only counted."""
+
+
+class UnscorableWord(NamedTuple):
+    """A word that the tokenizer of a model cannot represent."""
+
+    model: str
+    setting: str
+    id: str
+    word: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """All tables of one diagnostic.
+
+    Attributes:
+        task: name of the config.
+        title: what it tests.
+        tables: in the shapes of the papers.
+        further: every figure that the tables do not show; None where they show all.
+        unscorable: words that were left out.
+        signatures: of the runs; figures with equal ones are comparable.
+        remarks: what a reader has to know: notes, signs, human facts, words that were left out.
+    """
+
+    task: str
+    title: str
+    tables: tuple[Table, ...]
+    further: Table | None
+    unscorable: tuple[UnscorableWord, ...]
+    signatures: tuple[str, ...]
+    remarks: tuple[str, ...]
+
+    @property
+    def all_tables(self) -> list[Table]:
+        """The tables, and the one of the figures that these leave out."""
+        return [*self.tables, *([self.further] if self.further else [])]
+
+
+def sections(runs: Sequence[Results]) -> list[Section]:
+    """Returns a section per task that any of the runs has, in order of appearance."""
+    sources = sources_of(runs)
+    tasks = dict.fromkeys(task for run in runs for task in run.tasks)
+    return [_section(task, [s for s in sources if task in s.results.tasks]) for task in tasks]
+
+
+def _section(task: str, sources: Sequence[Source]) -> Section:
+    runs = [source.results for source in sources]
+    tables, further = tables_of(task, sources)
+    unscorable = tuple(_unscorable(task, sources))
+    remarks = [
+        *_notes(task, runs),
+        *signs([*tables, *([further] if further else [])]),
+        *_undefined(task, runs),
+        *(_human_facts(task) if has_published_rows(runs[0], task) else ()),
+        *_left_out(unscorable),
+    ]
+    signatures = dict.fromkeys(_signature(run, task) for run in runs)
+    return Section(
+        task,
+        diagnostics.get(task).title,
+        tuple(tables),
+        further,
+        unscorable,
+        tuple(signatures),
+        tuple(remarks),
+    )
+
+
+def signs(tables: Iterable[Table]) -> list[str]:
+    """Returns a line for each sign that figures of the tables have, with its meaning."""
+    cells = [cell for table in tables for row in table.rows for cell in row.cells if cell]
+    outside = any(
+        cell.published and cell.published.is_within(cell.figure) is False for cell in cells
+    )
+    meanings = {
+        "* the published figure lies outside our 95% interval": outside,
+        f"{CHANCE} not distinguishable from chance: the 95% interval contains the chance level": any(
+            cell.figure.is_at_chance for cell in cells
+        ),
+        "± standard deviation over shuffles": any(cell.figure.sd is not None for cell in cells),
+    }
+    return [line for line, is_used in meanings.items() if is_used]
+
+
+def _notes(task: str, runs: Sequence[Results]) -> Iterator[str]:
+    measures = {
+        name for run in runs for setting in run.tasks[task].values() for name in setting.measures
+    }
+    if "surprisal" in measures:  # which is measured only where no rows are compared
+        yield "the rows have no columns good and contrast, so there is no sensitivity"
+        if "rank" not in measures:
+            yield (
+                "the median rank is not known, because some words have no rank; in unit word, only "
+                "words of the top list have one"
+            )
+    for limit in dict.fromkeys(run.protocol.limit for run in runs):
+        if limit is not None:
+            yield (
+                f"a sample of {runs[0].data.tasks[task].n} rows, drawn evenly over the break-downs "
+                f"(--limit {limit}); the figures over all rows differ"
+            )
+
+
+def _undefined(task: str, runs: Sequence[Results]) -> Iterator[str]:
+    """One line per setting and reason that names the measures that are not defined there."""
+    groups: dict[tuple[str, str], dict[str, None]] = {}
+    for run in runs:
+        for setting, content in run.tasks[task].items():
+            for name, measure in content.measures.items():
+                if measure.not_defined:
+                    key = setting, measure.not_defined
+                    groups.setdefault(key, {})[measure_label(name)] = None
+    for (setting, reason), names in groups.items():
+        where = "" if setting == "none" else f" in {diagnostics.get(task).setting_label(setting)}"
+        yield f"{UNDEFINED} {', '.join(names)}{where} not defined: {visible(reason)}"
+
+
+def _human_facts(task: str) -> Iterator[str]:
+    for fact in human_facts(task):
+        yield (
+            f"human baseline: {fact['fact']} {fact['value']} (Ettinger 2020, section "
+            f"{fact['section']})"
+        )
+
+
+def _signature(run: Results, task: str) -> str:
+    """The signature of the unperturbed figures of a task, or of the first setting."""
+    settings = run.tasks[task]
+    return settings.get("none", next(iter(settings.values()))).signature
+
+
+def _unscorable(task: str, sources: Sequence[Source]) -> Iterator[UnscorableWord]:
+    for source in sources:
+        for setting, content in source.results.tasks[task].items():
+            for each in content.unscorable:
+                yield UnscorableWord(source.label, setting, each.id, visible(each.word))
+
+
+def _left_out(words: Iterable[UnscorableWord]) -> Iterator[str]:
+    """One line per model and setting that counts and names the words that were left out."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for model, setting, _, word in words:
+        groups.setdefault((model, setting), []).append(word)
+    several = len({model for model, _ in groups}) > 1
+    for (model, setting), left_out in groups.items():
+        distinct = list(dict.fromkeys(left_out))
+        named = ", ".join(distinct[:NAMED]) + (", …" if len(distinct) > NAMED else "")
+        where = "" if setting == "none" else f" in {setting}"
+        by = f" by {model}" if several else ""
+        rows = "1 row" if len(left_out) == 1 else f"{len(left_out)} rows"
+        yield f"unscorable{by}{where}: {rows} ({named})"

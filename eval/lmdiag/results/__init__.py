@@ -1,0 +1,34 @@
+"""What is kept of a run: figures, predictions, and the directory that holds them.
+
+- `figure`: `Figure`, a value with its interval; `Place`, its address.
+- `results`: `Results`, the content of `results.json`.
+- `predictions`: `predictions.parquet` and `agreement.parquet`.
+- `folder`: the directory of a run; `run`: a finished run, read back.
+- `signatures`: what makes two runs comparable, and the names of directories.
+- `published`: figures of the papers.
+"""
+
+from __future__ import annotations
+
+from lmdiag.results.figure import Figure, Measure, Place, SettingResults, Unscorable
+from lmdiag.results.folder import (
+    EW_AND_MW,
+    PREDICTIONS,
+    REPORT,
+    RESULTS,
+    RunDirectory,
+    check_files,
+    digests,
+    read_results,
+    saved_files,
+)
+from lmdiag.results.results import SCHEMA_VERSION, DataInfo, Device, Results, TaskData, of_setting
+from lmdiag.results.run import Run, frame, load_run
+from lmdiag.results.signatures import combine, identity, model_slug, protocol_slug, signature
+
+__all__ = [
+    "EW_AND_MW", "PREDICTIONS", "REPORT", "RESULTS", "SCHEMA_VERSION", "DataInfo", "Device",
+    "Figure", "Measure", "Place", "Results", "Run", "RunDirectory", "SettingResults", "TaskData",
+    "Unscorable", "check_files", "combine", "digests", "frame", "identity", "load_run",
+    "model_slug", "of_setting", "protocol_slug", "read_results", "saved_files", "signature",
+]  # fmt: skip

@@ -1,0 +1,151 @@
+"""A figure, the address of a figure, and the figures of one setting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from lmdiag.measures.scores import Statistic
+
+
+class Place(NamedTuple):
+    """The address of a figure.
+
+    Attributes:
+        task: config of the data set.
+        setting: perturbation, "none" for the unperturbed setting.
+        measure: e.g. "accuracy@5".
+        by: break-down, "" for the measure as a whole.
+        level: level of the break-down, "" for the measure as a whole.
+    """
+
+    task: str
+    setting: str
+    measure: str
+    by: str = ""
+    level: str = ""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A value and how certain it is.
+
+    Attributes:
+        value: in its own unit, a proportion or share in [0, 1]; None where undefined.
+        n: number of items (rows, contrasts or contexts) that it is over.
+        ci_low, ci_high: 95% interval; None where undefined.
+        chance: value that guessing gives; None for a measure without a chance level.
+        sd: standard deviation over the runs of a shuffled setting; None elsewhere.
+        runs: number of these runs; None elsewhere.
+        not_defined: why no item has a value; None where some have.
+        statistic: how the values of the items became this value.
+    """
+
+    value: float | None
+    n: int | None = None
+    ci_low: float | None = None
+    ci_high: float | None = None
+    chance: float | None = None
+    sd: float | None = None
+    runs: int | None = None
+    not_defined: str | None = None
+    statistic: Statistic | None = None
+
+    def __getitem__(self, key: str) -> Any:
+        """Returns an attribute: `figure["value"]` is `figure.value`."""
+        return getattr(self, key)
+
+    @property
+    def is_percent(self) -> bool:
+        """Whether it is a proportion or a share, which is shown in percent."""
+        return self.statistic in ("proportion", "share")
+
+    @property
+    def is_at_chance(self) -> bool:
+        """Whether its interval contains the chance level."""
+        if self.value is None or self.chance is None or self.ci_low is None or self.ci_high is None:
+            return False
+        return self.ci_low <= self.chance <= self.ci_high
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns plain JSON values; what only some figures have is left out where it is None."""
+        always = ("value", "n", "ci_low", "ci_high", "chance")
+        return {
+            key: value for key, value in vars(self).items() if key in always or value is not None
+        }
+
+
+@dataclass(frozen=True)
+class Measure(Figure):
+    """A figure over all items, and the figures of its break-downs.
+
+    Attributes:
+        by: break-down -> level -> figure.
+    """
+
+    by: dict[str, dict[str, Figure]] = field(default_factory=dict)
+
+    def at(self, by: str = "", level: str = "") -> Figure | None:
+        """Returns the figure of a level, or of all items; None where there is none."""
+        return self.by.get(by, {}).get(level) if by else self
+
+    def with_statistic(self, statistic: Statistic) -> Measure:
+        """Returns the measure with the statistic in all its figures."""
+        by = {
+            column: {level: replace(each, statistic=statistic) for level, each in levels.items()}
+            for column, levels in self.by.items()
+        }
+        return replace(self, statistic=statistic, by=by)
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns plain JSON values, with the statistic once."""
+        by = {
+            column: {x: replace(each, statistic=None).to_json() for x, each in levels.items()}
+            for column, levels in self.by.items()
+        }
+        return super().to_json() | {"by": by}
+
+
+@dataclass(frozen=True)
+class Unscorable:
+    """A row whose word the tokenizer cannot represent.
+
+    Attributes:
+        id: of the row.
+        word: its target.
+    """
+
+    id: str
+    word: str
+
+
+@dataclass(frozen=True)
+class SettingResults:
+    """The figures of one task in one setting.
+
+    Attributes:
+        measures: name -> measure.
+        unscorable: rows that were left out.
+        signature: what makes the figures comparable; see `lmdiag.results.signature`.
+    """
+
+    measures: dict[str, Measure]
+    unscorable: list[Unscorable] = field(default_factory=list)
+    signature: str = ""
+
+    def figures(self, task: str, setting: str) -> Iterator[tuple[Place, Figure]]:
+        """Yields all figures with their addresses, a whole measure before its levels."""
+        for name, measure in self.measures.items():
+            yield Place(task, setting, name), measure
+            for by, levels in measure.by.items():
+                for level, figure in levels.items():
+                    yield Place(task, setting, name, by, level), figure
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns plain JSON values."""
+        return {
+            "signature": self.signature,
+            "measures": {name: measure.to_json() for name, measure in self.measures.items()},
+            "unscorable": [vars(each) for each in self.unscorable],
+        }

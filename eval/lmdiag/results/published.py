@@ -1,0 +1,112 @@
+"""Figures of the papers, kept as data, to compare with the figures of a run.
+
+`published.json` holds tables 4, 5, 7, 8, 9, 11, 12 and 14 of Ettinger (2020) for BERT base and
+large (uncased), and averages of the human studies that the items come from. No table of Newman et
+al. (2021) is kept: their text, as it is available here, has none with MW, EW and TSE.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from lmdiag import diagnostics
+from lmdiag.results.figure import Figure, Place
+from lmdiag.results.results import Results
+
+ROUNDING = 0.05
+"""Percentage points by which rounding to one decimal may change a published figure."""
+
+
+@dataclass(frozen=True)
+class PublishedFigure:
+    """A number in a table of a paper.
+
+    Attributes:
+        source: key of the paper in `published.json`.
+        table: number of the table, or of the section for figures of the text.
+        model: Hub id.
+        place: address of the same figure in the results of a run.
+        value: percent, as printed, or as the count in the text gives it.
+        sd: percentage points, where the paper gives a standard deviation over runs.
+        n: number of items that the figure is a share of.
+    """
+
+    source: str
+    table: str
+    model: str
+    place: Place
+    value: float
+    sd: float | None
+    n: int
+
+    def difference(self, ours: Figure) -> float:
+        """Returns a figure of a run minus the published one, in percentage points."""
+        return 100 * (ours.value or 0.0) - self.value
+
+    def is_within(self, ours: Figure) -> bool | None:
+        """Returns whether the published figure, but for its rounding, lies in an interval.
+
+        None where the figure of the run has no interval.
+        """
+        if ours.ci_low is None or ours.ci_high is None:
+            return None
+        return 100 * ours.ci_low - ROUNDING <= self.value <= 100 * ours.ci_high + ROUNDING
+
+
+@cache
+def document() -> Mapping[str, Any]:
+    """Returns the content of `published.json`."""
+    text = Path(__file__).with_name("published.json").read_text(encoding="utf-8")
+    content: dict[str, Any] = json.loads(text)
+    return content
+
+
+@cache
+def published_figures() -> tuple[PublishedFigure, ...]:
+    """Returns all published figures, in the order of the tables."""
+    figures = []
+    for row in document()["figures"]:
+        record = dict(zip(document()["columns"], row, strict=True))
+        place = Place(*(record.pop(name) for name in Place._fields))
+        figures.append(PublishedFigure(place=place, **record))
+    return tuple(figures)
+
+
+def published_for(model_id: str) -> dict[Place, PublishedFigure]:
+    """Returns the published figures of a model by their addresses; none for most models.
+
+    Args:
+        model_id: Hub id; with or without the organisation `google-bert`.
+    """
+    name = model_id.removeprefix("google-bert/")
+    return {each.place: each for each in published_figures() if each.model == name}
+
+
+def published_beside(results: Results) -> dict[Place, PublishedFigure]:
+    """Returns the published figures that a run can be compared with, by their addresses.
+
+    These are figures of the same model on the rows that the paper reports on.
+    """
+    return {
+        place: published
+        for place, published in published_for(results.model.id).items()
+        if has_published_rows(results, place.task)
+        and (figure := results.figure(place)) is not None
+        and figure.value is not None
+    }
+
+
+def has_published_rows(results: Results, task: str) -> bool:
+    """Returns whether a run is on the rows that the paper reports on, judged by their number."""
+    rows = diagnostics.get(task).published_rows
+    return rows is not None and task in results.data.tasks and results.data.tasks[task].n == rows
+
+
+def human_facts(task: str) -> Iterator[Mapping[str, Any]]:
+    """Yields averages of human studies that the papers give and the data do not contain."""
+    return (fact for fact in document()["human"] if fact["task"] == task)

@@ -1,0 +1,262 @@
+"""What a run found: the content of `results.json`, typed, validated and written in one place."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from lmdiag.reading import read_json
+from lmdiag.redact import redacted
+from lmdiag.results.figure import Figure, Measure, Place, SettingResults
+from lmdiag.results.transition import AsMapping
+from lmdiag.schema import BadInput, ModelInfo, Protocol
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+SCHEMA_VERSION = 2
+"""Version that is written. Version 1, which has no `statistic`, is read as well."""
+
+
+@dataclass(frozen=True)
+class TaskData(AsMapping):
+    """The rows of a task that were used.
+
+    Attributes:
+        fingerprint: see `lmdiag.stimuli.Stimuli`.
+        n: number of rows.
+    """
+
+    fingerprint: str
+    n: int
+
+
+@dataclass(frozen=True)
+class DataInfo(AsMapping):
+    """The data set of a run.
+
+    Attributes:
+        source: as the user named it.
+        revision: commit; None where there is none.
+        fingerprint: of all tasks together.
+        tasks: task -> its rows.
+    """
+
+    source: str
+    revision: str | None
+    fingerprint: str
+    tasks: dict[str, TaskData]
+
+
+@dataclass(frozen=True)
+class Device(AsMapping):
+    """What a run ran on: name of the device, and number of processes."""
+
+    name: str
+    processes: int
+
+
+@dataclass(frozen=True)
+class Results(AsMapping):
+    """Everything that a run says of itself and all its figures.
+
+    Attributes:
+        signature: makes two runs comparable exactly when it is equal.
+        model, data, protocol: what was evaluated, on what, and how.
+        tasks: task -> setting -> its figures.
+        identity: what must be equal for two runs to share a directory.
+        versions: package -> version.
+        device: that the run ran on.
+        seconds: step -> duration.
+        finished: date and time, ISO 8601.
+        n_contexts: number of distinct contexts that were asked.
+        files: name -> SHA-256 of the files that the figures were computed from.
+    """
+
+    signature: str
+    model: ModelInfo
+    data: DataInfo
+    protocol: Protocol
+    versions: dict[str, str]
+    device: Device
+    seconds: dict[str, float]
+    finished: str
+    n_contexts: int
+    tasks: dict[str, dict[str, SettingResults]]
+    identity: dict[str, str | None] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def match(self) -> Literal["exact", "case-blind"]:
+        """How words are compared with the expected words: as the tokenizer distinguishes case."""
+        return "exact" if self.model.cased else "case-blind"
+
+    def measure(self, task: str, setting: str, name: str) -> Measure | None:
+        """Returns a measure of a setting; None where there is none."""
+        settings = self.tasks.get(task, {})
+        return settings[setting].measures.get(name) if setting in settings else None
+
+    def figure(self, place: Place) -> Figure | None:
+        """Returns the figure at an address; None where there is none."""
+        measure = self.measure(place.task, place.setting, place.measure)
+        return None if measure is None else measure.at(place.by, place.level)
+
+    def figures(self) -> Iterator[tuple[Place, Figure]]:
+        """Yields all figures with their addresses."""
+        for task, settings in self.tasks.items():
+            for setting, results in settings.items():
+                yield from results.figures(task, setting)
+
+    # ---- json ------------------------------------------------------------------------------------
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns plain JSON values."""
+        tasks = {
+            task: {setting: results.to_json() for setting, results in settings.items()}
+            for task, settings in self.tasks.items()
+        }
+        document = {"schema_version": SCHEMA_VERSION} | {
+            each.name: getattr(self, each.name) for each in fields(self)
+        }
+        document |= {name: asdict(document[name]) for name in ("model", "data", "device")}
+        document["protocol"] = self.protocol.to_json() | {"match": self.match}
+        plain: dict[str, Any] = json.loads(json.dumps(document | {"tasks": tasks}, allow_nan=False))
+        return plain
+
+    def redacted(self) -> Results:
+        """Returns the results without secrets in their texts."""
+        return replace(
+            self,
+            model=replace(self.model, **redacted(asdict(self.model))),
+            data=replace(self.data, source=redacted(self.data.source)),
+        )
+
+    @classmethod
+    def from_json(cls, document: Any, where: str) -> Results:
+        """Returns the results of a document; keys that are not known are ignored.
+
+        Args:
+            document: the parsed content of a `results.json`.
+            where: name of the file, for messages.
+
+        Raises:
+            BadInput: it is of another version, or a value is missing or of the wrong type; the
+                message names file and field.
+        """
+        from pydantic import ValidationError
+
+        version = document.get("schema_version") if isinstance(document, dict) else None
+        if type(version) is not int or not 1 <= version <= SCHEMA_VERSION:
+            raise BadInput(
+                f"{where} has schema version {str(version)[:20]}; this version of lmdiag reads "
+                f"versions 1 to {SCHEMA_VERSION}"
+            )
+        try:
+            results = _adapter().validate_json(json.dumps(document), strict=True)
+        except ValidationError as error:
+            raise BadInput(f"{where}: {_first_problem(error)}") from None
+        for complaint in _complaints(results, document):
+            raise BadInput(f"{where}: {complaint}")
+        return results._with_statistics()
+
+    def _with_statistics(self) -> Results:
+        tasks = {
+            task: {
+                name: replace(
+                    setting,
+                    measures={
+                        key: measure.with_statistic(measure.statistic or _statistic(key))
+                        for key, measure in setting.measures.items()
+                    },
+                )
+                for name, setting in settings.items()
+            }
+            for task, settings in self.tasks.items()
+        }
+        return replace(self, tasks=tasks)
+
+    @classmethod
+    def read(cls, file: Path) -> Results:
+        """Reads a `results.json`.
+
+        Raises:
+            BadInput: see `from_json`; or the file is missing or not JSON.
+        """
+        return cls.from_json(read_json(file), str(file))
+
+
+def of_setting(task: str, setting: str, content: SettingResults) -> Results:
+    """Returns results with the figures of one setting, of a model of which nothing is known."""
+    unknown = {"commit": "", "architecture": "", "dtype": "", "tokenizer": ""}
+    numbers = {"vocab_size": 0, "n_parameters": 0, "max_length": None}
+    return Results(
+        signature=content.signature,
+        model=ModelInfo(id="", revision=None, kind="masked", cased=True, **unknown, **numbers),  # type: ignore[arg-type]
+        data=DataInfo("", None, "", {}),
+        protocol=Protocol(tasks=(task,)),
+        versions={},
+        device=Device("", 0),
+        seconds={},
+        finished="",
+        n_contexts=0,
+        tasks={task: {setting: content}},
+    )
+
+
+@cache
+def _adapter() -> TypeAdapter[Results]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Results)
+
+
+def _first_problem(error: Any) -> str:
+    """The first error of a validation: the path of the field, and what is wrong."""
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    path = "".join(f"[{at}]" if isinstance(at, int) else f".{at}" for at in first["loc"])
+    message = first["msg"][:1].lower() + first["msg"][1:]
+    return f"{path.removeprefix('.') or 'the document'}: {message}"
+
+
+_LATER_FIELDS = frozenset({"verbs"})
+"""Fields of a protocol that the first runs of schema version 1 lack."""
+
+
+def _complaints(results: Results, document: Mapping[str, Any]) -> Iterator[str]:
+    """What types do not say."""
+    for each in fields(Protocol):
+        if each.name not in document["protocol"] and each.name not in _LATER_FIELDS:
+            yield f"protocol.{each.name}: field required"
+    if not results.protocol.k:
+        yield "protocol.k: the list is empty"
+    if document["protocol"].get("match") != results.match:
+        yield f"protocol.match: must be {results.match!r}, as model.cased says"
+    if not results.tasks:
+        yield "tasks: there are none"
+    for task, settings in results.tasks.items():
+        if task not in results.data.tasks:
+            yield f"data.tasks.{task}: field required"
+        if not settings:
+            yield f"tasks.{task}: there are no settings"
+
+
+def _statistic(measure: str) -> Any:
+    """The statistic of a measure in a file of schema version 1, which does not say it."""
+    name = measure.partition("@")[0]
+    if name in ("spearman", "pearson"):
+        return name
+    if name in ("ew", "mw", "mass"):
+        return "share"
+    if name == "determiner_match":
+        return "proportion" if measure.endswith("@1") else "share"
+    known = {
+        "surprisal": "mean",
+        "rank": "median",
+        "probability_difference": "mean",
+        "cloze_difference": "mean",
+    }
+    return known.get(name, "proportion")

@@ -1,0 +1,115 @@
+"""What makes two runs comparable, and the names of the directories of runs."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from lmdiag import __version__
+from lmdiag.reading import is_folder, user_path
+from lmdiag.redact import redacted
+from lmdiag.schema import DIAGNOSTICS, ModelInfo, Protocol
+from lmdiag.training_steps import trained_model
+
+
+def signature(protocol: Protocol, fingerprint: str, *, run: int = 0) -> str:
+    """Returns the line that makes two runs comparable exactly when it is equal.
+
+    Knobs that stand at their default and that not every run has are left out; each adds a key.
+
+    Args:
+        protocol: what was asked, and how it is scored.
+        fingerprint: of the data.
+        run: number of the shuffle, for a single one; 0 for the first, or for all of a run.
+
+    >>> signature(Protocol(), "1a2b3c4d")
+    'lmdiag:0.1|data:1a2b3c4d|unit:token|k:1,5|t:0.01|shuf:100|seed:0'
+    """
+    version = ".".join(__version__.split(".")[:2])
+    parts = {
+        "lmdiag": version,
+        "data": fingerprint,
+        "unit": protocol.unit,
+        "k": ",".join(map(str, protocol.k)),
+        "t": f"{protocol.threshold:g}",
+        "shuf": protocol.shuffles,
+        "seed": protocol.seed,
+        "perturb": "+".join(protocol.perturb) or None,
+        "bos": None if protocol.bos == "auto" else protocol.bos,
+        # "sample" tells these runs from those of versions that took the first rows
+        "limit": protocol.limit and f"sample{protocol.limit}",
+        "verbs": protocol.verbs,
+        "run": run or None,
+    }
+    return "|".join(f"{key}:{value}" for key, value in parts.items() if value is not None)
+
+
+def combine(fingerprints: Mapping[str, str]) -> str:
+    """Returns the fingerprint of several tasks' data; of a single task, its own."""
+    if len(fingerprints) == 1:
+        return next(iter(fingerprints.values()))
+    lines = "\n".join(f"{task}:{fingerprints[task]}" for task in sorted(fingerprints))
+    return hashlib.sha256(lines.encode()).hexdigest()[:8]
+
+
+def model_slug(model_id: str, revision: str | None, name: str | None = None) -> str:
+    """Returns the folder name of a model.
+
+    `org/name` becomes org--name, and so does a relative path of a local folder. Of an absolute path
+    it is the last name, with the folder above it where the last name is only a training step.
+
+    Args:
+        model_id: Hub id or local folder, as given.
+        revision: branch, tag or commit, as given.
+        name: what the user calls the model (`--name`); takes the place of the id.
+    """
+    folder = user_path(model_id)
+    text = name or (_folder_name(folder) if is_folder(folder) else model_id)
+    slug = _UNSAFE.sub("--", text).strip("-.") or "model"
+    return slug if revision is None else f"{slug}@{_UNSAFE.sub('--', revision)}"
+
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9._+-]+")
+
+
+def _folder_name(folder: Path) -> str:
+    path = Path(os.path.normpath(folder))
+    if not path.is_absolute() and path.parts[:1] not in ((), ("..",)):
+        return str(path)
+    path = path.resolve()
+    is_step = trained_model(str(path), None) == str(path.parent)
+    return "/".join(path.parts[-2:]) if is_step else path.name
+
+
+def protocol_slug(protocol: Protocol) -> str:
+    """Returns the folder name of a protocol: what is asked, then the knobs that are turned.
+
+    >>> protocol_slug(Protocol())
+    'diagnostics-token'
+    """
+    default = Protocol()
+    tasks = "diagnostics" if protocol.tasks == DIAGNOSTICS else "+".join(protocol.tasks)
+    parts = [tasks, protocol.unit, *filter(None, ["+".join(protocol.perturb)])]
+    for name in ("shuffles", "seed", "k", "threshold", "bos", "limit", "verbs"):
+        value = getattr(protocol, name)
+        if value != getattr(default, name):
+            shown = "+".join(map(str, value)) if isinstance(value, tuple) else value
+            parts.append(f"{name}{shown}")
+    return "-".join(parts)
+
+
+def identity(info: ModelInfo, protocol: Protocol, fingerprint: str) -> dict[str, Any]:
+    """Returns what must be equal for two runs to share a directory: what decides the numbers."""
+    facts = {
+        "model": info.id,
+        "commit": info.commit,
+        "kind": info.kind,
+        "dtype": info.dtype,
+        "quantization": info.quantization,
+        "signature": signature(protocol, fingerprint),
+    }
+    return {key: redacted(value) for key, value in facts.items()}
