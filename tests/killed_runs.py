@@ -32,7 +32,7 @@ from limits import HANG
 from lmdiag.cli import main
 
 IMPORTED = (
-    "lmdiag.models.loading",
+    "lmdiag.models.local",
     "lmdiag.report.terminal",
     "lmdiag.runs.run",
     "pyarrow.parquet",
