@@ -40,9 +40,12 @@ def cutoffs(rows: Sequence[Datum]) -> Spec:
     title = None if small else "probability mass kept: top | bottom of the distribution"
     x = {"field": "place", "type": "ordinal", "sort": order, "title": title, "axis": axis}
     first = next((place for place in order if place.startswith("bottom")), order[-1])
-    border = {"x": {"datum": first, "type": "ordinal", "sort": order, "bandPosition": 0}}
     line, *rest = _curves(rows, x, zoom=not small)
-    rule = {"mark": {"type": "rule", "color": MUTED, "xOffset": -8}, "encoding": border}
+    rule = {
+        "data": {"values": [{"place": first}]},
+        "mark": {"type": "rule", "color": MUTED},
+        "encoding": {"x": {**x, "bandPosition": 0}},
+    }
     if small:
         return in_panels(rows, "panel", [line, rule], columns=2, height=84, y="shared")
     return layered(rows, [line, *rest, rule], {}, 190)
