@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
 from lmdiag.cli import main
+
+if TYPE_CHECKING:
+    from browser import NewPage
+    from playwright.sync_api import Browser, Page
 
 ROOT = Path(__file__).resolve().parent.parent
 # Hypothesis's limits on time (200 ms an example) fail tests because the machine is busy.
@@ -138,3 +143,30 @@ def refused(typed: Typed) -> Callable[..., str]:
         return err
 
     return run
+
+
+# ---- a browser -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """A headless browser."""
+    from browser import started_browser
+
+    with started_browser() as browser:
+        yield browser
+
+
+@pytest.fixture
+def new_page(chromium: Browser) -> Iterator[NewPage]:
+    """Opens pages, with options of playwright's contexts; none of them may complain."""
+    from browser import without_complaints
+
+    with without_complaints(chromium) as opened:
+        yield opened
+
+
+@pytest.fixture
+def page(new_page: NewPage) -> Page:
+    """A page on a desktop."""
+    return new_page(viewport={"width": 1280, "height": 900})

@@ -155,9 +155,7 @@ OWN = {"context": "We saw which", "target": "bitten", "expected_cloze": 0.5, "ta
             "the perturbation obj is for role88, not for cprag102",
         ),
         (
-            lambda c, r: perturb.perturb(
-                r.with_contexts(["Another text"] * 88), "obj", 0, 0
-            ),
+            lambda c, r: perturb.perturb(r.with_contexts(["Another text"] * 88), "obj", 0, 0),
             r"role88-61-b: the context has no 'which .* the' to replace",
         ),
         (

@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from lmdiag import evaluation
 from lmdiag.comparison import Comparison
-from lmdiag.results import Measure, frame, signature
+from lmdiag.results import Measure, Run, frame, load_run, signature
 from lmdiag.schema import Predictions, Protocol
 from lmdiag.suggestions import suggest
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    import altair
     from pandas import DataFrame
     from rich.console import Console
 
@@ -89,7 +92,9 @@ class Measures(Shown, Mapping[str, Measure]):
     @cached_property
     def scores(self) -> dict[str, Scores]:
         """Name -> the values of the single items behind a measure."""
-        found = evaluation.scores(self.stimuli, self.predictions, self.protocol, self.cased, self.kind)
+        found = evaluation.scores(
+            self.stimuli, self.predictions, self.protocol, self.cased, self.kind
+        )
         return {one.name: one for one in found}
 
     def to_frame(self) -> DataFrame:
@@ -104,6 +109,30 @@ class Measures(Shown, Mapping[str, Measure]):
         print_setting(self.stimuli.task, self.predictions.perturbation, results, console)
         for line in self.not_computed:
             console.print(f"not computed: {line}", markup=False, soft_wrap=True)
+
+    def chart(self) -> altair.LayerChart:
+        """Returns accuracy and sensitivity with their intervals as an altair chart."""
+        from lmdiag.report.charts.kinds import measures_plot
+        from lmdiag.report.charts.output import notebook
+
+        return notebook(measures_plot(self.name, self.results.measures))
+
+
+class FinishedRun(Run):
+    """A finished run, read back, with its charts; see `lmdiag.results.Run`."""
+
+    def charts(self) -> dict[str, altair.TopLevelMixin]:
+        """Returns the charts of the report as altair charts, by name."""
+        from lmdiag.report.charts.output import notebook
+        from lmdiag.report.html import charts
+
+        return {plot.name: notebook(plot) for plot in charts(self)}
+
+
+def load_finished(path: str | Path, data: str | None = None) -> FinishedRun:
+    """Reads a finished run and its data; see `lmdiag.results.load_run`."""
+    run = load_run(path, data)
+    return FinishedRun(run.path, run.results, run.stimuli)
 
 
 class Comparisons(Shown, Sequence[Comparison]):

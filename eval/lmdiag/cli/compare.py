@@ -85,7 +85,8 @@ def _document(
     records = []
     for one in comparisons:
         values = asdict(one)
-        pair = {"pair": ["a", [*models][values.pop("second")]]} if len(runs) > 2 else {}
+        second = [*models][values.pop("second")]
+        pair = {"pair": ["a", second]} if len(runs) > 2 else {}
         records.append({key: _or_none(value) for key, value in values.items()} | pair)
     return {
         "signature": runs[0].results.signature,
@@ -107,9 +108,9 @@ def _print_tables(
     from rich.console import Console
     from rich.text import Text
 
-    from lmdiag.hub.text import visible
     from lmdiag.report.formats.terminal import print_comparisons
     from lmdiag.report.labels import run_letter, short_commit
+    from lmdiag.text import visible
 
     console = Console(highlight=False, width=None if sys.stdout.isatty() else _WIDTH)
     for number, run in enumerate(runs):

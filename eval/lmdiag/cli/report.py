@@ -8,6 +8,8 @@ from pathlib import Path
 
 from lmdiag.report.formats import format_names
 
+_FIGURES = ("svg", "pdf", "png")
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
@@ -16,8 +18,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="run directory; several runs are compared, checkpoints of one model shown as curves",
     )  # fmt: skip
     parser.add_argument(
-        "--format", choices=("html", *format_names()), default="html",
-        help="html: full report with charts; other formats: tables only (default: %(default)s)",
+        "--format", choices=("html", *format_names(), *_FIGURES),
+        help="html (default): full report with charts; markdown, latex, csv: tables only",
     )  # fmt: skip
     parser.add_argument(
         "--items", nargs="+", default=[], metavar="ID",
@@ -28,16 +30,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="output file (default: html to report.html in the run directory, for several runs "
         "in the current directory; other formats to standard output)",
     )  # fmt: skip
+    parser.add_argument(
+        "--figures", type=Path, metavar="DIR",
+        help="write every chart as a file into this directory, with its caption as text beside it; "
+        "--format is then svg (default), pdf or png",
+    )  # fmt: skip
+    parser.add_argument(
+        "--width", type=_width, default=8.0, metavar="CM",
+        help="width of the figures in cm: 8 fits one column, 17 two (default: %(default)g)",
+    )  # fmt: skip
     parser.add_argument("--data", help="data set, if it has been moved since the run")
 
 
 def main(args: argparse.Namespace) -> int:
     """Writes the report; returns the exit code."""
-    from lmdiag.hub.text import visible
+    from lmdiag.text import visible
     from lmdiag.writing import clear_drafts, write_atomically
 
+    if args.figures or args.format in _FIGURES:
+        return _figures(args)
     out: Path | None = args.out
-    if args.format == "html":
+    if args.format in (None, "html"):
         from lmdiag.report.html import render
         from lmdiag.results import load_run
 
@@ -52,6 +65,33 @@ def main(args: argparse.Namespace) -> int:
     clear_drafts(out.parent)
     write_atomically(out, text.encode())
     print(f"Saved in {visible(str(out))}")
+    return 0
+
+
+def _width(text: str) -> float:
+    """A width of a figure in cm; argparse names the option in its message."""
+    if not 4 <= (width := float(text)) <= 60:
+        raise argparse.ArgumentTypeError("must be between 4 and 60 cm")
+    return width
+
+
+def _figures(args: argparse.Namespace) -> int:
+    """Writes the charts as files."""
+    from lmdiag.report.charts.output import write_figures
+    from lmdiag.report.html import charts
+    from lmdiag.results import load_run
+    from lmdiag.schema import BadInput
+    from lmdiag.text import visible
+
+    kind = args.format or "svg"
+    if not args.figures or kind not in _FIGURES:
+        raise BadInput(
+            "figures need a directory and one of the formats svg, pdf, png: give --figures DIR "
+            "--format svg"
+        )
+    plots = charts([load_run(path, args.data) for path in args.runs])
+    paths = write_figures(plots, args.figures, kind, args.width)
+    print(f"Saved {len(paths)} figures in {visible(str(args.figures))}")
     return 0
 
 

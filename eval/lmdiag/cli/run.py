@@ -8,14 +8,13 @@ import importlib
 import json
 import sys
 import threading
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from lmdiag.cli.exits import say
 from lmdiag.cli.parser import add_data_revision, add_scoring, fields_of, positive, scored
 from lmdiag.collector import uncollected
-from lmdiag.models.options import CHOICES, LoadOptions
+from lmdiag.models.loading.options import CHOICES, LoadOptions
 from lmdiag.perturb import names, tasks_with
 from lmdiag.schema import DIAGNOSTICS, BadInput, Protocol
 
@@ -153,7 +152,7 @@ def main(args: argparse.Namespace) -> int:
 
     models = requested_models(args)
     imports = threading.Thread(
-        target=importlib.import_module, args=["lmdiag.models.loading"], daemon=True
+        target=importlib.import_module, args=["lmdiag.models.loading.load"], daemon=True
     )
     imports.start()  # a single process reads the data during the slow imports
     with uncollected():
@@ -270,16 +269,15 @@ def _run(
 
 
 def _show(run: Run, *, as_tables: bool) -> None:
-    from lmdiag.hub.text import visible
     from lmdiag.report.formats.terminal import print_results
     from lmdiag.results import REPORT, saved_files
+    from lmdiag.text import visible
     from lmdiag.writing import write_atomically
 
     if not (run.path / REPORT).exists():
-        with suppress(ImportError):  # until the report page is converted to the new records
-            from lmdiag.report.html import render
+        from lmdiag.report.html import render
 
-            write_atomically(run.path / REPORT, render(run).encode())
+        write_atomically(run.path / REPORT, render(run).encode())
     if as_tables:
         print_results(run.results)
         print(f"\nSaved in {visible(str(run.path))}: {', '.join(saved_files(run.path))}")

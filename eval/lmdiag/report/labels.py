@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lmdiag import diagnostics
-from lmdiag.hub.text import visible
 from lmdiag.report.checkpoints import are_checkpoints
 from lmdiag.results import Results
+from lmdiag.text import visible
 
 if TYPE_CHECKING:
     from lmdiag.comparison import Comparison

@@ -7,10 +7,10 @@ import io
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from lmdiag.hub.text import visible
 from lmdiag.report.qualitative import Chosen
 from lmdiag.results import Results
 from lmdiag.results.published import published_beside
+from lmdiag.text import visible
 
 _NUMBERS = ("value", "n", "ci_low", "ci_high", "chance", "sd", "runs")
 _COLUMNS = (

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from lmdiag.hub.text import visible
 from lmdiag.report import numbers
 from lmdiag.report.tables import Cell, Table
+from lmdiag.text import visible
 
 
 class CellText(NamedTuple):

@@ -8,7 +8,6 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from lmdiag.hub.text import visible
 from lmdiag.report import numbers
 from lmdiag.report.formats.grid import CellText, Grid, grid_of
 from lmdiag.report.labels import comparison_label, model_label, run_letter, short_commit
@@ -16,6 +15,7 @@ from lmdiag.report.numbers import CHANCE
 from lmdiag.report.sections import Section, sections
 from lmdiag.report.tables import Table
 from lmdiag.results import Results, SettingResults, of_setting
+from lmdiag.text import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
