@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
 from lmdiag.cli import main
+
+if TYPE_CHECKING:
+    from browser import NewPage
+    from playwright.sync_api import Browser, Page
 
 ROOT = Path(__file__).resolve().parent.parent
 # Hypothesis's limits on time (200 ms an example) fail tests because the machine is busy.
@@ -84,3 +90,83 @@ def agreement_dir(upstream: Path, tmp_path_factory: pytest.TempPathFactory) -> P
 def demo_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The demo data set, built: all five configs. Read only: copy it to change it."""
     return built(tmp_path_factory, "demo", "demo")
+
+
+@pytest.fixture(scope="session")
+def tiny_models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Folders of a tiny masked and a tiny causal model with random weights. Read only."""
+    from families import FAMILIES
+
+    folder = tmp_path_factory.mktemp("models")
+    return {name: FAMILIES[name].make(folder / name) for name in ("bert", "gpt2")}
+
+
+@pytest.fixture(scope="session")
+def finished_runs(demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Run directories of two invented models on the demo data, the better one first. Read only."""
+    from runs import make_run
+
+    folder = tmp_path_factory.mktemp("runs")
+    return [
+        make_run(folder / "a", demo_dir, id="org/[b]first", skill=3.0, seed=1),
+        make_run(folder / "b", demo_dir, id="org/second", skill=0.0, seed=2),
+    ]
+
+
+Typed = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def typed(capsys: pytest.CaptureFixture[str]) -> Typed:
+    """Runs a command in this process; returns exit code, standard output and standard error."""
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        capsys.readouterr()
+        try:
+            code = main([*map(str, arguments)])
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        return (code, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def refused(typed: Typed) -> Callable[..., str]:
+    """Runs a command that must fail with one line on standard error, which it returns."""
+
+    def run(*arguments: object, code: int = 2) -> str:
+        ended, out, err = typed(*arguments)
+        assert (ended, out) == (code, ""), err
+        assert err.startswith("lmdiag: error: ")
+        assert err.count("\n") == 1
+        return err
+
+    return run
+
+
+# ---- a browser -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """A headless browser."""
+    from browser import started_browser
+
+    with started_browser() as browser:
+        yield browser
+
+
+@pytest.fixture
+def new_page(chromium: Browser) -> Iterator[NewPage]:
+    """Opens pages, with options of playwright's contexts; none of them may complain."""
+    from browser import without_complaints
+
+    with without_complaints(chromium) as opened:
+        yield opened
+
+
+@pytest.fixture
+def page(new_page: NewPage) -> Page:
+    """A page on a desktop."""
+    return new_page(viewport={"width": 1280, "height": 900})

@@ -28,26 +28,27 @@ NEVER: Mapping[str, frozenset[str]] = {
     "schema": frozenset({ANY}),
     "measures": frozenset({ANY}),
     "stats": frozenset({ANY}),
-    "stimuli": frozenset({"models", "scoring", "measures", "stats", "results", "report"}),
-    "perturb": frozenset({"models", "scoring", "measures", "stats", "results", "report"}),
-    "questions": frozenset({"models", "scoring", "measures", "stats", "results", "report"}),
+    "stimuli": frozenset({"models", "runs", "measures", "stats", "results", "report"}),
+    "perturb": frozenset({"models", "runs", "measures", "stats", "results", "report"}),
+    "questions": frozenset({"models", "runs", "measures", "stats", "results", "report"}),
     "models": frozenset({"stimuli", "measures", "stats", "results", "report"}),
-    "scoring": frozenset({"measures", "stats", "summary", "results", "report"}),
-    "predictions": frozenset({"models", "scoring", "results", "report"}),
-    "summary": frozenset({"models", "scoring", "results", "report"}),
-    "results": frozenset({"models", "scoring", "report"}),
-    "comparison": frozenset({"models", "scoring", "report"}),
-    "report": frozenset({"models", "scoring"}),
-    "leaderboard": frozenset({"models", "scoring", "reproduction"}),
-    "hub": frozenset({"models", "scoring", "leaderboard", "reproduction"}),
+    "runs": frozenset({"report", "leaderboard", "reproduction"}),
+    "predictions": frozenset({"models", "runs", "results", "report"}),
+    "summary": frozenset({"models", "runs", "results", "report"}),
+    "results": frozenset({"models", "runs", "report"}),
+    "comparison": frozenset({"models", "runs", "report"}),
+    "elsewhere": frozenset({"models", "runs", "results", "report"}),
+    "report": frozenset({"models", "runs"}),
+    "leaderboard": frozenset({"models", "runs", "reproduction"}),
+    "hub": frozenset({"models", "runs", "leaderboard", "reproduction"}),
 }
 """Room -> siblings that it never imports: data flows one way."""
 
-WITHOUT_TORCH = frozenset(NEVER) - {"models", "scoring"} | {"resources", "published"}
+WITHOUT_TORCH = frozenset(NEVER) - {"models", "runs"} | {"resources", "published"}
 """Rooms that run where no deep-learning library is installed."""
 
 HEAVY = {"torch", "transformers", "tokenizers", "accelerate", "evaluate", "datasets"} | {
-    *("pyarrow", "pandas", "numpy", "scipy", "matplotlib"),
+    *("pyarrow", "pandas", "numpy", "scipy", "altair", "vl_convert"),
     *("huggingface_hub", "jinja2"),
 }
 """Libraries that no `--help` waits for."""

@@ -22,20 +22,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from fuzz_changes import change
-from hub.runs import make_run, model_info
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
+from runs import make_run
 
-from lmdiag import results, stimuli, summary
-from lmdiag.journal import Journal
+from lmdiag import evaluation, results, stimuli
 from lmdiag.measures import AGREEMENT_LAYOUT
 from lmdiag.questions import Setting, collect
+from lmdiag.report.formats import format_names, render_tables
+from lmdiag.report.formats.terminal import print_results
 from lmdiag.report.html import render
-from lmdiag.report.terminal import print_results
-from lmdiag.report.text import latex, markdown, table_csv
 from lmdiag.results import predictions
 from lmdiag.results.external import read_external
+from lmdiag.runs.journal import Journal
 from lmdiag.schema import Answer, BadInput, Protocol, WordScore
 
 SECONDS = 5.0
@@ -99,7 +99,7 @@ def make_files(folder: Path) -> None:
     verbs = pa.table({"singular": ["is"], "plural": ["are"]})
     pq.write_table(verbs, folder / "data/verbs/test.parquet")
     protocol = Protocol(tasks=("own",))
-    make_run(folder / "run", folder / "own.jsonl", info=model_info(), protocol=protocol)
+    make_run(folder / "run", folder / "own.jsonl", protocol)
     with Journal(folder / "journal") as journal:
         for i in range(4):
             journal.append({i: Answer({"bird": WordScore(-1.0, 1, 1)}, ("bird",), (-1.0,))})
@@ -120,7 +120,7 @@ def read_stimuli(data: Path) -> None:
 def read_predictions(file: Path) -> None:
     rows = stimuli.load(str(file.parent / "own.jsonl"), "own")
     parts = read_external(file, rows)
-    summary.evaluate(rows, parts, Protocol(tasks=("own",)), cased=True, kind="masked")
+    evaluation.evaluate(rows, parts, Protocol(tasks=("own",)), cased=True, kind="masked")
 
 
 def read_original(file: Path) -> None:
@@ -132,8 +132,8 @@ def read_run(folder: Path) -> None:
     run = results.load_run(folder)
     n_tasks = len(run.predictions)
     print_results(run.results, Console(file=StringIO(), width=100))
-    for write in (markdown, latex, table_csv):
-        write([run.results])
+    for name in format_names():
+        render_tables(name, [run.results])
     if n_tasks and (folder / "results.json").stat().st_size % 16 == 0:
         render([run])
 

@@ -21,7 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lmdiag import diagnostics, stimuli
-from lmdiag.cli.template import write
+from lmdiag.cli import main
 from lmdiag.diagnostics import CORE_COLUMNS
 from lmdiag.schema import BadInput
 from lmdiag.stimuli.rows import fingerprint
@@ -575,7 +575,7 @@ def test_without_a_network_loaded_configs_are_available(
 
 
 def test_a_data_set_without_a_card_is_read_by_datasets(api: HfApi, tmp_path: Path) -> None:
-    write(tmp_path / "starter.csv")
+    assert main(["template", str(tmp_path / "starter.csv")]) == 0
     api.create_repo("org/starter", repo_type="dataset")
     api.upload_file(
         path_or_fileobj=tmp_path / "starter.csv", path_in_repo="starter.csv",

@@ -63,16 +63,15 @@ def readable(path: Path) -> Iterator[None]:
         raise BadInput(f"{str(path)!r} is not a file name: it has a NUL character") from None
 
 
-def read_text(path: Path, limit: int | None = None) -> str:
-    """Returns a UTF-8 file as text, without a byte-order mark.
+def read_bytes(path: Path, limit: int | None = None) -> bytes:
+    """Returns the content of a regular file.
 
     Args:
         path: of the file.
         limit: maximum size in bytes; None for any size.
 
     Raises:
-        BadInput: it does not exist, is a directory or a device, is too large, cannot be read, or is
-            not UTF-8 (the line is named).
+        BadInput: it does not exist, is a directory or a device, is too large, or cannot be read.
     """
     with readable(path):
         state = path.stat()
@@ -80,7 +79,16 @@ def read_text(path: Path, limit: int | None = None) -> str:
             raise BadInput(f"{path} is not a regular file")
         if limit is not None and state.st_size > limit:
             raise BadInput(f"{path} has {state.st_size:,} bytes; at most {limit:,} are read")
-        content = path.read_bytes()
+        return path.read_bytes()
+
+
+def read_text(path: Path, limit: int | None = None) -> str:
+    """Returns a UTF-8 file as text, without a byte-order mark.
+
+    Raises:
+        BadInput: see `read_bytes`; also for bytes that are not UTF-8 (the line is named).
+    """
+    content = read_bytes(path, limit)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -1,4 +1,4 @@
-"""Cloze diagnostics as a metric of the `evaluate` library; `lmdiag.summary` computes them."""
+"""Cloze diagnostics as a metric of the `evaluate` library; `lmdiag.evaluation` computes them."""
 
 import json
 import warnings
@@ -9,11 +9,11 @@ import datasets
 import evaluate
 
 from lmdiag import diagnostics
+from lmdiag.evaluation import beyond_lists, run_scores, summarise
 from lmdiag.results.external import to_predictions
 from lmdiag.schema import BadInput, checked_ranks, checked_threshold
 from lmdiag.stimuli.columns import converted
 from lmdiag.stimuli.table import from_rows
-from lmdiag.summary import beyond_lists, run_scores, summarise
 
 _DESCRIPTION = """
 Measures of psycholinguistic diagnostics for language models: accuracy@k against human responses,

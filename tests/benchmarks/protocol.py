@@ -14,33 +14,27 @@ def show(folder: Path, data: Path, threads: int) -> None:
     import torch
 
     from lmdiag.models import LoadOptions
-    from lmdiag.processes import Processes
-    from lmdiag.running import gather_material, run_model
+    from lmdiag.runs.inputs import load_inputs
+    from lmdiag.runs.run import run_model
     from lmdiag.schema import Protocol
 
     torch.set_num_threads(threads)
     perturb = ("shuf", "trunc", "shuf_trunc", "obj", "sub", "both")
     start = time.perf_counter()
-    material = gather_material(str(data), Protocol(perturb=perturb))
+    inputs = load_inputs(str(data), Protocol(perturb=perturb))
     gathered = time.perf_counter() - start
     profile = cProfile.Profile()
     with tempfile.TemporaryDirectory() as output:
         start = time.perf_counter()
         profile.enable()
-        _, found = run_model(
-            str(folder),
-            LoadOptions(),
-            material,
-            processes=Processes(alone=True),
-            output=Path(output),
-            quiet=True,
-        )
+        run = run_model(str(folder), LoadOptions(), inputs, output=Path(output), quiet=True)
         profile.disable()
         whole = time.perf_counter() - start
-    seconds = found["seconds"]
+    assert run is not None
+    seconds = run.results["seconds"]
     rest = whole - seconds["load"] - seconds["ask"]
     print(
-        f"\nfull protocol, {folder.name}, {found['n_contexts']} contexts, profiled: "
+        f"\nfull protocol, {folder.name}, {run.results['n_contexts']} contexts, profiled: "
         f"perturb {gathered:.1f} s, load {seconds['load']:.1f}, ask {seconds['ask']:.1f}, "
         f"write and measure {rest:.1f}"
     )

@@ -15,8 +15,8 @@ IMPORTS = (
     "datasets",
     "evaluate",
     "lmdiag.cli",
-    "lmdiag.running",
-    "lmdiag.models.assemble",
+    "lmdiag.runs.run",
+    "lmdiag.models.local",
 )
 LMDIAG = [sys.executable, "-c", "import sys; from lmdiag.cli import main; sys.exit(main())"]
 

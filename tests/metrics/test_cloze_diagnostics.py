@@ -13,9 +13,9 @@ import evaluate
 import numpy as np
 import pytest
 import yaml
-from scored import perfect, uniform
+from runs import perfect, uniform
 
-from lmdiag import stimuli, summary
+from lmdiag import evaluation, stimuli
 from lmdiag.schema import BadInput, Predictions, Protocol
 
 ROWS: list[dict[str, Any]] = [
@@ -59,7 +59,7 @@ def test_rows_of_the_data_set_give_the_measures_of_a_run(
         computed = metric.compute(
             predictions=records(run), references=rows, k=[1, 5], threshold=0.01
         )
-        expected = summary.evaluate(loaded, [run], Protocol(), cased=True).to_json()["measures"]
+        expected = evaluation.evaluate(loaded, [run], Protocol(), cased=True).to_json()["measures"]
         assert computed == expected
 
 

@@ -38,6 +38,12 @@ def script(name: str) -> Any:
     return importlib.import_module(f"{_PACKAGE}.{name}")
 
 
+def user_cache() -> Path:
+    """Returns the folder for what lmdiag keeps between runs: `LMDIAG_CACHE`, or the usual one."""
+    folder: Path = script("sources").user_cache()
+    return folder
+
+
 def cached(name: str) -> Path:
     """Returns the directory of a data set in the user's cache; the first call builds it.
 
@@ -51,7 +57,7 @@ def cached(name: str) -> Path:
     """
     from filelock import FileLock
 
-    folder: Path = script("sources").user_cache() / "data" / f"{name}-{_digest()}"
+    folder = user_cache() / "data" / f"{name}-{_digest()}"
     if folder.is_dir():
         return folder
     try:
