@@ -37,7 +37,6 @@ NEVER: Mapping[str, frozenset[str]] = {
     "summary": frozenset({"models", "runs", "results", "report"}),
     "results": frozenset({"models", "runs", "report"}),
     "comparison": frozenset({"models", "runs", "report"}),
-    "elsewhere": frozenset({"models", "runs", "results", "report"}),
     "report": frozenset({"models", "runs"}),
     "leaderboard": frozenset({"models", "runs", "reproduction"}),
     "hub": frozenset({"models", "runs", "leaderboard", "reproduction"}),
