@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from lmdiag.reading import parquet_names, read_json_lines, read_parquet, readable
 from lmdiag.results.original_code import is_original, read_original
-from lmdiag.results.predictions import COLUMNS, align, read, take
+from lmdiag.results.predictions import PREDICTION_COLUMNS, align, read, take
 from lmdiag.schema import BadInput, Predictions
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def read_external(path: Path, stimuli: Stimuli, setting: str = "none") -> list[P
     if not original and not path.is_file():
         raise BadInput(f"{path} does not exist: --predictions takes a file or a run directory")
     parquet = not original and _is_parquet(path)
-    if parquet and {*COLUMNS, "perturbation", "run"} <= set(parquet_names(path)):
+    if parquet and {*PREDICTION_COLUMNS, "perturbation", "run"} <= set(parquet_names(path)):
         return [align(part, rows, str(path)) for part in _parts_of_a_run(path, set(rows), setting)]
     if setting != "none":
         raise BadInput(f"{path} has no settings: leave --setting {setting} out")
@@ -76,7 +76,7 @@ def _parquet_records(path: Path) -> Iterator[Record]:
     names = parquet_names(path)
     if "id" not in names:
         raise BadInput(f"{path} has no column id: predictions have id, top_words and log_prob")
-    table = read_parquet(path, [name for name in COLUMNS if name in names])
+    table = read_parquet(path, [name for name in PREDICTION_COLUMNS if name in names])
     for number, record in enumerate(table.to_pylist(), start=1):
         yield f"{path}, row {number}", record
 
@@ -94,7 +94,7 @@ def to_predictions(records: Iterable[Record], where: str) -> Predictions:
     Raises:
         BadInput: a malformed record, no records, or nothing in them that can be scored.
     """
-    columns: dict[str, Any] = {name: [] for name in COLUMNS}
+    columns: dict[str, Any] = {name: [] for name in PREDICTION_COLUMNS}
     for place, record in records:
         if not isinstance(record.get("id"), str):
             raise BadInput(f"{place}: id is {record.get('id')!r:.60}; it must be the id of a row")
