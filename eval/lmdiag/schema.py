@@ -172,7 +172,7 @@ class Protocol:
 
     Attributes:
         tasks: names of configs, in order.
-        perturb: names of perturbations beside the unperturbed setting.
+        perturb: names of perturbations; the unperturbed setting is always included.
         shuffles: runs of the shuffled settings (100 in Ettinger 2020, table 4).
         seed: of the shuffles and of the sample.
         unit: token or word, see `docs/specification.md`.
@@ -241,7 +241,7 @@ class Predictions:
         perturbation: setting, "none" for the unperturbed one.
         run: number of the shuffle, 0 outside the shuffled settings.
         agreement: per row, the EW and MW of its context, see `Answer`; empty where not asked.
-        model: whose predictions they are; None for those of other programs.
+        model: that made the predictions; None if another program made them.
         unit, bos, seed, verbs: see `Protocol`.
     """
 

@@ -236,7 +236,7 @@ def _complaints(results: Results, document: Mapping[str, Any]) -> Iterator[str]:
     if not results.protocol.k:
         yield "protocol.k: the list is empty"
     if document["protocol"].get("match") != results.match:
-        yield f"protocol.match: must be {results.match!r}, as model.cased says"
+        yield f"protocol.match: must be {results.match!r}, which follows from model.cased"
     if not results.tasks:
         yield "tasks: there are none"
     for task, settings in results.tasks.items():
