@@ -1,4 +1,4 @@
-"""What a report says of each diagnostic: its tables and the remarks below them."""
+"""The section of each diagnostic in a report: its tables and the remarks below them."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ class Source(NamedTuple):
 
     Attributes:
         results: of the run.
-        label: name that tells its model from those of the other runs.
+        label: name that distinguishes its model from the other runs'.
         published: published figures by their addresses.
     """
 
@@ -243,7 +243,7 @@ def _headings(
 
 
 class HeadlineFigure(NamedTuple):
-    """A figure that stands for a diagnostic.
+    """A headline figure of a diagnostic.
 
     Attributes:
         label: what was measured.

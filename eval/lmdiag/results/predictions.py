@@ -1,4 +1,4 @@
-"""Predictions on disk (`docs/specification.md`): those of a run, and how they belong to the rows.
+"""Predictions on disk (`docs/specification.md`): reading, writing, and their order.
 
 `predictions.parquet` has a row per stimulus, perturbation and shuffle, `agreement.parquet` one per
 distinct context with its EW and MW. The same predictions give the same bytes, and a file is there
@@ -74,7 +74,7 @@ def read_run(
         kind: of the model.
 
     Raises:
-        BadInput: a file is missing or damaged, or its ids are not those of the rows.
+        BadInput: a file is missing or damaged, or its ids are not the ids of the rows.
     """
     file = folder / PREDICTIONS
     runs: dict[str, dict[SettingKey, Predictions]] = {task: {} for task in stimuli}
