@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 import torch
+from tokenizer_files import byte_level, ending, sentencepiece, wordlevel, wordpiece
 from transformers import PreTrainedTokenizerFast
 
 from lmdiag.models.tokens.boundaries import Boundaries, Prefix
 from lmdiag.models.tokens.vocabulary import Vocabulary
-from models.toys import byte_level, ending, sentencepiece, wordlevel, wordpiece
 
 BYTES = byte_level("Ġ b", "Ġb i", "' t", "- -", "Ġ Ġ")
 SPACED = sentencepiece("▁ab", "b'", "'a", "b.", "▁-")

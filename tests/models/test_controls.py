@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from families import FAMILIES
+from tokenizer_files import byte_level, names, sentencepiece, wordpiece
 from tokenizers import AddedToken
 from transformers import PreTrainedTokenizerFast
 
@@ -15,7 +16,6 @@ from lmdiag import cli
 from lmdiag.models.tokens.controls import control_names
 from lmdiag.models.tokens.spelling import Spelling
 from lmdiag.schema import Query
-from models.toys import byte_level, names, sentencepiece, wordpiece
 
 
 def with_added() -> PreTrainedTokenizerFast:

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmdiag.models.forward.packing import Pack, pack
 from lmdiag.models.forward.batches import batches
+from lmdiag.models.forward.packing import Pack, pack
 from lmdiag.models.tokens.questions import EncodedQuestion, TokenRow
 from lmdiag.schema import Query, Question
 

@@ -10,14 +10,15 @@ from typing import Any
 import pytest
 import torch
 from families import FAMILIES
+from tokenizer_files import byte_level, wordpiece
 
 from lmdiag.models import LoadOptions, load
-from lmdiag.models.loading.load import _dtype
 from lmdiag.models.loading.checks import check_precision
 from lmdiag.models.loading.errors import one_line_errors
+from lmdiag.models.loading.load import _dtype
 from lmdiag.models.tokens.questions import TokenRow
 from lmdiag.schema import BadInput, Query, Question
-from models.toys import alone, asked, bert, byte_level, gpt2, wordpiece
+from models.toys import alone, asked, bert, gpt2
 
 BYTES = byte_level("Ġ b", "Ġb i")
 TOKENIZER = wordpiece("a", "the", "robin", "is", "bird", "tree", "##s", ".", "near")
@@ -72,7 +73,11 @@ class TestAnotherWay:
         network.register_forward_pre_hook(refuse, with_kwargs=True)
         model = asked(network, BYTES, "causal")
         assert model.reader.layout == "alone"
-        rows = [TokenRow((1, 2, 3, 4), (3,)), TokenRow((5, 6, 7, 8), (0, 3)), TokenRow((7, 8), (1,))]
+        rows = [
+            TokenRow((1, 2, 3, 4), (3,)),
+            TokenRow((5, 6, 7, 8), (0, 3)),
+            TokenRow((7, 8), (1,)),
+        ]
         found = model.reader.read(rows)
         plain = gpt2(len(BYTES))
         right = [alone(plain, row.ids, read) for row in rows for read in row.reads]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tokenizer_files import byte_level, names, sentencepiece, wordpiece
 from tokenizers import Tokenizer, models
 from transformers import PreTrainedTokenizerFast
 
-from lmdiag.models.tokens.vocabulary import Vocabulary
 from lmdiag.models.tokens.spelling import Spelling, is_cased
+from lmdiag.models.tokens.vocabulary import Vocabulary
 from lmdiag.schema import BadInput, Query
-from models.toys import byte_level, names, sentencepiece, wordpiece
 
 BERT = wordpiece(
     "a", "the", "robin", "is", "bird", "##s", "##ing", "don", "’", "t", ".", ",", "it", "naive"
