@@ -17,7 +17,7 @@ from families import FAMILIES
 from transformers import AutoConfig
 
 from lmdiag.models.loading import memory
-from lmdiag.models.loading.checkpoint import digest, resolve
+from lmdiag.models.loading.checkpoint import model_digest, resolve
 from lmdiag.models.loading.kinds import detect
 from lmdiag.models.loading.load import load_parts
 from lmdiag.models.loading.options import LoadOptions
@@ -31,7 +31,7 @@ CUDA = torch.device("cuda", 0)
 
 def test_what_is_known_about_a_model(bert: Path) -> None:
     parts = load_parts(str(bert))
-    assert (parts.kind, parts.dtype, parts.commit) == ("masked", "float32", digest(bert))
+    assert (parts.kind, parts.dtype, parts.commit) == ("masked", "float32", model_digest(bert))
     assert (parts.quantization, parts.training_step, parts.attention) == (None, None, "sdpa")
     assert not parts.model.training
     assert not any(parameter.requires_grad for parameter in parts.model.parameters())
@@ -127,19 +127,19 @@ class TestCheckpoint:
         assert resolve(str(folder)).training_step == 1500
 
     def test_digest_follows_what_decides_the_answers(self, bert: Path) -> None:
-        before = digest(bert)
+        before = model_digest(bert)
         assert len(before) == len("sha256:") + 16
-        assert digest(shutil.copytree(bert, bert.with_name("copy"))) == before
+        assert model_digest(shutil.copytree(bert, bert.with_name("copy"))) == before
         (bert / "README.md").write_text("another card")
         (bert / "optimizer.pt").write_bytes(b"state")
-        assert digest(bert) == before
+        assert model_digest(bert) == before
         weights = bytearray((bert / "model.safetensors").read_bytes())
         weights[-1] ^= 1
         (bert / "model.safetensors").write_bytes(weights)
-        changed = digest(bert)
+        changed = model_digest(bert)
         assert changed != before
         edit(bert, "tokenizer_config.json", model_max_length=63)
-        assert digest(bert) not in (before, changed)
+        assert model_digest(bert) not in (before, changed)
 
 
 class TestWeights:

@@ -16,7 +16,7 @@ import torch
 from hub import LoopbackHub
 
 from lmdiag.models.loading.checkpoint import resolve
-from lmdiag.models.loading.files import check_files
+from lmdiag.models.loading.files import check_model_files
 from lmdiag.models.loading.load import load_parts
 from lmdiag.models.loading.options import LoadOptions
 from lmdiag.schema import BadInput
@@ -207,7 +207,7 @@ def test_problems_are_reported_before_transformers_reads_the_file(bert: Path) ->
     """The plain checks alone bound time and memory."""
     edit(bert, "config.json", num_hidden_layers=10**12)
     with pytest.raises(BadInput, match="num_hidden_layers must be an integer from 0 to 500"):
-        check_files(resolve(str(bert)), LoadOptions())
+        check_model_files(resolve(str(bert)), LoadOptions())
 
 
 @pytest.mark.parametrize(

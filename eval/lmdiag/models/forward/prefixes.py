@@ -20,7 +20,7 @@ import torch
 from transformers import DynamicCache
 
 from lmdiag.models.forward.layout import PROBES, reach, same
-from lmdiag.models.forward.reader import Reader, select
+from lmdiag.models.forward.reader import Reader, select_sources
 from lmdiag.models.tokens.encoders import QuestionEncoder
 from lmdiag.models.tokens.questions import TokenRow
 
@@ -112,7 +112,7 @@ class Sources:
         """See `Prefixes.read`."""
         decoder = self._reader.fill([row.ids for _, row in requests])
         inputs: dict[str, Any] = {f"decoder_{name}": tensor for name, tensor in decoder.items()}
-        inputs |= select(self._encoded, [blank for blank, _ in requests])
+        inputs |= select_sources(self._encoded, [blank for blank, _ in requests])
         last = [(index, len(row.ids) - 1) for index, (_, row) in enumerate(requests)]
         return self._reader.run(inputs, last)
 

@@ -47,7 +47,7 @@ from lmdiag.models.forward.prefixes import Prefixes, choose_sharing
 from lmdiag.models.forward.reader import Reader
 from lmdiag.models.tokens.boundaries import Boundaries
 from lmdiag.models.tokens.encoders import QuestionEncoder
-from lmdiag.models.tokens.questions import Beginning, shorten
+from lmdiag.models.tokens.questions import Beginning, shorten_text
 from lmdiag.models.tokens.vocabulary import Vocabulary
 from lmdiag.models.whole_words.frontier import FIRST_WIDTH, Frontier, Node, Reading
 from lmdiag.models.whole_words.question import WholeWordQuestion, encode_whole_words
@@ -191,7 +191,7 @@ class WordSearch:
             if reading.end == -math.inf and not node.beginning.filled:
                 raise BadInput(
                     f"model {self._info.id} gives no probability to the beginning of a word after "
-                    f"{shorten(batch[n].question.query.context)!r}: use --unit token"
+                    f"{shorten_text(batch[n].question.query.context)!r}: use --unit token"
                 )
             frontiers[n].read(node.beginning, node.width, reading)
         return log_probs
@@ -231,10 +231,11 @@ class WordSearch:
         """Raises `BadInput` for a search that has read too many nodes and is not at its end."""
         for encoded, frontier in zip(batch, frontiers, strict=True):
             if frontier.n_read > self._most_nodes and not frontier.is_exact:
+                context = shorten_text(encoded.question.query.context)
                 raise BadInput(
-                    f"model {self._info.id} hardly prefers any word to others after "
-                    f"{shorten(encoded.question.query.context)!r}: {self._most_nodes} beginnings "
-                    "of words do not settle which are the most probable; use --unit token"
+                    f"model {self._info.id} hardly prefers any word to others after {context!r}: "
+                    f"{self._most_nodes} beginnings of words do not settle which are the most "
+                    "probable; use --unit token"
                 )
 
 
