@@ -322,6 +322,6 @@ QUICK = ("bert", "roberta", "deberta-v3", "modernbert", "gpt2", "llama", "mamba"
 """One family for each kind of model, tokenizer and position scheme; `make test` runs these."""
 
 
-def each(names: Iterable[str]) -> list[Any]:
+def family_params(names: Iterable[str]) -> list[Any]:
     """Returns families as parameters of a test; all but the quick ones are left to `make check`."""
     return [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in names]

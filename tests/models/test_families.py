@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from families import CAUSAL, FAMILIES, MASKED, SEQ2SEQ, Family, each
+from families import CAUSAL, FAMILIES, MASKED, SEQ2SEQ, Family, family_params
 from reference import Reference
 from vocabularies import UNKNOWN
 
@@ -79,7 +79,7 @@ def check_same(first: list[Answer], second: list[Answer]) -> None:
                 assert score.log_prob == pytest.approx(other.words[word].log_prob, abs=TOLERANCE)
 
 
-@pytest.mark.parametrize("name", each(FAMILIES))
+@pytest.mark.parametrize("name", family_params(FAMILIES))
 def test_the_answers_are_the_references(name: str, family_dir: Callable[[str], Path]) -> None:
     pairs = compare(FAMILIES[name], family_dir(name))
     check_words(pairs)
@@ -92,12 +92,12 @@ def test_the_answers_are_the_references(name: str, family_dir: Callable[[str], P
     assert len({round(p, 4) for p in probabilities if p is not None}) == len(QUERIES)
 
 
-@pytest.mark.parametrize("name", each(FAMILIES))
+@pytest.mark.parametrize("name", family_params(FAMILIES))
 def test_whole_words_are_the_references(name: str, family_dir: Callable[[str], Path]) -> None:
     check_words(compare(FAMILIES[name], family_dir(name), unit="word"), "word")
 
 
-@pytest.mark.parametrize("name", each(FAMILIES))
+@pytest.mark.parametrize("name", family_params(FAMILIES))
 def test_batches_do_not_matter(name: str, family_dir: Callable[[str], Path]) -> None:
     model = load(str(family_dir(name)))
     asked = questions()
@@ -107,7 +107,7 @@ def test_batches_do_not_matter(name: str, family_dir: Callable[[str], Path]) -> 
     check_same(alone[::-1], ask(model, asked[::-1]))
 
 
-@pytest.mark.parametrize("name", each(FAMILIES))
+@pytest.mark.parametrize("name", family_params(FAMILIES))
 def test_packing_does_not_matter(name: str, family_dir: Callable[[str], Path]) -> None:
     folder = str(family_dir(name))
     packed, plain = load(folder), load(folder, LoadOptions(packing="never"))
@@ -146,7 +146,7 @@ def test_padding_token_without_an_embedding(
     check_same(ask(load(str(family_dir("llama")), options), questions()), ask(model, questions()))
 
 
-@pytest.mark.parametrize("name", each(BOS_FAMILIES))
+@pytest.mark.parametrize("name", family_params(BOS_FAMILIES))
 @pytest.mark.parametrize("bos", ["always", "never"])
 def test_beginning_of_sequence(name: str, bos: str, family_dir: Callable[[str], Path]) -> None:
     pairs = compare(FAMILIES[name], family_dir(name), bos)
@@ -155,7 +155,7 @@ def test_beginning_of_sequence(name: str, bos: str, family_dir: Callable[[str], 
         check_top(pair)
 
 
-@pytest.mark.parametrize("name", each(BOS_FAMILIES))
+@pytest.mark.parametrize("name", family_params(BOS_FAMILIES))
 def test_beginning_of_sequence_by_default(name: str, family_dir: Callable[[str], Path]) -> None:
     folder = str(family_dir(name))
     default, always, never = (

@@ -14,6 +14,7 @@ from families import FAMILIES
 from hypothesis import given
 from hypothesis import strategies as st
 from tokenizer_files import byte_level, wordpiece
+from transformers.activations import FastGELUActivation, NewGELUActivation
 
 from lmdiag.models import LoadOptions, Model, load
 from lmdiag.models.answers import best
@@ -189,6 +190,18 @@ class TestProjection:
         network = gpt2(len(BYTES)).double()
         found = asked(network, BYTES, "causal").reader.read([TokenRow((1, 2, 3), (2,))])
         assert found.dtype == torch.float64
+
+
+@pytest.mark.parametrize("spelt_out", [NewGELUActivation, FastGELUActivation])
+def test_the_tanh_form_of_gelu_is_one_operation(spelt_out: type[torch.nn.Module]) -> None:
+    """transformers spells it out; half precision is left alone."""
+    states = torch.linspace(-6, 6, 1001)
+    for dtype, fused in ((torch.float32, True), (torch.bfloat16, False)):
+        network = gpt2(len(BYTES)).to(dtype)
+        network.transformer.h[0].mlp.act = spelt_out()
+        act = asked(network, BYTES, "causal").reader.model.transformer.h[0].mlp.act
+        assert isinstance(act, torch.nn.GELU) == fused
+        assert (act(states) - spelt_out()(states)).abs().max() < 1e-6
 
 
 class TestBest:

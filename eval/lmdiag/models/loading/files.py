@@ -201,7 +201,7 @@ def _check_weight_file(checkpoint: Checkpoint, by: str, name: Any, options: Load
 
 def _is_covered(name: str) -> bool:
     """Whether the digest of a folder covers a file of this name."""
-    return "/" not in name and any(fnmatch.fnmatchcase(name, each) for each in MODEL_FILES)
+    return "/" not in name and any(fnmatch.fnmatchcase(name, pattern) for pattern in MODEL_FILES)
 
 
 def _check_links(checkpoint: Checkpoint, folder: Path) -> None:

@@ -151,7 +151,7 @@ class WordSearch:
                 self._read(batch, frontiers, prefixes, some)
             self._refuse_endless(batch, frontiers)
             nodes = []
-        return [_answer(*each) for each in zip(batch, frontiers, agreement, strict=True)]
+        return [_answer(*parts) for parts in zip(batch, frontiers, agreement, strict=True)]
 
     def _frontier(self, encoded: WholeWordQuestion, top: int) -> Frontier:
         query = encoded.question.query
@@ -217,9 +217,14 @@ class WordSearch:
         ends = [0.0] * len(nodes) if masked else self.boundaries.end(log_probs).tolist()
         wanted = [batch[n].wanted.get(node.beginning, ()) for n, node in nodes]
         pairs = [(row, token) for row, some in enumerate(wanted) for token in some]
-        found = iter(look_up(log_probs, pairs))
+        log_probs_of_wanted = iter(look_up(log_probs, pairs))
         return [
-            Reading(end, best[: node.width], nats[: node.width], {t: next(found) for t in some})
+            Reading(
+                end,
+                best[: node.width],
+                nats[: node.width],
+                {t: next(log_probs_of_wanted) for t in some},
+            )
             for (_, node), end, best, nats, some in zip(
                 nodes, ends, tokens.tolist(), values.tolist(), wanted, strict=True
             )
