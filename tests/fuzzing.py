@@ -28,16 +28,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 from fuzz_changes import change
-from hub.runs import make_run, model_info
 from rich.console import Console
+from runs import make_run
 
-from lmdiag import predictions, results, stimuli, summary
+from lmdiag import evaluation, predictions, results, stimuli
 from lmdiag.elsewhere import read_elsewhere
 from lmdiag.measures import AGREEMENT_LAYOUT
 from lmdiag.queries import Setting, collect
+from lmdiag.report.formats import format_names, render_tables
+from lmdiag.report.formats.terminal import print_results
 from lmdiag.report.html import render
-from lmdiag.report.terminal import print_results
-from lmdiag.report.text import latex, markdown, table_csv
 from lmdiag.runs.journal import Journal
 from lmdiag.schema import Answer, BadInput, Protocol, WordScore
 
@@ -104,7 +104,7 @@ def make_files(folder: Path) -> None:
     shutil.copy(folder / "own.parquet", data / "own/test-0.parquet")
     pq.write_table(pa.table({"singular": ["is"], "plural": ["are"]}), data / "verbs/test.parquet")
     protocol = Protocol(tasks=("own",))
-    make_run(folder / "run", folder / "own.jsonl", info=model_info(), protocol=protocol)
+    make_run(folder / "run", folder / "own.jsonl", protocol)
     with Journal(folder / "journal") as journal:
         for i in range(4):
             journal.append({i: Answer({"bird": WordScore(-1.0, 1, 1)}, ("bird",), (-1.0,))})
@@ -131,7 +131,7 @@ def read_stimuli(data: str, task: str = "own") -> None:
 def read_predictions(folder: Path, name: str) -> None:
     rows = stimuli.load(str(folder / "own.jsonl"), "own")
     parts = read_elsewhere(folder / name, rows)
-    summary.evaluate(rows, parts, Protocol(tasks=("own",)), cased=True, kind="masked")
+    evaluation.evaluate(rows, parts, Protocol(tasks=("own",)), cased=True, kind="masked")
 
 
 def read_original(folder: Path) -> None:
@@ -145,8 +145,8 @@ def read_run(folder: Path) -> None:
     run = results.load_run(folder / "run")
     found = run.predictions
     print_results(run.results, Console(file=StringIO(), width=100))
-    for write in (markdown, latex, table_csv):
-        write([run.results])
+    for name in format_names():
+        render_tables(name, [run.results])
     if len(found) and (folder / "run/results.json").stat().st_size % 16 == 0:
         render([run])
 

@@ -33,7 +33,7 @@ from lmdiag.cli import main
 
 IMPORTED = (
     "lmdiag.models.local",
-    "lmdiag.report.terminal",
+    "lmdiag.report.formats.terminal",
     "lmdiag.runs.run",
     "pyarrow.parquet",
     "scipy.stats",

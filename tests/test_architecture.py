@@ -48,7 +48,7 @@ WITHOUT_TORCH = frozenset(NEVER) - {"models", "runs"} | {"home", "published"}
 """Rooms that run where no deep-learning library is installed."""
 
 HEAVY = {"torch", "transformers", "tokenizers", "accelerate", "evaluate", "datasets"} | {
-    *("pyarrow", "pandas", "numpy", "scipy", "matplotlib"),
+    *("pyarrow", "pandas", "numpy", "scipy", "altair", "vl_convert"),
     *("huggingface_hub", "jinja2"),
 }
 """Libraries that no `--help` waits for."""

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from scored import predictions_of
+from runs import predictions_of
 
 from lmdiag import predictions, stimuli
 from lmdiag.elsewhere import read_elsewhere

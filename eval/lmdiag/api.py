@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any
 from lmdiag import comparison, diagnostics, perturb
 from lmdiag.comparison import RESAMPLES
 from lmdiag.controls import control_warning
-from lmdiag.measured import Comparisons, FinishedRun, Measures
-from lmdiag.measured import load_finished as load_run
+from lmdiag.display import Comparisons, FinishedRun, Measures
+from lmdiag.display import load_finished as load_run
 from lmdiag.queries import Setting
 from lmdiag.results import Run
 from lmdiag.runs.asking import predict

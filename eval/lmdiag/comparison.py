@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from lmdiag import diagnostics, stats
+from lmdiag.evaluation import HUMAN, scores
 from lmdiag.measures import Scores
 from lmdiag.schema import BadInput
-from lmdiag.summary import HUMAN, scores
 
 if TYPE_CHECKING:
     from lmdiag.results import Run

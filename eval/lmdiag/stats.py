@@ -1,4 +1,4 @@
-"""How sure a number is: intervals, paired tests, and their adjustment for many (SPEC 4).
+"""How sure a number is: intervals, paired tests, and their adjustment for many (`docs/specification.md`).
 
 Pure functions; random draws come from a generator that the caller passes in. scipy does much of the
 arithmetic, and is imported where it is used because it loads slowly. Undefined is NaN.
@@ -238,7 +238,7 @@ def paired_bootstrap(
     if len(first) < 2 or math.isnan(value):
         return Difference(value, math.nan, math.nan, math.nan)
     drawn = np.concatenate(
-        [draw(first, second, statistic, rng, size) for size in batches(resamples, len(first))]
+        [draw(first, second, statistic, rng, size) for size in batch_sizes(resamples, len(first))]
     )
     drawn = drawn[~np.isnan(drawn)]  # a resample of one item over and over has no correlation
     low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
@@ -263,7 +263,7 @@ def draw(
     return np.asarray((first - second)[rng.integers(n, size=(size, n))].mean(axis=1))
 
 
-def batches(resamples: int, n: int, cells: int = 4_000_000) -> list[int]:
+def batch_sizes(resamples: int, n: int, cells: int = 4_000_000) -> list[int]:
     """Returns sizes of batches of resamples that keep at most `cells` values in memory each."""
     size = max(1, cells // n)
     return [min(size, resamples - start) for start in range(0, resamples, size)]

@@ -1,4 +1,4 @@
-"""Cloze diagnostics as a metric of the `evaluate` library: a thin coat over `lmdiag.summary`."""
+"""Cloze diagnostics as a metric of the `evaluate` library: a thin coat over `lmdiag.evaluation`."""
 
 import json
 import warnings
@@ -12,7 +12,7 @@ from lmdiag import diagnostics
 from lmdiag.elsewhere import gather
 from lmdiag.schema import BadInput, checked_ranks, checked_threshold
 from lmdiag.stimuli.tables import normalise, of_rows
-from lmdiag.summary import beyond_lists, run_scores, summarise
+from lmdiag.evaluation import beyond_lists, run_scores, summarise
 
 _DESCRIPTION = """
 Measures of psycholinguistic diagnostics for language models: accuracy@k against what people say,

@@ -14,7 +14,7 @@ import pytest
 from commands import Commands
 from runs import make_run, perfect
 
-from lmdiag import results, stimuli, summary
+from lmdiag import evaluation, results, stimuli
 from lmdiag.results import predictions
 from lmdiag.schema import Protocol
 
@@ -49,7 +49,7 @@ def test_the_document_and_the_tables(
 ) -> None:
     document, err = score(records)
     rows = stimuli.load(str(demo_dir), "neg136")
-    expected = summary.evaluate(rows, [perfect(rows.columns())], Protocol(), True)
+    expected = evaluation.evaluate(rows, [perfect(rows.columns())], Protocol(), True)
     signature = results.signature(Protocol(), rows.fingerprint)
     assert document == {"task": "neg136", **replace(expected, signature=signature).to_json()}
     assert list(document) == ["task", "signature", "measures", "unscorable"]

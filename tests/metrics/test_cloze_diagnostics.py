@@ -12,9 +12,9 @@ import evaluate
 import numpy as np
 import pytest
 import yaml
-from scored import perfect, uniform
+from runs import perfect, uniform
 
-from lmdiag import stimuli, summary
+from lmdiag import evaluation, stimuli
 from lmdiag.schema import BadInput, Predictions, Protocol
 
 
@@ -40,7 +40,7 @@ def test_rows_of_the_data_set_give_the_measures_of_a_run(
     metric = evaluate.load(str(folder), task)
     for run in (perfect(ours.columns()), uniform(ours.columns())):
         found = metric.compute(predictions=records(run), references=rows, k=[1, 5], threshold=0.01)
-        assert found == summary.evaluate(ours, [run], Protocol(), cased=True)["measures"]
+        assert found == evaluation.evaluate(ours, [run], Protocol(), cased=True)["measures"]
 
 
 def own_rows() -> list[dict[str, Any]]:

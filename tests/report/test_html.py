@@ -15,12 +15,12 @@ import pytest
 from hostile import HOSTILE
 from runs import ONE_TASK, make_run
 
-from lmdiag.hub.text import visible
 from lmdiag.report.html import render
 from lmdiag.report.items import items, sample
 from lmdiag.report.page import digest
 from lmdiag.results import Run, load_run
 from lmdiag.schema import BadInput
+from lmdiag.text import visible
 
 VOID = {"meta", "link", "input", "br", "img"}
 
@@ -195,15 +195,13 @@ def test_of_too_many_items_a_sample_is_listed(
 def test_names_and_words_from_outside_stay_text(demo_dir: Path, tmp_path: Path) -> None:
     fields = ("id", "commit", "dtype", "architecture", "tokenizer")
     tried = list(HOSTILE.values())
-    loaded = [
-        load_run(
-            make_run(
-                tmp_path / str(start), demo_dir, ONE_TASK, cased=True, fillers=tried,
-                **dict(zip(fields, tried[start:], strict=False)),
-            )
+    loaded = []
+    for start in range(0, len(tried), len(fields)):
+        facts: dict[str, Any] = dict(zip(fields, tried[start:], strict=False))
+        folder = tmp_path / str(start)
+        loaded.append(
+            load_run(make_run(folder, demo_dir, ONE_TASK, cased=True, fillers=tried, **facts))
         )
-        for start in range(0, len(tried), len(fields))
-    ]  # fmt: skip
     page = Page(render(loaded))
     assert page.open == []
     assert not {name for _, name, _ in page.attributes if name.startswith("on")}

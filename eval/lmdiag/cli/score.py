@@ -52,16 +52,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Scores and prints; what cannot be computed is said on standard error."""
-    from lmdiag import results, summary
+    from lmdiag import evaluation, results
     from lmdiag.original import is_original
-    from lmdiag.report.terminal import print_setting
+    from lmdiag.report.formats.terminal import print_setting
 
     is_run = args.predictions.is_dir() and not is_original(args.predictions)
     given = _of_a_run(args) if is_run else _of_a_file(args)
-    measured = summary.evaluate(given.stimuli, given.runs, given.protocol, given.cased, given.kind)
+    measured = evaluation.evaluate(
+        given.stimuli, given.runs, given.protocol, given.cased, given.kind
+    )
     signature = results.signature(given.protocol, given.stimuli.fingerprint)
     measured = replace(measured, signature=signature)
-    for note in summary.not_computed(given.stimuli, given.runs[0], given.protocol):
+    for note in evaluation.not_computed(given.stimuli, given.runs[0], given.protocol):
         say(f"lmdiag: not computed: {note}")
     if args.json:
         print(json.dumps({"task": args.task, **measured.to_json()}, allow_nan=False))

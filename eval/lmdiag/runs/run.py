@@ -14,7 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lmdiag import results, summary
+from lmdiag import evaluation, results
 from lmdiag.collector import uncollected
 from lmdiag.controls import control_warning
 from lmdiag.results import (
@@ -181,6 +181,6 @@ def _figures(
         tasks[task] = {}
         for setting in dict.fromkeys(name for (name, _), _ in runs):
             parts = [part for (name, _), part in runs if name == setting]
-            figures = summary.evaluate(rows, parts, inputs.protocol, info.cased, info.kind)
+            figures = evaluation.evaluate(rows, parts, inputs.protocol, info.cased, info.kind)
             tasks[task][setting] = replace(figures, signature=signature)
     return tasks

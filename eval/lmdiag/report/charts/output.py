@@ -97,7 +97,7 @@ def library() -> bytes:
         return path.read_bytes()
     import vl_convert
 
-    content = gzip.compress(vl_convert.javascript_bundle().encode(), mtime=0)
+    content = gzip.compress(vl_convert.javascript_bundle(None).encode(), mtime=0)
     with suppress(OSError):  # a home that cannot be written to: it is made again next time
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, content)

@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from lmdiag import summary
+from lmdiag import evaluation
 from lmdiag.comparison import Comparison
 from lmdiag.results import Measure, Run, frame, load_run, signature
 from lmdiag.schema import Predictions, Protocol
@@ -65,9 +65,9 @@ class Measures(Shown, Mapping[str, Measure]):
         self.protocol, self.cased = protocol, cased
         self.signature = signature(protocol, stimuli.fingerprint, run=predictions.run)
         self.kind = predictions.model.kind if predictions.model else "masked"
-        self.results = summary.evaluate(stimuli, [predictions], protocol, cased, self.kind)
+        self.results = evaluation.evaluate(stimuli, [predictions], protocol, cased, self.kind)
         self.unscorable = self.results.unscorable
-        self.not_computed = summary.not_computed(stimuli, predictions, protocol)
+        self.not_computed = evaluation.not_computed(stimuli, predictions, protocol)
 
     def __getitem__(self, name: str) -> Measure:
         if name not in self.results.measures:
@@ -92,7 +92,9 @@ class Measures(Shown, Mapping[str, Measure]):
     @cached_property
     def scores(self) -> dict[str, Scores]:
         """Name -> the values of the single items behind a measure."""
-        found = summary.scores(self.stimuli, self.predictions, self.protocol, self.cased, self.kind)
+        found = evaluation.scores(
+            self.stimuli, self.predictions, self.protocol, self.cased, self.kind
+        )
         return {one.name: one for one in found}
 
     def to_frame(self) -> DataFrame:
@@ -101,7 +103,7 @@ class Measures(Shown, Mapping[str, Measure]):
 
     def show(self, console: Console) -> None:
         """Prints the tables of the task."""
-        from lmdiag.report.terminal import print_setting
+        from lmdiag.report.formats.terminal import print_setting
 
         results = replace(self.results, signature=self.signature)
         print_setting(self.stimuli.task, self.predictions.perturbation, results, console)
@@ -168,8 +170,9 @@ class Comparisons(Shown, Sequence[Comparison]):
 
     def show(self, console: Console) -> None:
         """Prints one table per pair of models, task and setting."""
-        from lmdiag.report.paired import letter, print_comparisons
+        from lmdiag.report.formats.terminal import print_comparisons
+        from lmdiag.report.labels import run_letter
 
         for i, name in enumerate(self.names):
-            console.print(f"{letter(i)}  {name}", markup=False)
+            console.print(f"{run_letter(i)}  {name}", markup=False)
         print_comparisons(self._found, console)

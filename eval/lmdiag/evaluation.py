@@ -53,7 +53,7 @@ def summarise(
 ) -> SettingResults:
     """Returns the figures of one setting from the scores of its runs; see `evaluate`."""
     diagnostic = diagnostics.get(task)
-    measured = [{each.name: measure(each, diagnostic) for each in scores} for scores in of_runs]
+    measured = [{each.name: measure_of(each, diagnostic) for each in scores} for scores in of_runs]
     shuffled = bool(runs) and is_shuffled(task, runs[0].perturbation)
     return SettingResults(_over_runs(measured) if shuffled else measured[0], unscorable(rows, runs))
 
@@ -108,18 +108,18 @@ def run_scores(
     return [each for each in computed if not each.name.startswith(left_out)]
 
 
-def measure(scores: Scores, diagnostic: Diagnostic) -> Measure:
+def measure_of(scores: Scores, diagnostic: Diagnostic) -> Measure:
     """Returns the figure of a measure, with the figures of its break-downs."""
     by = {
         column: {
-            level: figure(levels[level]) for level in diagnostic.levels_in_order(column, levels)
+            level: figure_of(levels[level]) for level in diagnostic.levels_in_order(column, levels)
         }
         for column, levels in scores.by.items()
     }
-    return Measure(**vars(figure(scores)), by=by)
+    return Measure(**vars(figure_of(scores)), by=by)
 
 
-def figure(scores: Scores) -> Figure:
+def figure_of(scores: Scores) -> Figure:
     """Returns value, n, interval and chance level; None where undefined."""
     estimate = asdict(stats.estimate(scores.values, scores.statistic))
     defined: dict[str, Any] = {
