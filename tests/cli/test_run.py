@@ -43,10 +43,10 @@ def test_a_run_leaves_the_files_of_the_specification(command: Commands) -> None:
     folder = output / "bert" / "diagnostics-token"
     names = {path.name for path in folder.iterdir()} - {".lock"}
     assert names == {"results.json", "predictions.parquet", "report.html"}
-    found = results(folder)
-    assert found["model"]["kind"] == "masked"
-    assert found["protocol"]["match"] == "case-blind"
-    assert found["tasks"]["neg136"]["none"]["measures"]["accuracy@1"]["n"] > 0
+    document = results(folder)
+    assert document["model"]["kind"] == "masked"
+    assert document["protocol"]["match"] == "case-blind"
+    assert document["tasks"]["neg136"]["none"]["measures"]["accuracy@1"]["n"] > 0
 
 
 def test_a_finished_run_is_not_asked_again(run: Callable[..., Any], command: Commands) -> None:
@@ -70,8 +70,8 @@ def test_a_failure_of_one_model_does_not_stop_the_rest(
     assert code == 1
     assert "1 of 3 runs failed" in err
     assert "absent" in err
-    found = (command.folder / "out").rglob("results.json")
-    assert {path.parts[-3] for path in found} == {"bert", "gpt2"}
+    files = (command.folder / "out").rglob("results.json")
+    assert {path.parts[-3] for path in files} == {"bert", "gpt2"}
     code, again, _ = run(*command.models.values())
     assert code == 0
     assert again in out
@@ -140,8 +140,8 @@ def test_models_of_one_name_need_names_of_their_own(
     assert all(name in out for name in given)
     assert not any(str(folder) in out for folder in models)
     for folder, name, model in zip(("masked--one", "causal"), given, models, strict=True):
-        found = results(output / folder)["model"]
-        assert (found["name"], found["id"]) == (name, str(model))
+        model_facts = results(output / folder)["model"]
+        assert (model_facts["name"], model_facts["id"]) == (name, str(model))
     before = results(output / "causal")
     error = run(models[0], "--name", "causal", refused=True)
     assert "holds a run of another" in error

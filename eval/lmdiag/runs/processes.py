@@ -122,7 +122,7 @@ class Processes:
 
     def _connect(self) -> Store:
         """Opens the shared store: a server on the first process, at a free port of its own."""
-        from torch.distributed import TCPStore
+        from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
         host = os.environ.get("MASTER_ADDR", "127.0.0.1")
         if self.first:

@@ -173,7 +173,7 @@ def _figures(
     inputs: Inputs,
     info: ModelInfo,
 ) -> dict[str, dict[str, SettingResults]]:
-    """Returns task -> setting -> its figures; those of a shuffled setting are over its runs."""
+    """Returns task -> setting -> its figures; in a shuffled setting they are over its runs."""
     tasks: dict[str, dict[str, SettingResults]] = {}
     for task, rows in inputs.stimuli.items():
         runs = sorted(predictions[task].items(), key=lambda item: item[0][1])
