@@ -14,7 +14,8 @@ import scipy.stats
 from runs import model_info, predictions_of
 
 from lmdiag import results, stimuli
-from lmdiag.comparison import Comparison, average, compare
+from lmdiag.comparison import Comparison, average
+from lmdiag.comparison import compare_runs as compare
 from lmdiag.evaluation import evaluate
 from lmdiag.measures import AGREEMENT_LAYOUT, Scores
 from lmdiag.schema import BadInput, Predictions, Protocol

@@ -13,7 +13,7 @@ import yaml
 from runs import by_name, make_run, predictions_of
 
 from lmdiag import diagnostics, perturb, stimuli
-from lmdiag.comparison import compare
+from lmdiag.comparison import compare_runs
 from lmdiag.diagnostics import Line
 from lmdiag.hub.benchmark import Benchmark, columns, leaderboard_figures
 from lmdiag.hub.verify import verify
@@ -131,7 +131,7 @@ def test_a_diagnostic_in_one_file_is_everywhere(data: Path, tmp_path: Path) -> N
     page = render(runs)
     for text in ("TENSE-4: adverbs of time", "tense preferred", "No adverb", "past tense"):
         assert text in page, text
-    compared = [one for one in compare(*runs, resamples=20) if one.task == "tense"]
+    compared = [one for one in compare_runs(*runs, resamples=20) if one.task == "tense"]
     assert {(one.measure, one.level) for one in compared if one.setting == "none"} >= {
         ("sensitivity", "past"), ("sensitivity", "future"), ("tense_margin", ""),
     }  # fmt: skip

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from lmdiag import stats
 
 
-def array(*values: float) -> stats.Floats:
+def array(*values: float) -> stats.Values:
     return np.array(values, dtype=np.float64)
 
 
@@ -142,7 +142,7 @@ VALUES = array(0.1, 0.5, 0.7, 0.2, 0.9)
     ],
 )
 def test_bootstraps_that_are_certain(
-    first: stats.Floats, second: stats.Floats, statistic: str, expected: tuple[float, ...]
+    first: stats.Values, second: stats.Values, statistic: str, expected: tuple[float, ...]
 ) -> None:
     one = stats.paired_bootstrap(first, second, statistic, rng(), resamples=99)
     assert (one.value, one.ci_low, one.ci_high, one.p) == pytest.approx(expected, nan_ok=True)

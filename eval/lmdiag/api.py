@@ -188,7 +188,7 @@ def compare(
     if measured:
         raise BadInput("compare takes results of `measure`, or runs, but not both")
     runs = [_run(each) for each in (first, *others)]
-    comparisons = comparison.compare(*runs, seed=seed, resamples=resamples)
+    comparisons = comparison.compare_runs(*runs, seed=seed, resamples=resamples)
     return Comparisons([run.results.model.id for run in runs], comparisons)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from lmdiag import evaluation
 from lmdiag.comparison import Comparison
-from lmdiag.results import Measure, Run, frame, load_run, signature
+from lmdiag.results import Measure, Run, frame_of, load_run, signature
 from lmdiag.schema import Predictions, Protocol
 from lmdiag.suggestions import suggest
 
@@ -98,8 +98,8 @@ class Measures(Shown, Mapping[str, Measure]):
         return {one.name: one for one in found}
 
     def to_frame(self) -> DataFrame:
-        """Returns a pandas table with a row per figure; see `lmdiag.results.frame`."""
-        return frame(self.results.figures(self.stimuli.task, self.predictions.perturbation))
+        """Returns a pandas table with a row per figure; see `lmdiag.results.frame_of`."""
+        return frame_of(self.results.figures(self.stimuli.task, self.predictions.perturbation))
 
     def show(self, console: Console) -> None:
         """Prints the tables of the task."""

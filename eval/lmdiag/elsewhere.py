@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from lmdiag.original import is_original, read_original
 from lmdiag.reading import parquet_names, parse_json, read_parquet, readable
-from lmdiag.results.predictions import COLUMNS, align, read, take
+from lmdiag.results.predictions import PREDICTION_COLUMNS, align, read, take
 from lmdiag.schema import BadInput, Predictions
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def is_parquet(path: Path) -> bool:
 
 def is_of_a_run(path: Path) -> bool:
     """Returns whether a Parquet file is a run's own."""
-    return {*COLUMNS, "perturbation", "run"} <= set(parquet_names(path))
+    return {*PREDICTION_COLUMNS, "perturbation", "run"} <= set(parquet_names(path))
 
 
 def parts_of_a_run(path: Path, rows: set[str], setting: str) -> Iterator[Predictions]:
@@ -101,7 +101,7 @@ def parquet_columns(path: Path) -> dict[str, list[Any]]:
     there = parquet_names(path)
     if "id" not in there:
         raise BadInput(f"{path} has no column id: predictions have id, top_words and log_prob")
-    table = read_parquet(path, [name for name in COLUMNS if name in there])
+    table = read_parquet(path, [name for name in PREDICTION_COLUMNS if name in there])
     columns: dict[str, list[Any]] = table.to_pydict()
     return columns
 
@@ -118,7 +118,7 @@ def parse(line: bytes, where: str) -> dict[str, Any]:
 
 def gather(found: Iterable[Record], where: str) -> Predictions:
     """Returns predictions in their order, every value checked; `where` names the whole of them."""
-    columns: dict[str, Any] = {name: [] for name in COLUMNS}
+    columns: dict[str, Any] = {name: [] for name in PREDICTION_COLUMNS}
     for place, record in found:
         columns["id"].append(row_id(record, place))
         columns["log_prob"].append(log_prob(record, place))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lmdiag.measures import Columns, Scores
     from lmdiag.stimuli import Stimuli
 
-HUMAN = ("human_", "cloze_difference")
+HUMAN_MEASURES = ("human_", "cloze_difference")
 """Beginnings of the measures of the human baseline, which say nothing of perturbed rows."""
 
 
@@ -104,7 +104,7 @@ def run_scores(
     computed = diagnostics.get(task).score(
         rows, vars(run), k=k, threshold=threshold, cased=cased, left_only=kind == "causal"
     )
-    left_out = () if run.perturbation == NONE else HUMAN
+    left_out = () if run.perturbation == NONE else HUMAN_MEASURES
     return [each for each in computed if not each.name.startswith(left_out)]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from lmdiag.report import numbers
 from lmdiag.report.sections import Section, sections
-from lmdiag.report.tables import Table
+from lmdiag.report.table import Table
 
 from .handmade import (
     Task,

@@ -42,11 +42,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Compares and prints."""
-    from lmdiag.comparison import compare
+    from lmdiag.comparison import compare_runs
     from lmdiag.results import load_run
 
     runs = [load_run(path, args.data) for path in (args.run_a, *args.others)]
-    comparisons = compare(*runs, seed=args.seed, resamples=args.resamples)
+    comparisons = compare_runs(*runs, seed=args.seed, resamples=args.resamples)
     for line in _not_compared(runs):
         say(f"lmdiag: not compared: {line}")
     if args.json:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from lmdiag import diagnostics, measures, stats
+from lmdiag import diagnostics, evaluation, measures, stats
 from lmdiag.hub.benchmark import Benchmark, columns, leaderboard_figures
 from lmdiag.leaderboard.collect import Entry
 from lmdiag.results import Figure

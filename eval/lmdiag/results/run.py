@@ -58,11 +58,11 @@ class Run:
         return f"<Run of {self.results.model.id}: {tasks}; {self.results.signature}; {self.path}>"
 
     def to_frame(self) -> DataFrame:
-        """Returns a pandas table with a row per figure; see `frame`."""
-        return frame(self.results.figures())
+        """Returns a pandas table with a row per figure; see `frame_of`."""
+        return frame_of(self.results.figures())
 
 
-def frame(figures: Iterable[tuple[Place, Figure]]) -> DataFrame:
+def frame_of(figures: Iterable[tuple[Place, Figure]]) -> DataFrame:
     """Returns figures as a pandas table, with the parts of their addresses as columns.
 
     Proportions are in [0, 1]. `by` and `level` are "" for a measure as a whole.

@@ -1,7 +1,7 @@
 """The formats of tables.
 
 `terminal` prints; every other module is a format of `lmdiag report --format` and has a function
-`render(runs, chosen) -> str`. To add a format, add its module; `grid` gives it the texts of a table.
+`render(runs, chosen) -> str`. To add a format, add its module; `grid` has the texts of a table.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from lmdiag.report import numbers
-from lmdiag.report.tables import Cell, Table
+from lmdiag.report.table import Cell, Table
 from lmdiag.text import visible
 
 
@@ -119,6 +119,6 @@ def _published(cell: Cell | None) -> CellText:
     return CellText("" if cell is None else numbers.published(cell.published, cell.figure))
 
 
-def one_line(text: str) -> str:
+def single_line(text: str) -> str:
     """Returns a text on one line, with every hidden character spelled out."""
     return visible(" ".join(text.split()))

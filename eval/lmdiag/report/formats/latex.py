@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from lmdiag.report.formats.grid import grid_of, one_line
+from lmdiag.report.formats.grid import grid_of, single_line
 from lmdiag.report.numbers import CHANCE
 from lmdiag.report.qualitative import Chosen
 from lmdiag.report.sections import Section, sections, signs
-from lmdiag.report.tables import Table
+from lmdiag.report.table import Table
 from lmdiag.results import Results
 
 
@@ -17,7 +17,7 @@ def render(runs: Sequence[Results], chosen: Sequence[Chosen] = ()) -> str:
     """Returns the tables of one or several runs, and the top words of chosen items."""
     lines = [r"% \usepackage{booktabs} in the preamble"]
     for section in sections(runs):
-        lines += ["", *(f"% {one_line(signature)}" for signature in section.signatures)]
+        lines += ["", *(f"% {single_line(signature)}" for signature in section.signatures)]
         for i, table in enumerate(section.all_tables, start=1):
             lines += ["", *_table(section, i, table, len(runs))]
     if chosen:
@@ -72,7 +72,7 @@ def _row(texts: Sequence[str]) -> str:
 
 def latex_text(text: str) -> str:
     """Returns text that LaTeX shows as it is."""
-    return "".join(_ESCAPED.get(character, character) for character in one_line(text))
+    return "".join(_ESCAPED.get(character, character) for character in single_line(text))
 
 
 _ESCAPED = {

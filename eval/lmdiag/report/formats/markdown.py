@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from lmdiag.report.formats.grid import Grid, grid_of, one_line
+from lmdiag.report.formats.grid import Grid, grid_of, single_line
 from lmdiag.report.qualitative import Chosen
 from lmdiag.report.sections import sections
 from lmdiag.results import Results
@@ -20,7 +20,7 @@ def render(runs: Sequence[Results], chosen: Sequence[Chosen] = ()) -> str:
             grid = grid_of(table, len(runs))
             lines += [f"**{markdown_text(grid.caption)}**", "", *_table(grid), ""]
         lines += [f"- {markdown_text(remark)}" for remark in section.remarks]
-        lines += [f"- `{one_line(line).replace('`', '′')}`" for line in section.signatures]
+        lines += [f"- `{single_line(line).replace('`', '′')}`" for line in section.signatures]
         lines += [""]
     if chosen:
         lines += ["## Predictions for chosen items", "", *_chosen_items(chosen), ""]
@@ -50,7 +50,7 @@ def _row(texts: Iterable[str]) -> str:
 
 def markdown_text(text: str) -> str:
     """Returns text that Markdown shows as it is: no markup, no end of a cell or a line."""
-    return _MARKUP.sub(r"\\\g<0>", one_line(text))
+    return _MARKUP.sub(r"\\\g<0>", single_line(text))
 
 
 _MARKUP = re.compile(

@@ -13,7 +13,7 @@ from lmdiag.report.formats.grid import CellText, Grid, grid_of
 from lmdiag.report.labels import comparison_label, model_label, run_letter, short_commit
 from lmdiag.report.numbers import CHANCE
 from lmdiag.report.sections import Section, sections
-from lmdiag.report.tables import Table
+from lmdiag.report.table import Table
 from lmdiag.results import Results, SettingResults, of_setting
 from lmdiag.text import visible
 
