@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from lmdiag.schema import BadInput
 
 if TYPE_CHECKING:
-    from torch.distributed import Store
+    from torch.distributed import Store  # type: ignore[attr-defined]
 
 _WAIT = timedelta(minutes=10)
 """The longest that a process waits for another one before it ends with an error."""

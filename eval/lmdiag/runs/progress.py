@@ -67,7 +67,7 @@ class Pace:
 
 
 @contextmanager
-def progress(
+def show_progress(
     total: int,
     done: int = 0,
     label: str | None = "",
