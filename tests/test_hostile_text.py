@@ -19,13 +19,13 @@ from runs import make_run, model_info
 
 from lmdiag.cli import exits
 from lmdiag.home import home
-from lmdiag.hub.text import visible
 from lmdiag.report.html import render
 from lmdiag.report.qualitative import choose
 from lmdiag.report.terminal import print_results
 from lmdiag.report.text import chosen_csv, csv_cell, latex, markdown, table_csv
 from lmdiag.results import Run, load_run
 from lmdiag.schema import Protocol
+from lmdiag.text import visible
 
 TEXTS = list(HOSTILE.values())
 FEW = 8

@@ -15,13 +15,13 @@ from runs import make_run
 
 import lmdiag
 from lmdiag import diagnostics
-from lmdiag.hub.text import visible
 from lmdiag.report.charts import curves, intervals, output, probabilities
 from lmdiag.report.charts.kinds import KINDS, Plot
 from lmdiag.report.charts.theme import palette, resolved, theme
 from lmdiag.report.html import charts
 from lmdiag.results import Place, Run, load_run
 from lmdiag.schema import Protocol
+from lmdiag.text import visible
 
 
 @pytest.fixture(scope="module")

@@ -108,9 +108,9 @@ def _print_tables(
     from rich.console import Console
     from rich.text import Text
 
-    from lmdiag.hub.text import visible
     from lmdiag.report.labels import short_commit
     from lmdiag.report.paired import letter, print_comparisons
+    from lmdiag.text import visible
 
     console = Console(highlight=False, width=None if sys.stdout.isatty() else _WIDTH)
     for number, run in enumerate(runs):

@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Writes the report; returns the exit code."""
-    from lmdiag.hub.text import visible
+    from lmdiag.text import visible
     from lmdiag.writing import clear_drafts, write_atomically
 
     if args.figures or args.format in _FIGURES:
@@ -76,11 +76,11 @@ def _width(text: str) -> float:
 
 def _figures(args: argparse.Namespace) -> int:
     """Writes the charts as files."""
-    from lmdiag.hub.text import visible
     from lmdiag.report.charts.output import write_figures
     from lmdiag.report.html import charts
     from lmdiag.results import load_run
     from lmdiag.schema import BadInput
+    from lmdiag.text import visible
 
     kind = args.format or "svg"
     if not args.figures or kind not in _FIGURES:

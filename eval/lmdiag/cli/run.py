@@ -269,9 +269,9 @@ def _run(
 
 
 def _show(run: Run, *, as_tables: bool) -> None:
-    from lmdiag.hub.text import visible
     from lmdiag.report.terminal import print_results
     from lmdiag.results import REPORT, saved_files
+    from lmdiag.text import visible
     from lmdiag.writing import write_atomically
 
     if not (run.path / REPORT).exists():

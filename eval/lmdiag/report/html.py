@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lmdiag.collector import uncollected
 from lmdiag.diagnostics import Diagnostic
-from lmdiag.hub.text import visible
 from lmdiag.report.charts.kinds import Charted, Plot, plots
 from lmdiag.report.checkpoints import are_checkpoints, training_order
 from lmdiag.report.comparing import compared, differences, ends, is_percent, progress
@@ -17,6 +16,7 @@ from lmdiag.report.listing import ListedItem, listed
 from lmdiag.report.page import environment, frame
 from lmdiag.report.sections import Section, sections
 from lmdiag.report.tables import HeadlineFigure, Source, headlines, sources_of
+from lmdiag.text import visible
 from lmdiag.training_steps import trained_model
 
 if TYPE_CHECKING:

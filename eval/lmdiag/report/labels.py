@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lmdiag.hub.text import visible
 from lmdiag.report.checkpoints import are_checkpoints
 from lmdiag.results import Results
+from lmdiag.text import visible
 
 _SPELLED = {
     "surprisal": "mean surprisal, bits",

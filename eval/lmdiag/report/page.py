@@ -14,8 +14,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from lmdiag.home import home
-from lmdiag.hub.text import visible
 from lmdiag.report import numbers
+from lmdiag.text import visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -8,9 +8,9 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from lmdiag import diagnostics
-from lmdiag.hub.text import visible
 from lmdiag.report.labels import measure_label
 from lmdiag.report.numbers import number, p_value
+from lmdiag.text import visible
 
 if TYPE_CHECKING:
     from rich.console import Console

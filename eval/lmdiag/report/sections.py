@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from lmdiag import diagnostics
-from lmdiag.hub.text import visible
 from lmdiag.report.labels import measure_label
 from lmdiag.report.numbers import CHANCE, UNDEFINED
 from lmdiag.report.tables import Source, Table, sources_of, tables_of
 from lmdiag.results import Results
 from lmdiag.results.published import has_published_rows, human_facts
+from lmdiag.text import visible
 
 NAMED = 5
 """Unscorable words that are named before the rest is only counted."""

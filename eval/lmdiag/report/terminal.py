@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from lmdiag.hub.text import visible
 from lmdiag.report import numbers
 from lmdiag.report.labels import model_label, short_commit
 from lmdiag.report.numbers import CHANCE
 from lmdiag.report.sections import Section, sections
 from lmdiag.report.tables import Table
 from lmdiag.results import Results, SettingResults, of_setting
+from lmdiag.text import visible
 
 if TYPE_CHECKING:
     import rich.table

@@ -12,7 +12,6 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from lmdiag.hub.text import visible
 from lmdiag.report import numbers
 from lmdiag.report.numbers import CHANCE
 from lmdiag.report.qualitative import Chosen
@@ -20,6 +19,7 @@ from lmdiag.report.sections import sections, signs
 from lmdiag.report.tables import Cell, Table, TableRow
 from lmdiag.results import Results
 from lmdiag.results.published import published_beside
+from lmdiag.text import visible
 
 Lines = Iterator[str]
 

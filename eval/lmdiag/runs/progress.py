@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from lmdiag.hub.text import visible
+from lmdiag.text import visible
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lmdiag import diagnostics
 from lmdiag.diagnostics import Chart, Diagnostic
-from lmdiag.hub.text import visible
 from lmdiag.report import numbers
 from lmdiag.report.charts import curves, intervals, probabilities
 from lmdiag.report.charts.parts import Datum, Spec
@@ -17,6 +16,7 @@ from lmdiag.report.items import BLANK, MOST, Choice, Item, run_scores
 from lmdiag.report.labels import measure_label
 from lmdiag.report.tables import Source
 from lmdiag.results import Figure, Place
+from lmdiag.text import visible
 
 if TYPE_CHECKING:
     from lmdiag.results import Run
