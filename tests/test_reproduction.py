@@ -20,7 +20,7 @@ from lmdiag.cli.leaderboard import parameter_count
 from lmdiag.leaderboard.outcome import Outcome, level, sentence
 from lmdiag.reproduction import attempts, worker
 from lmdiag.reproduction.agree import first_difference, tolerance
-from lmdiag.reproduction.sample import Claim, draw
+from lmdiag.reproduction.sample import Claim, draw_contexts
 from lmdiag.results import Run, load_run
 from lmdiag.schema import DIAGNOSTICS, Answer, Protocol, Query, WordScore
 
@@ -38,17 +38,19 @@ def made_up(honest: Path, demo_dir: Path) -> Run:
 
 
 def test_contexts_are_drawn_by_the_seed_from_every_task(made_up: Run) -> None:
-    sample = draw(made_up, 9, "seed")
+    sample = draw_contexts(made_up, 9, "seed")
     assert len(sample.questions) == 9
-    assert sample == draw(made_up, 9, "seed")
-    assert sample.questions != draw(made_up, 9, "another seed").questions
+    assert sample == draw_contexts(made_up, 9, "seed")
+    assert sample.questions != draw_contexts(made_up, 9, "another seed").questions
     assert {claim.id.split("-")[0] for claim in sample.claims} == set(DIAGNOSTICS)
     assert {c.key[0] for c in sample.claims} == {question.query for question in sample.questions}
 
 
 def test_all_contexts_have_all_rows(made_up: Run) -> None:
-    sample = draw(made_up, None, "seed")
-    assert len(sample.questions) == sample.of == len(draw(made_up, 10_000, "seed").questions)
+    sample = draw_contexts(made_up, None, "seed")
+    assert (
+        len(sample.questions) == sample.of == len(draw_contexts(made_up, 10_000, "seed").questions)
+    )
     assert sorted(claim.id for claim in sample.claims) == sorted(
         row for rows in made_up.stimuli.values() for row in rows.columns()["id"]
     )
