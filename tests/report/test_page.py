@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import csv
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from browser import PHONE, NewPage, contrast, luminance
-from hostile import HOSTILE
+from hostile import HOSTILE, hostile_rows
 from runs import ONE_TASK, make_run
 
 from lmdiag.report.html import render
@@ -260,13 +259,7 @@ def test_text_from_outside_does_nothing(page: Page, demo_dir: Path, tmp_path: Pa
     fields = ("id", "commit", "dtype", "architecture", "tokenizer")
     facts: dict[str, Any] = dict(zip(fields, tried, strict=False))
     run = make_run(tmp_path / "run", demo_dir, ONE_TASK, cased=True, fillers=tried, **facts)
-    own = tmp_path / "own.jsonl"
-    rows = [
-        {"id": f"{text}-{good}", "contrast": text, "context": text.strip(), "target": f"{text.strip()[:40]}{good}",
-         "good": good, "level": tried[i % 5]}
-        for i, text in enumerate(tried) for good in (True, False)
-    ]  # fmt: skip
-    own.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    own = hostile_rows(tmp_path / "own.jsonl")
     other = make_run(tmp_path / "other", own, Protocol(tasks=("own",)), **facts)
     for number, folder in enumerate((run, other)):
         path = tmp_path / f"{number}.html"

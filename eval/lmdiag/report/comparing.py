@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from lmdiag import diagnostics
 from lmdiag.hub.text import visible
 from lmdiag.report.charts import curves, intervals
-from lmdiag.report.charts.kinds import Plot, figure_row
+from lmdiag.report.charts.charted import Plot, figure_row
 from lmdiag.report.checkpoints import are_checkpoints
 from lmdiag.report.paired import name
 from lmdiag.report.tables import Source, headlines

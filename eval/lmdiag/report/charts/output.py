@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmdiag.building import user_cache
-from lmdiag.report.charts.kinds import Plot
+from lmdiag.report.charts.charted import Plot
 from lmdiag.report.charts.parts import Spec
 from lmdiag.report.charts.theme import resolved, sized, theme
 from lmdiag.writing import write_atomically
@@ -97,7 +97,8 @@ def library() -> bytes:
         return path.read_bytes()
     import vl_convert
 
-    content = gzip.compress(vl_convert.javascript_bundle(None).encode(), mtime=0)
+    script = vl_convert.javascript_bundle()  # type: ignore[call-arg]  (the snippet is optional)
+    content = gzip.compress(script.encode(), mtime=0)
     with suppress(OSError):  # a home that cannot be written to: it is made again next time
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, content)
