@@ -7,7 +7,6 @@ import math
 import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from lmdiag.measures import AGREEMENT_LAYOUT, Scores
@@ -96,7 +95,7 @@ class InventedModel:
         fillers: Sequence[str],
     ) -> None:
         self.info, self._skill, self._seed = info, skill, seed
-        self.reader = SimpleNamespace(model=SimpleNamespace(device="cpu"))
+        self.device = "cpu"
         self._words: dict[Query, dict[str, bool]] = {}
         self._unscorable: set[tuple[Query, str]] = set()
         for setting in inputs.settings:

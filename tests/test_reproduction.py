@@ -251,7 +251,7 @@ def test_an_interrupted_attempt_resumes(
     assert main([*command, "--reproduce", "6"]) != 0
     assert not out.exists()
 
-    monkeypatch.setattr("lmdiag.models.model.Model.answer", refuse_to_answer)
+    monkeypatch.setattr("lmdiag.models.local.LocalModel.answer", refuse_to_answer)
     rows = build(submissions, demo_dir, "--reproduce", "6")
     check_found_out(rows, out, asked=6)
     first, second, again = in_process

@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from lmdiag.models import Model
     from lmdiag.queries import Setting
 
-EXAMPLES = 3
+_EXAMPLES = 3
 """Rows that are named in a warning."""
 
 
 def control_warning(model: Model, settings: Iterable[Setting]) -> str | None:
-    """Returns one line about the rows whose context holds the name of a control token.
+    """Returns one line about the rows whose context has the name of a control token.
 
     Args:
-        model: the model that is asked; its tokenizer decides what a control token is.
+        model: the model that is queried; its tokenizer decides what a control token is.
         settings: all rows that are asked.
 
     Returns:
@@ -33,12 +33,12 @@ def control_warning(model: Model, settings: Iterable[Setting]) -> str | None:
             rows.setdefault(row, query)
     queries = list(dict.fromkeys(rows.values()))
     texts = [f"{query.context}\n{query.right_context}" for query in queries]
-    named = dict(zip(queries, model.vocabulary.controls.named_in(texts), strict=True))
-    hits = [(row, names) for row, query in rows.items() if (names := named[query])]
+    names = dict(zip(queries, model.control_names(texts), strict=True))
+    hits = [(row, names[query]) for row, query in rows.items() if names[query]]
     if not hits:
         return None
-    examples = ", ".join(f"{names[0]} in row {row}" for row, names in hits[:EXAMPLES])
-    more = ", ..." if len(hits) > EXAMPLES else ""
+    examples = ", ".join(f"{in_row[0]} in row {row}" for row, in_row in hits[:_EXAMPLES])
+    more = ", ..." if len(hits) > _EXAMPLES else ""
     count = "1 context contains" if len(hits) == 1 else f"{len(hits)} contexts contain"
     return (
         f"{count} the text of a control token, which model {model.info.id} reads as the token "

@@ -8,8 +8,8 @@ from typing import Any
 import datasets
 import evaluate
 
-from lmdiag.elsewhere import gather
 from lmdiag import diagnostics
+from lmdiag.elsewhere import gather
 from lmdiag.schema import BadInput, checked_ranks, checked_threshold
 from lmdiag.stimuli.tables import normalise, of_rows
 from lmdiag.summary import beyond_lists, run_scores, summarise

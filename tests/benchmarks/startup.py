@@ -16,7 +16,7 @@ IMPORTS = (
     "evaluate",
     "lmdiag.cli",
     "lmdiag.runs.run",
-    "lmdiag.models.assemble",
+    "lmdiag.models.local",
 )
 LMDIAG = [sys.executable, "-c", "import sys; from lmdiag.cli import main; sys.exit(main())"]
 

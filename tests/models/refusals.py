@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lmdiag.models.loading import LoadOptions, load_parts
+from lmdiag.models.loading.load import LoadOptions, load_parts
 from lmdiag.schema import BadInput
 
 

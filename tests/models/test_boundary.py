@@ -6,8 +6,8 @@ import pytest
 import torch
 from transformers import PreTrainedTokenizerFast
 
-from lmdiag.models.boundary import Boundaries, Prefix
-from lmdiag.models.vocabulary import Vocabulary
+from lmdiag.models.tokens.boundaries import Boundaries, Prefix
+from lmdiag.models.tokens.vocabulary import Vocabulary
 from models.toys import byte_level, ending, sentencepiece, wordlevel, wordpiece
 
 BYTES = byte_level("Ġ b", "Ġb i", "' t", "- -", "Ġ Ġ")

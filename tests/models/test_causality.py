@@ -12,14 +12,14 @@ from families import CAUSAL, SEEING_RIGHT, Family
 from transformers import AutoModelForCausalLM
 
 from lmdiag.models import LoadOptions, load
-from lmdiag.models.causality import check_causality
-from lmdiag.models.forward import Reader
-from lmdiag.models.rows import Row
+from lmdiag.models.forward.causality import check_causality
+from lmdiag.models.forward.reader import Reader
+from lmdiag.models.tokens.questions import TokenRow
 from lmdiag.schema import BadInput
 from models.toys import asked, bert, byte_level, gpt2, wordpiece
 
 BYTES = byte_level("Ġ b", "Ġb i")
-TEXT = Row((5, 9, 17, 33, 7, 21, 8, 40, 13, 6), (9,))
+TEXT = TokenRow((5, 9, 17, 33, 7, 21, 8, 40, 13, 6), (9,))
 
 
 @pytest.mark.parametrize("family", SEEING_RIGHT, ids=lambda family: family.name)

@@ -12,8 +12,8 @@ from transformers import PreTrainedTokenizerFast
 
 import lmdiag
 from lmdiag import cli
-from lmdiag.models.controls import Controls
-from lmdiag.models.words import Spelling
+from lmdiag.models.tokens.controls import control_names
+from lmdiag.models.tokens.spelling import Spelling
 from lmdiag.schema import Query
 from models.toys import byte_level, names, sentencepiece, wordpiece
 
@@ -49,15 +49,15 @@ def test_added_words_are_words(word: str, pieces: list[str]) -> None:
 @pytest.mark.parametrize("name", LISTED)
 def test_found_in_a_text(name: str) -> None:
     texts = ["a bird", f"a {name} bird", f"{name}{name}"]
-    assert Controls(with_added()).named_in(texts) == [(), (name,), (name,)]
+    assert control_names(with_added(), texts) == [[], [name], [name]]
 
 
 def test_what_is_no_control_token() -> None:
     """Brackets of the text's own, words that were added, characters that are unknown."""
     texts = ["a [bird] <b> zebra gnu", "a жук"]
-    assert Controls(with_added()).named_in(texts) == [(), ()]
-    assert Controls(wordpiece("a")).named_in(["a robin", "a [UNK]"]) == [(), ("[UNK]",)]
-    assert Controls(sentencepiece("▁a")).named_in(["a ж", "a <s> b </s>"]) == [(), ("<s>", "</s>")]
+    assert control_names(with_added(), texts) == [[], []]
+    assert control_names(wordpiece("a"), ["a robin", "a [UNK]"]) == [[], ["[UNK]"]]
+    assert control_names(sentencepiece("▁a"), ["a ж", "a <s> b </s>"]) == [[], ["<s>", "</s>"]]
 
 
 @pytest.fixture

@@ -12,10 +12,11 @@ import torch
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
 
 from lmdiag import models
-from lmdiag.models.checkpoint import resolve
-from lmdiag.models.demo import NAMES, demo_folder
+from lmdiag.models.demo import DEMO_NAMES as NAMES
+from lmdiag.models.demo import demo_folder
 from lmdiag.models.demo.corpus import ASKED_ABOUT, TOLD, lexicon, sentences, singular
 from lmdiag.models.demo.training import train
+from lmdiag.models.loading.checkpoint import resolve
 from lmdiag.schema import BadInput, Query, Question
 
 Ask = Callable[[str], dict[str, float]]

@@ -21,7 +21,7 @@ def bases(
     family_dir: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory
 ) -> list[Path]:
     """Valid folders: with one file of weights and, the last one, with several."""
-    from lmdiag.models.loading import load_parts
+    from lmdiag.models.loading.load import load_parts
 
     folders = [family_dir(name) for name in BASES]
     sharded = tmp_path_factory.mktemp("fuzz") / "sharded"

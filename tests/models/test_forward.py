@@ -14,10 +14,11 @@ from families import FAMILIES
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmdiag.models import LoadOptions, Model, layout, load
+from lmdiag.models import LoadOptions, Model, load
 from lmdiag.models.answers import best
-from lmdiag.models.layout import reach
-from lmdiag.models.rows import Row
+from lmdiag.models.forward import layout
+from lmdiag.models.forward.layout import reach
+from lmdiag.models.tokens.questions import TokenRow
 from lmdiag.schema import BadInput, Query, Question
 from models.test_masked import some_questions
 from models.toys import asked, bert, byte_level, gpt2, wordpiece
@@ -56,7 +57,11 @@ class TestLayout:
         network = gpt2(len(BYTES), n_positions=9)
         model = asked(network, BYTES, "causal")
         assert (model.reader.layout, model.reader.gate) == ("equal", None)
-        rows = [Row((1, 2, 3, 4), (3,)), Row((5, 6), (0, 1)), Row((7, 8, 9, 10), (2,))]
+        rows = [
+            TokenRow((1, 2, 3, 4), (3,)),
+            TokenRow((5, 6), (0, 1)),
+            TokenRow((7, 8, 9, 10), (2,)),
+        ]
         alone = torch.cat([model.reader.read([row]) for row in rows])
         assert (model.reader.read(rows) - alone).abs().max() < 1e-5
 
@@ -159,7 +164,7 @@ class TestProjection:
         network.lm_head.__class__ = ByName
         reader = asked(network, BYTES, "causal").reader
         assert reader.gate is None
-        rows = [Row((1, 2, 3, 4), (3,)), Row((5, 6), (0, 1))]
+        rows = [TokenRow((1, 2, 3, 4), (3,)), TokenRow((5, 6), (0, 1))]
         assert (reader.read(rows) - plain.read(rows)).abs().max() < 1e-6
 
     def test_a_gate_that_changes_the_numbers_is_left_open(
@@ -182,7 +187,7 @@ class TestProjection:
         model = asked(network, BYTES, "causal")
         seen = []
         network.lm_head.register_forward_hook(lambda _, inputs, __: seen.append(inputs[0].shape))
-        rows = [Row((1, 2, 3, 4), (3,)), Row((5, 6), (0, 1))]
+        rows = [TokenRow((1, 2, 3, 4), (3,)), TokenRow((5, 6), (0, 1))]
         assert model.reader.read(rows).shape == (3, len(BYTES))
         assert [tuple(shape[:2]) for shape in seen] == [(1, 3)]
 
@@ -191,19 +196,19 @@ class TestProjection:
         network = gpt2(len(BYTES))
         network.get_output_embeddings = lambda: None  # type: ignore[method-assign]
         model = asked(network, BYTES, "causal")
-        rows = [Row((1, 2, 3, 4), (3,)), Row((5, 6), (0, 1))]
+        rows = [TokenRow((1, 2, 3, 4), (3,)), TokenRow((5, 6), (0, 1))]
         plain = asked(gpt2(len(BYTES)), BYTES, "causal").reader.read(rows)
         assert (model.reader.read(rows) - plain).abs().max() < 1e-6
 
     def test_softmax_is_never_in_half_precision(self) -> None:
         network = gpt2(len(BYTES)).to(torch.bfloat16)
-        found = asked(network, BYTES, "causal").reader.read([Row((1, 2, 3), (2,))])
+        found = asked(network, BYTES, "causal").reader.read([TokenRow((1, 2, 3), (2,))])
         assert found.dtype == torch.float32
         assert float(found.exp().sum()) == pytest.approx(1, abs=1e-6)
 
     def test_float64_stays(self) -> None:
         network = gpt2(len(BYTES)).double()
-        found = asked(network, BYTES, "causal").reader.read([Row((1, 2, 3), (2,))])
+        found = asked(network, BYTES, "causal").reader.read([TokenRow((1, 2, 3), (2,))])
         assert found.dtype == torch.float64
 
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from hub import LoopbackHub
 
-from lmdiag.models.checkpoint import resolve
-from lmdiag.models.files import check_files
-from lmdiag.models.loading import LoadOptions, load_parts
+from lmdiag.models.loading.checkpoint import resolve
+from lmdiag.models.loading.files import check_files
+from lmdiag.models.loading.load import LoadOptions, load_parts
 from lmdiag.schema import BadInput
 
 from .refusals import edit, refusal

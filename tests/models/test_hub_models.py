@@ -11,7 +11,7 @@ from typing import ClassVar
 import pytest
 from hub import LoopbackHub
 
-from lmdiag.models.loading import LoadOptions, load_parts
+from lmdiag.models.loading.load import LoadOptions, load_parts
 from lmdiag.schema import BadInput
 
 pytest_plugins = ["hub.fixtures"]

@@ -12,9 +12,9 @@ from reference import Reference
 from transformers import AutoConfig, AutoModelForMaskedLM
 
 from lmdiag.models import LoadOptions, load
-from lmdiag.models.lengths import short_limit, split
-from lmdiag.models.plan import batches
-from lmdiag.models.rows import Encoded, Row
+from lmdiag.models.forward.batches import batches
+from lmdiag.models.forward.lengths import short_limit, split
+from lmdiag.models.tokens.questions import EncodedQuestion, TokenRow
 from lmdiag.schema import Answer, Query, Question
 from models.comparison import PLAIN, ask
 
@@ -96,10 +96,13 @@ def test_a_word_across_the_limit(family_dir: Callable[[str], Path]) -> None:
 
 
 def test_split() -> None:
-    row = Row((1, 2, 3, 4, 5, 6), (1, 2, 3, 5))
+    row = TokenRow((1, 2, 3, 4, 5, 6), (1, 2, 3, 5))
     assert list(split(row, 6)) == [row]
-    assert list(split(row, 3)) == [Row((1, 2, 3), (1, 2)), Row((1, 2, 3, 4, 5, 6), (3, 5))]
-    assert list(split(Row((1, 2, 3, 4), (3,)), 3)) == [Row((1, 2, 3, 4), (3,))]
+    assert list(split(row, 3)) == [
+        TokenRow((1, 2, 3), (1, 2)),
+        TokenRow((1, 2, 3, 4, 5, 6), (3, 5)),
+    ]
+    assert list(split(TokenRow((1, 2, 3, 4), (3,)), 3)) == [TokenRow((1, 2, 3, 4), (3,))]
 
 
 @pytest.mark.parametrize("packed", [True, False])
@@ -107,7 +110,8 @@ def test_split() -> None:
 def test_batches_keep_the_sides_apart(packed: bool, causal: bool) -> None:
     lengths = [3, 9, 4, 12, 2, 10, 8]
     encoded = [
-        Encoded(Question(Query(str(n)), ()), (Row(tuple(range(n)), (0,)),), {}) for n in lengths
+        EncodedQuestion(Question(Query(str(n)), ()), (TokenRow(tuple(range(n)), (0,)),), {})
+        for n in lengths
     ]
     dealt = batches(encoded, budget=10_000, count=None, packed=packed, causal=causal, short_limit=8)
     assert sorted(map(sorted, dealt)) == [[0, 2, 4, 6], [1, 3, 5]]

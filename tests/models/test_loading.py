@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from families import FAMILIES
 
-from lmdiag.models.checkpoint import digest, resolve
-from lmdiag.models.kinds import detect
-from lmdiag.models.loading import LoadOptions, Parts, load_parts
+from lmdiag.models.loading.checkpoint import digest, resolve
+from lmdiag.models.loading.kinds import detect
+from lmdiag.models.loading.load import LoadOptions, Parts, load_parts
 from lmdiag.schema import BadInput
 from lmdiag.training_steps import training_step
 

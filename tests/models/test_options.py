@@ -9,7 +9,7 @@ import pytest
 
 import lmdiag
 from lmdiag.cli.run import add_arguments
-from lmdiag.models.options import CHOICES, LoadOptions
+from lmdiag.models.loading.options import CHOICES, LoadOptions
 from lmdiag.schema import BadInput
 
 

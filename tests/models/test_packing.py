@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmdiag.models.packing import Pack, pack
-from lmdiag.models.plan import batches
-from lmdiag.models.rows import Encoded, Row
+from lmdiag.models.forward.batches import batches
+from lmdiag.models.forward.packing import Pack, pack
+from lmdiag.models.tokens.questions import EncodedQuestion, TokenRow
 from lmdiag.schema import Query, Question
 
 CONTEXTS = st.lists(
@@ -70,9 +70,9 @@ def test_what_is_shared_goes_together() -> None:
     assert [number for number, _ in placed] == [0, 1, 0]
 
 
-def encoded(contexts: list[tuple[int, ...]]) -> list[Encoded]:
+def encoded(contexts: list[tuple[int, ...]]) -> list[EncodedQuestion]:
     question = Question(Query(""), ())
-    return [Encoded(question, (Row(ids, (len(ids) - 1,)),), {}) for ids in contexts]
+    return [EncodedQuestion(question, (TokenRow(ids, (len(ids) - 1,)),), {}) for ids in contexts]
 
 
 @given(

@@ -12,9 +12,10 @@ import torch
 from families import FAMILIES
 
 from lmdiag.models import LoadOptions, load
-from lmdiag.models.loading import _dtype
-from lmdiag.models.probing import check_precision, probing
-from lmdiag.models.rows import Row
+from lmdiag.models.loading.checks import check_precision
+from lmdiag.models.loading.errors import one_line_errors
+from lmdiag.models.loading.load import _dtype
+from lmdiag.models.tokens.questions import TokenRow
 from lmdiag.schema import BadInput, Query, Question
 from models.toys import alone, asked, bert, byte_level, gpt2, wordpiece
 
@@ -42,11 +43,11 @@ class TestOneLine:
 
     def test_a_full_device(self) -> None:
         line = "model toy runs out of memory on a short text: use"
-        with pytest.raises(BadInput, match=line), probing("toy"):
+        with pytest.raises(BadInput, match=line), one_line_errors("toy"):
             raise torch.OutOfMemoryError("CUDA out of memory")
 
     def test_refusals_pass(self) -> None:
-        with pytest.raises(BadInput, match="as it is"), probing("toy"):
+        with pytest.raises(BadInput, match="as it is"), one_line_errors("toy"):
             raise BadInput("as it is")
 
     def test_a_model_with_an_adapter_for_each_language(self, tmp_path: Path) -> None:
@@ -71,7 +72,11 @@ class TestAnotherWay:
         network.register_forward_pre_hook(refuse, with_kwargs=True)
         model = asked(network, BYTES, "causal")
         assert model.reader.layout == "alone"
-        rows = [Row((1, 2, 3, 4), (3,)), Row((5, 6, 7, 8), (0, 3)), Row((7, 8), (1,))]
+        rows = [
+            TokenRow((1, 2, 3, 4), (3,)),
+            TokenRow((5, 6, 7, 8), (0, 3)),
+            TokenRow((7, 8), (1,)),
+        ]
         found = model.reader.read(rows)
         plain = gpt2(len(BYTES))
         right = [alone(plain, row.ids, read) for row in rows for read in row.reads]

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 from lmdiag.models import Model
-from lmdiag.models.search import WordSearch
+from lmdiag.models.whole_words.search import WordSearch
 from lmdiag.schema import Answer, BadInput, Kind, Query, Question
 from models.toys import asked, bert, byte_level, ending, gpt2, sentencepiece, wordlevel, wordpiece
 
@@ -211,7 +211,7 @@ def check(answer: Answer, said: Sequence[Said], top: int) -> None:
 
 def search(model: Model, **options: int) -> WordSearch:
     """A search with other bounds than the usual ones."""
-    return WordSearch(model.asker, model.reader, model.vocabulary, model.info, **options)
+    return WordSearch(model.encoder, model.reader, model.vocabulary, model.info, **options)
 
 
 def check_words(answer: Answer, said: Sequence[Said], words: Sequence[str]) -> None:

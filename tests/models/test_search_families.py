@@ -10,8 +10,8 @@ import pytest
 from families import FAMILIES, each
 
 from lmdiag.models import LoadOptions, Model, load
-from lmdiag.models.prefixes import KeyValues, Rereading, Sources
-from lmdiag.models.search import WordSearch
+from lmdiag.models.forward.prefixes import KeyValues, Rereading, Sources
+from lmdiag.models.whole_words.search import WordSearch
 from lmdiag.schema import Answer, Query, Question
 from models.comparison import QUERIES, WORDS, compare, questions
 
@@ -111,7 +111,7 @@ class TestSharing:
     @pytest.mark.parametrize("name", ["gpt2", "bloom", "gpt_neo", "mistral", "falcon-alibi", "t5"])
     def test_same_as_reading_again(self, name: str, loaded: Callable[[str], Model]) -> None:
         model = loaded(name)
-        again = WordSearch(model.asker, model.reader, model.vocabulary, model.info)
+        again = WordSearch(model.encoder, model.reader, model.vocabulary, model.info)
         again.share = Rereading
         batch = [again.encode(question) for question in questions()]
         for one, other in zip(ask(model, questions()), again.answer(batch, 5), strict=True):

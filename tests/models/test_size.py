@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from lmdiag.models import size
-from lmdiag.models.loading import LoadOptions, load_parts
+from lmdiag.models.loading import memory
+from lmdiag.models.loading.load import LoadOptions, load_parts
 
 from .refusals import edit, refusal
 
@@ -33,7 +33,7 @@ class TestMemory:
     def test_more_tensors_than_are_counted(
         self, bert: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(size, "MOST_TENSORS", 20)
+        monkeypatch.setattr(memory, "_MOST_TENSORS", 20)
         assert "more than 20 parameter tensors" in refusal(bert)
 
     @pytest.mark.parametrize(
@@ -52,9 +52,9 @@ class TestMemory:
         model = load_parts(str(folder), LoadOptions(device="cpu", **options)).model
         buffers = sum(buffer.numel() * buffer.element_size() for buffer in model.buffers())
         needed = model.num_parameters() * bytes_each + buffers
-        monkeypatch.setattr(size, "memory_available", lambda *_: needed)
+        monkeypatch.setattr(memory, "memory_available", lambda *_: needed)
         assert load_parts(str(folder), LoadOptions(device="cpu", **options)).kind == "masked"
-        monkeypatch.setattr(size, "memory_available", lambda *_: needed - 1)
+        monkeypatch.setattr(memory, "memory_available", lambda *_: needed - 1)
         assert "of memory" in refusal(folder, device="cpu", **options)
 
     def test_quantized_weights_are_smaller(self, family_dir: Callable[[str], Path]) -> None:
@@ -65,8 +65,8 @@ class TestMemory:
         needed = {}
         for name in (None, "8bit", "4bit"):
             options = LoadOptions(quantization=name)  # type: ignore[arg-type]
-            model = size.outline(config, "causal", options)
-            needed[name] = size.memory_needed(model, config, options, torch.device("cpu"))
+            model = memory.outline(config, "causal", options)
+            needed[name] = memory.memory_needed(model, config, options, torch.device("cpu"))
         assert needed[None] > needed["8bit"] > needed["4bit"]
 
     def test_the_configuration_stays_as_it_was(self, family_dir: Callable[[str], Path]) -> None:
@@ -74,14 +74,14 @@ class TestMemory:
 
         config = AutoConfig.from_pretrained(family_dir("bert"))
         before = config.to_dict()
-        model = size.outline(config, "masked", LoadOptions(dtype="bfloat16"))
+        model = memory.outline(config, "masked", LoadOptions(dtype="bfloat16"))
         assert all(parameter.is_meta for parameter in model.parameters())
         assert config.to_dict() == before
 
     def test_memory_of_a_backend_that_does_not_tell(
         self, family_dir: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(size, "memory_available", lambda *_: None)
+        monkeypatch.setattr(memory, "memory_available", lambda *_: None)
         assert load_parts(str(family_dir("bert"))).kind == "masked"
 
     def test_memory_of_an_accelerator(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,10 +89,10 @@ class TestMemory:
 
         monkeypatch.setattr(torch.accelerator, "get_memory_info", lambda _: (100, 200))
         cuda = torch.device("cuda", 0)
-        assert size.memory_available(cuda, LoadOptions()) == 100
-        assert size.memory_available(cuda, LoadOptions(device_map="cuda")) == 100
-        monkeypatch.setattr(size, "_accelerators", lambda: [cuda, torch.device("cuda", 1)])
-        spread = size.memory_available(cuda, LoadOptions(device_map="auto"))
+        assert memory.memory_available(cuda, LoadOptions()) == 100
+        assert memory.memory_available(cuda, LoadOptions(device_map="cuda")) == 100
+        monkeypatch.setattr(memory, "_accelerators", lambda: [cuda, torch.device("cuda", 1)])
+        spread = memory.memory_available(cuda, LoadOptions(device_map="auto"))
         assert spread is not None
         assert spread > 200
 
@@ -105,15 +105,15 @@ class TestMemory:
         (group / "memory.stat").write_text("anon 700\ninactive_file 40\nactive_file 60\n")
         (group / "memory.max").write_text("1000\n")
         # 1000 - 900 are free, and 40 + 60 hold copies of files
-        assert size._free_in_group(tmp_path) == 200
+        assert memory._free_in_group(tmp_path) == 200
         (group / "memory.max").write_text("max\n")
-        assert size._free_in_group(tmp_path) is None
-        assert size._free_in_group(tmp_path / "nowhere") is None
+        assert memory._free_in_group(tmp_path) is None
+        assert memory._free_in_group(tmp_path / "nowhere") is None
 
     def test_there_is_memory(self) -> None:
         import torch
 
-        available = size.memory_available(torch.device("cpu"), LoadOptions())
+        available = memory.memory_available(torch.device("cpu"), LoadOptions())
         assert available is not None
         assert available > 0
 

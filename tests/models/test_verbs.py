@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lmdiag.measures import AGREEMENT_LAYOUT, CUTOFFS, ew_mw
-from lmdiag.models import load, verbs
-from lmdiag.models.verbs import BOTTOM, TOP, Verbs
+from lmdiag.models import agreement, load
+from lmdiag.models.agreement import BOTTOM_CUTOFFS, TOP_CUTOFFS, Verbs
 from lmdiag.schema import Query, Question
 from models.toys import asked, bert, wordpiece
 
@@ -92,9 +92,11 @@ class TestToy:
 
 
 def test_layout_is_that_of_the_measures() -> None:
-    expected = [*(("top", cutoff) for cutoff in TOP), *(("bottom", cutoff) for cutoff in BOTTOM)]
+    expected = [
+        *(("top", cutoff) for cutoff in TOP_CUTOFFS),
+        *(("bottom", cutoff) for cutoff in BOTTOM_CUTOFFS),
+    ]
     assert expected == [tuple(cutoff) for cutoff in CUTOFFS]
-    assert len(AGREEMENT_LAYOUT) == verbs.N_VALUES
 
 
 @given(
@@ -126,7 +128,7 @@ def test_contexts_are_independent(monkeypatch: pytest.MonkeyPatch) -> None:
     log_probs = torch.randn(7, 50, generator=torch.Generator().manual_seed(1)).log_softmax(-1)
     pairs, plural = [(1, 2), (3, 4), (5, 6)], [True, False, True, True, False, False, True]
     whole = Verbs.of(pairs).agreement(log_probs, plural)
-    monkeypatch.setattr(verbs, "_ELEMENTS", 100)  # two contexts at a time
+    monkeypatch.setattr(agreement, "_ELEMENTS", 100)  # two contexts at a time
     assert Verbs.of(pairs).agreement(log_probs, plural) == whole
 
 

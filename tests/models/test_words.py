@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, models
 from transformers import PreTrainedTokenizerFast
 
-from lmdiag.models.vocabulary import Vocabulary
-from lmdiag.models.words import Spelling, is_cased
+from lmdiag.models.tokens.spelling import Spelling, is_cased
+from lmdiag.models.tokens.vocabulary import Vocabulary
 from lmdiag.schema import BadInput, Query
 from models.toys import byte_level, names, sentencepiece, wordpiece
 

@@ -18,8 +18,8 @@ from transformers import (
 )
 
 from lmdiag.models import LoadOptions, Model
-from lmdiag.models.assemble import assemble
-from lmdiag.models.loading import Parts
+from lmdiag.models.loading.load import Parts
+from lmdiag.models.local import assemble
 from lmdiag.schema import Kind
 
 GPT2_SHAPE = {

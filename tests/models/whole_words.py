@@ -12,7 +12,7 @@ import torch
 from reference import Reference, Scored
 from spelling import read_bytes
 
-from lmdiag.models.search import LENGTHS
+from lmdiag.models.whole_words.search import LENGTHS
 from lmdiag.schema import Query
 
 

@@ -85,7 +85,8 @@ def _document(
     records = []
     for one in comparisons:
         values = asdict(one)
-        pair = {"pair": ["a", [*models][values.pop("second")]]} if len(runs) > 2 else {}
+        second = [*models][values.pop("second")]
+        pair = {"pair": ["a", second]} if len(runs) > 2 else {}
         records.append({key: _or_none(value) for key, value in values.items()} | pair)
     return {
         "signature": runs[0].results.signature,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from lmdiag.cli.exits import say
 from lmdiag.cli.parser import add_data_revision, add_scoring, fields_of, positive, scored
 from lmdiag.collector import uncollected
-from lmdiag.models.options import CHOICES, LoadOptions
+from lmdiag.models.loading.options import CHOICES, LoadOptions
 from lmdiag.perturb import names, tasks_with
 from lmdiag.schema import DIAGNOSTICS, BadInput, Protocol
 
@@ -152,7 +152,7 @@ def main(args: argparse.Namespace) -> int:
 
     models = requested_models(args)
     imports = threading.Thread(
-        target=importlib.import_module, args=["lmdiag.models.loading"], daemon=True
+        target=importlib.import_module, args=["lmdiag.models.loading.load"], daemon=True
     )
     imports.start()  # a single process reads the data during the slow imports
     with uncollected():

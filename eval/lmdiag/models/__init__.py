@@ -1,19 +1,23 @@
-"""Language models asked rightly: masked, causal, encoder-decoder.
+"""Masked, causal and encoder-decoder language models that answer questions about blanks.
 
-`load` is the way in. Nothing heavy is imported before it is called.
+`load` returns a `Model` (`model.py` declares what a run asks of it); nothing heavy is imported
+before it is called. A new kind of model is a module with its own `load` function and an entry in
+`_LOADERS`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from importlib import import_module
 
-from lmdiag.models.options import LoadOptions
+from lmdiag.models.loading.options import LoadOptions
+from lmdiag.models.model import Model
 from lmdiag.schema import BadInput
 
-if TYPE_CHECKING:
-    from lmdiag.models.model import Model
-
 __all__ = ["LoadOptions", "Model", "load"]
+
+_LOADERS: Mapping[str, str] = {"demo:": "lmdiag.models.demo", "": "lmdiag.models.local"}
+"""How the name of a model begins -> the module with its `load(name, options)`."""
 
 
 def load(model_id: str, options: LoadOptions | None = None) -> Model:
@@ -21,32 +25,18 @@ def load(model_id: str, options: LoadOptions | None = None) -> Model:
 
     Args:
         model_id: Hub id, folder, or `demo:masked` / `demo:causal`.
-        options: how it is loaded and asked; see `LoadOptions`.
+        options: how it is loaded and queried; see `LoadOptions`.
 
     Raises:
-        BadInput: it cannot be loaded, or not be asked rightly; names the model and the remedy.
+        BadInput: it cannot be loaded or queried; names the model and the remedy.
     """
-    from lmdiag.models.assemble import assemble
-    from lmdiag.models.checks import first_line
-    from lmdiag.models.loading import load_parts
-
-    options = options or LoadOptions()
-    folder = model_id
-    if model_id.startswith("demo:"):
-        from lmdiag.models.demo import demo_folder
-
-        folder = str(demo_folder(model_id.removeprefix("demo:")))
+    module = next(name for prefix, name in _LOADERS.items() if model_id.startswith(prefix))
     try:
-        return assemble(model_id, load_parts(folder, options), options)
+        model: Model = import_module(module).load(model_id, options or LoadOptions())
     except BadInput:
         raise
-    except Exception as error:  # what a strange tokenizer or configuration breaks in the first use
+    except Exception as error:  # an unusual tokenizer or configuration fails at its first use
+        from lmdiag.models.loading.errors import first_line
+
         raise BadInput(f"model {model_id} cannot be queried: {first_line(error)}") from error
-
-
-def __getattr__(name: str) -> object:
-    if name == "Model":
-        from lmdiag.models.model import Model
-
-        return Model
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return model

@@ -55,7 +55,7 @@ def respond(request: dict[str, Any]) -> dict[str, Any]:
         "info": asdict(model.info),
         "answers": [answer.to_json() for answer in answers],
         "versions": {name: version(name) for name in PACKAGES},
-        "device": str(model.reader.model.device),
+        "device": model.device,
     }
 
 

@@ -172,7 +172,7 @@ def save(
         data=DataInfo(first.source, first.revision, fingerprint, tasks),
         protocol=protocol,
         versions=versions | {"python": platform.python_version()},
-        device=Device(str(model.reader.model.device), processes),
+        device=Device(model.device, processes),
         seconds={name: round(value, 3) for name, value in seconds.items()},
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
         n_contexts=n_contexts,

@@ -1,6 +1,6 @@
 """Two tiny models that come with the package: `demo:masked` and `demo:causal`.
 
-A ModernBERT and a GPT-2 of toy size, so that every command can be tried, and tested, with no
+A ModernBERT and a GPT-2 of toy size, so that every command can be tried and tested without a
 network. They were trained on sentences of a small made-up English (`corpus`); their weights are
 part of the package, so that they give the same figures on every machine. `training` makes them
 again; no run imports it.
@@ -9,13 +9,25 @@ again; no run imports it.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from lmdiag.schema import BadInput
 from lmdiag.suggestions import suggest
 
-Name = Literal["masked", "causal"]
-NAMES: tuple[Name, ...] = get_args(Name)
+if TYPE_CHECKING:
+    from lmdiag.models.loading.options import LoadOptions
+    from lmdiag.models.local import LocalModel
+
+DemoName = Literal["masked", "causal"]
+DEMO_NAMES: tuple[DemoName, ...] = get_args(DemoName)
+
+
+def load(model_id: str, options: LoadOptions) -> LocalModel:
+    """Loads `demo:masked` or `demo:causal`; see `lmdiag.models.load`."""
+    folder = str(demo_folder(model_id.removeprefix("demo:")))
+    from lmdiag.models.local import load as load_local
+
+    return load_local(model_id, options, folder=folder)
 
 
 def demo_folder(name: str) -> Path:
@@ -27,8 +39,8 @@ def demo_folder(name: str) -> Path:
     Raises:
         BadInput: there is no such demo model.
     """
-    if name not in NAMES:
+    if name not in DEMO_NAMES:
         raise BadInput(
-            f"no model demo:{name}{suggest(name, NAMES)}: choose demo:masked or demo:causal"
+            f"no model demo:{name}{suggest(name, DEMO_NAMES)}: choose demo:masked or demo:causal"
         )
     return Path(__file__).with_name(name)

@@ -1,0 +1,135 @@
+"""Several contexts in one row: a few full rows take less time than many short ones.
+
+Asking the three diagnostics takes 25% less CPU time with packing for the shape of gpt2, and 10%
+less for that of bert-base (one thread; `make bench`).
+
+Each token sees only the tokens of its own context, by a mask, and has its position in its own
+context. For causal models a pack is the prefix tree of its contexts: a token sees its ancestors,
+and a common beginning of contexts is read once. Masked models read both sides, so that nothing can
+be shared: a pack is a row of blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lmdiag.models.tokens.spelling import Pieces
+
+PACK_WIDTH = 64
+"""Tokens in the longest packs. Longer ones gain less, since attention grows with the square."""
+
+_FULL_PACKS = 31 / 32
+"""Packs that are filled to this part on average are good enough."""
+
+
+class Pack:
+    """Contexts side by side.
+
+    Args:
+        causal: whether they share their common beginnings.
+
+    Attributes:
+        ids: tokens.
+        depths: each token's position in its context, from 0.
+    """
+
+    def __init__(self, *, causal: bool) -> None:
+        self.causal = causal
+        self.ids: list[int] = []
+        self.depths: list[int] = []
+        self._parents: list[int] = []
+        self._children: dict[tuple[int, int], int] = {}
+        self._block_starts: list[int] = []
+
+    def shared(self, ids: Pieces) -> list[int]:
+        """Returns the places of the tokens at a context's beginning that the pack has already."""
+        places: list[int] = []
+        parent = -1
+        for token in ids if self.causal else ():
+            parent = self._children.get((parent, token), -1)
+            if parent < 0:
+                break
+            places.append(parent)
+        return places
+
+    def add(self, ids: Pieces) -> list[int]:
+        """Adds a context and returns the places of its tokens."""
+        places = self.shared(ids)
+        start, shared = len(self.ids), len(places)
+        places += range(start, start + len(ids) - shared)
+        self.ids += ids[shared:]
+        self.depths += range(shared, len(ids))
+        self._block_starts += [start] * (len(ids) - shared)
+        for depth in range(shared, len(ids) if self.causal else 0):
+            parent = places[depth - 1] if depth else -1
+            self._children[parent, ids[depth]] = places[depth]
+            self._parents.append(parent)
+        return places
+
+    def sees(self, width: int) -> np.ndarray:
+        """Returns which token sees which: (width, width) booleans, [i, j] where i sees j.
+
+        Places beyond the last token see themselves, since a softmax over nothing is NaN.
+        """
+        table = np.eye(width, dtype=bool)
+        if not self.causal:
+            starts = np.array(self._block_starts)
+            table[: len(starts), : len(starts)] = starts[:, None] == starts
+        for place, parent in enumerate(self._parents):
+            if parent >= 0:
+                table[place] |= table[parent]
+        return table
+
+
+def pack(
+    contexts: Sequence[Pieces], width: int, *, causal: bool
+) -> tuple[list[Pack], list[tuple[int, list[int]]]]:
+    """Puts contexts into packs of the width, at most as given, that leaves the fewest gaps.
+
+    All packs are as wide as the widest when they go through the model.
+
+    Args:
+        contexts: token ids of each.
+        width: tokens that a pack holds; no context is longer.
+        causal: see `Pack`.
+
+    Returns:
+        The packs, and for each context the number of its pack and the places of its tokens there.
+    """
+    narrowest = max(width // 2, *map(len, contexts))
+    best = packs, placed = _fit(contexts, width, causal=causal)
+    while sum(len(one.ids) for one in packs) < _FULL_PACKS * _area(packs):
+        width = max(len(one.ids) for one in packs) - 1
+        if width < narrowest:
+            break
+        packs, placed = _fit(contexts, width, causal=causal)
+        if _area(packs) < _area(best[0]):
+            best = packs, placed
+    return best
+
+
+def _area(packs: Sequence[Pack]) -> int:
+    """Returns how many tokens go through the model, gaps included."""
+    return len(packs) * max(len(one.ids) for one in packs)
+
+
+def _fit(
+    contexts: Sequence[Pieces], width: int, *, causal: bool
+) -> tuple[list[Pack], list[tuple[int, list[int]]]]:
+    """Puts contexts into packs, longest first, each where most of it is present already."""
+    packs: list[Pack] = []
+    placed: list[tuple[int, list[int]]] = [(0, [])] * len(contexts)
+    for number in sorted(range(len(contexts)), key=lambda n: (-len(contexts[n]), contexts[n])):
+        ids = contexts[number]
+        fitting = [
+            (-shared, index)
+            for index, candidate in enumerate(packs)
+            if len(candidate.ids) + len(ids) - (shared := len(candidate.shared(ids))) <= width
+        ]
+        if not fitting:
+            packs.append(Pack(causal=causal))
+        index = min(fitting)[1] if fitting else len(packs) - 1
+        placed[number] = (index, packs[index].add(ids))
+    return packs, placed

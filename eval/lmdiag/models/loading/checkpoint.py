@@ -1,0 +1,185 @@
+"""A folder or a Hub repository, pinned to the bytes that will be read.
+
+A branch moves and the files of a folder change; results name what was read. A Hub revision is
+resolved to its commit, a folder to a digest of the files that decide the model's answers.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from lmdiag.reading import is_folder, user_path
+from lmdiag.schema import BadInput
+from lmdiag.training_steps import training_step
+
+MODEL_FILES = (
+    "*.safetensors", "*.safetensors.index.json", "pytorch_model*.bin*", "config.json", "*.py",
+    "tokenizer*.json", "special_tokens_map.json", "added_tokens.json", "vocab*", "merges.txt",
+    "*.model", "spiece*",
+)  # fmt: skip
+"""Files of a model folder that decide what it answers; cards and optimizer states do not."""
+
+_LARGEST_TEXT = 256 * 2**20
+"""Bytes of the largest file of `MODEL_FILES` without weights."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Weights, tokenizer and configuration of one model at one moment.
+
+    Attributes:
+        id: as given by the user; the name in every message.
+        location: what transformers is given: a folder's path or a Hub id.
+        revision: the resolved commit of a Hub repository; None for a folder.
+        commit: the same commit, or `sha256:` and 16 hex digits for a folder (`digest`).
+        training_step: see `lmdiag.training_steps`.
+    """
+
+    id: str
+    location: str
+    revision: str | None
+    commit: str
+    training_step: int | None
+
+    @property
+    def folder(self) -> Path | None:
+        """The local folder; None for a Hub repository."""
+        return Path(self.location) if self.revision is None else None
+
+    def file(self, name: str) -> Path | None:
+        """Returns the path of a file, fetched if necessary; None if the checkpoint has none."""
+        if self.revision is None:
+            local = Path(self.location, name)
+            return local if local.is_file() else None
+        from transformers.utils.hub import cached_file
+
+        path = cached_file(  # as transformers will ask for it, so that it is asked for once
+            self.location,
+            name,
+            revision=self.revision,
+            _raise_exceptions_for_gated_repo=False,
+            _raise_exceptions_for_missing_entries=False,
+            _raise_exceptions_for_connection_errors=False,
+        )
+        return None if path is None else Path(path)
+
+    @property
+    def may_be_pickled(self) -> bool:
+        """Whether there may be weights in another form than safetensors; on the Hub, perhaps."""
+        return self.revision is not None or any(Path(self.location).glob("pytorch_model*.bin*"))
+
+
+def resolve(model_id: str, revision: str | None = None) -> Checkpoint:
+    """Finds the model and pins it to a commit, before anything large is fetched.
+
+    Args:
+        model_id: Hub id or local folder; a folder of that name comes first.
+        revision: branch, tag or commit of a Hub repository.
+
+    Raises:
+        BadInput: no such model or revision, no access, no network, no `config.json`.
+    """
+    folder = user_path(model_id)
+    if is_folder(folder):
+        return _resolve_folder(model_id, folder, revision)
+    if folder.is_file():
+        raise BadInput(f"model {model_id} is a file: give the folder that holds it")
+    if re.match(r"[./~\\]", model_id) or model_id.count("/") > 1:
+        raise BadInput(f"no model folder {model_id}: check the path")
+    commit = _hub_commit(model_id, revision)
+    step = training_step(revision or "") or training_step(model_id.rpartition("/")[2])
+    return Checkpoint(model_id, model_id, commit, commit, step)
+
+
+def digest(folder: Path) -> str:
+    """Returns `sha256:` and 16 hex digits of a SHA-256 over names and contents of `MODEL_FILES`.
+
+    It is computed once per process as long as sizes and times of the files stay the same.
+    """
+    states = [(path, path.stat()) for path in _model_files(folder)]
+    return _digest(tuple((path, state.st_size, state.st_mtime_ns) for path, state in states))
+
+
+def _model_files(folder: Path) -> list[Path]:
+    """Returns the files of `MODEL_FILES` in a folder, in the order of their names."""
+    files = {path for pattern in MODEL_FILES for path in folder.glob(pattern) if path.is_file()}
+    return sorted(files, key=lambda path: path.name)
+
+
+@functools.lru_cache(maxsize=64)
+def _digest(files: tuple[tuple[Path, int, int], ...]) -> str:
+    total = hashlib.sha256()
+    for path, _, _ in files:
+        with path.open("rb") as file:
+            content = hashlib.file_digest(file, "sha256")
+        total.update(f"{content.hexdigest()}  {path.name}\n".encode())
+    return f"sha256:{total.hexdigest()[:16]}"
+
+
+def _resolve_folder(model_id: str, folder: Path, revision: str | None) -> Checkpoint:
+    if revision is not None:
+        raise BadInput(
+            f"model {model_id} is a folder, which has no revision {revision}: "
+            "name the folder of the checkpoint, or a Hub id"
+        )
+    if not (folder / "config.json").is_file():
+        adapter = (folder / "adapter_config.json").is_file()
+        advice = "merge the adapter into its base model" if adapter else "is it a model's folder?"
+        raise BadInput(f"model folder {model_id} has no config.json: {advice}")
+    try:
+        for path in _model_files(folder):
+            if path.suffix not in (".safetensors", ".bin") and path.stat().st_size > _LARGEST_TEXT:
+                raise BadInput(
+                    f"model folder {model_id}: {path.name} is larger than "
+                    f"{_LARGEST_TEXT // 2**20} MB: not a file of a transformers model"
+                )
+        commit = digest(folder.resolve())
+    except OSError as error:
+        raise BadInput(f"model folder {model_id}: cannot read {error.filename}") from error
+    return Checkpoint(model_id, str(folder), None, commit, training_step(folder.resolve().name))
+
+
+def _hub_commit(model_id: str, revision: str | None) -> str:
+    """Fetches the configuration: its path in the cache names the commit; works offline, too."""
+    from huggingface_hub import errors, hf_hub_download
+
+    name = f"model {model_id}" + (f" at revision {revision}" if revision else "")
+    try:
+        config = hf_hub_download(model_id, "config.json", revision=revision)
+    except errors.HFValidationError as error:
+        raise BadInput(
+            f"no model {model_id}: neither a folder here nor a Hub id such as 'gpt2' or "
+            "'EleutherAI/pythia-70m'"
+        ) from error
+    except errors.GatedRepoError as error:
+        raise BadInput(
+            f"{name} is gated: ask for access on its Hub page, then log in with `hf auth login`"
+        ) from error
+    except errors.RevisionNotFoundError as error:
+        raise BadInput(f"model {model_id} has no revision {revision}: see its Hub page") from error
+    except errors.RepositoryNotFoundError as error:
+        raise BadInput(
+            f"no {name} on the Hub, and no folder of that name: check the spelling; "
+            "if it is private, log in with `hf auth login`"
+        ) from error
+    except errors.RemoteEntryNotFoundError as error:
+        raise BadInput(
+            f"{name} has no config.json on the Hub: is it a transformers model? (An adapter must "
+            "first be merged into its base model.)"
+        ) from error
+    except errors.HfHubHTTPError as error:
+        raise BadInput(
+            f"{name}: the Hub does not accept the token: log in again with `hf auth login`"
+        ) from error
+    except (errors.LocalEntryNotFoundError, OSError) as error:
+        status = getattr(getattr(error.__cause__, "response", None), "status_code", None)
+        why = f"answers {status}" if status else "cannot be reached"
+        raise BadInput(
+            f"{name} is not in the cache and the Hub {why}: "
+            "check the network, or give a local folder"
+        ) from error
+    return Path(config).parent.name

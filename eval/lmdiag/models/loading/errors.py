@@ -1,0 +1,99 @@
+"""One line for whatever transformers, torch and the libraries below them raise."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from lmdiag.models.loading.checkpoint import Checkpoint
+from lmdiag.schema import BadInput
+
+
+def explain(checkpoint: Checkpoint, what: str, error: Exception, *, source: str = "") -> BadInput:
+    """Puts an exception of transformers into one line that names the model and the remedy.
+
+    Args:
+        checkpoint: the folder or Hub repository.
+        what: the part that could not be loaded.
+        error: the exception.
+        source: where the part was to come from, e.g. " from config.json".
+    """
+    text = str(error)
+    head = f"model {checkpoint.id}"
+    if is_out_of_memory(error):
+        return BadInput(
+            f"{head} does not fit into the device's memory: try --dtype bfloat16, --device-map "
+            "auto or --quantization 4bit"
+        )
+    if "trust_remote_code" in text:
+        return BadInput(
+            f"{head} brings its own code: read it, and add --trust-remote-code if you trust it"
+        )
+    if "file named" in text and "safetensors" in text:
+        if "pytorch_model.bin" in text or not checkpoint.may_be_pickled:
+            return BadInput(f"{head} has no weights: put model.safetensors beside its config.json")
+        return BadInput(
+            f"{head} has no safetensors weights; pickled ones (pytorch_model.bin) can run code "
+            "when they are read: add --allow-pickle if you trust their source"
+        )
+    if "Unrecognized configuration class" in text:
+        return BadInput(f"{head} has no {what} in transformers: choose another --kind")
+    if "ignore_mismatched_sizes" in text:
+        return BadInput(f"{head}: its weights do not have the shapes that its config.json says")
+    return BadInput(f"{head}: cannot load its {what}{source}: {first_line(error)}")
+
+
+@contextmanager
+def one_line_errors(model_id: str) -> Iterator[None]:
+    """Turns any exception of a model that reads its first texts into one line.
+
+    Raises:
+        BadInput: instead of the exception; names the model and the remedy.
+    """
+    try:
+        yield
+    except BadInput:
+        raise
+    except Exception as error:  # models raise exceptions of any type
+        if is_out_of_memory(error):
+            told = (
+                "runs out of memory on a short text: use a smaller --dtype, --device-map auto, or "
+                "another device"
+            )
+        elif "set_default_language" in str(error):
+            told = (
+                'has an adapter for each language and no default: set "default_language" in its '
+                "config.json to the language of the texts, e.g. en_XX"
+            )
+        else:
+            told = (
+                f"cannot read a short text ({first_line(error)}): check that its config.json "
+                "belongs to its weights, or try another --kind or --attention eager"
+            )
+        raise BadInput(f"model {model_id} {told}") from error
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an exception says that the memory of the processor or an accelerator is used up."""
+    import torch
+
+    if isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return True
+    text = str(error).lower()
+    return any(sign in text for sign in ("out of memory", "not enough memory", "can't allocate"))
+
+
+def first_line(error: Exception) -> str:
+    """Returns the first line of an exception's text, without anything that looks like a token.
+
+    A first line that ends in a colon is followed by the next one. An exception whose text may not
+    be a sentence (a KeyError has only the key) is named by its type.
+    """
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    line = " ".join(lines[:2] if lines and lines[0].rstrip().endswith(":") else lines[:1])
+    if not isinstance(error, ValueError | OSError | ImportError):
+        line = f"{type(error).__name__}: {line}"
+    line = re.sub(r"\bhf_\w{8,}|(?<=//)[^/@\s]+@", "***", line)
+    line = " ".join("".join(c if c.isprintable() else " " for c in line).split())
+    return line if len(line) <= 200 else line[:197] + "..."

@@ -1,0 +1,254 @@
+"""From the name of a model to its weights and tokenizer, or to one line that says why not.
+
+What would give wrong numbers is refused (`loading.checks`), not only warned of.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import reprlib
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+import torch
+import transformers
+from safetensors import SafetensorError
+from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
+from transformers.distributed.configuration_utils import DistributedConfig
+from transformers.utils import logging as transformers_logging
+
+from lmdiag.models.loading.checkpoint import Checkpoint, resolve
+from lmdiag.models.loading.checks import check_report, check_tokenizer, check_vocabulary
+from lmdiag.models.loading.errors import explain, first_line
+from lmdiag.models.loading.files import check_files
+from lmdiag.models.loading.kinds import AUTO_CLASSES, detect, needs_decoder_flag
+from lmdiag.models.loading.memory import check_memory
+from lmdiag.models.loading.options import DEVICE_MAPS, LoadOptions
+from lmdiag.schema import BadInput, Kind
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A loaded model with what is known about it.
+
+    Attributes:
+        model: in evaluation mode, without gradients, on its device.
+        tokenizer: a fast one, which knows the character offsets of its tokens.
+        config: the model's.
+        kind: masked, causal or seq2seq.
+        commit: see `Checkpoint`.
+        training_step: step of a training checkpoint if revision or folder name one.
+        dtype: of the weights, e.g. "float32".
+        quantization: as asked for.
+        attention: implementation in use.
+    """
+
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerFast
+    config: PretrainedConfig
+    kind: Kind
+    commit: str
+    training_step: int | None
+    dtype: str
+    quantization: str | None
+    attention: str | None
+
+
+def load_parts(model_id: str, options: LoadOptions | None = None) -> Parts:
+    """Loads a model and its tokenizer from the Hub or a folder.
+
+    Raises:
+        BadInput: the model cannot be loaded or queried; names the model and the remedy.
+    """
+    options = options or LoadOptions()
+    checkpoint = resolve(model_id, options.revision)
+    device = _device(checkpoint, options)
+    # Without this, transformers asks a service on the Hub to convert pickled weights.
+    os.environ.setdefault("DISABLE_SAFETENSORS_CONVERSION", "1")
+    with _quiet():
+        check_files(checkpoint, options)
+        config = _load_config(checkpoint, options)
+        kind = detect(model_id, config) if options.kind == "auto" else options.kind
+        if needs_decoder_flag(config):
+            config.is_decoder = kind == "causal"
+        tokenizer = _load_tokenizer(checkpoint, kind, options)
+        check_memory(checkpoint, config, kind, options, device)
+        model = _load_model(checkpoint, config, kind, options, device)
+    check_vocabulary(checkpoint, tokenizer, model)
+    return Parts(
+        model=model,
+        tokenizer=tokenizer,
+        config=model.config,
+        kind=kind,
+        commit=checkpoint.commit,
+        training_step=checkpoint.training_step,
+        dtype=str(model.dtype).removeprefix("torch."),
+        quantization=options.quantization,
+        attention=getattr(model.config, "_attn_implementation", None),
+    )
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Silences transformers while it loads; its warnings are checked here, as errors."""
+    verbosity = transformers_logging.get_verbosity()
+    transformers_logging.set_verbosity(max(verbosity, logging.ERROR))
+    transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            yield
+    finally:
+        transformers_logging.set_verbosity(verbosity)
+
+
+def _load_config(checkpoint: Checkpoint, options: LoadOptions) -> PretrainedConfig:
+    try:
+        config = transformers.AutoConfig.from_pretrained(
+            checkpoint.location,
+            revision=checkpoint.revision,
+            trust_remote_code=options.trust_remote_code,
+        )
+    except Exception as error:  # each configuration class checks in its own way, or not at all
+        raise explain(checkpoint, "configuration", error, source=" (config.json)") from error
+    return config  # type: ignore[no-any-return]
+
+
+def _load_tokenizer(
+    checkpoint: Checkpoint, kind: Kind, options: LoadOptions
+) -> PreTrainedTokenizerFast:
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(
+            checkpoint.location,
+            revision=checkpoint.revision,
+            trust_remote_code=options.trust_remote_code,
+        )
+    except Exception as error:  # tokenizers raises bare Exceptions for broken files
+        files = " (tokenizer.json, tokenizer_config.json)"
+        raise explain(checkpoint, "tokenizer", error, source=files) from error
+    return check_tokenizer(checkpoint, tokenizer, kind)
+
+
+def _load_model(
+    checkpoint: Checkpoint,
+    config: PretrainedConfig,
+    kind: Kind,
+    options: LoadOptions,
+    device: torch.device,
+) -> PreTrainedModel:
+    arguments = _arguments(checkpoint, config, options, device)
+    what = f"{kind} model"
+    try:
+        model, report = getattr(transformers, AUTO_CLASSES[kind]).from_pretrained(
+            checkpoint.location, config=config, output_loading_info=True, **arguments
+        )
+        if "device_map" not in arguments and not options.tp:
+            model = model.to(device)
+    except SafetensorError as error:
+        raise BadInput(
+            f"model {checkpoint.id}: its safetensors weights are damaged ({first_line(error)}): "
+            "fetch or save them again"
+        ) from error
+    except Exception as error:  # torch, accelerate and quantizers raise all kinds
+        raise explain(checkpoint, what, error) from error
+    except BaseException as error:
+        failures = getattr(error, "failures", None)  # CheckpointException, not an Exception
+        if not failures:
+            raise
+        first = next(iter(failures.values()))[0]
+        raise explain(checkpoint, what, first, source=" from shard-*.safetensors") from error
+    check_report(checkpoint, kind, report)
+    model.eval().requires_grad_(False)
+    return model  # type: ignore[no-any-return]
+
+
+def _device(checkpoint: Checkpoint, options: LoadOptions) -> torch.device:
+    """Returns the device of the model; of several, the one where it begins."""
+    if options.device_map not in (None, *DEVICE_MAPS):
+        return _existing(checkpoint, "--device-map", str(options.device_map))
+    if options.device is not None:
+        return _existing(checkpoint, "--device", options.device)
+    accelerator = torch.accelerator.current_accelerator(check_available=True)
+    return accelerator or torch.device("cpu")
+
+
+def _existing(checkpoint: Checkpoint, option: str, name: str) -> torch.device:
+    """Returns the device of this name, or refuses."""
+    advice = f"leave {option} out" + (" or give auto" if option == "--device-map" else "")
+    missing = BadInput(
+        f"model {checkpoint.id}: there is no device {reprlib.repr(name)} here: {advice}"
+    )
+    try:
+        device = torch.empty(0, device=name).device
+    except Exception as error:  # every backend has its own error for a missing device
+        raise missing from error
+    if device.type == "meta":  # torch's name for shapes without memory
+        raise missing
+    return device
+
+
+def _arguments(
+    checkpoint: Checkpoint, config: PretrainedConfig, options: LoadOptions, device: torch.device
+) -> dict[str, Any]:
+    """Returns the arguments of `from_pretrained` that the options ask for."""
+    arguments: dict[str, Any] = {
+        "revision": checkpoint.revision,
+        "trust_remote_code": options.trust_remote_code,
+        "use_safetensors": None if options.allow_pickle else True,
+        "dtype": _dtype(options, device),
+    }
+    if options.attention is not None:
+        arguments["attn_implementation"] = options.attention
+    if options.device_map is not None:
+        arguments["device_map"] = options.device_map
+    if options.quantization is not None:
+        if find_spec("bitsandbytes") is None:
+            raise BadInput(
+                f"model {checkpoint.id}: {options.quantization} weights need bitsandbytes: "
+                "pip install bitsandbytes, or leave --quantization out"
+            )
+        load_in = {f"load_in_{options.quantization}": True}
+        arguments["quantization_config"] = transformers.BitsAndBytesConfig(**load_in)  # type: ignore[no-untyped-call]
+        arguments.setdefault("device_map", {"": device})
+    if options.tp:
+        arguments["distributed_config"] = _tensor_parallel(checkpoint, config, options)
+    return arguments
+
+
+def _dtype(options: LoadOptions, device: torch.device) -> str:
+    on_processor = device.type == "cpu" and options.device_map is None
+    if options.dtype == "auto" and (on_processor or options.unit == "word"):
+        return "float32"
+    return options.dtype
+
+
+def _tensor_parallel(
+    checkpoint: Checkpoint, config: PretrainedConfig, options: LoadOptions
+) -> DistributedConfig:
+    """Returns the plan that splits each layer over all processes, or refuses."""
+    head = f"model {checkpoint.id}"
+    processes = int(os.environ.get("WORLD_SIZE", "1"))
+    if processes < 2:
+        raise BadInput(
+            f"{head}: --tp splits it over several processes, but there is one: "
+            "start with torchrun or accelerate launch --num_processes N"
+        )
+    if options.device_map is not None:
+        raise BadInput(f"{head}: --tp and --device-map exclude each other")
+    text = config.get_text_config()
+    if not text.base_model_tp_plan:
+        raise BadInput(
+            f"{head}: transformers has no plan to split a {text.model_type} model over "
+            "processes: leave --tp out, or try --device-map auto"
+        )
+    heads = getattr(text, "num_key_value_heads", None) or text.num_attention_heads
+    if heads % processes:
+        raise BadInput(
+            f"{head}: its {heads} key-value heads cannot be shared evenly by {processes} "
+            "processes: start a number of processes that divides them"
+        )
+    return DistributedConfig(tp_plan="auto")

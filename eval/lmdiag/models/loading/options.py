@@ -1,0 +1,108 @@
+"""How a model is loaded and queried; the same checks for the command and for the Python API."""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Literal, get_args
+
+from lmdiag.schema import BadInput, Bos, Unit
+from lmdiag.suggestions import suggest
+
+KindOption = Literal["auto", "masked", "causal", "seq2seq"]
+Dtype = Literal["auto", "float32", "bfloat16", "float16", "float64"]
+Packing = Literal["auto", "always", "never"]
+Quantization = Literal["8bit", "4bit"]
+
+CHOICES: Mapping[str, tuple[str, ...]] = {
+    "kind": get_args(KindOption),
+    "dtype": get_args(Dtype),
+    "bos": get_args(Bos),
+    "unit": get_args(Unit),
+    "packing": get_args(Packing),
+    "quantization": get_args(Quantization),
+}
+"""Option -> its allowed values."""
+
+DEVICE_MAPS = ("auto", "balanced", "balanced_low_0", "sequential")
+"""Ways to spread a model over devices; any other `device_map` is the name of one device."""
+
+_FLAGS = ("trust_remote_code", "allow_pickle", "tp")
+_OPTIONAL = ("revision", "device", "device_map", "quantization", "attention")
+
+
+@dataclass(frozen=True)
+class LoadOptions:
+    """How a model is loaded and queried.
+
+    Attributes:
+        revision: branch, tag or commit on the Hub.
+        kind: masked, causal or seq2seq; auto follows the model's configuration.
+        dtype: of the weights; auto is the checkpoint's own on accelerators, and float32 on the CPU,
+            where half precision is slow, and for unit word, which needs it.
+        device: where the model goes, e.g. "cuda:1"; None for the accelerator if there is one.
+        device_map: one of `DEVICE_MAPS` spreads the layers over all devices (accelerate); the name
+            of a device puts all of them there.
+        bos: whether a causal model's context begins with its beginning-of-sequence token; auto
+            does what the tokenizer does by default.
+        unit: what the top-k list is over: vocabulary items (token) or complete words (word).
+        trust_remote_code: run code that comes with the model.
+        allow_pickle: read weights that are not safetensors.
+        quantization: "8bit" or "4bit" by bitsandbytes; None without.
+        attention: attention implementation, e.g. "eager" or "sdpa"; None for transformers' choice.
+        packing: several contexts in one row: auto, always or never.
+        tp: split each layer over the processes (tensor parallel).
+
+    Raises:
+        BadInput: an option has a value that is not allowed; names both, and a similar value.
+    """
+
+    revision: str | None = None
+    kind: KindOption = "auto"
+    dtype: Dtype = "auto"
+    device: str | None = None
+    device_map: str | None = None
+    bos: Bos = "auto"
+    unit: Unit = "token"
+    trust_remote_code: bool = False
+    allow_pickle: bool = False
+    quantization: Quantization | None = None
+    attention: str | None = None
+    packing: Packing = "auto"
+    tp: bool = False
+
+    def __post_init__(self) -> None:
+        for option in fields(self):
+            _check(option.name, getattr(self, option.name))
+
+    @classmethod
+    def from_keywords(cls, keywords: Mapping[str, Any]) -> LoadOptions:
+        """Returns the options that keyword arguments name.
+
+        Raises:
+            BadInput: a name is not an option, or a value is not allowed.
+        """
+        known = [option.name for option in fields(cls)]
+        for name in keywords:
+            if name not in known:
+                raise BadInput(
+                    f"unknown option {name!r}{suggest(name, known)}: choose from {', '.join(known)}"
+                )
+        return cls(**keywords)
+
+
+def _check(name: str, value: object) -> None:
+    """Refuses a value that the option does not allow."""
+    if value is None and name in _OPTIONAL:
+        return
+    if name in _FLAGS:
+        if not isinstance(value, bool):
+            raise BadInput(f"option {name} must be True or False, not {reprlib.repr(value)}")
+    elif not isinstance(value, str):
+        raise BadInput(f"option {name} must be a string, not {reprlib.repr(value)}")
+    elif name in CHOICES and value not in CHOICES[name]:
+        raise BadInput(
+            f"option {name} must be one of {', '.join(CHOICES[name])}, not "
+            f"{reprlib.repr(value)}{suggest(value, CHOICES[name])}"
+        )

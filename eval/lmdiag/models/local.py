@@ -1,0 +1,259 @@
+"""A model whose weights are in this process, and how it is put together from its parts."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Sequence
+from typing import cast
+
+import torch
+from transformers import PreTrainedTokenizerFast
+
+from lmdiag.models.agreement import Verbs
+from lmdiag.models.answers import answers, refuse_nan
+from lmdiag.models.forward.batches import batches
+from lmdiag.models.forward.layout import choose_layout
+from lmdiag.models.forward.reader import Reader
+from lmdiag.models.loading.checks import check_precision
+from lmdiag.models.loading.errors import is_out_of_memory, one_line_errors
+from lmdiag.models.loading.load import Parts, load_parts
+from lmdiag.models.loading.options import LoadOptions
+from lmdiag.models.tokens.controls import control_names
+from lmdiag.models.tokens.encoders import (
+    SENTINEL,
+    CausalEncoder,
+    MaskedEncoder,
+    QuestionEncoder,
+    Seq2SeqEncoder,
+    opening_tokens,
+)
+from lmdiag.models.tokens.questions import EncodedQuestion, shorten
+from lmdiag.models.tokens.spelling import Spelling, is_cased
+from lmdiag.models.tokens.vocabulary import Vocabulary
+from lmdiag.models.whole_words.question import WholeWordQuestion
+from lmdiag.models.whole_words.search import WordSearch
+from lmdiag.schema import Answer, BadInput, ModelInfo, Query, Question
+
+_BUDGET = 16_384
+"""Tokens in a batch on accelerators, halved until they fit."""
+
+_PACKED_BUDGET, _PADDED_BUDGET = 1536, 384
+"""The same on processors: what suits their caches; smaller batches need less padding."""
+
+_VERB_QUERY = Query("The old man", "it.")
+"""Shows whether the form of a verb is a single token."""
+
+_LIMITS = ("max_position_embeddings", "n_positions", "max_seq_len", "max_sequence_length")
+"""Where configurations keep the longest input."""
+
+_UNLIMITED = ("t5", "mt5", "umt5", "longt5", "switch_transformers")
+"""Types whose `n_positions` is the length of their training inputs, not a limit."""
+
+
+class LocalModel:
+    """Implements `lmdiag.models.Model` with weights of transformers.
+
+    Attributes:
+        info: what a run records about it.
+        encoder: turns questions into rows.
+        reader: turns rows into distributions.
+        vocabulary: shows the items of the distributions.
+        words: answers in unit `word`; None in unit `token`.
+    """
+
+    def __init__(
+        self,
+        info: ModelInfo,
+        tokenizer: PreTrainedTokenizerFast,
+        encoder: QuestionEncoder,
+        reader: Reader,
+    ) -> None:
+        self.info = info
+        self.encoder = encoder
+        self.reader = reader
+        self.vocabulary = Vocabulary(tokenizer)
+        self.words: WordSearch | None = None
+        self._tokenizer = tokenizer
+        self._verbs: Verbs | None = None
+        self._fits: int | None = None
+
+    @property
+    def device(self) -> str:
+        """See `Model.device`."""
+        return str(self.reader.model.device)
+
+    def set_verbs(self, pairs: Sequence[tuple[str, str]]) -> int:
+        """See `Model.set_verbs`."""
+        ids = []
+        for forms in pairs:
+            question = Question(_VERB_QUERY, forms)
+            singular, plural = map(self.encoder.encode(question).words.get, forms)
+            if singular and plural and len(singular) == len(plural) == 1 and singular != plural:
+                ids.append((singular[0].token, plural[0].token))
+        self._verbs = Verbs.of(list(dict.fromkeys(ids)))
+        return len(self._verbs)
+
+    def control_names(self, texts: Sequence[str]) -> list[list[str]]:
+        """See `Model.control_names`."""
+        return control_names(self._tokenizer, texts)
+
+    def encode(self, question: Question) -> EncodedQuestion:
+        """See `Model.encode`; runs on the CPU."""
+        return (self.words or self.encoder).encode(question)
+
+    def plan(
+        self, encoded: Sequence[EncodedQuestion], batch_size: int | None = None
+    ) -> list[list[int]]:
+        """See `Model.plan` and `forward.batches`."""
+        packed = self.reader.layout == "packed"
+        on_cpu = _PACKED_BUDGET if packed else _PADDED_BUDGET
+        return batches(
+            encoded,
+            budget=on_cpu if self.reader.device.type == "cpu" else _BUDGET,
+            count=batch_size,
+            packed=packed,
+            causal=self.reader.causal,
+            short_limit=self.reader.short_limit,
+        )
+
+    def answer(self, batch: Sequence[EncodedQuestion], top: int) -> list[Answer]:
+        """See `Model.answer`.
+
+        A batch that does not fit into memory is asked in halves, and so are later ones of its size.
+
+        Raises:
+            BadInput: NaN or infinite logits; one question alone does not fit into memory.
+        """
+        if not batch:
+            return []
+        size = sum(encoded.length for encoded in batch)
+        if len(batch) == 1 or self._fits is None or size <= self._fits:
+            answered = self._try(batch, top)
+            if answered is not None:
+                return answered
+            self._fits = size // 2
+            gc.collect()
+            if torch.accelerator.is_available():
+                torch.accelerator.empty_cache()
+        middle = len(batch) // 2
+        return self.answer(batch[:middle], top) + self.answer(batch[middle:], top)
+
+    def _try(self, batch: Sequence[EncodedQuestion], top: int) -> list[Answer] | None:
+        """Returns the answers; None if memory runs out."""
+        try:
+            if self.words is not None:
+                whole = cast("Sequence[WholeWordQuestion]", batch)
+                return self.words.answer(whole, top, self._verbs)
+            log_probs = self.reader.read([row for encoded in batch for row in encoded.rows])
+            queries = [encoded.question.query for encoded in batch for _ in range(encoded.n_reads)]
+            refuse_nan(queries, log_probs, self.info.id)
+            return answers(batch, log_probs, self.vocabulary, top, self._verbs)
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
+            if len(batch) == 1:
+                context = shorten(batch[0].question.query.context)
+                raise BadInput(
+                    f"model {self.info.id} runs out of memory on the one context {context!r}: "
+                    "use a smaller --dtype, --device-map auto, or another device"
+                ) from error
+            return None
+
+
+def load(model_id: str, options: LoadOptions, *, folder: str | None = None) -> LocalModel:
+    """Loads a model from the Hub or a folder.
+
+    Args:
+        model_id: Hub id or folder, or the name of a model in `folder`.
+        options: how it is loaded and queried.
+        folder: where it is; None for `model_id`.
+
+    Raises:
+        BadInput: it cannot be loaded or queried; names the model and the remedy.
+    """
+    return assemble(model_id, load_parts(folder or model_id, options), options)
+
+
+def assemble(model_id: str, parts: Parts, options: LoadOptions) -> LocalModel:
+    """Puts a loaded network and its tokenizer together. Raises `BadInput`, see `load`."""
+    limit = _max_length(parts)
+    encoder = _encoder(model_id, parts, options, limit)
+    info = ModelInfo(
+        id=model_id,
+        revision=options.revision,
+        commit=parts.commit,
+        kind=parts.kind,
+        architecture=type(parts.model).__name__,
+        dtype=parts.dtype,
+        tokenizer=type(parts.tokenizer).__name__,
+        cased=is_cased(parts.tokenizer),
+        vocab_size=parts.config.get_text_config().vocab_size,
+        n_parameters=parts.model.num_parameters(),
+        max_length=limit,
+        bos=isinstance(encoder, CausalEncoder) and bool(encoder.opening),
+        training_step=parts.training_step,
+        quantization=parts.quantization,
+        attention=parts.attention,
+    )
+    # Padding tokens that were added to a tokenizer after training often have no embedding.
+    pad = parts.tokenizer.pad_token_id
+    embeddings = cast("torch.Tensor", parts.model.get_input_embeddings().weight)
+    reader = Reader(
+        parts.model,
+        pad if pad is not None and pad < len(embeddings) else 0,
+        causal=parts.kind == "causal",
+        first_position=_first_position(parts),
+    )
+    model = LocalModel(info, parts.tokenizer, encoder, reader)
+    with one_line_errors(model_id):
+        choose_layout(reader, encoder, options.packing, model_id)
+        if options.unit == "word":
+            check_precision(parts.model, model_id)
+            model.words = WordSearch(encoder, reader, model.vocabulary, info)
+    return model
+
+
+def _encoder(
+    model_id: str, parts: Parts, options: LoadOptions, limit: int | None
+) -> QuestionEncoder:
+    """Returns the encoder of the model's kind."""
+    tokenizer = parts.tokenizer
+    try:
+        spelling = Spelling(tokenizer)
+    except BadInput as error:
+        raise BadInput(f"model {model_id}: {error}") from error
+    if parts.kind == "masked":
+        return MaskedEncoder(spelling, limit, model_id, tokenizer.mask_token_id)
+    if parts.kind == "causal":
+        opening = opening_tokens(spelling, options.bos, tokenizer.bos_token_id, model_id)
+        return CausalEncoder(spelling, limit, model_id, opening)
+    start, model_type = parts.config.decoder_start_token_id, parts.config.model_type
+    sentinel = tokenizer.get_vocab().get(SENTINEL)
+    filler = tokenizer.mask_token_id if sentinel is None else sentinel
+    if filler is None or start is None or (sentinel is None and model_type != "bart"):
+        raise BadInput(
+            f"model {model_id} ({model_type}) was not trained to fill a blank in a text: it is not "
+            f"BART, and its tokenizer does not have T5's {SENTINEL}"
+        )
+    return Seq2SeqEncoder(spelling, limit, model_id, filler, start, sentinel is not None)
+
+
+def _first_position(parts: Parts) -> int:
+    """Returns the number of a text's first position where the model is given positions.
+
+    Embeddings of positions that keep a padding index count from the one after it (RoBERTa).
+    """
+    for name, module in parts.model.named_modules():
+        if name.endswith("position_embeddings") and isinstance(module, torch.nn.Embedding):
+            return 0 if module.padding_idx is None else int(module.padding_idx) + 1
+    return 0
+
+
+def _max_length(parts: Parts) -> int | None:
+    """Returns the longest input in tokens; None for a model without a limit."""
+    config = parts.config.get_text_config()
+    if config.model_type in _UNLIMITED:
+        return None
+    limits = [getattr(config, name, None) for name in _LIMITS]
+    limit = next((int(limit) for limit in limits if limit and limit > 0), None)
+    return limit if limit is None else limit - _first_position(parts)

@@ -1,0 +1,146 @@
+"""Where words begin and end, in the items of a vocabulary.
+
+A word is a run of letters, marks and digits; hyphens and apostrophes join such runs (`don't`,
+`merry-go-round` are words, `dog'` and `-ish` are not). After a word, an item does one of two
+things, whatever convention the vocabulary follows:
+
+- It continues the word if some word could go on with it: it begins with a letter, digit or mark, is
+  a joiner alone or a joiner before a letter, or is a part of a character.
+- It ends the word otherwise: it begins with a space, a new line or punctuation, it starts a word in
+  a vocabulary that marks what continues (`##s`), or it is a special token.
+
+One item decides, as in Pimentel & Meister (2024): after `dog` a single `'` continues, although the
+word is over if it turns out to be a quotation mark. So nothing is counted twice. WordPiece never
+joins across a hyphen or an apostrophe: for it `don`, `'`, `t` are three words. In vocabularies that
+mark ends (`bird</w>`) a word ends with its own last piece.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+import unicodedata
+from typing import NamedTuple
+
+import torch
+
+from lmdiag.models.tokens.spelling import Pieces
+from lmdiag.models.tokens.vocabulary import Vocabulary
+
+_JOINERS = "-'’‐‑\u200c\u200d"
+"""Hyphens, apostrophes, and the joiners of scripts that shape their letters."""
+
+_WORD = re.compile(r"w+(?:-w+)*")
+_BEGINNING = re.compile(r"(?:w+(?:-w+)*-?)?")
+_CONTINUING = re.compile(r"w|-(?:w|\?|$)|\?")
+
+
+class Prefix(NamedTuple):
+    """Pieces at a blank, as the beginning of a word.
+
+    Attributes:
+        word: the word that they spell; None if they spell none.
+        open: whether a longer word may begin with them.
+    """
+
+    word: str | None
+    open: bool
+
+
+class Boundaries:
+    """The boundaries of words in a vocabulary.
+
+    Args:
+        vocabulary: its items.
+        size: their number, that of the model's softmax.
+
+    Attributes:
+        certain: whether a word's own pieces tell where it ends.
+        starts: (vocabulary,) whether a word can begin with the item after a text.
+        opens: (vocabulary,) the same at the beginning of a text.
+        continues: (vocabulary,) whether a word can go on with the item; the others end it.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, size: int) -> None:
+        self._vocabulary = vocabulary
+        self._surfaces = [vocabulary.item(token).surface for token in range(size)]
+        self.continues = torch.tensor([self._continues(surface) for surface in self._surfaces])
+        self._goes_on = bool(self.continues.any())
+        self.starts, self.opens = (
+            torch.tensor([self.look((t,), opening=opening) != (None, False) for t in range(size)])
+            for opening in (False, True)
+        )
+        self.certain = vocabulary.marks_ends or not self._goes_on
+
+    def look(self, pieces: Pieces, *, opening: bool) -> Prefix:
+        """Returns what pieces (at least one) are as the beginning of a word.
+
+        Args:
+            pieces: token ids.
+            opening: whether they stand at the beginning of a text.
+        """
+        text, unfinished = self._text(pieces, opening)
+        classes = None if text is None else _classes(text)
+        if classes is None or not _BEGINNING.fullmatch(classes):
+            return Prefix(None, False)
+        marks_ends = self._vocabulary.marks_ends
+        ended = marks_ends and self._vocabulary.item(pieces[-1]).ends
+        whole = ended or not (marks_ends or unfinished)
+        word = text if whole and _WORD.fullmatch(classes) else None
+        return Prefix(word, self._goes_on and not ended)
+
+    def may_follow(self, pieces: Pieces, *, opening: bool) -> torch.Tensor:
+        """Returns which items may come next in a word: (vocabulary,) booleans; see `look`."""
+        if pieces:
+            return self.continues
+        return self.opens if opening else self.starts
+
+    def end(self, log_probs: torch.Tensor) -> torch.Tensor:
+        """Returns the log-probability that the next item does not continue a word.
+
+        Args:
+            log_probs: (reads, vocabulary), nats.
+
+        Returns:
+            (reads,) nats, at most 0; 0 throughout if `certain`.
+        """
+        if self.certain:
+            return torch.zeros_like(log_probs[:, 0])
+        continues = self.continues.to(log_probs.device)
+        return log_probs.masked_fill(continues, -torch.inf).logsumexp(-1).clamp(max=0.0)
+
+    def _text(self, pieces: Pieces, opening: bool) -> tuple[str | None, bool]:
+        """Returns the text of pieces without the space before it, and whether bytes are missing.
+
+        The text is None if an item stands for no text, or if not exactly one space comes first.
+        """
+        surfaces = [self._surfaces[piece] for piece in pieces]
+        decoder = codecs.getincrementaldecoder("utf-8")()
+        try:
+            text = decoder.decode(b"".join(surface or b"" for surface in surfaces))
+        except UnicodeDecodeError:
+            return None, False
+        unmarked = opening and not self._vocabulary.opens_marked
+        if not self._vocabulary.marks_ends and not unmarked:
+            if not text.startswith(" "):
+                return None, False
+            text = text[1:]
+        return (None if None in surfaces else text), bool(decoder.getstate()[0])
+
+    def _continues(self, surface: bytes | None) -> bool:
+        if not surface:
+            return False
+        if self._vocabulary.marks_ends:  # what comes after a piece without the mark
+            return True
+        return bool(_CONTINUING.match(_classes(surface.decode("utf-8", "replace")[:2])))
+
+
+def _classes(text: str) -> str:
+    """Returns w for each character of a word, - for a joiner, ? for a part of one, . otherwise."""
+    return "".join(
+        "w" if character.isalnum() or unicodedata.category(character)[0] == "M"
+        else "-" if character in _JOINERS
+        else "?" if character == "\ufffd"
+        else "."
+        for character in text
+    )  # fmt: skip

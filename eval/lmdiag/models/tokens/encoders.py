@@ -1,0 +1,216 @@
+"""From questions to rows of token ids, one encoder per kind of model.
+
+**Masked models** read the sentence with one mask for each piece of the word. A word of several
+pieces is scored from left to right within the word (Kauf & Ivanova 2023): each piece is read with
+the pieces before it filled in and those after it masked. One-piece words share one row, words of
+equally many pieces the rows of common beginnings.
+
+**Causal models and encoder-decoders** continue a text: the output at the last token before the
+blank is the distribution at the blank. A word of several pieces is scored by the chain rule in a
+row that continues with its pieces; the distribution at the blank is read in such a row, too.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from lmdiag.models.tokens.questions import (
+    Beginning,
+    EncodedQuestion,
+    Spelt,
+    TokenRow,
+    beginnings,
+    shorten,
+    word_reads,
+)
+from lmdiag.models.tokens.spelling import Pieces, Spelling
+from lmdiag.schema import BadInput, Bos, Query, Question
+
+SENTINEL = "<extra_id_0>"
+"""What stands at the first blank for the T5 family."""
+
+
+@dataclass(frozen=True, slots=True)
+class Blank:
+    """A blank that can be filled piece by piece.
+
+    Attributes:
+        left: tokens before it, special ones included.
+        right: tokens after it (masked models).
+        mask: id of the mask token; None for models that continue a text.
+        source: the encoder's tokens (encoder-decoders).
+    """
+
+    left: Pieces
+    right: Pieces = ()
+    mask: int | None = None
+    source: Pieces = ()
+
+    def row(self, filled: Pieces, total: int = 0) -> TokenRow:
+        """Returns the row that reads the distribution after a `Beginning`."""
+        end = len(self.left) + len(filled)
+        if self.mask is None:
+            return TokenRow(self.left + filled, (end - 1,), self.source)
+        masks = (self.mask,) * (total - len(filled))
+        return TokenRow(self.left + filled + masks + self.right, (end,))
+
+
+@dataclass(frozen=True)
+class QuestionEncoder(ABC):
+    """Turns questions into rows.
+
+    Attributes:
+        spelling: the tokenizer.
+        limit: longest input in tokens; None for no limit.
+        model_id: for messages.
+        masked: whether the model sees how many pieces a word has.
+    """
+
+    spelling: Spelling
+    limit: int | None
+    model_id: str
+    masked: ClassVar[bool] = False
+
+    @abstractmethod
+    def blank(self, query: Query) -> Blank:
+        """Returns the blank of a query. Raises `BadInput` if no token would stand before it."""
+
+    def spell(self, word: str, query: Query) -> Pieces | None:
+        """Returns the pieces of a word at the blank of a query; None if it is unscorable."""
+        return self.spelling.in_sentence(word, query)
+
+    def encode(self, question: Question) -> EncodedQuestion:
+        """Returns a question as rows. Raises `BadInput` if one is longer than the model reads."""
+        blank = self.blank(question.query)
+        spelt = {word: self.spell(word, question.query) for word in question.words}
+        rows, reads = self._rows(blank, spelt)
+        self.check_length(rows, question.query)
+        words = word_reads(spelt, reads, masked=self.masked)
+        return EncodedQuestion(question, tuple(rows), words)
+
+    def check_length(self, rows: Iterable[TokenRow], query: Query) -> None:
+        """Raises `BadInput` if one of a query's rows is longer than the model can read."""
+        longest = max(max(len(row.ids), len(row.source)) for row in rows)
+        if self.limit is not None and longest > self.limit:
+            raise BadInput(
+                f"the context {shorten(query.context)!r} takes {longest} tokens with its longest "
+                f"candidate, and model {self.model_id} reads at most {self.limit}: shorten it or "
+                "leave it out"
+            )
+
+    def _rows(self, blank: Blank, spelt: Spelt) -> tuple[list[TokenRow], dict[Beginning, int]]:
+        """Returns rows that continue the text, as few as possible, and the read of a beginning."""
+        reads: dict[Beginning, int] = {}
+        rows = []
+        for filled in _longest(spelt):
+            new = [n for n in range(len(filled) + 1) if Beginning(filled[:n]) not in reads]
+            reads |= {Beginning(filled[:n]): len(reads) + i for i, n in enumerate(new)}
+            positions = tuple(len(blank.left) - 1 + n for n in new)
+            rows.append(TokenRow(blank.left + filled, positions, blank.source))
+        return rows, reads
+
+
+def _longest(spelt: Spelt) -> list[Pieces]:
+    """Returns the pieces before each last one, longest first; none is the beginning of another."""
+    filled = {(), *(pieces[:-1] for pieces in spelt.values() if pieces)}
+    longest: list[Pieces] = []
+    for some in sorted(filled, key=lambda some: (-len(some), some)):
+        if not any(other[: len(some)] == some for other in longest):
+            longest.append(some)
+    return longest
+
+
+@dataclass(frozen=True)
+class MaskedEncoder(QuestionEncoder):
+    """Questions to a masked model; `mask` is the id of its mask token."""
+
+    mask: int
+    masked = True
+
+    def blank(self, query: Query) -> Blank:
+        """Returns the blank of a query in its sentence, special tokens around it."""
+        left, right = self.spelling.around(query)
+        opening, closing = self.spelling.opening, self.spelling.closing
+        return Blank(opening + left, right + closing, self.mask)
+
+    def _rows(self, blank: Blank, spelt: Spelt) -> tuple[list[TokenRow], dict[Beginning, int]]:
+        reads = {Beginning((), 1): 0}  # serves all one-piece words and the list of top items
+        for pieces in filter(None, spelt.values()):
+            for beginning in beginnings(pieces, masked=True):
+                reads.setdefault(beginning, len(reads))
+        return [blank.row(*beginning) for beginning in reads], reads
+
+
+@dataclass(frozen=True)
+class CausalEncoder(QuestionEncoder):
+    """Questions to a causal model: `opening` (special tokens), the context, a space, the word."""
+
+    opening: Pieces
+
+    def blank(self, query: Query) -> Blank:
+        """Returns the blank after a query's context; what is right of it is not read."""
+        left = self.opening + self.spelling.text(query.context)
+        if not left:
+            raise BadInput(
+                f"model {self.model_id} has nothing to read before the blank of an empty context: "
+                "--bos always puts its beginning-of-sequence token there"
+            )
+        return Blank(left)
+
+    def spell(self, word: str, query: Query) -> Pieces | None:
+        """Returns the pieces of a word after a query's context; None if it is unscorable."""
+        return self.spelling.after(word, query.context)
+
+
+@dataclass(frozen=True)
+class Seq2SeqEncoder(QuestionEncoder):
+    """Questions to an encoder-decoder: the encoder reads the sentence, the decoder fills its blank.
+
+    The T5 family reads a sentinel at the blank and answers with the sentinel and what belongs
+    there: the decoder is scored after the sentinel. BART reads a mask and writes the whole sentence
+    again: the decoder is scored after the text left of the blank.
+
+    Attributes:
+        filler: id of the sentinel or mask that stands at the blank.
+        start: the decoder's start token.
+        repeats_filler: T5's way, not BART's.
+    """
+
+    filler: int
+    start: int
+    repeats_filler: bool
+
+    def blank(self, query: Query) -> Blank:
+        """Returns the blank of a query in its sentence, special tokens around it."""
+        left, right = self.spelling.around(query)
+        left, right = self.spelling.opening + left, right + self.spelling.closing
+        announced = (self.filler,) if self.repeats_filler else left
+        return Blank((self.start, *announced), source=(*left, self.filler, *right))
+
+
+def opening_tokens(spelling: Spelling, bos: Bos, bos_id: int | None, model_id: str) -> Pieces:
+    """Returns the special tokens that stand before every context of a causal model.
+
+    Args:
+        spelling: knows what the tokenizer puts before a text by default.
+        bos: auto keeps the default, always adds the beginning-of-sequence token where it is
+            missing, never leaves all of them out.
+        bos_id: of the beginning-of-sequence token; None if the tokenizer has none.
+        model_id: for messages.
+
+    Raises:
+        BadInput: the tokenizer does not have the token.
+    """
+    if bos == "never":
+        return ()
+    if bos == "auto" or (spelling.opening and bos_id in (None, *spelling.opening)):
+        return spelling.opening
+    if bos_id is None:
+        raise BadInput(
+            f"model {model_id}: its tokenizer has no beginning-of-sequence token: "
+            "leave --bos always out"
+        )
+    return (bos_id, *spelling.opening)

@@ -1,0 +1,152 @@
+"""How a word stands at a blank: its pieces, and the pieces of the text around it.
+
+Pieces depend on their neighbours: a leading space belongs to the piece in most vocabularies, case
+and accents may be folded, a quotation mark may be a piece of its own. So the tokenizer is always
+given the sentence with the word in it, and the pieces that lie on the word's characters are taken
+from what it returns. The text around the blank is taken from such a sentence with a plain word at
+the blank, so that the mask does not change how its neighbours are split.
+
+A piece may cover characters on both sides of the boundary between word and text (vocabularies that
+contain phrases, or abbreviations with their period). Then the boundary is kept: the text is split
+as it is without the word, and the word as it is after the first of `_CARRIERS` that leaves the
+boundary alone. So a word's probability is always a product of the conditional probabilities of its
+own pieces after the text's own pieces, and different words exclude each other.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import TYPE_CHECKING, NamedTuple
+
+from lmdiag.models.tokens.controls import control_ids
+from lmdiag.schema import BadInput, Query
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerFast
+
+Pieces = tuple[int, ...]
+"""Token ids of a stretch of text, in order."""
+
+_PLAIN_WORDS = ("word", "thing", "a", "it")
+"""Put at the blank to see how the text around it is split: the first that leaves it alone."""
+
+_CARRIERS = ("the", "a", "word", ",", ".", "1")
+"""What stands before a word whose own context does not leave the boundary alone."""
+
+_GLUED = re.compile(r"\s|[.,;:!?)\]}%…”]|['’](?:s|re|ve|ll|d|m)\b")
+"""What follows a word without a space."""
+
+
+class Split(NamedTuple):
+    """The pieces of a sentence before, in and after a word."""
+
+    left: Pieces
+    word: Pieces
+    right: Pieces
+
+
+class Spelling:
+    """A tokenizer's pieces of words and texts around a blank.
+
+    Attributes:
+        opening: special tokens that the tokenizer puts before a text.
+        closing: special tokens that it puts after a text.
+    """
+
+    def __init__(self, tokenizer: PreTrainedTokenizerFast) -> None:
+        self._backend = tokenizer.backend_tokenizer
+        self._backend.no_padding()
+        self._backend.no_truncation()
+        self._controls = control_ids(tokenizer)
+        self.opening, self.closing = self._template()
+
+    def text(self, text: str) -> Pieces:
+        """Returns the pieces of a text by itself, without special tokens."""
+        return tuple(self._backend.encode(text, add_special_tokens=False).ids)
+
+    def around(self, query: Query) -> tuple[Pieces, Pieces]:
+        """Returns the pieces left and right of the blank in a sentence, without special tokens."""
+        before, after = _sentence(query)
+        for word in _PLAIN_WORDS:
+            if (split := self._split(before, word, after)) is not None:
+                return split.left, split.right
+        return self.text(query.context), self.text(after.lstrip())
+
+    def in_sentence(self, word: str, query: Query) -> Pieces | None:
+        """Returns the pieces of a word at the blank of a sentence; None if it is unscorable."""
+        before, after = _sentence(query)
+        return self._pieces(word, (before, after), (before, ""))
+
+    def after(self, word: str, context: str) -> Pieces | None:
+        """Returns the pieces of a word that follows a context; None if it is unscorable.
+
+        One space lies between the two, and nothing follows: causal models do not see what does.
+        """
+        return self._pieces(word, (_before(context), ""))
+
+    def _pieces(self, word: str, *texts: tuple[str, str]) -> Pieces | None:
+        """Returns the word's pieces in the first of the texts that leaves its boundaries alone."""
+        for before, after in (*texts, *((f"{carrier} ", "") for carrier in _CARRIERS)):
+            if (split := self._split(before, word, after)) is not None:
+                scorable = split.word and self._controls.isdisjoint(split.word)
+                return split.word if scorable else None
+        return None
+
+    def _split(self, before: str, word: str, after: str) -> Split | None:
+        """Splits a sentence at a word; None where a piece crosses a boundary of the word.
+
+        The space before a word belongs to the word. The word has no pieces if some of its
+        characters have none: vocabularies without an unknown token drop what they lack.
+        """
+        sentence = before + word + after
+        encoding = self._backend.encode(sentence, add_special_tokens=False)
+        start, end = len(before.rstrip(" ")), len(before) + len(word)
+        spans, ids = encoding.offsets, tuple(encoding.ids)
+        first = next((i for i, (_, right) in enumerate(spans) if right > start or not before), 0)
+        last = next((i for i in range(first, len(ids)) if spans[i][0] >= end), len(ids))
+        own = spans[first:last]
+        if any(left < start or right > end for left, right in own):
+            return None
+        covered = all(
+            any(left <= index < right for left, right in own) or _invisible(sentence[index])
+            for index in range(len(before), end)
+        )
+        return Split(ids[:first], ids[first:last] if covered else (), ids[last:])
+
+    def _template(self) -> tuple[Pieces, Pieces]:
+        """Returns the special tokens that the tokenizer puts before and after any text."""
+        for text in _CARRIERS:
+            bare = self._backend.encode(text, add_special_tokens=False).ids
+            full = self._backend.encode(text, add_special_tokens=True).ids
+            for start in range(len(full) - len(bare) + 1 if bare else 0):
+                if full[start : start + len(bare)] == bare:
+                    return tuple(full[:start]), tuple(full[start + len(bare) :])
+        raise BadInput(
+            "the tokenizer drops plain English words, or splits them otherwise when it adds "
+            "special tokens: lmdiag cannot tell which pieces belong to a text"
+        )
+
+
+def is_cased(tokenizer: PreTrainedTokenizerFast) -> bool:
+    """Whether the tokenizer tells upper from lower case."""
+    backend = tokenizer.backend_tokenizer
+    if backend.normalizer is not None and backend.normalizer.normalize_str("A") == "a":
+        return False
+    upper, lower = (backend.encode(text, add_special_tokens=False).ids for text in ("A", "a"))
+    return bool(upper != lower or tokenizer.unk_token_id in upper)
+
+
+def _before(context: str) -> str:
+    return f"{context} " if context else ""
+
+
+def _sentence(query: Query) -> tuple[str, str]:
+    """Returns the text before and after the word; a period ends a sentence that ends with it."""
+    right = query.right_context or "."
+    return _before(query.context), right if _GLUED.match(right) else f" {right}"
+
+
+def _invisible(character: str) -> bool:
+    """Whether a tokenizer may drop the character without losing a part of the word."""
+    return character.isspace() or unicodedata.category(character)[0] in "MC"

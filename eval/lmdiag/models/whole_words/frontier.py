@@ -1,0 +1,195 @@
+"""Best-first search for the most probable words at one blank.
+
+Pieces at the blank are a node; no word that begins with them is more probable than they are. So the
+most probable open node is always read next, and once the k-th word comes before every open node, in
+the order of the list (probability, then token ids), the list is exact: no other word can enter it.
+A word counts only as the tokenizer spells it, not as other pieces with the same letters.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import insort
+from collections.abc import Callable, Collection, Mapping, Sequence
+from heapq import heappop, heappush
+from typing import NamedTuple
+
+from lmdiag.models.tokens.boundaries import Boundaries
+from lmdiag.models.tokens.questions import Beginning
+from lmdiag.models.tokens.spelling import Pieces
+
+FIRST_WIDTH = 128
+"""Continuations of a node that are opened at first, the most probable ones."""
+
+_WIDER = 8
+"""How many times as many are opened each time those are used up."""
+
+_FEWEST, _MOST = 4, 32
+"""Nodes that are read at once: as many as before, since the further the search has come the less
+likely they are read in vain."""
+
+
+class Node(NamedTuple):
+    """A beginning to be read, in the order of the search.
+
+    Attributes:
+        cost: minus the log-probability of its most probable continuation that is not open yet.
+        beginning: the pieces.
+        width: continuations to open.
+    """
+
+    cost: float
+    beginning: Beginning
+    width: int
+
+
+class ListedWord(NamedTuple):
+    """A word, in the order of the list: minus its log-probability, its token ids, its text."""
+
+    cost: float
+    pieces: Pieces
+    word: str
+
+
+class Reading(NamedTuple):
+    """What a model says after a beginning.
+
+    Attributes:
+        end: log-probability that a word ends there; 0 where that is not asked.
+        tokens: the most probable items that may follow, best first.
+        log_probs: log-probabilities of `tokens`.
+        wanted: log-probabilities of single items, for candidate words.
+    """
+
+    end: float
+    tokens: Sequence[int]
+    log_probs: Sequence[float]
+    wanted: Mapping[int, float]
+
+
+class Frontier:
+    """The search at one blank.
+
+    Args:
+        boundaries: of words.
+        spell: from a word to its pieces at this blank.
+        opening: whether the blank opens the text.
+        top: length of the list.
+        known: beginnings that are read in any case: those without pieces, from which the search
+            begins, and those of candidate words.
+        start: log-probability of the beginnings without pieces.
+        longest: largest `total` of the words that are looked for.
+        width: continuations of a node that are opened at first.
+
+    Attributes:
+        words: the most probable words so far, at most `top`.
+        n_read: nodes that were handed out.
+    """
+
+    def __init__(
+        self,
+        boundaries: Boundaries,
+        spell: Callable[[str], Pieces | None],
+        *,
+        opening: bool,
+        top: int,
+        known: Collection[Beginning],
+        start: float,
+        longest: int,
+        width: int = FIRST_WIDTH,
+    ) -> None:
+        self.words: list[ListedWord] = []
+        self.n_read = 0
+        self._boundaries, self._spell, self._opening = boundaries, spell, opening
+        self._top, self._longest, self._width = top, longest, width
+        self._reached = {Beginning((), beginning.total): start for beginning in known}
+        self._ended: dict[Beginning, float] = {}
+        self._seen = set(known)
+        self._open: list[Node] = []
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether no open node can change the list."""
+        return not self._open or self._is_late(*self._open[0][:2])
+
+    def next(self) -> list[Node]:
+        """Takes the nodes to be read next off the frontier; none once the list is exact."""
+        nodes: list[Node] = []
+        at_most = min(max(_FEWEST, self.n_read), _MOST)
+        while len(nodes) < at_most and not self.is_exact:
+            nodes.append(heappop(self._open))
+        self.n_read += len(nodes)
+        return nodes
+
+    def read(self, beginning: Beginning, width: int, reading: Reading) -> None:
+        """Takes in what the model says after a beginning; shorter ones have been read before."""
+        first = beginning not in self._ended
+        if first:
+            self._ended[beginning] = reading.end
+            if not beginning.filled and not beginning.total and not self._opening:
+                self._reached[beginning] -= reading.end  # given that a word begins here
+        reached = self._reached[beginning]
+        for token, log_prob in reading.wanted.items():
+            self._reached[_child(beginning, token)] = reached + log_prob
+        if beginning.total > self._longest:
+            return
+        if first and beginning.filled and not beginning.total:
+            self._offer(reached + reading.end, beginning)
+        for token, log_prob in zip(reading.tokens, reading.log_probs, strict=True):
+            if not self._open_child(_child(beginning, token), reached + log_prob):
+                return
+        if len(reading.tokens) == width:
+            self._push(Node(-(reached + reading.log_probs[-1]), beginning, width * _WIDER))
+
+    def log_prob(self, word: Beginning) -> float:
+        """Returns the log-probability of a word, all of whose beginnings were known."""
+        return self._reached[word] + self._ended.get(word, 0.0)
+
+    def rank(self, log_prob: float) -> int | None:
+        """Returns 1 + the number of words more probable than this; None if it is not known.
+
+        It is known down to the last word of the list, and everywhere if the list has all words.
+        """
+        if len(self.words) == self._top and log_prob < -self.words[-1].cost:
+            return None
+        return 1 + sum(-listed.cost > log_prob for listed in self.words)
+
+    def _open_child(self, child: Beginning, log_prob: float) -> bool:
+        """Opens a beginning, or offers the word that it is; returns whether later ones matter.
+
+        If the pieces alone tell where a word ends, it is offered without being read.
+        """
+        if log_prob == -math.inf or self._is_late(-log_prob, Beginning(())):
+            return False
+        if child in self._seen:
+            return True
+        self._seen.add(child)
+        complete = len(child.filled) == child.total
+        if complete or (not child.total and self._boundaries.certain):
+            self._offer(log_prob, child)
+        if not complete and self._boundaries.look(child.filled, opening=self._opening).open:
+            self._reached[child] = log_prob
+            self._push(Node(-log_prob, child, self._width))
+        return True
+
+    def _push(self, node: Node) -> None:
+        if not self._is_late(node.cost, node.beginning):
+            heappush(self._open, node)
+
+    def _offer(self, log_prob: float, beginning: Beginning) -> None:
+        """Puts a beginning into the list if it is a word and belongs there."""
+        if log_prob == -math.inf or self._is_late(-log_prob, beginning):
+            return
+        word = self._boundaries.look(beginning.filled, opening=self._opening).word
+        if word is not None and self._spell(word) == beginning.filled:
+            insort(self.words, ListedWord(-log_prob, beginning.filled, word))
+            del self.words[self._top :]
+
+    def _is_late(self, cost: float, beginning: Beginning) -> bool:
+        """Whether nothing that starts with these pieces can come before the list's last word."""
+        last = self.words[-1] if len(self.words) == self._top else None
+        return last is not None and (cost, beginning.filled) >= last[:2]
+
+
+def _child(beginning: Beginning, token: int) -> Beginning:
+    return Beginning((*beginning.filled, token), beginning.total)

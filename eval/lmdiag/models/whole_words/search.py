@@ -1,0 +1,258 @@
+"""Unit `word`: the most probable complete words at a blank, and probabilities of complete words.
+
+`tokens.boundaries` says what a word is and where it ends. In the formulas c is the context, w a
+word of the pieces w1 ... wn, and E(x) the probability that the item after x ends a word.
+
+**From left to right** (causal models, the decoders of encoder-decoders), with the word-boundary
+correction of Pimentel & Meister (2024) and Oh & Schuler (2024):
+
+    P(w | c) = p(w1 | c) ... p(wn | c w1 ... wn-1) * E(c w) / E(c)
+
+A vocabulary that marks where words start says only after a word's last piece that it was the last
+one: E(c w) takes off what goes to longer words (`bird` against `birds`). The same factor belongs to
+the context: its own last word is over, since the question is what comes next, so that the mass that
+would have continued it is divided away. The product telescopes over a text. Each way to go on from
+c counts for one word at most, so that the words' probabilities sum to at most 1; the rest is
+punctuation, the end of the text, and pieces that are not words. At the beginning of a text
+E(c) = 1. If the pieces themselves tell where a word ends, E = 1 everywhere: vocabularies that mark
+ends, and those whose items are all words.
+
+**Masked models** see how many masks there are, and the text on both sides, so that no boundary has
+to be corrected. n masks give a distribution over words of n pieces: each piece given those before
+it, left to right within the word (Kauf & Ivanova 2023). All lengths from 1 to N are equally likely
+a priori:
+
+    P(w | c) = 1/N * p(w1 | c, n masks) ... p(wn | c, w1 ... wn-1, 1 mask)
+
+So the probabilities of all words of up to N pieces sum to at most 1, and words of any lengths
+compare as they do in unit `token`, whose log-probabilities are log N higher. N is `LENGTHS`, or 1
+if no item of the vocabulary continues a word. A candidate of more than N pieces has the same weight
+1/N, and is not looked for.
+
+The search (`frontier`) is exact. Open beginnings of all blanks of a batch are read together, a few
+of each per round. EW and MW are about single tokens in both units.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from functools import cached_property, partial
+
+import torch
+
+from lmdiag.models.agreement import Verbs
+from lmdiag.models.answers import look_up, refuse_nan, verb_agreement
+from lmdiag.models.forward.prefixes import Prefixes, choose_sharing
+from lmdiag.models.forward.reader import Reader
+from lmdiag.models.tokens.boundaries import Boundaries
+from lmdiag.models.tokens.encoders import QuestionEncoder
+from lmdiag.models.tokens.questions import Beginning, shorten
+from lmdiag.models.tokens.vocabulary import Vocabulary
+from lmdiag.models.whole_words.frontier import FIRST_WIDTH, Frontier, Node, Reading
+from lmdiag.models.whole_words.question import WholeWordQuestion, encode_whole_words
+from lmdiag.schema import Answer, BadInput, ModelInfo, Question, WordScore
+
+LENGTHS = 3
+"""Most pieces of a word that is looked for with a masked model."""
+
+_MOST_NODES = 2_000
+"""Nodes of a blank that are read before the search is given up."""
+
+_ELEMENTS_ON_CPU, _ELEMENTS = 2**23, 2**28
+"""Log-probabilities that are held at a time, on processors and on accelerators."""
+
+NumberedNode = tuple[int, Node]
+"""A node, and the number of its question in the batch."""
+
+
+class WordSearch:
+    """Answers questions in unit `word`.
+
+    Args:
+        encoder: turns questions into rows.
+        reader: turns rows into distributions.
+        vocabulary: its items.
+        info: of the model.
+        lengths: most pieces of a word that is looked for with a masked model.
+        most_nodes: of a blank, before the search is given up.
+        width: continuations of a node that are opened at first.
+
+    Attributes:
+        share: what the beginnings at a blank share, see `forward.prefixes`.
+    """
+
+    def __init__(
+        self,
+        encoder: QuestionEncoder,
+        reader: Reader,
+        vocabulary: Vocabulary,
+        info: ModelInfo,
+        *,
+        lengths: int = LENGTHS,
+        most_nodes: int = _MOST_NODES,
+        width: int = FIRST_WIDTH,
+    ) -> None:
+        self._encoder = encoder
+        self._reader = reader
+        self._vocabulary = vocabulary
+        self._info = info
+        self._lengths, self._most_nodes, self._width = lengths, most_nodes, width
+        self.share = choose_sharing(reader, encoder)
+
+    @cached_property
+    def boundaries(self) -> Boundaries:
+        """Where words begin and end in the vocabulary."""
+        return Boundaries(self._vocabulary, self._info.vocab_size)
+
+    @cached_property
+    def longest(self) -> int:
+        """Most pieces of a word that is looked for; 0 if the model is not told their number."""
+        if not self._encoder.masked:
+            return 0
+        return self._lengths if bool(self.boundaries.continues.any()) else 1
+
+    def encode(self, question: Question) -> WholeWordQuestion:
+        """Returns the rows that every search begins with; see `QuestionEncoder.encode`."""
+        ends = not self._encoder.masked and not self.boundaries.certain
+        lengths = range(1, self.longest + 1)
+        return encode_whole_words(question, self._encoder, lengths=lengths, ends=ends)
+
+    def answer(
+        self, batch: Sequence[WholeWordQuestion], top: int, verbs: Verbs | None = None
+    ) -> list[Answer]:
+        """Returns the answers to a batch of questions, in their order.
+
+        Args:
+            batch: the questions.
+            top: length of the list of the most probable words.
+            verbs: for EW and MW of questions with a `number`; None outside agreement.
+
+        Raises:
+            BadInput: NaN or infinite logits; a search that reaches `most_nodes`, since the model
+                hardly prefers any word to others; a word too long for the model.
+        """
+        prefixes = self.share(self._reader, [encoded.rows[0] for encoded in batch])
+        frontiers = [self._frontier(encoded, top) for encoded in batch]
+        blanks = [(n, Node(0.0, encoded.read[0], self._width)) for n, encoded in enumerate(batch)]
+        agreement: list[tuple[float | None, ...] | None] = []
+        for some in self._chunks(blanks):
+            log_probs = self._read(batch, frontiers, prefixes, some)
+            agreement += verb_agreement([batch[n] for n, _ in some], log_probs, verbs)
+        nodes = [
+            (n, Node(0.0, beginning, self._width))
+            for n, encoded in enumerate(batch)
+            for beginning in encoded.read[1:]
+        ]
+        while nodes := nodes + [
+            (n, node) for n, frontier in enumerate(frontiers) for node in frontier.next()
+        ]:
+            for some in self._chunks(nodes):
+                self._read(batch, frontiers, prefixes, some)
+            self._refuse_endless(batch, frontiers)
+            nodes = []
+        return [_answer(*each) for each in zip(batch, frontiers, agreement, strict=True)]
+
+    def _frontier(self, encoded: WholeWordQuestion, top: int) -> Frontier:
+        query = encoded.question.query
+        return Frontier(
+            self.boundaries,
+            partial(self._encoder.spell, query=query),
+            opening=not query.context,
+            top=top,
+            known=encoded.read,
+            start=-math.log(self.longest or 1),
+            longest=self.longest,
+            width=self._width,
+        )
+
+    def _chunks(self, nodes: Sequence[NumberedNode]) -> Iterator[Sequence[NumberedNode]]:
+        """Cuts nodes where their distributions would take too much memory."""
+        elements = _ELEMENTS_ON_CPU if self._reader.device.type == "cpu" else _ELEMENTS
+        size = max(1, elements // self._info.vocab_size)
+        for start in range(0, len(nodes), size):
+            yield nodes[start : start + size]
+
+    def _read(
+        self,
+        batch: Sequence[WholeWordQuestion],
+        frontiers: Sequence[Frontier],
+        prefixes: Prefixes,
+        nodes: Sequence[NumberedNode],
+    ) -> torch.Tensor:
+        """Reads nodes and tells the frontiers; returns (nodes, vocabulary) log-probabilities."""
+        requests = [(n, batch[n].blank.row(*node.beginning)) for n, node in nodes]
+        queries = [batch[n].question.query for n, _ in nodes]
+        for (_, row), query in zip(requests, queries, strict=True):
+            self._encoder.check_length([row], query)
+        log_probs = prefixes.read(requests)
+        refuse_nan(queries, log_probs, self._info.id)
+        for (n, node), reading in zip(nodes, self._readings(batch, nodes, log_probs), strict=True):
+            if reading.end == -math.inf and not node.beginning.filled:
+                raise BadInput(
+                    f"model {self._info.id} gives no probability to the beginning of a word after "
+                    f"{shorten(batch[n].question.query.context)!r}: use --unit token"
+                )
+            frontiers[n].read(node.beginning, node.width, reading)
+        return log_probs
+
+    def _readings(
+        self,
+        batch: Sequence[WholeWordQuestion],
+        nodes: Sequence[NumberedNode],
+        log_probs: torch.Tensor,
+    ) -> list[Reading]:
+        """Returns the few numbers of each distribution that the search needs."""
+        may_follow = torch.stack(
+            [
+                self.boundaries.may_follow(
+                    node.beginning.filled, opening=not batch[n].question.query.context
+                )
+                for n, node in nodes
+            ]
+        ).to(log_probs.device)
+        width = min(max(node.width for _, node in nodes), log_probs.shape[-1])
+        values, tokens = log_probs.masked_fill(~may_follow, -torch.inf).topk(width)
+        masked = self._encoder.masked
+        ends = [0.0] * len(nodes) if masked else self.boundaries.end(log_probs).tolist()
+        wanted = [batch[n].wanted.get(node.beginning, ()) for n, node in nodes]
+        pairs = [(row, token) for row, some in enumerate(wanted) for token in some]
+        found = iter(look_up(log_probs, pairs))
+        return [
+            Reading(end, best[: node.width], nats[: node.width], {t: next(found) for t in some})
+            for (_, node), end, best, nats, some in zip(
+                nodes, ends, tokens.tolist(), values.tolist(), wanted, strict=True
+            )
+        ]
+
+    def _refuse_endless(
+        self, batch: Sequence[WholeWordQuestion], frontiers: Sequence[Frontier]
+    ) -> None:
+        """Raises `BadInput` for a search that has read too many nodes and is not at its end."""
+        for encoded, frontier in zip(batch, frontiers, strict=True):
+            if frontier.n_read > self._most_nodes and not frontier.is_exact:
+                raise BadInput(
+                    f"model {self._info.id} hardly prefers any word to others after "
+                    f"{shorten(encoded.question.query.context)!r}: {self._most_nodes} beginnings "
+                    "of words do not settle which are the most probable; use --unit token"
+                )
+
+
+def _answer(
+    encoded: WholeWordQuestion, frontier: Frontier, agreement: tuple[float | None, ...] | None
+) -> Answer:
+    """Returns the answer of a question whose search is at its end."""
+    words = {}
+    for word, reads in encoded.words.items():
+        if reads is None:
+            words[word] = WordScore(None, None, 0)
+            continue
+        pieces = tuple(piece.token for piece in reads)
+        log_prob = frontier.log_prob(Beginning(pieces, encoded.read[reads[0].read].total))
+        words[word] = WordScore(min(log_prob, 0.0), frontier.rank(log_prob), len(pieces))
+    return Answer(
+        words=words,
+        top_words=tuple(listed.word for listed in frontier.words),
+        top_log_probs=tuple(min(-listed.cost, 0.0) for listed in frontier.words),
+        agreement=agreement,
+    )
