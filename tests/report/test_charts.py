@@ -18,7 +18,7 @@ from lmdiag import diagnostics
 from lmdiag.hub.text import visible
 from lmdiag.report.charts import curves, intervals, output, probabilities
 from lmdiag.report.charts.charted import Plot
-from lmdiag.report.charts.kinds import KINDS
+from lmdiag.report.charts.kinds import CHART_KINDS
 from lmdiag.report.charts.theme import palette, resolved, theme
 from lmdiag.report.html import charts
 from lmdiag.results import Place, Run, load_run
@@ -48,9 +48,9 @@ def named(plots: list[Plot], name: str) -> Plot:
 
 def test_every_declared_kind_is_made(plots: dict[str, list[Plot]]) -> None:
     declared = {chart.kind for each in diagnostics.built_in().values() for chart in each.charts}
-    assert declared <= set(KINDS)
+    assert declared <= set(CHART_KINDS)
     made = {plot.kind for each in plots.values() for plot in each}
-    assert made >= set(KINDS) | {"steps", "differences"}
+    assert made >= set(CHART_KINDS) | {"steps", "differences"}
     for each in plots.values():
         assert len({plot.name for plot in each}) == len(each)
 

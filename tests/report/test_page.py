@@ -183,6 +183,17 @@ def test_items_that_differ_between_runs_can_be_found(
         assert item.locator(".verdict.wrong").count() == 1
 
 
+@pytest.mark.parametrize("names", [["all"], ["step0", "step1000", "step64000"]])
+def test_every_kind_of_chart_is_drawn(
+    page: Page, runs: dict[str, Run], names: list[str], tmp_path: Path
+) -> None:
+    """The page fails the test if Vega warns of anything."""
+    path = tmp_path / "report.html"
+    path.write_text(render([runs[name] for name in names]))
+    opened(page, path)
+    assert page.locator("figure").count() == page.locator(".plot svg:visible").count() > 5
+
+
 def test_charts_are_saved_as_svg_png_and_csv(
     page: Page, report: Path, runs: dict[str, Run], tmp_path: Path
 ) -> None:

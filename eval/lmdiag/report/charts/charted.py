@@ -22,7 +22,7 @@ class Plot(NamedTuple):
     """A chart with its data.
 
     Attributes:
-        kind: see `lmdiag.report.charts.kinds.KINDS`; also `steps`, `differences`, `density`.
+        kind: see `lmdiag.report.charts.kinds.CHART_KINDS`; also `steps`, `differences`, `density`.
         name: unique among the charts of a report; the name of its file.
         caption: what it shows and how to read it.
         spec: the Vega-Lite specification.

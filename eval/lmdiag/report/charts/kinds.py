@@ -14,7 +14,7 @@ from lmdiag.report import numbers
 from lmdiag.report.charts import curves, intervals, probabilities
 from lmdiag.report.charts.charted import Charted, Plot, figure_row
 from lmdiag.report.charts.parts import Datum
-from lmdiag.report.items import BLANK, MOST, Choice, Item, run_scores
+from lmdiag.report.items import MAX_LISTED, SHOWN_BLANK, Choice, Item, run_scores
 from lmdiag.report.labels import measure_label
 from lmdiag.results import Figure, Place
 from lmdiag.schema import BadInput
@@ -28,7 +28,7 @@ def plots(charted: Charted) -> list[Plot]:
     return [
         plot._replace(name=f"{_slug(charted.task)}-{plot.name}")
         for chart in charted.diagnostic.charts
-        for plot in KINDS[chart.kind](charted, chart)
+        for plot in CHART_KINDS[chart.kind](charted, chart)
     ]
 
 
@@ -126,7 +126,7 @@ def _scatter(charted: Charted, chart: Chart) -> Iterator[Plot]:
         known = [item for item in shown if item.difference is not None]
         beginning += f"{chart.title}. " if chart.title else ""
         name = f"pairs{f'-{_slug(chart.title)}' if chart.title else ''}{suffix}"
-        if len(known) > MOST:
+        if len(known) > MAX_LISTED:
             caption = (
                 f"{beginning}p(good) against p(bad) of {len(known):,} contrasts; the darker, the "
                 "more contrasts. Above the diagonal the model prefers the good completion."
@@ -173,7 +173,7 @@ def pair_row(item: Item, threshold: float) -> Datum:
 
 
 def _sentence(choice: Choice) -> str:
-    return visible(f"{choice.context} {BLANK} {choice.right_context}".rstrip())
+    return visible(f"{choice.context} {SHOWN_BLANK} {choice.right_context}".rstrip())
 
 
 def _cloze(charted: Charted, chart: Chart) -> Iterator[Plot]:
@@ -268,7 +268,7 @@ def _cutoffs(charted: Charted, chart: Chart) -> Iterator[Plot]:
         yield Plot(chart.kind, name, caption, curves.cutoffs(rows))
     levels = [] if several else charted.levels("construction")
     rows = [
-        {**row, "panel": charted.level_label("construction", level).replace("\n", " ")}
+        {**row, "panel": charted.level_label("construction", level)}
         for level in levels
         for row in _cutoff_rows(charted, ("mw", "ew"), level)
     ]
@@ -296,7 +296,7 @@ def _slug(text: str) -> str:
     return "".join(c if c.isascii() and c.isalnum() else "-" for c in text.lower()).strip("-")
 
 
-KINDS: Mapping[str, Callable[[Charted, Chart], Iterator[Plot]]] = {
+CHART_KINDS: Mapping[str, Callable[[Charted, Chart], Iterator[Plot]]] = {
     "figures": _figures,
     "levels": _levels,
     "scatter": _scatter,
