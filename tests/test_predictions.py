@@ -19,7 +19,7 @@ from runs import predictions_of
 
 from lmdiag import stimuli
 from lmdiag.measures import AGREEMENT_LAYOUT
-from lmdiag.queries import Setting
+from lmdiag.questions import Setting
 from lmdiag.results.predictions import (
     align,
     read,

@@ -154,7 +154,7 @@ def test_bad_predictions_are_one_line(
     broken.write_text(f"{first}\n{second[:-5]}\n")
     short.write_text(first)
     for file, data, message in (
-        (broken, demo_dir, "broken.jsonl, line 2: not valid JSON"),
+        (broken, demo_dir, "broken.jsonl:2: not valid JSON"),
         (tmp_path / "none", demo_dir, "does not exist"),
         (tmp_path, demo_dir, "not a finished run"),
         (short, tmp_path / "nowhere", "nowhere"),

@@ -2,7 +2,7 @@
 
 `predictions.parquet` has a row per stimulus, perturbation and shuffle, `agreement.parquet` one per
 distinct context with its EW and MW. The same predictions give the same bytes, and a file is there
-whole or not at all. What other programs made is read by `lmdiag.elsewhere`.
+whole or not at all. What other programs made is read by `lmdiag.results.external`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from lmdiag.measures import Columns
-    from lmdiag.queries import Setting
+    from lmdiag.questions import Setting
     from lmdiag.stimuli import Stimuli
 
 PREDICTION_COLUMNS = ("id", "log_prob", "rank", "n_tokens", "top_words", "top_log_probs")
