@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from lmdiag.measures import AGREEMENT_LAYOUT, Scores
-from lmdiag.queries import row_keys
+from lmdiag.questions import row_keys
 from lmdiag.results import RESULTS
 from lmdiag.runs.asking import predict
 from lmdiag.runs.inputs import Inputs, load_inputs

@@ -32,7 +32,7 @@ NEVER: Mapping[str, set[str]] = {
     "diagnostics": ASKING | SHOWING | MEASURING - {"measures"} | {"stimuli"},
     "stimuli": ASKING | SHOWING | MEASURING,
     "perturb": ASKING | SHOWING | MEASURING,
-    "queries": ASKING | SHOWING | MEASURING,
+    "questions": ASKING | SHOWING | MEASURING,
     "models": SHOWING | MEASURING | {"runs", "stimuli", "diagnostics"},
     "runs": SHOWING,
     "evaluation": ASKING | SHOWING,

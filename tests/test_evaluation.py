@@ -177,8 +177,7 @@ def test_shuffled_runs_become_their_mean_and_population_deviation() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "spread"),
-    [("shuf_trunc", (0.0, 1)), ("none", (None, None)), ("trunc", (None, None))],
+    ("name", "spread"), [("shuf_trunc", (0.0, 1)), ("none", (None, None)), ("trunc", (None, None))]
 )
 def test_only_shuffled_settings_have_a_deviation(
     name: str, spread: tuple[float | None, int | None]

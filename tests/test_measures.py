@@ -450,10 +450,7 @@ def test_names_of_thresholds(number: float, text: str) -> None:
             {"surprisal": ([1, 3, 2], ("3",)), "rank": ([1, 9, 2], ("3",))},
         ),
         # a median over the known ranks alone would be too low
-        (
-            {"log_prob": [0.0] * 4, "rank": [1, 2, None, None]},
-            {"surprisal": ([0, 0, 0, 0], ())},
-        ),
+        ({"log_prob": [0.0] * 4, "rank": [1, 2, None, None]}, {"surprisal": ([0, 0, 0, 0], ())}),
         # an infinite surprisal is left out
         ({"log_prob": [-math.inf, 0.0, 0.0, 0.0]}, {"surprisal": ([0, 0, 0], ("0",))}),
         # accuracy needs no contrasts

@@ -19,7 +19,7 @@ from runs import predictions_of
 
 from lmdiag import stimuli
 from lmdiag.measures import AGREEMENT_LAYOUT
-from lmdiag.queries import Setting
+from lmdiag.questions import Setting
 from lmdiag.results.predictions import (
     align,
     read,
@@ -215,8 +215,7 @@ def test_a_run_with_other_rows_is_refused(
     ids = rows["neg136"].columns()["id"]
     changed = change(ids)
     write(
-        tmp_path / "predictions.parquet",
-        [predictions_of({"id": changed}, [-1.0] * len(changed))],
+        tmp_path / "predictions.parquet", [predictions_of({"id": changed}, [-1.0] * len(changed))]
     )
     with pytest.raises(BadInput, match=message.format(ids[0])):
         read_run(tmp_path, {task: rows[task] for task in tasks}, "masked")

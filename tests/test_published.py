@@ -27,7 +27,7 @@ TABLES = {"4": 16, "5": 4, "7": 16, "8": 16, "9": 4, "11": 4, "12": 4, "14": 8}
 
 NOT_A_SHARE = {
     # 7 of 17 is 41.18, which rounds to 41.2
-    ("8", "bert-base-uncased", "accuracy@5", "cloze_quartile", "4"): 41.1,
+    ("8", "bert-base-uncased", "accuracy@5", "cloze_quartile", "4"): 41.1
 }
 """Cells that are not a share of their n, rounded to one decimal."""
 

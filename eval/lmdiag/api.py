@@ -25,7 +25,7 @@ from lmdiag.comparison import RESAMPLES
 from lmdiag.controls import control_warning
 from lmdiag.display import Comparisons, FinishedRun, Measures
 from lmdiag.display import load_finished as load_run
-from lmdiag.queries import Setting
+from lmdiag.questions import Setting
 from lmdiag.results import Run
 from lmdiag.runs.asking import predict
 from lmdiag.schema import BadInput, Predictions, Protocol, checked_ranks, checked_threshold

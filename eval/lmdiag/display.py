@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Shown:
-    """Has tables: `print` and a notebook show them, `repr` says in a line what it is."""
+    """Something with tables: `print` and notebooks show them, `repr` is one line."""
 
     def show(self, console: Console) -> None:
         """Prints the tables."""
@@ -92,10 +92,10 @@ class Measures(Shown, Mapping[str, Measure]):
     @cached_property
     def scores(self) -> dict[str, Scores]:
         """Name -> the values of the single items behind a measure."""
-        found = evaluation.scores(
+        scores = evaluation.scores(
             self.stimuli, self.predictions, self.protocol, self.cased, self.kind
         )
-        return {one.name: one for one in found}
+        return {one.name: one for one in scores}
 
     def to_frame(self) -> DataFrame:
         """Returns a pandas table with a row per figure; see `lmdiag.results.frame_of`."""
@@ -142,15 +142,15 @@ class Comparisons(Shown, Sequence[Comparison]):
         names: of the models, the first one that which the others are compared with.
     """
 
-    def __init__(self, names: Sequence[str], found: Sequence[Comparison]) -> None:
+    def __init__(self, names: Sequence[str], comparisons: Sequence[Comparison]) -> None:
         self.names = list(names)
-        self._found = list(found)
+        self._comparisons = list(comparisons)
 
     def __getitem__(self, index: Any) -> Any:
-        return self._found[index]
+        return self._comparisons[index]
 
     def __len__(self) -> int:
-        return len(self._found)
+        return len(self._comparisons)
 
     def __repr__(self) -> str:
         first, *others = self.names
@@ -159,7 +159,7 @@ class Comparisons(Shown, Sequence[Comparison]):
     def to_frame(self) -> DataFrame:
         """Returns a pandas table with a row per comparison; `model_a`, `model_b` name the models.
 
-        Undefined is NaN; the other columns are those of `lmdiag.comparison.Comparison`.
+        Undefined is NaN; the other columns are the fields of `lmdiag.comparison.Comparison`.
         """
         from pandas import DataFrame
 
@@ -175,4 +175,4 @@ class Comparisons(Shown, Sequence[Comparison]):
 
         for i, name in enumerate(self.names):
             console.print(f"{run_letter(i)}  {name}", markup=False)
-        print_comparisons(self._found, console)
+        print_comparisons(self._comparisons, console)

@@ -156,7 +156,7 @@ def _over_runs(runs: Sequence[Mapping[str, Measure]]) -> dict[str, Measure]:
 def _mean(figures: Sequence[Figure]) -> Figure:
     """The mean of the figures of several runs, with their standard deviation (population).
 
-    The bounds are means of the bounds: the interval over items of a typical run; `sd` says how far
+    The bounds are means of the bounds: the interval over items of a typical run; `sd` is how far
     the order of the words changes the figure. n is that of a run.
     """
     values = [each.value for each in figures]

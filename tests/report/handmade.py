@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from runs import model_info
@@ -37,10 +36,6 @@ def measure(hits: int, n: int, by: Any = None, **more: Any) -> Measure:
     return Measure(**vars(figure(hits, n, **more)), by=levels)
 
 
-def undefined(**more: Any) -> Measure:
-    return Measure(None, 0, statistic="proportion", **more)
-
-
 def setting(measures: dict[str, Measure], *unscorable: Unscorable) -> SettingResults:
     return SettingResults(measures, list(unscorable), SIGNATURE)
 
@@ -49,12 +44,14 @@ Task = dict[str, SettingResults]
 
 
 def results(
-    tasks: dict[str, Task], model: str = "org/model", rows: int = 10, commit: str = "86b5e0934494bd"
+    tasks: dict[str, Task], model: str = "org/model", *, commit: str = "86b5e0934494bd", **rows: int
 ) -> Results:
-    """The results of a run with these figures, over tasks of so many rows."""
+    """The results of a run with these figures, over tasks of so many rows, 10 if not given."""
     return Results(
         signature=SIGNATURE, model=model_info(id=model, commit=commit, n_parameters=109_514_298),
-        data=DataInfo("lmdiag", None, "1a2b3c4d", {task: TaskData("", rows) for task in tasks}),
+        data=DataInfo(
+            "lmdiag", None, "1a2b3c4d", {task: TaskData("", rows.get(task, 10)) for task in tasks}
+        ),
         protocol=Protocol(), versions={}, device=Device("cpu", 1), seconds={}, finished="",
         n_contexts=198, tasks=tasks,
     )  # fmt: skip
@@ -78,33 +75,66 @@ def cprag102() -> Task:
 
 def role88() -> Task:
     quartiles = {str(i + 1): (i + 1, n) for i, n in enumerate((25, 23, 23, 17))}
-    measures = {
+    plain = {
         "accuracy@1": measure(10, 88, {"cloze_quartile": quartiles}),
         "sensitivity": measure(33, 44),
         "sensitivity@0.01": measure(14, 44),
         "human_sensitivity": measure(44, 44),
         "probability_difference": Measure(0.0123, 44, 0.004, 0.02, statistic="mean"),
     }
-    return {"none": setting(measures)}
+    nothing = Measure(None, 0, statistic="proportion", not_defined="there is nothing to compare")
+    both = {"sensitivity": nothing, "sensitivity@0.01": nothing}
+    return {"none": setting(plain), "both": setting(both)}
 
 
-def neg136(chance: float | None = None) -> Task:
+def neg136() -> Task:
     natural = ("natural", "less_natural")
     polarities = [f"{level}/{p}" for level in natural for p in ("affirmative", "negative")]
-    by = {
+    negation: Any = {"subset/polarity": {"simp/affirmative": (18, 18), "simp/negative": (0, 18)}}
+    by: Any = {
         "subset": {"simp": (18, 36), "nat": (20, 32)},
-        "subset/polarity": {"simp/affirmative": (18, 18), "simp/negative": (0, 18)},
         "natural": {"natural": (12, 16), "less_natural": (6, 16)},
         "natural/polarity": dict.fromkeys(polarities, (4, 8)),
     }
-    measures = {
+    plain = {
         "accuracy@1": measure(11, 34, {"subset": {"simp": (7, 18), "nat": (4, 16)}}),
-        "sensitivity": measure(38, 68, by, chance=chance),
+        "sensitivity": measure(38, 68, negation | by, chance=1 / 2),
+        "sensitivity@0.01": measure(9, 68, negation),
         "determiner_match@5": measure(300, 360),
     }
-    return {"none": setting(measures)}
+    return {"none": setting(plain)}
 
 
-def with_measures(task: Task, measures: dict[str, Measure], name: str = "none") -> Task:
-    """The task with other measures in one setting."""
-    return task | {name: replace(task[name], measures=task[name].measures | measures)}
+def agreement() -> Task:
+    def one(hits: int) -> Measure:
+        by = {
+            "construction": {"blimp": (1, 5), "simple": (hits, 5)},
+            "template": {"simple_agrmt_all": (hits, 5)},
+        }
+        return measure(hits, 10, by)
+
+    cuts = ("top=0.1", "bottom=0.001")
+    measures = {name: one(i + 1) for i, name in enumerate(("tse", "ew", "mw", "sensitivity"))}
+    measures |= {f"{name}@{cut}": one(4) for name in ("ew", "mw", "mass") for cut in cuts}
+    return {"none": setting(measures | {f"left_out@{cut}": measure(2, 12) for cut in cuts})}
+
+
+def own() -> Task:
+    """A user's own diagnostic; a break-down with one level is the whole again."""
+    by = {"tense": {"past": (1, 2), "present": (2, 2)}, "condition": {"typical": (3, 4)}}
+    return {"none": setting({"accuracy@1": measure(1, 4), "sensitivity": measure(3, 4, by)})}
+
+
+def published_run() -> Results:
+    """All of them, of a model of the paper on the rows of the paper."""
+    tasks = {
+        "cprag102": cprag102(), "role88": role88(), "neg136": neg136(),
+        "agreement": agreement(), "tense": own(),
+    }  # fmt: skip
+    return results(tasks, "bert-base-uncased", cprag102=102, role88=88, neg136=136)
+
+
+def several_runs() -> list[Results]:
+    """Two runs with a task in common, and another that only the second has."""
+    second = {"cprag102": cprag102(), "role88": role88() | {"obj": role88()["none"]}}
+    return [results({"cprag102": cprag102()}, "org/one"), results(second, "org/two")]

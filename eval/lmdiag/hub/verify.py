@@ -17,7 +17,7 @@ from lmdiag.hub.benchmark import Benchmark
 from lmdiag.hub.bounded import decode, parse_results
 from lmdiag.hub.plausible import implausible
 from lmdiag.hub.refusal import Refused, refuse
-from lmdiag.queries import Setting
+from lmdiag.questions import Setting
 from lmdiag.results import (
     EW_AND_MW,
     PREDICTIONS,
@@ -59,6 +59,7 @@ class Verified:
 
     def save(self, folder: Path) -> None:
         """Writes the verified predictions as the files of a run directory."""
+        from lmdiag.questions import Setting
         from lmdiag.results import predictions
 
         folder.mkdir(parents=True)

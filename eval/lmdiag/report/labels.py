@@ -38,7 +38,7 @@ def measure_label(measure: str) -> str:
 
 
 def short_commit(commit: str) -> str:
-    """Returns the beginning of a commit, or of a checksum that stands for one."""
+    """Returns the beginning of a commit, or of the checksum of a local folder."""
     return commit.removeprefix("sha256:")[:12]
 
 

@@ -11,7 +11,7 @@ from lmdiag.results.published import PublishedFigure
 
 
 class Cell(NamedTuple):
-    """What stands in one place of a table: a figure, and the published figure of the same place."""
+    """One cell of a table: a figure, and the published figure of the same address."""
 
     figure: Figure
     published: PublishedFigure | None = None

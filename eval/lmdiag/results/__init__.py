@@ -1,4 +1,4 @@
-"""What is kept of a run: figures, predictions, and the directory that holds them.
+"""What is saved of a run: figures, predictions, and the directory of both.
 
 - `figure`: `Figure`, a value with its interval; `Place`, its address.
 - `results`: `Results`, the content of `results.json`.

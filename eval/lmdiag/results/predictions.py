@@ -1,8 +1,8 @@
-"""Predictions on disk (`docs/specification.md`): those of a run, and how they belong to the rows.
+"""Predictions on disk (`docs/specification.md`): reading, writing, and their order.
 
 `predictions.parquet` has a row per stimulus, perturbation and shuffle, `agreement.parquet` one per
 distinct context with its EW and MW. The same predictions give the same bytes, and a file is there
-whole or not at all. What other programs made is read by `lmdiag.elsewhere`.
+whole or not at all. What other programs made is read by `lmdiag.results.external`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from lmdiag.measures import Columns
-    from lmdiag.queries import Setting
+    from lmdiag.questions import Setting
     from lmdiag.stimuli import Stimuli
 
 PREDICTION_COLUMNS = ("id", "log_prob", "rank", "n_tokens", "top_words", "top_log_probs")
@@ -74,7 +74,7 @@ def read_run(
         kind: of the model.
 
     Raises:
-        BadInput: a file is missing or damaged, or its ids are not those of the rows.
+        BadInput: a file is missing or damaged, or its ids are not the ids of the rows.
     """
     file = folder / PREDICTIONS
     runs: dict[str, dict[SettingKey, Predictions]] = {task: {} for task in stimuli}

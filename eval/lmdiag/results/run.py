@@ -26,7 +26,7 @@ class Run:
 
     Attributes:
         path: the run directory.
-        results: what it found.
+        results: its figures and facts.
         stimuli: task -> its rows, unperturbed.
     """
 
@@ -81,8 +81,8 @@ def load_run(path: str | Path, data: str | None = None) -> Run:
 
     Args:
         path: run directory.
-        data: where the data set is; None for where the run found it. A relative path of the run's
-            is looked for here, then in the folders that the run lies in.
+        data: where the data set is; None for where it was when the run was made. A relative path
+            is looked for here, then in the folders above the run directory.
 
     Raises:
         BadInput: no finished run, or the data set is not the one it was made on.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from lmdiag.queries import Setting, collect, spread
+from lmdiag.questions import Setting, collect, spread
 from lmdiag.runs.processes import Processes
 from lmdiag.runs.progress import show_progress
 from lmdiag.schema import Answer, Predictions, Question

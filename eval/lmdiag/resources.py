@@ -1,7 +1,7 @@
-"""Where the rooms beside the package are: `cards/`, `metrics/`, `datasets/lmdiag/`.
+"""Finds files outside the package: `cards/`, `metrics/`, `datasets/lmdiag/`.
 
-An editable install is a path to the repository, and they stand in its root; any other install
-carries them as data files under `share/lmdiag` (setup.cfg, `[options.data_files]`).
+With an editable install they are in the root of the repository; any other install has them as data
+files under `share/lmdiag` (setup.cfg, `[options.data_files]`).
 """
 
 from __future__ import annotations
@@ -12,14 +12,11 @@ from pathlib import Path
 from lmdiag.schema import BadInput
 
 
-def home(*parts: str) -> Path:
-    """Returns the path of a file or folder that lmdiag has outside its package.
-
-    Args:
-        parts: names below the root, e.g. `home("cards", "result.md.j2")`.
+def resource_path(*parts: str) -> Path:
+    """Returns the path of a file or folder, e.g. `resource_path("cards", "result.md.j2")`.
 
     Raises:
-        BadInput: no installed or checked-out copy has it.
+        BadInput: neither the repository nor the installation has it.
     """
     roots = (Path(__file__).resolve().parents[2], Path(sysconfig.get_path("data"), "share/lmdiag"))
     for root in roots:

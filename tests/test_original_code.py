@@ -1,4 +1,4 @@
-"""Files of the original code: every line finds its row, and every fault its file and line."""
+"""Files of the original code: every line is that of its row, and errors name file and line."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ import pytest
 
 from lmdiag import stimuli
 from lmdiag.cli import main
-from lmdiag.elsewhere import read_elsewhere
-from lmdiag.original import is_original
+from lmdiag.results.external import read_external
+from lmdiag.results.original_code import is_original
 from lmdiag.schema import BadInput
 
 MODEL = "bert-base-uncased"
 TASKS = ("cprag102", "role88", "neg136")
 
 
-# ---- the format, stated once more ---------------------------------------------------------------
+# ---- the format, stated independently ------------------------------------------------------------
 
 
 def table(source: Path, name: str) -> Iterator[list[str]]:
@@ -50,23 +50,23 @@ def asked(source: Path, test: str) -> list[tuple[str, str]]:
     return lines
 
 
-def answer(context: str, target: str) -> float:
-    """A probability that any other context or target would change."""
+def probability(context: str, target: str) -> float:
+    """A probability that is different for any other context or target."""
     return int(hashlib.sha256(f"{context}|{target}".encode()).hexdigest()[:8], 16) / 2**32
 
 
 def top(context: str) -> list[str]:
-    """Five words that any other context would change."""
+    """Five words that are different for any other context."""
     return [f"{word}{len(context)}" for word in [*context.split()[-4:], context.split()[0]]]
 
 
-def write(folder: Path, source: Path, model: str = MODEL, **kinds: bool) -> Path:
+def write_files(folder: Path, source: Path, model: str = MODEL, **kinds: bool) -> Path:
     """The eight files of a model."""
     folder.mkdir(exist_ok=True)
     for test in ("cprag", "role", "negsimp", "negnat"):
         lines = asked(source, test)
         words = "".join(f"{' '.join(top(context))}\n" for context, _ in lines)
-        numbers = "".join(f"{answer(*line)}\n" for line in lines)
+        numbers = "".join(f"{probability(*line)}\n" for line in lines)
         if kinds.get("words", True):
             (folder / f"modelpreds-{test}-{model}").write_text(words, "utf-8")
         if kinds.get("numbers", True):
@@ -76,93 +76,91 @@ def write(folder: Path, source: Path, model: str = MODEL, **kinds: bool) -> Path
 
 @pytest.fixture(scope="module")
 def demo(root: Path) -> Path:
-    """The bundled source."""
     return root / "datasets/lmdiag/demo"
 
 
 @pytest.fixture
 def files(demo: Path, tmp_path: Path) -> Path:
     """The files of one model for the demo data."""
-    return write(tmp_path / "files", demo)
+    return write_files(tmp_path / "files", demo)
 
 
-# ---- what is right ------------------------------------------------------------------------------
+# ---- valid files ---------------------------------------------------------------------------------
 
 
 def check(files: Path, source: Path, data: Path) -> None:
     for task in TASKS:
         rows = stimuli.load(str(data), task)
-        [found] = read_elsewhere(files, rows)
+        [part] = read_external(files, rows)
         columns = rows.columns()
-        assert found.id == columns["id"]
+        assert part.id == columns["id"]
         pairs = zip(columns["context"], columns["target"], strict=True)
-        assert found.log_prob == [math.log(answer(*pair)) for pair in pairs]
-        assert found.top_words == [top(context) for context in columns["context"]]
-        assert found.rank == found.n_tokens == [None] * len(rows)
+        assert part.log_prob == [math.log(probability(*pair)) for pair in pairs]
+        assert part.top_words == [top(context) for context in columns["context"]]
+        assert part.rank == part.n_tokens == [None] * len(rows)
 
 
-def test_every_line_finds_its_row(files: Path, demo: Path, demo_dir: Path) -> None:
+def test_every_line_is_that_of_its_row(files: Path, demo: Path, demo_dir: Path) -> None:
     check(files, demo, demo_dir)
 
 
-def test_every_line_of_the_published_items_finds_its_row(
+def test_every_line_of_the_published_items_is_that_of_its_row(
     upstream: Path, data_dir: Path, tmp_path: Path
 ) -> None:
-    files = write(tmp_path / "files", upstream)
+    files = write_files(tmp_path / "files", upstream)
     lines = {path.name.split("-")[1]: path.read_text().count("\n") for path in files.iterdir()}
     assert lines == {"cprag": 102, "role": 88, "negsimp": 72, "negnat": 64}
     check(files, upstream, data_dir)
 
 
 def test_a_file_stands_for_all_of_its_model(files: Path, demo: Path, demo_dir: Path) -> None:
-    write(files, demo, model="other-model", numbers=False)
+    write_files(files, demo, model="other-model", numbers=False)
     rows = stimuli.load(str(demo_dir), "neg136")
     for name in ("modelpreds-negnat", "modeltgtprobs-cprag"):
-        [found] = read_elsewhere(files / f"{name}-{MODEL}", rows)
-        assert None not in found.log_prob
-    [found] = read_elsewhere(files / "modelpreds-negsimp-other-model", rows)
-    assert found.log_prob == [None] * len(rows)
+        [part] = read_external(files / f"{name}-{MODEL}", rows)
+        assert None not in part.log_prob
+    [part] = read_external(files / "modelpreds-negsimp-other-model", rows)
+    assert part.log_prob == [None] * len(rows)
+
+
+def score(capsys: Any, data: Path, task: str, predictions: Path) -> tuple[dict[str, Any], str]:
+    """What `lmdiag score` prints and says on standard error."""
+    options = ["--task", task, "--predictions", str(predictions), "--data", str(data), "--json"]
+    assert main(["score", *options]) == 0
+    out, err = capsys.readouterr()
+    return json.loads(out), err
 
 
 @pytest.mark.parametrize(
-    ("kinds", "there", "lacking"),
-    [
-        ({"numbers": False}, "accuracy@1", "sensitivity"),
-        ({"words": False}, "sensitivity", "accuracy@1"),
-    ],
+    ("kind", "present", "absent"),
+    [("words", "accuracy@1", "sensitivity"), ("numbers", "sensitivity", "accuracy@1")],
 )
-def test_either_kind_of_file_will_do(
-    demo: Path, demo_dir: Path, tmp_path: Path, capsys: Any, kinds: Any, there: str, lacking: str
+def test_one_kind_of_file_is_enough(
+    demo: Path, demo_dir: Path, tmp_path: Path, capsys: Any, kind: str, present: str, absent: str
 ) -> None:
-    files = write(tmp_path / "files", demo, **kinds)
-    asked = ["--task", "role88", "--predictions", str(files), "--data", str(demo_dir), "--json"]
-    assert main(["score", *asked]) == 0
-    out, err = capsys.readouterr()
-    measures = json.loads(out)["measures"]
-    assert there in measures
-    assert lacking not in measures
-    assert "not computed" in err
+    kinds = {"words": False, "numbers": False} | {kind: True}
+    files = write_files(tmp_path / "files", demo, **kinds)
+    document, said = score(capsys, demo_dir, "role88", files)
+    assert present in document["measures"]
+    assert absent not in document["measures"]
+    assert "not computed" in said
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_the_command_gives_what_json_lines_give(
+def test_the_command_gives_the_same_for_json_lines(
     files: Path, demo_dir: Path, tmp_path: Path, capsys: Any, task: str
 ) -> None:
     columns = stimuli.load(str(demo_dir), task).columns()
+    rows = zip(columns["id"], columns["context"], columns["target"], strict=True)
     lines = [
-        {"id": row, "top_words": top(context), "log_prob": math.log(answer(context, target))}
-        for row, context, target in zip(
-            columns["id"], columns["context"], columns["target"], strict=True
-        )
+        {"id": row, "top_words": top(context), "log_prob": math.log(probability(context, target))}
+        for row, context, target in rows
     ]
     (tmp_path / "same.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    said = []
-    for predictions in (files, files / f"modelpreds-cprag-{MODEL}", tmp_path / "same.jsonl"):
-        asked = ["--task", task, "--predictions", str(predictions), "--data", str(demo_dir)]
-        assert main(["score", *asked, "--json"]) == 0
-        said.append(capsys.readouterr().out)
-    assert said[0] == said[1] == said[2]
-    assert {"accuracy@1", "sensitivity", "sensitivity@0.01"} <= set(json.loads(said[0])["measures"])
+    paths = (files, files / f"modelpreds-cprag-{MODEL}", tmp_path / "same.jsonl")
+    folder, file, same = (score(capsys, demo_dir, task, path)[0] for path in paths)
+    assert folder == file == same
+    assert {"accuracy@1", "sensitivity", "sensitivity@0.01"} <= set(folder["measures"])
 
 
 def test_nan_is_a_word_without_probability_and_0_an_impossible_one(
@@ -171,35 +169,36 @@ def test_nan_is_a_word_without_probability_and_0_an_impossible_one(
     path = files / f"modeltgtprobs-role-{MODEL}"
     lines = path.read_text().splitlines()
     path.write_text("\n".join(["nan", "0.0", "1e-3", *lines[3:]]))  # no newline at the end
-    [found] = read_elsewhere(files, stimuli.load(str(demo_dir), "role88"))
-    assert found.log_prob[:3] == [None, -math.inf, math.log(1e-3)]
+    [part] = read_external(files, stimuli.load(str(demo_dir), "role88"))
+    assert part.log_prob[:3] == [None, -math.inf, math.log(1e-3)]
 
 
-def test_only_these_names_are_taken_for_such_files(tmp_path: Path) -> None:
-    for name in ("modelpreds-cprag-x", "modeltgtprobs-negsimp-org-model-1"):
-        assert is_original(tmp_path / name)
-    for name in (
-        "modelpreds-cprag",
-        "modelpreds-blimp-x",
-        "predictions.jsonl",
-        "xmodelpreds-role-x",
-    ):
-        assert not is_original(tmp_path / name)
-    assert not is_original(tmp_path)
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("modelpreds-cprag-x", True), ("modeltgtprobs-negsimp-org-model-1", True),
+        ("modelpreds-cprag", False), ("modelpreds-blimp-x", False),
+        ("predictions.jsonl", False), ("xmodelpreds-role-x", False), (".", False),
+    ],
+)  # fmt: skip
+def test_such_files_are_recognised_by_their_names(
+    tmp_path: Path, name: str, expected: bool
+) -> None:
+    assert is_original(tmp_path / name) == expected
 
 
-# ---- what is wrong ------------------------------------------------------------------------------
+# ---- errors --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("kind", "line", "message"),
     [
-        ("modeltgtprobs", "high", r"line 2: 'high' is no number; write one probability"),
-        ("modeltgtprobs", "", r"line 2: '' is no number"),
-        ("modeltgtprobs", "1.5", r"line 2: 1.5 is no probability; it must be from 0 to 1"),
-        ("modeltgtprobs", "-2.3", r"line 2: -2.3 is no probability"),
-        ("modeltgtprobs", "0.1 0.2", r"line 2: '0.1 0.2' is no number"),
-        ("modelpreds", "  ", r"line 2: no word; write the most probable words"),
+        ("modeltgtprobs", "high", "'high' is not a number; write one probability"),
+        ("modeltgtprobs", "", "'' is not a number"),
+        ("modeltgtprobs", "1.5", "1.5 is not a probability; it must be from 0 to 1"),
+        ("modeltgtprobs", "-2.3", "-2.3 is not a probability"),
+        ("modeltgtprobs", "0.1 0.2", "'0.1 0.2' is not a number"),
+        ("modelpreds", "  ", "no word; write the most probable words"),
     ],
 )
 def test_a_malformed_line_is_named_by_file_and_number(
@@ -208,9 +207,9 @@ def test_a_malformed_line_is_named_by_file_and_number(
     path = files / f"{kind}-negnat-{MODEL}"
     lines = path.read_text().splitlines()
     path.write_text("\n".join([lines[0], line, *lines[2:]]))
-    with pytest.raises(BadInput, match=message) as raised:
-        read_elsewhere(files, stimuli.load(str(demo_dir), "neg136"))
-    assert str(raised.value).startswith(f"{path}, line 2: ")
+    with pytest.raises(BadInput) as raised:
+        read_external(files, stimuli.load(str(demo_dir), "neg136"))
+    assert str(raised.value).startswith(f"{path}:2: {message}")
     assert "\n" not in str(raised.value)
 
 
@@ -220,43 +219,34 @@ def test_other_encodings_and_other_numbers_of_lines(files: Path, demo_dir: Path)
     text = path.read_text("utf-8")
     path.write_bytes(text.encode().replace(b"\n", b" caf\xe9\n", 1))
     with pytest.raises(BadInput, match=r":1: not UTF-8"):
-        read_elsewhere(files, rows)
+        read_external(files, rows)
     path.write_text(text + "one more\n", "utf-8")
-    with pytest.raises(
-        BadInput, match=rf"has {len(rows) + 1} lines, and the data {len(rows)} rows"
-    ):
-        read_elsewhere(files, rows)
+    n = len(rows)
+    with pytest.raises(BadInput, match=f"has {n + 1} lines, but the data have {n} rows"):
+        read_external(files, rows)
 
 
 def test_files_that_are_missing_or_of_several_models(
-    files: Path, demo: Path, demo_dir: Path, tmp_path: Path
+    files: Path, demo: Path, demo_dir: Path
 ) -> None:
-    neg = stimuli.load(str(demo_dir), "neg136")
+    neg, role = (stimuli.load(str(demo_dir), task) for task in ("neg136", "role88"))
     (files / f"modelpreds-negnat-{MODEL}").unlink()
     with pytest.raises(BadInput, match=r"modelpreds-negnat-\S+ is missing: neg136 is negsimp and"):
-        read_elsewhere(files, neg)
-    write(files, demo, model="another")
+        read_external(files, neg)
+    write_files(files, demo, model="another")
     with pytest.raises(BadInput, match=rf"several models \(another, {MODEL}\): name one of"):
-        read_elsewhere(files, neg)
+        read_external(files, neg)
     with pytest.raises(BadInput, match="does not exist"):
-        read_elsewhere(files / "modelpreds-cprag-third", neg)
+        read_external(files / "modelpreds-cprag-third", neg)
     for path in files.glob("*-role-*"):
         path.unlink()
-    role = stimuli.load(str(demo_dir), "role88")
-    for asked in (files, files / f"modelpreds-cprag-{MODEL}"):
+    for path in (files, files / f"modelpreds-cprag-{MODEL}"):
         with pytest.raises(BadInput, match="nothing for role88: put modelpreds-role-"):
-            read_elsewhere(asked, role)
+            read_external(path, role)
 
 
 def test_tasks_and_settings_that_such_files_do_not_have(files: Path, demo_dir: Path) -> None:
     with pytest.raises(BadInput, match="are for cprag102, role88, neg136, not for agreement"):
-        read_elsewhere(files, stimuli.load(str(demo_dir), "agreement"))
+        read_external(files, stimuli.load(str(demo_dir), "agreement"))
     with pytest.raises(BadInput, match="has no settings: leave --setting shuf out"):
-        read_elsewhere(files, stimuli.load(str(demo_dir), "cprag102"), "shuf")
-
-
-def test_data_of_ones_own_that_only_bear_the_name(files: Path, tmp_path: Path) -> None:
-    names = "id,item,condition,context,right_context,target,good,contrast,expected"
-    (tmp_path / "neg136.csv").write_text(f"{names}\n1,1,x,A,,b,true,1,\n2,1,y,A,,c,false,1,\n")
-    with pytest.raises(BadInput, match=r"for cprag102, role88, neg136, not for neg136\.csv: give"):
-        read_elsewhere(files, stimuli.load(str(tmp_path / "neg136.csv")))
+        read_external(files, stimuli.load(str(demo_dir), "cprag102"), "shuf")

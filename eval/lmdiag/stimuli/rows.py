@@ -1,4 +1,4 @@
-"""The stimuli of a task, and the fingerprint by which two copies of them are told apart."""
+"""The stimuli of a task, and the fingerprint that identifies them."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class Stimuli:
 
     Attributes:
         task: name of the config.
-        table: one row a stimulus: the core columns and further ones.
-        fingerprint: 8 hexadecimal digits of a hash over all rows and columns, whatever the rows'
-            order: equal for a directory and its copy on the Hub.
+        table: one row per stimulus: the core columns and further ones.
+        fingerprint: 8 hexadecimal digits of a hash over all rows and columns, in any order:
+            the same for a directory and its copy on the Hub.
         source: where the data came from, as the user named it.
         revision: commit of a Hub data set; for a directory the commit that its sources were pinned
-            to; None where there is none.
+            to; None if there is none.
     """
 
     task: str
@@ -40,15 +40,15 @@ class Stimuli:
     def of(
         cls, task: str, columns: Mapping[str, Sequence[Any]], source: str, revision: str | None
     ) -> Stimuli:
-        """Returns stimuli of columns whose values are checked.
+        """Returns stimuli of columns whose values were checked.
 
         Raises:
             BadInput: a further column mixes types, or a text is not Unicode.
         """
         import pyarrow as pa
 
-        core = dict.fromkeys(CORE_COLUMNS, pa.string())
-        types = core | {"good": pa.bool_(), "expected": pa.list_(pa.string())}
+        types = dict.fromkeys(CORE_COLUMNS, pa.string())
+        types |= {"good": pa.bool_(), "expected": pa.list_(pa.string())}
         arrays = {}
         for name, values in columns.items():
             try:
@@ -57,7 +57,7 @@ class Stimuli:
                 reason = str(error).partition("\n")[0]
                 raise BadInput(f"{source}: the column {name} cannot be stored: {reason}") from error
         stimuli = cls(task, pa.table(arrays), fingerprint(columns), source, revision)
-        stimuli.__dict__["_columns"] = dict(columns)  # as the cached property would make them again
+        stimuli.__dict__["_columns"] = dict(columns)  # what the cached property would compute
         return stimuli
 
     @property
@@ -79,29 +79,26 @@ class Stimuli:
         return columns
 
     def with_contexts(self, contexts: Sequence[str]) -> Stimuli:
-        """Returns the same rows with other left contexts; all else, the fingerprint too, stays.
+        """Returns the same rows, with the same fingerprint, but with other left contexts.
 
         Args:
             contexts: one for each row, in the rows' order.
         """
         import pyarrow as pa
 
-        place = self.table.schema.get_field_index("context")
+        index = self.table.schema.get_field_index("context")
         column = pa.array(contexts, pa.string())
-        return replace(self, table=self.table.set_column(place, "context", column))
+        return replace(self, table=self.table.set_column(index, "context", column))
 
 
 def fingerprint(columns: Mapping[str, Sequence[Any]]) -> str:
     """Returns 8 hexadecimal digits of a SHA-256 over the rows as a set.
 
-    Each row is written as JSON, columns in the order of their names, and hashed; the rows' hashes
-    are hashed in sorted order, so that neither rows nor columns need keep their places.
+    Each row is written as JSON, columns in the order of their names, and hashed. The hashes of the
+    rows are hashed in sorted order, so that the order of rows and of columns does not matter.
     """
     names = sorted(columns)
     encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str).encode
     rows = zip(*(columns[name] for name in names), strict=True)
     digests = sorted(hashlib.sha256(encode(row).encode()).digest() for row in rows)
-    whole = hashlib.sha256(encode(names).encode())
-    for digest in digests:
-        whole.update(digest)
-    return whole.hexdigest()[:8]
+    return hashlib.sha256(encode(names).encode() + b"".join(digests)).hexdigest()[:8]

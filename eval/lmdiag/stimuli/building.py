@@ -1,7 +1,7 @@
-"""Builds the data set with its own loading scripts, and keeps the builds that `--data` names.
+"""Builds the data sets `lmdiag` and `demo` with the loading scripts of the data set.
 
 The scripts (`datasets/lmdiag/loading`) are published with the data set and run without this
-package; here they are imported from where the installation has them.
+package; here they are imported from the folder where the installation has them.
 """
 
 from __future__ import annotations
@@ -15,32 +15,27 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from lmdiag.home import home
+from lmdiag.resources import resource_path
 from lmdiag.schema import BadInput
 
-PACKAGE = "lmdiag_loading"
+_PACKAGE = "lmdiag_loading"
 """Name under which the loading scripts are imported."""
 
 BUILT: Mapping[str, str] = {"lmdiag": "upstream", "demo": "demo"}
-"""Name of a data set that is built on first use -> source that it is built from."""
-
-REMEDY = (
-    "build it from copies of the repositories with `lmdiag build --source DIR`, or use the "
-    "bundled demo items with `--data demo`"
-)
+"""Data set that is built on first use -> source that it is built from."""
 
 
 @cache
 def script(name: str) -> Any:
     """Returns a module of the loading scripts, e.g. "command"."""
-    if PACKAGE not in sys.modules:
-        folder = home("datasets", "lmdiag", "loading")
+    if _PACKAGE not in sys.modules:
+        folder = resource_path("datasets", "lmdiag", "loading")
         spec = importlib.util.spec_from_file_location(
-            PACKAGE, folder / "__init__.py", submodule_search_locations=[str(folder)]
+            _PACKAGE, folder / "__init__.py", submodule_search_locations=[str(folder)]
         )
         assert spec is not None
-        sys.modules[PACKAGE] = importlib.util.module_from_spec(spec)
-    return importlib.import_module(f"{PACKAGE}.{name}")
+        sys.modules[_PACKAGE] = importlib.util.module_from_spec(spec)
+    return importlib.import_module(f"{_PACKAGE}.{name}")
 
 
 def user_cache() -> Path:
@@ -49,10 +44,10 @@ def user_cache() -> Path:
     return folder
 
 
-def kept(name: str) -> Path:
+def cached(name: str) -> Path:
     """Returns the directory of a data set in the user's cache; the first call builds it.
 
-    Of processes that ask at the same time, one builds and the others wait.
+    If several processes call it at the same time, one builds and the others wait.
 
     Args:
         name: a key of `BUILT`.
@@ -79,22 +74,24 @@ def kept(name: str) -> Path:
 
 
 def _build(name: str, folder: Path) -> None:
-    what = "demo" if name == "demo" else "published"
-    line = f"lmdiag: building the {what} items in {folder} (only the first time)"
+    items = "demo" if name == "demo" else "published"
+    line = f"lmdiag: building the {items} items in {folder} (only the first time)"
     print(line, file=sys.stderr, flush=True)
     try:
         script("command").build(folder, BUILT[name])
     except script("lines").BadSource as error:
-        why = str(error).partition("; use --source")[0]
-        raise BadInput(f"the data set {name} is not built yet: {why}; {REMEDY}") from error
+        reason = str(error).partition("; use --source")[0]
+        raise BadInput(
+            f"the data set {name} is not built yet: {reason}; build it from copies of the "
+            "repositories with `lmdiag build --source DIR`, or use the bundled demo items with "
+            "`--data demo`"
+        ) from error
 
 
 @cache
 def _digest() -> str:
-    """Returns 12 hex digits over the loading scripts and the demo source: other scripts may build
-    other rows."""
+    """12 hexadecimal digits over the loading scripts and the demo source, which decide the rows."""
     total = hashlib.sha256()
     for inside, path in script("directory").published_files():
-        total.update(f"{inside}\n".encode())
-        total.update(path.read_bytes())
+        total.update(f"{inside}\n".encode() + path.read_bytes())
     return total.hexdigest()[:12]
