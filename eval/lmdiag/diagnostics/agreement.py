@@ -130,6 +130,7 @@ DIAGNOSTIC = Diagnostic(
         "source": _SOURCES,
         "template": _SOURCES,
     },
+    verbatim=frozenset({"template"}),
     untagged=frozenset({"source"}),
     has_verbs=True,
     capitalise=True,

@@ -164,16 +164,6 @@ class Chart:
 # ---- the diagnostic ------------------------------------------------------------------------------
 
 
-def no_levels(rows: Columns) -> dict[str, Labels]:
-    """Returns no break-downs."""
-    return {}
-
-
-def no_measures(trials: Trials, threshold: float, k: Sequence[int]) -> list[Scores]:
-    """Returns no measures."""
-    return []
-
-
 @dataclass(frozen=True)
 class Diagnostic:
     """A set of items and everything that is special to it.
@@ -194,6 +184,7 @@ class Diagnostic:
         headlines: figures of the unperturbed setting that stand for the diagnostic in a report.
         leaderboard: the columns of the leaderboard.
         level_labels: break-down -> level -> words for it; levels appear in this order.
+        verbatim: break-downs with names from the data as levels, which are shown as they are.
         compared_by: measure without `@...` -> the break-down whose levels are compared one by one
             in a comparison of two models; all other measures are compared as a whole.
         untagged: break-downs that the list of items does not show.
@@ -210,15 +201,16 @@ class Diagnostic:
     about: str
     position: int = 100
     columns: tuple[Column, ...] = ()
-    own_levels: Callable[[Columns], dict[str, Labels]] = no_levels
-    accuracy_levels: Callable[[Columns], dict[str, Labels]] = no_levels
-    further_measures: Callable[[Trials, float, Sequence[int]], list[Scores]] = no_measures
+    own_levels: Callable[[Columns], dict[str, Labels]] = lambda rows: {}
+    accuracy_levels: Callable[[Columns], dict[str, Labels]] = lambda rows: {}
+    further_measures: Callable[[Trials, float, Sequence[int]], list[Scores]] = lambda *given: []
     perturbations: tuple[Perturbation, ...] = ()
     tables: tuple[TableShape, ...] = ()
     charts: tuple[Chart, ...] = (Chart("figures"), Chart("scatter"))
     headlines: tuple[Line, ...] = ()
     leaderboard: tuple[LeaderboardColumn, ...] = ()
     level_labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    verbatim: frozenset[str] = frozenset()
     compared_by: Mapping[str, str] = field(default_factory=dict)
     untagged: frozenset[str] = frozenset()
     published_rows: int | None = None
@@ -300,7 +292,7 @@ class Diagnostic:
     def levels_in_order(self, by: str, levels: Iterable[str]) -> list[str]:
         """Returns levels in the order that readers expect.
 
-        Labels with labels come first, in the order of the labels; numbers are sorted by size; all
+        Levels with labels come first, in the order of the labels; numbers are sorted by size; all
         others stay as they are.
 
         >>> from lmdiag.diagnostics import get
@@ -317,6 +309,8 @@ class Diagnostic:
         """Returns a level in words; a bare number gets the name of its column."""
         if level in self.level_labels.get(by, {}):
             return self.level_labels[by][level]
+        if by in self.verbatim:
+            return level
         words = level.replace("/", ", ").replace("_", " ")
         is_bare = re.fullmatch(r"[-\d.]+|true|false|yes|no", words, re.IGNORECASE)
         return f"{by} {words}" if is_bare else words

@@ -71,10 +71,17 @@ def _section(task: str, sources: Sequence[Source]) -> Section:
         *_notes(task, runs),
         *signs([*tables, *([further] if further else [])]),
         *_undefined(task, runs),
-        *(_human_facts(task) if has_published_rows(runs[0], task) else ()),
+        *(
+            f"human baseline: {each['fact']} {each['value']} (Ettinger 2020, section "
+            f"{each['section']})"
+            for each in human_facts(task)
+            if has_published_rows(runs[0], task)
+        ),
         *_left_out(unscorable),
     ]
-    signatures = dict.fromkeys(_signature(run, task) for run in runs)
+    settings = [run.tasks[task] for run in runs]
+    unperturbed = (each.get("none", next(iter(each.values()))) for each in settings)
+    signatures = dict.fromkeys(each.signature for each in unperturbed)
     return Section(
         task,
         diagnostics.get(task).title,
@@ -131,20 +138,6 @@ def _undefined(task: str, runs: Sequence[Results]) -> Iterator[str]:
     for (setting, reason), names in groups.items():
         where = "" if setting == "none" else f" in {diagnostics.get(task).setting_label(setting)}"
         yield f"{UNDEFINED} {', '.join(names)}{where} not defined: {visible(reason)}"
-
-
-def _human_facts(task: str) -> Iterator[str]:
-    for fact in human_facts(task):
-        yield (
-            f"human baseline: {fact['fact']} {fact['value']} (Ettinger 2020, section "
-            f"{fact['section']})"
-        )
-
-
-def _signature(run: Results, task: str) -> str:
-    """The signature of the unperturbed figures of a task, or of the first setting."""
-    settings = run.tasks[task]
-    return settings.get("none", next(iter(settings.values()))).signature
 
 
 def _unscorable(task: str, sources: Sequence[Source]) -> Iterator[UnscorableWord]:

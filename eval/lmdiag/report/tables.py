@@ -80,21 +80,16 @@ class Present(NamedTuple):
 
 def _present(diagnostic: Diagnostic, sources: Sequence[Source]) -> Present:
     task = diagnostic.name
-    settings: dict[str, None] = {}
-    measures: dict[str, dict[str, dict[str, None]]] = {}
-    for source in sources:
-        for setting, content in source.results.tasks[task].items():
-            settings[setting] = None
-            for place, _ in content.figures(task, setting):
-                levels = measures.setdefault(place.measure, {})
-                if place.by:
-                    levels.setdefault(place.by, {})[place.level] = None
-    return Present(
-        diagnostic,
-        diagnostic.settings_in_order(settings),
-        {name: {by: list(x) for by, x in levels.items()} for name, levels in measures.items()},
-        {place: figure.n for place, figure in sources[0].results.figures()},
-    )
+    measures: dict[str, dict[str, list[str]]] = {}
+    for place in dict.fromkeys(
+        p for s in sources for p, _ in s.results.figures() if p.task == task
+    ):
+        levels = measures.setdefault(place.measure, {})
+        if place.by and place.level not in levels.setdefault(place.by, []):
+            levels[place.by].append(place.level)
+    settings = dict.fromkeys(name for source in sources for name in source.results.tasks[task])
+    counts = {place: figure.n for place, figure in sources[0].results.figures()}
+    return Present(diagnostic, diagnostic.settings_in_order(settings), measures, counts)
 
 
 def everything(present: Present) -> TableShape:

@@ -88,7 +88,7 @@ def grid_of(table: Table, runs: int = 1) -> Grid:
         figures = map(_own, row.cells)
         before = [CellText(row.n)] if n else []
         after = [CellText(numbers.chances(row.chances))] if chance else []
-        labels = (row.label, *([row.model] if runs > 1 else []))
+        labels = (visible(row.label), *([row.model] if runs > 1 else []))
         rows.append(GridRow(labels, row.depth, (*before, *figures, *after)))
         if row.is_published:
             cells = [*map(_published, row.cells)]
@@ -99,7 +99,7 @@ def grid_of(table: Table, runs: int = 1) -> Grid:
     headings = [
         *([Heading("n")] if n else []),
         *(
-            Heading(label, tuple(table.column_facts(i)), is_figure=True)
+            Heading(visible(label), tuple(table.column_facts(i)), is_figure=True)
             for i, label in enumerate(table.columns)
         ),
         *([Heading("chance")] if chance else []),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -83,25 +82,15 @@ def _print_section(section: Section, console: Console) -> None:
 
     console.print()
     _print_line(section.title, "bold", console)
-    for table in map(_shown, section.tables):
+    for table in section.tables:
         console.print()
-        caption = Text(f"{table.title}, percent" if table.is_percent else table.title)
+        caption = Text(visible(f"{table.title}, percent" if table.is_percent else table.title))
         console.print(caption.append(f"  {table.source}", style="dim"))
         for grid in pieces(table, console.width):
             console.print(_drawn(grid, console.width))
     console.print()
     for line in (*section.remarks, *filter(None, section.signatures)):
         _print_line(line, "dim", console, wrap=False)
-
-
-def _shown(table: Table) -> Table:
-    """The table with every hidden character of its labels spelled out."""
-    return replace(
-        table,
-        title=visible(table.title),
-        columns=tuple(map(visible, table.columns)),
-        rows=tuple(replace(row, label=visible(row.label)) for row in table.rows),
-    )
 
 
 # ---- a table that fits ---------------------------------------------------------------------------
