@@ -5,6 +5,9 @@ Every format that lmdiag writes is tested with all of them (`test_hostile_text.p
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 HOSTILE = {
     "colour": "\x1b[31mred\x1b[0m",
     "title of the terminal": "\x1b]0;owned\x07",
@@ -42,3 +45,17 @@ HOSTILE = {
     "wide formula": "＝1+1",
 }
 """What it is -> the text."""
+
+
+def hostile_rows(path: Path) -> Path:
+    """Writes two rows for each text, which stands in every column that may hold it."""
+    texts = list(HOSTILE.values())
+    rows = [
+        {
+            "id": f"{text}-{good}", "contrast": text, "context": text.strip(), "good": good,
+            "target": f"{text.strip()}{good}", "level": texts[i % 5],
+        }
+        for i, text in enumerate(texts) for good in (True, False)
+    ]  # fmt: skip
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return path

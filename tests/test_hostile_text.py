@@ -9,13 +9,14 @@ import re
 import unicodedata
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 from hostile import HOSTILE
 from markdown_it import MarkdownIt
 from report.test_html import Page
 from rich.console import Console
-from runs import make_run, model_info
+from runs import make_run
 
 from lmdiag.cli import exits
 from lmdiag.report.formats import render_tables
@@ -40,9 +41,9 @@ def hostile_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     data = folder / "own.jsonl"
     data.write_text("".join(json.dumps(row) + "\n" for row in rows()), "utf-8")
     facts = ("id", "commit", "dtype", "architecture", "tokenizer", "revision")
-    info = model_info(**dict(zip(facts, TEXTS, strict=False)))
+    model: dict[str, Any] = dict(zip(facts, TEXTS, strict=False))
     protocol = Protocol(tasks=("own",))
-    return load_run(make_run(folder / "run", data, info=info, protocol=protocol, fillers=TEXTS))
+    return load_run(make_run(folder / "run", data, protocol, fillers=TEXTS, **model))
 
 
 def rows() -> list[dict[str, object]]:

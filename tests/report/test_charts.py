@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hostile import HOSTILE
+from hostile import HOSTILE, hostile_rows
 from runs import make_run
 
 import lmdiag
 from lmdiag import diagnostics
 from lmdiag.report.charts import curves, intervals, output, probabilities
-from lmdiag.report.charts.kinds import KINDS, Plot
+from lmdiag.report.charts.charted import Plot
+from lmdiag.report.charts.kinds import CHART_KINDS
 from lmdiag.report.charts.theme import palette, resolved, theme
 from lmdiag.report.html import charts
 from lmdiag.results import Place, Run, load_run
@@ -47,9 +48,9 @@ def named(plots: list[Plot], name: str) -> Plot:
 
 def test_every_declared_kind_is_made(plots: dict[str, list[Plot]]) -> None:
     declared = {chart.kind for each in diagnostics.built_in().values() for chart in each.charts}
-    assert declared <= set(KINDS)
+    assert declared <= set(CHART_KINDS)
     made = {plot.kind for each in plots.values() for plot in each}
-    assert made >= set(KINDS) | {"steps", "differences"}
+    assert made >= set(CHART_KINDS) | {"steps", "differences"}
     for each in plots.values():
         assert len({plot.name for plot in each}) == len(each)
 
@@ -147,13 +148,7 @@ def texts_outside_data(value: Any) -> set[str]:
 
 def test_text_from_outside_is_data_only(tmp_path: Path) -> None:
     tried = list(HOSTILE.values())
-    own = tmp_path / "own.jsonl"
-    columns = [
-        {"id": f"{text}-{good}", "contrast": text, "context": text.strip(), "level": tried[i % 5],
-         "target": f"{text.strip()}{good}", "good": good}
-        for i, text in enumerate(tried) for good in (True, False)
-    ]  # fmt: skip
-    own.write_text("".join(f"{json.dumps(row)}\n" for row in columns))
+    own = hostile_rows(tmp_path / "own.jsonl")
     asked = Protocol(tasks=("own",))
     loaded = [
         load_run(make_run(tmp_path / name, own, asked, id=tried[i], name=None, seed=i))
@@ -204,7 +199,7 @@ def test_a_run_and_measures_give_charts_in_a_notebook(run_dirs: dict[str, Path])
 def test_the_library_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LMDIAG_CACHE", str(tmp_path / "cache"))
     made = iter(["first", "second"])
-    monkeypatch.setattr("vl_convert.javascript_bundle", lambda snippet: next(made))
+    monkeypatch.setattr("vl_convert.javascript_bundle", lambda: next(made))
     assert gzip.decompress(output.library()) == b"first"
     assert gzip.decompress(output.library()) == b"first"
     monkeypatch.setenv("LMDIAG_CACHE", "/dev/null/nowhere")  # which cannot be written to

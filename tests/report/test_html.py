@@ -183,7 +183,7 @@ def test_checkpoints_become_curves_in_the_order_of_training(runs: dict[str, Run]
 def test_of_too_many_items_a_sample_is_listed(
     runs: dict[str, Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lmdiag.report.items.MOST", 40)
+    monkeypatch.setattr("lmdiag.report.items.MAX_LISTED", 40)
     every = items(runs["all"], "agreement")
     listed = {item.id for item in sample(every)}
     left_out = next(item.id for item in every if item.id not in listed)

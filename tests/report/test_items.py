@@ -7,7 +7,7 @@ import math
 import pytest
 
 from lmdiag import diagnostics
-from lmdiag.report.items import MOST, Choice, Item, items, run_scores, sample
+from lmdiag.report.items import MAX_LISTED, Choice, Item, items, run_scores, sample
 from lmdiag.report.listing import listed, verdict
 from lmdiag.report.qualitative import choose
 from lmdiag.results import Run
@@ -124,16 +124,16 @@ def test_scores_of_a_shuffle_are_its_own(runs: dict[str, Run]) -> None:
 
 
 def test_of_too_many_the_worst_and_the_best_of_each_template_are_listed() -> None:
-    few = [item(str(i), 0.5, 0.1) for i in range(MOST)]
+    few = [item(str(i), 0.5, 0.1) for i in range(MAX_LISTED)]
     assert sample(few) == few
     many = [
         item(f"{template}-{i}", 0.5, i / 1000, template=template)
         for template in ("first", "second")
-        for i in range(MOST)
+        for i in range(MAX_LISTED)
     ]
     names = {each.id for each in sample(many)}
     assert len(names) == 2 * 12
-    assert {"first-0", f"first-{MOST - 1}", "second-0", f"second-{MOST - 1}"} <= names
+    assert {"first-0", f"first-{MAX_LISTED - 1}", "second-0", f"second-{MAX_LISTED - 1}"} <= names
 
 
 def test_an_item_lists_contexts_once_with_their_words(runs: dict[str, Run]) -> None:

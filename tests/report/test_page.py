@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import csv
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from browser import PHONE, NewPage, contrast, luminance
-from hostile import HOSTILE
+from hostile import HOSTILE, hostile_rows
 from runs import ONE_TASK, make_run
 
 from lmdiag.report.html import render
@@ -184,6 +183,17 @@ def test_items_that_differ_between_runs_can_be_found(
         assert item.locator(".verdict.wrong").count() == 1
 
 
+@pytest.mark.parametrize("names", [["all"], ["step0", "step1000", "step64000"]])
+def test_every_kind_of_chart_is_drawn(
+    page: Page, runs: dict[str, Run], names: list[str], tmp_path: Path
+) -> None:
+    """The page fails the test if Vega warns of anything."""
+    path = tmp_path / "report.html"
+    path.write_text(render([runs[name] for name in names]))
+    opened(page, path)
+    assert page.locator("figure").count() == page.locator(".plot svg:visible").count() > 5
+
+
 def test_charts_are_saved_as_svg_png_and_csv(
     page: Page, report: Path, runs: dict[str, Run], tmp_path: Path
 ) -> None:
@@ -260,13 +270,7 @@ def test_text_from_outside_does_nothing(page: Page, demo_dir: Path, tmp_path: Pa
     fields = ("id", "commit", "dtype", "architecture", "tokenizer")
     facts: dict[str, Any] = dict(zip(fields, tried, strict=False))
     run = make_run(tmp_path / "run", demo_dir, ONE_TASK, cased=True, fillers=tried, **facts)
-    own = tmp_path / "own.jsonl"
-    rows = [
-        {"id": f"{text}-{good}", "contrast": text, "context": text.strip(), "target": f"{text.strip()[:40]}{good}",
-         "good": good, "level": tried[i % 5]}
-        for i, text in enumerate(tried) for good in (True, False)
-    ]  # fmt: skip
-    own.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    own = hostile_rows(tmp_path / "own.jsonl")
     other = make_run(tmp_path / "other", own, Protocol(tasks=("own",)), **facts)
     for number, folder in enumerate((run, other)):
         path = tmp_path / f"{number}.html"

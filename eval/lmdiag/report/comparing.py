@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lmdiag import diagnostics
 from lmdiag.report.charts import curves, intervals
-from lmdiag.report.charts.kinds import Plot, figure_row
+from lmdiag.report.charts.charted import Plot, figure_row
 from lmdiag.report.checkpoints import are_checkpoints
 from lmdiag.report.labels import comparison_label as name
 from lmdiag.report.tables import Source, headlines

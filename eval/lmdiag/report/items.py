@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from lmdiag.measures import Scores
     from lmdiag.results import Run
 
-MOST = 600
+MAX_LISTED = 600
 """Number of contrasts of a task that a page lists in full; of more it shows a sample."""
 
 _OF_EACH = 12
 """Contrasts per combination of levels in a sample, at most."""
 
-BLANK = "____"
+SHOWN_BLANK = "____"
 
 
 class TopWord(NamedTuple):
@@ -189,12 +189,12 @@ def sample(items: Sequence[Item]) -> list[Item]:
     They are spread evenly over the order of p(good) - p(bad), the worst and the best included, to
     show what the model does well and what badly; figures cannot be computed from them.
     """
-    if len(items) <= MOST:
+    if len(items) <= MAX_LISTED:
         return list(items)
     groups: dict[tuple[tuple[str, str], ...], list[Item]] = {}
     for item in items:
         groups.setdefault(tuple(sorted(item.levels.items())), []).append(item)
-    of_each = min(_OF_EACH, max(2, MOST // len(groups))) if len(groups) > 1 else MOST
+    of_each = min(_OF_EACH, max(2, MAX_LISTED // len(groups))) if len(groups) > 1 else MAX_LISTED
     return [item for group in groups.values() for item in _spread(group, of_each)]
 
 

@@ -71,13 +71,13 @@ class ListedItem:
 
     @property
     def place(self) -> int | str | None:
-        """Place of the first expected word in the top words, or "none"; None if none is expected."""
+        """Place of the first expected word in the top words; "none" if it is not there."""
         expecting = next((choice for choice in self.item.choices if choice.expected), None)
         return expecting and (expecting.place or "none")
 
     @property
     def sentences(self) -> list[list[list[Choice]]]:
-        """For each distinct context, that of the good row first: its rows, each as every run has it."""
+        """For each distinct context, that of the good row first: its rows, each of every run."""
         rows = [list(row) for row in zip(*(item.choices for item in self.of_runs), strict=True)]
         distinct = dict.fromkeys(row[0].sentence for row in rows)
         return [[row for row in rows if row[0].sentence == sentence] for sentence in distinct]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from lmdiag.report.items import BLANK, Choice, TopWord, items
+from lmdiag.report.items import SHOWN_BLANK, Choice, TopWord, items
 from lmdiag.report.labels import run_labels
 from lmdiag.schema import BadInput
 from lmdiag.suggestions import suggest
@@ -29,7 +29,7 @@ class Chosen(NamedTuple):
     @property
     def sentence(self) -> str:
         """The context with its blank."""
-        return f"{self.context} {BLANK} {self.right_context}".rstrip()
+        return f"{self.context} {SHOWN_BLANK} {self.right_context}".rstrip()
 
 
 def choose(runs: Sequence[Run], ids: Sequence[str]) -> list[Chosen]:

@@ -41,6 +41,8 @@ def cutoffs(rows: Sequence[Datum]) -> Spec:
     x = {"field": "place", "type": "ordinal", "sort": order, "title": title, "axis": axis}
     first = next((place for place in order if place.startswith("bottom")), order[-1])
     line, *rest = _curves(rows, x, zoom=not small)
+    dashes = {"strokeDash": by_series(distinct(rows, "series"), DASHES)} if small else {}
+    line["encoding"] |= dashes
     rule = {
         "data": {"values": [{"place": first}]},
         "mark": {"type": "rule", "color": MUTED},
@@ -65,7 +67,12 @@ def steps(rows: Sequence[Datum]) -> Spec:
     found = sorted({row["step"] for row in rows})
     first = next((step for step in found if step > 0), 1)
     scale = {"type": "symlog", "constant": first} if found[-1] > 20 * first else {"zero": False}
-    axis = {"values": found, "format": "~s", "labelOverlap": True, "grid": False}
+    axis = {
+        "values": found,
+        "labelExpr": "format(datum.value, '~s')",
+        "labelOverlap": True,
+        "grid": False,
+    }
     x = {"field": "step", "type": "quantitative", "title": "training step"}
     return layered(rows, _curves(rows, {**x, "scale": scale, "axis": axis}, zoom=False), {}, 200)
 
@@ -82,7 +89,7 @@ def _curves(rows: Sequence[Datum], x: Spec, *, zoom: bool) -> list[Spec]:
     }
     y = {"field": "value", **scaled}
     names = distinct(rows, "series")
-    colour, shape, dash = (by_series(names, kind) for kind in (COLOURS, SHAPES, DASHES))
+    colour, shape = by_series(names, COLOURS), by_series(names, SHAPES)
     tips = tooltips(
         rows, series="figure", step="training step", place="cut-off", value="value:%",
         low="from:%", high="to:%", chance="chance:%", n="n",
@@ -91,10 +98,10 @@ def _curves(rows: Sequence[Datum], x: Spec, *, zoom: bool) -> list[Spec]:
     return [
         {
             "mark": {"type": "line", "strokeWidth": 1.5},
-            "encoding": {"x": x, "y": y, "color": colour, "strokeDash": {**dash, "legend": None}},
+            "encoding": {"x": x, "y": y, "color": colour},
         },
         {
-            "mark": {"type": "area", "opacity": 0.14},
+            "mark": {"type": "area", "opacity": 0.14 if len(names) < 4 else 0.07},
             "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}}
             | {"color": colour},
         },

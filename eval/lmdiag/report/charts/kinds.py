@@ -4,105 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from lmdiag import diagnostics
-from lmdiag.diagnostics import Chart, Diagnostic
+from lmdiag.diagnostics import Chart
 from lmdiag.report import numbers
 from lmdiag.report.charts import curves, intervals, probabilities
-from lmdiag.report.charts.parts import Datum, Spec
-from lmdiag.report.items import BLANK, MOST, Choice, Item, run_scores
+from lmdiag.report.charts.charted import Charted, Plot, figure_row
+from lmdiag.report.charts.parts import Datum
+from lmdiag.report.items import MAX_LISTED, SHOWN_BLANK, Choice, Item, run_scores
 from lmdiag.report.labels import measure_label
-from lmdiag.report.tables import Source
 from lmdiag.results import Figure, Place
+from lmdiag.schema import BadInput
 from lmdiag.text import visible
 
 if TYPE_CHECKING:
     from lmdiag.results import Run
-
-
-class Plot(NamedTuple):
-    """A chart with its data.
-
-    Attributes:
-        kind: see `KINDS`.
-        name: unique among the charts of a report; the name of its file.
-        caption: what it shows and how to read it.
-        spec: the Vega-Lite specification.
-    """
-
-    kind: str
-    name: str
-    caption: str
-    spec: Spec
-
-
-@dataclass(frozen=True)
-class Charted:
-    """The material of the charts of one task.
-
-    Attributes:
-        task: its name.
-        runs: the runs that have it.
-        sources: the same runs as tables see them.
-        items: the unperturbed items of each run, parallel to `runs`.
-    """
-
-    task: str
-    runs: Sequence[Run]
-    sources: Sequence[Source]
-    items: Sequence[Sequence[Item]]
-
-    @property
-    def diagnostic(self) -> Diagnostic:
-        """The declaration of the task."""
-        return diagnostics.get(self.task)
-
-    @property
-    def settings(self) -> list[str]:
-        """The settings of the first run, in the order of the paper."""
-        return self.diagnostic.settings_in_order(self.runs[0].results.tasks[self.task])
-
-    def names(self, *prefixes: str) -> list[str]:
-        """The unperturbed measures of the first run whose names begin with one of the prefixes."""
-        settings = self.runs[0].results.tasks[self.task]
-        measures = settings["none"].measures if "none" in settings else {}
-        return [name for name in measures if name.startswith(prefixes)]
-
-    def level(self, by: str, level: str) -> str:
-        """The label of a level, broken at commas."""
-        return visible(self.diagnostic.level_label(by, level)).replace(", ", ",\n")
-
-    def rows(self, label: str, series: str, place: Sequence[str], run: int = 0) -> list[Datum]:
-        """The figure at a place as the row of a chart; none if it is not there or not defined.
-
-        Args:
-            label, series: of the figure.
-            place: setting, measure, and by and level if they are wanted.
-            run: number of the run.
-        """
-        source, address = self.sources[run], Place(self.task, *place)
-        figure = source.results.figure(address)
-        if figure is None or figure.value is None:
-            return []
-        published = source.published.get(address)
-        row = figure_row(figure) | {"label": label, "series": series}
-        return [row | ({"published": published.value / 100} if published else {})]
-
-    def each_run(self) -> Iterator[tuple[int, str, str]]:
-        """Number, suffix of names and beginning of captions of each run; "" for a single one."""
-        several = len(self.runs) > 1
-        for i, source in enumerate(self.sources):
-            yield i, f"-{i + 1}" if several else "", f"{source.label}: " if several else ""
-
-
-def figure_row(figure: Figure) -> dict[str, Any]:
-    """Returns a figure as fields of a row."""
-    return {
-        "value": figure.value, "low": figure.ci_low, "high": figure.ci_high, "n": figure.n,
-        "chance": figure.chance, "sd": figure.sd,
-    }  # fmt: skip
 
 
 def plots(charted: Charted) -> list[Plot]:
@@ -110,7 +28,7 @@ def plots(charted: Charted) -> list[Plot]:
     return [
         plot._replace(name=f"{_slug(charted.task)}-{plot.name}")
         for chart in charted.diagnostic.charts
-        for plot in KINDS[chart.kind](charted, chart)
+        for plot in CHART_KINDS[chart.kind](charted, chart)
     ]
 
 
@@ -121,7 +39,9 @@ def measures_plot(model: str, measures: Mapping[str, Figure]) -> Plot:
         for name, figure in measures.items()
         if figure.is_percent and figure.value is not None and "=" not in name
     ]
-    return next(_dotted("figures", "measures", visible(model), rows))
+    for plot in _dotted("figures", "measures", visible(model), rows):
+        return plot
+    raise BadInput("no measure is a proportion, so there is nothing to draw: see to_frame()")
 
 
 # ---- figures -------------------------------------------------------------------------------------
@@ -146,48 +66,36 @@ def _figures(charted: Charted, chart: Chart) -> Iterator[Plot]:
 
 def _levels(charted: Charted, chart: Chart) -> Iterator[Plot]:
     """The levels of a break-down: all measures of one run, or the first measure of several runs."""
-    yield from _by_level(charted, chart, _shown(charted, chart), chart.levels)
-
-
-def _constructions(charted: Charted, chart: Chart) -> Iterator[Plot]:
-    """MW, EW and TSE of each construction: of one run together, of several runs MW alone."""
-    names = [name for name in ("mw", "ew", "tse") if name in charted.names("mw", "ew", "tse")]
-    chart = replace(chart, by="construction", title=chart.title or "By construction")
-    yield from _by_level(charted, chart, names, _all_levels(charted, names, "construction"))
-
-
-def _shown(charted: Charted, chart: Chart) -> list[str]:
-    return charted.names(*([chart.measure] if chart.measure else ["accuracy@", "sensitivity"]))
-
-
-def _by_level(
-    charted: Charted, chart: Chart, names: Sequence[str], levels: Sequence[str]
-) -> Iterator[Plot]:
     several = len(charted.runs) > 1
-    names = names[:1] if several else names
+    names = _shown(charted, chart)[: 1 if several else None]
     rows = [
         row
-        for level in levels
+        for level in chart.levels or charted.levels(chart.by)
         for i, source in enumerate(charted.sources)
         for name in names
         for row in charted.rows(
-            charted.level(chart.by, level),
+            charted.level_label(chart.by, level),
             source.label if several else measure_label(name),
             ("none", name, chart.by, level),
             i,
         )
     ]
     title = f"{chart.title} ({measure_label(names[0])})" if several and names else chart.title
-    slug = "-".join(filter(None, (_slug(chart.by), _slug(chart.measure))))
-    yield from _dotted(chart.kind, slug, title, rows)
+    name = "-".join(filter(None, (_slug(chart.by), _slug(chart.measure))))
+    yield from _dotted(chart.kind, name, title, rows)
 
 
-def _all_levels(charted: Charted, names: Sequence[str], by: str) -> list[str]:
-    """The levels that any of the measures has, in order."""
-    results = charted.runs[0].results
-    measures = (results.measure(charted.task, "none", name) for name in names)
-    levels = dict.fromkeys(x for each in measures if each for x in each.by.get(by, ()))
-    return charted.diagnostic.levels_in_order(by, levels)
+def _constructions(charted: Charted, chart: Chart) -> Iterator[Plot]:
+    """MW, EW and TSE of each construction: of one run together, of several runs MW alone."""
+    title = chart.title or "By construction"
+    yield from _levels(charted, replace(chart, by="construction", title=title))
+
+
+def _shown(charted: Charted, chart: Chart) -> list[str]:
+    """The measures of a chart."""
+    if chart.kind == "constructions":
+        return [name for name in ("mw", "ew", "tse") if name in charted.names("")]
+    return charted.names(*([chart.measure] if chart.measure else ["accuracy@", "sensitivity"]))
 
 
 def _dotted(kind: str, name: str, title: str, rows: Sequence[Datum]) -> Iterator[Plot]:
@@ -218,7 +126,7 @@ def _scatter(charted: Charted, chart: Chart) -> Iterator[Plot]:
         known = [item for item in shown if item.difference is not None]
         beginning += f"{chart.title}. " if chart.title else ""
         name = f"pairs{f'-{_slug(chart.title)}' if chart.title else ''}{suffix}"
-        if len(known) > MOST:
+        if len(known) > MAX_LISTED:
             caption = (
                 f"{beginning}p(good) against p(bad) of {len(known):,} contrasts; the darker, the "
                 "more contrasts. Above the diagonal the model prefers the good completion."
@@ -265,7 +173,7 @@ def pair_row(item: Item, threshold: float) -> Datum:
 
 
 def _sentence(choice: Choice) -> str:
-    return visible(f"{choice.context} {BLANK} {choice.right_context}".rstrip())
+    return visible(f"{choice.context} {SHOWN_BLANK} {choice.right_context}".rstrip())
 
 
 def _cloze(charted: Charted, chart: Chart) -> Iterator[Plot]:
@@ -358,9 +266,9 @@ def _cutoffs(charted: Charted, chart: Chart) -> Iterator[Plot]:
         )
         name = f"cutoffs-{'-'.join(measures)}"
         yield Plot(chart.kind, name, caption, curves.cutoffs(rows))
-    levels = [] if several else _all_levels(charted, ["ew"], "construction")
+    levels = [] if several else charted.levels("construction")
     rows = [
-        {**row, "panel": charted.level("construction", level).replace("\n", " ")}
+        {**row, "panel": charted.level_label("construction", level)}
         for level in levels
         for row in _cutoff_rows(charted, ("mw", "ew"), level)
     ]
@@ -388,7 +296,7 @@ def _slug(text: str) -> str:
     return "".join(c if c.isascii() and c.isalnum() else "-" for c in text.lower()).strip("-")
 
 
-KINDS: Mapping[str, Callable[[Charted, Chart], Iterator[Plot]]] = {
+CHART_KINDS: Mapping[str, Callable[[Charted, Chart], Iterator[Plot]]] = {
     "figures": _figures,
     "levels": _levels,
     "scatter": _scatter,

@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lmdiag.report.charts.kinds import Plot
+from lmdiag.report.charts.charted import Plot
 from lmdiag.report.charts.parts import Spec
 from lmdiag.report.charts.theme import resolved, sized, theme
 from lmdiag.stimuli.building import user_cache
@@ -47,22 +47,24 @@ def write_figures(plots: Iterable[Plot], folder: Path, kind: str, width: float) 
     paths = []
     for plot in plots:
         path = folder / f"{plot.name}.{kind}"
-        write_atomically(path, figure(plot.spec, kind, width))
+        write_atomically(path, figure_file(plot.spec, kind, width))
         write_atomically(path.with_suffix(".txt"), f"{plot.caption}\n".encode())
         paths.append(path)
     return paths
 
 
-def figure(spec: Spec, kind: str, width: float) -> bytes:
+def figure_file(spec: Spec, kind: str, width: float) -> bytes:
     """Returns a chart as the content of a file; see `write_figures`."""
     import vl_convert
 
     config = json.loads(theme()) | {"font": _PAPER_FONT, "background": "white"}
     whole = sized(spec, width * _POINTS / _SCALE) | {"config": config}
     svg = vl_convert.vegalite_to_svg(json.dumps(resolved(whole)))
+    pixels = max(float(size[2]) for size in _SIZE.finditer(svg, 0, 400) if size[1] == "width")
+    scale = min(_SCALE, width * _POINTS / pixels)  # labels of panels may need more than their share
     if kind == "png":
-        return vl_convert.svg_to_png(svg, scale=_SCALE, ppi=_PPI)
-    svg = _SIZE.sub(lambda size: f'{size[1]}="{float(size[2]) * _SCALE:.2f}"', svg, count=2)
+        return vl_convert.svg_to_png(svg, scale=scale, ppi=_PPI)
+    svg = _SIZE.sub(lambda size: f'{size[1]}="{float(size[2]) * scale:.2f}"', svg, count=2)
     if kind == "pdf":
         return vl_convert.svg_to_pdf(svg)  # a pixel becomes a point
     return _SIZE.sub(r'\1="\2pt"', svg, count=2).encode()
@@ -97,7 +99,8 @@ def library() -> bytes:
         return path.read_bytes()
     import vl_convert
 
-    content = gzip.compress(vl_convert.javascript_bundle(None).encode(), mtime=0)
+    script = vl_convert.javascript_bundle()  # type: ignore[call-arg]
+    content = gzip.compress(script.encode(), mtime=0)
     with suppress(OSError):  # a home that cannot be written to: it is made again next time
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, content)

@@ -24,6 +24,9 @@ DASHES = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 1], [1, 3]]
 CHART_WIDTH = 360
 """Width of a chart in pixels, unless the page or a file asks for another."""
 
+_LINES = "split(datum.label, '\\n')"
+"""A label of an axis or a panel, broken into lines."""
+
 PERCENT = {"format": "%", "tickCount": 5}
 
 
@@ -50,7 +53,8 @@ def in_panels(
 ) -> Spec:
     """The same layers once for each value of a field."""
     width = (CHART_WIDTH - 40 * columns) // columns
-    facet = {"field": by, "type": "nominal", "sort": distinct(rows, by), "title": None}
+    facet: Spec = {"field": by, "type": "nominal", "sort": distinct(rows, by), "title": None}
+    facet["header"] = {"labelExpr": _LINES}
     spec: Spec = {
         "data": {"values": [_defined(row) for row in rows]},
         "facet": facet,
@@ -94,7 +98,7 @@ def interval(low: str, high: str, **style: Any) -> Spec:
 def by_label(field: str, labels: Sequence[str]) -> Spec:
     """The vertical position of rows by their label; a label may have several lines."""
     axis = {
-        "labelExpr": "split(datum.label, '\\n')",
+        "labelExpr": _LINES,
         "ticks": False,
         "domain": False,
         "labelPadding": 11,
