@@ -194,6 +194,7 @@ def test_the_layout_of_the_models_is_this_one() -> None:
 def test_the_models_arithmetic_is_the_definition() -> None:
     """The vectorised EW and MW against the literal ones, ties in the vocabulary included."""
     import torch
+
     from lmdiag.models.agreement import Verbs
 
     rng = np.random.default_rng(0)
