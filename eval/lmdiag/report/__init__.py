@@ -1,9 +1,9 @@
-"""What readers see of a run: tables in several formats, lists of items, charts, and the HTML report.
+"""What readers see of a run: tables in several formats, items, charts, and the HTML report.
 
 | module | does |
 | --- | --- |
 | `labels`, `numbers` | names and numbers as readers see them |
-| `table`, `tables`, `sections` | the tables that diagnostics declare, as plain data for all formats |
+| `table`, `tables`, `sections` | the tables that diagnostics declare, as plain data |
 | `formats` | the tables on a terminal, as Markdown, LaTeX and csv; one module per format |
 | `items`, `listing`, `qualitative` | every item with its words and probabilities; chosen items |
 | `comparing`, `checkpoints` | several runs side by side; steps of training |
