@@ -56,15 +56,11 @@ HEAVY = {"torch", "transformers", "tokenizers", "accelerate", "evaluate", "datas
 }
 """Libraries that no `--help` waits for."""
 
-SAME_ROLE = {"main", "add_arguments", "stopped", "DIAGNOSTIC", "render"}
-"""Names that several modules define for the same caller: commands, diagnostics, formats."""
+SAME_ROLE = {"main", "add_arguments", "DIAGNOSTIC", "render", "load"}
+"""Names that several modules define in the same role: commands, diagnostics, formats, and `load`,
+which is always used with its room, as `models.load` and `stimuli.load`."""
 
-TO_BE_RENAMED = {
-    "BLANK", "Columns", "KINDS", "MOST", "MOST_LEVELS", "NAME", "Place", "ROUNDING", "Where",
-    "agreement", "batches", "check_files", "compare", "count", "differences", "digest", "frame",
-    "identity", "in_order", "interval", "load", "log_prob", "number", "run_scores",
-    "sample", "select", "top_words",
-}  # fmt: skip
+TO_BE_RENAMED = {"differences", "interval", "sample", "stopped"}
 
 
 @dataclass(frozen=True)

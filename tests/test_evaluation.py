@@ -11,7 +11,7 @@ import pytest
 from runs import perfect, predictions_of, rows_of, uniform
 
 from lmdiag import measures, stats, stimuli
-from lmdiag.evaluation import evaluate, not_computed, run_scores, summarise
+from lmdiag.evaluation import evaluate, not_computed, scores_of_run, summarise
 from lmdiag.results import Measure, SettingResults
 from lmdiag.schema import BadInput, Predictions, Protocol
 
@@ -41,7 +41,7 @@ def summarised(
 def setting(*runs: Predictions, task: str = "cprag102", cased: bool = True) -> SettingResults:
     rows = two_contrasts()
     scores = [
-        run_scores(task, rows, run, k=(1, 5), threshold=0.01, cased=cased, kind="masked")
+        scores_of_run(task, rows, run, k=(1, 5), threshold=0.01, cased=cased, kind="masked")
         for run in runs
     ]
     return summarise(task, rows, runs, scores)

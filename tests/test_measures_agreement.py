@@ -185,16 +185,17 @@ def test_all_upstream_templates_have_a_construction(upstream: Path) -> None:
 
 def test_the_layout_of_the_models_is_this_one() -> None:
     """`lmdiag.models` may not import measures, so it defines the cut-offs a second time."""
-    from lmdiag.models import verbs
+    from lmdiag.models.agreement import BOTTOM_CUTOFFS, TOP_CUTOFFS
 
-    assert [*verbs.TOP, *verbs.BOTTOM] == [cutoff.mass for cutoff in CUTOFFS]
-    assert len(AGREEMENT_LAYOUT) == verbs.N_VALUES
+    ends = (("top", TOP_CUTOFFS), ("bottom", BOTTOM_CUTOFFS))
+    assert tuple((end, mass) for end, masses in ends for mass in masses) == CUTOFFS
 
 
 def test_the_models_arithmetic_is_the_definition() -> None:
     """The vectorised EW and MW against the literal ones, ties in the vocabulary included."""
     import torch
-    from lmdiag.models.verbs import Verbs
+
+    from lmdiag.models.agreement import Verbs
 
     rng = np.random.default_rng(0)
     logits = torch.tensor(np.round(rng.normal(size=(40, 30)) * 3, 1))

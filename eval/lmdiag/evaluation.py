@@ -64,7 +64,7 @@ def scores(
     """Returns the per-item scores behind `evaluate`, for charts, the bootstrap and comparisons."""
     if run.perturbation != NONE:
         stimuli = perturb(stimuli, run.perturbation, run.run, protocol.seed)
-    return run_scores(
+    return scores_of_run(
         stimuli.task,
         stimuli.columns(),
         run,
@@ -75,7 +75,7 @@ def scores(
     )
 
 
-def run_scores(
+def scores_of_run(
     task: str,
     rows: Columns,
     run: Predictions,

@@ -9,7 +9,7 @@ import datasets
 import evaluate
 
 from lmdiag import diagnostics
-from lmdiag.evaluation import beyond_lists, run_scores, summarise
+from lmdiag.evaluation import beyond_lists, scores_of_run, summarise
 from lmdiag.results.external import to_predictions
 from lmdiag.schema import BadInput, checked_ranks, checked_threshold
 from lmdiag.stimuli.columns import converted
@@ -124,7 +124,7 @@ class ClozeDiagnostics(evaluate.Metric):
             warnings.warn(f"not computed: {line}", stacklevel=2)
         is_own = diagnostics.get(self.config_name).missing_columns(columns)
         task = "own" if is_own else self.config_name
-        scores = run_scores(
+        scores = scores_of_run(
             task,
             columns,
             run,
