@@ -16,7 +16,7 @@ from huggingface_hub import HfApi
 from runs import make_run, model_info
 
 from lmdiag.cli import main
-from lmdiag.cli.leaderboard import count
+from lmdiag.cli.leaderboard import parameter_count
 from lmdiag.leaderboard.outcome import Outcome, level, sentence
 from lmdiag.reproduction import attempts, worker
 from lmdiag.reproduction.agree import first_difference, tolerance
@@ -124,7 +124,7 @@ def test_levels_and_sentences_of_outcomes() -> None:
 
 
 def test_numbers_of_parameters() -> None:
-    numbers = [count(text) for text in ("7B", "7e9", "350M", "10000")]
+    numbers = [parameter_count(text) for text in ("7B", "7e9", "350M", "10000")]
     assert numbers == [7_000_000_000, 7_000_000_000, 350_000_000, 10_000]
 
 

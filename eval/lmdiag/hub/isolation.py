@@ -219,9 +219,9 @@ def _import_all() -> None:
     import pyarrow.compute
     import pyarrow.parquet
 
+    import lmdiag.evaluation
     import lmdiag.results.predictions
     import lmdiag.stats
-    import lmdiag.summary
     from lmdiag import diagnostics
 
     diagnostics.built_in()

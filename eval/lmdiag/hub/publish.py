@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from lmdiag.home import home
 from lmdiag.hub.client import check_repo_id, plain_errors
 from lmdiag.reading import MAX_DOCUMENT, read_json, read_text, short
 from lmdiag.redact import find_secret
+from lmdiag.resources import resource_path
 from lmdiag.schema import BadInput
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def plan_metric(repo_id: str) -> Publication:
             f"--repo-id {repo_id}: evaluate looks for a script with the name of the Space; "
             f"name it {repo_id.split('/')[0]}/{_METRIC}"
         )
-    files = _collect(home("metrics", _METRIC), repo_id)
+    files = _collect(resource_path("metrics", _METRIC), repo_id)
     _check_card(files, kind="space")
     return Publication(repo_id, "space", files, sdk="gradio")
 

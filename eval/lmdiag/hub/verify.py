@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lmdiag import diagnostics, summary
+from lmdiag import diagnostics, evaluation
 from lmdiag.hub.benchmark import Benchmark
 from lmdiag.hub.bounded import decode, parse_results
 from lmdiag.hub.plausible import implausible
 from lmdiag.hub.refusal import Refused, refuse
-from lmdiag.queries import Setting
+from lmdiag.questions import Setting
 from lmdiag.results import (
     EW_AND_MW,
     PREDICTIONS,
@@ -90,7 +90,7 @@ def verify(files: Mapping[str, bytes], benchmark: Benchmark) -> Verified:
     )
     figures = {
         task: replace(
-            summary.evaluate(rows[task], [part], protocol, model.cased, model.kind),
+            evaluation.evaluate(rows[task], [part], protocol, model.cased, model.kind),
             signature=signature(protocol, rows[task].fingerprint),
         )
         for task, part in predictions.items()

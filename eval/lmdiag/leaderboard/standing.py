@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from lmdiag import diagnostics, measures, stats, summary
+from lmdiag import diagnostics, evaluation, measures, stats
 from lmdiag.hub.benchmark import Benchmark, columns, leaderboard_figures
 from lmdiag.leaderboard.collect import Entry
 from lmdiag.results import Figure
@@ -134,7 +134,7 @@ def _human(benchmark: Benchmark) -> Iterator[Standing]:
         trials = measures.Trials(benchmark.stimuli(task).columns(), {}, {})
         for scores in measures.human(trials, Protocol().threshold):
             if (task, scores.name) in wanted:
-                figures[wanted[task, scores.name]] = summary.figure(scores)
+                figures[wanted[task, scores.name]] = evaluation.figure_of(scores)
     if figures:
         yield Standing(HUMAN_ROW, "people", figures)
 

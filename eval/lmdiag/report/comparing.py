@@ -11,7 +11,7 @@ from lmdiag import diagnostics
 from lmdiag.report.charts import curves, intervals
 from lmdiag.report.charts.kinds import Plot, figure_row
 from lmdiag.report.checkpoints import are_checkpoints
-from lmdiag.report.paired import name
+from lmdiag.report.labels import comparison_label as name
 from lmdiag.report.tables import Source, headlines
 from lmdiag.text import visible
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from lmdiag.measures import AGREEMENT_LAYOUT
-from lmdiag.queries import Key
+from lmdiag.questions import QuestionKey
 from lmdiag.reproduction.sample import Claim
 from lmdiag.schema import Answer, ModelInfo
 
@@ -39,7 +39,7 @@ def first_difference(
     model: ModelInfo,
     info: Mapping[str, Any],
     claims: Sequence[Claim],
-    answers: Mapping[Key, Answer],
+    answers: Mapping[QuestionKey, Answer],
 ) -> str | None:
     """Returns the first difference between submission and model in words; None if they agree.
 
@@ -56,7 +56,7 @@ def _differences(
     model: ModelInfo,
     info: Mapping[str, Any],
     claims: Sequence[Claim],
-    answers: Mapping[Key, Answer],
+    answers: Mapping[QuestionKey, Answer],
 ) -> Iterator[str]:
     quantized = model.quantization
     for name in _FACTS:

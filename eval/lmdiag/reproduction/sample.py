@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import chain, islice, zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lmdiag.queries import Key, Setting, collect, row_keys
+from lmdiag.questions import QuestionKey, Setting, collect, row_keys
 from lmdiag.schema import Question
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class Claim(NamedTuple):
     """
 
     id: str
-    key: Key
+    key: QuestionKey
     word: str
     log_prob: float | None
     n_tokens: int | None
@@ -80,7 +80,7 @@ def draw_contexts(run: Run, n: int | None, seed: str) -> Sample:
     )
 
 
-def _key(question: Question) -> Key:
+def _key(question: Question) -> QuestionKey:
     return question.query, question.number
 
 
