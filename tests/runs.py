@@ -67,7 +67,7 @@ def make_run(
     model: Any = InventedModel(inputs, model_info(**facts), skill, seed, unscorable, fillers)
     folder.mkdir(parents=True, exist_ok=True)
     answers = predict(model, inputs.settings, top=inputs.protocol.top)
-    results = save(folder, model, inputs, *answers, seconds={"load": 1.0, "ask": 2.0})
+    results = save(folder, model, inputs, *answers, 1, {"load": 1.0, "ask": 2.0})
     record = results.to_json() | {"files": {}, "finished": "2025-03-01T12:00:00+00:00"}
     (folder / RESULTS).write_text(json.dumps(record, indent=1, allow_nan=False))
     return folder

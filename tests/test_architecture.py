@@ -56,14 +56,14 @@ HEAVY = {"torch", "transformers", "tokenizers", "accelerate", "evaluate", "datas
 }
 """Libraries that no `--help` waits for."""
 
-SAME_ROLE = {"main", "add_arguments", "DIAGNOSTIC", "render"}
+SAME_ROLE = {"main", "add_arguments", "stopped", "DIAGNOSTIC", "render"}
 """Names that several modules define for the same caller: commands, diagnostics, formats."""
 
 TO_BE_RENAMED = {
     "BLANK", "Columns", "KINDS", "MOST", "MOST_LEVELS", "NAME", "Place", "ROUNDING", "Where",
     "agreement", "batches", "check_files", "compare", "count", "differences", "digest", "frame",
-    "identity", "in_order", "interval", "load", "log_prob", "number", "progress", "run_scores",
-    "sample", "select", "stopped", "top_words",
+    "identity", "in_order", "interval", "load", "log_prob", "number", "run_scores",
+    "sample", "select", "top_words",
 }  # fmt: skip
 
 

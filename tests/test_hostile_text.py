@@ -15,7 +15,7 @@ from hostile import HOSTILE
 from markdown_it import MarkdownIt
 from report.test_html import Page
 from rich.console import Console
-from runs import make_run, model_info
+from runs import make_run
 
 from lmdiag.cli import exits
 from lmdiag.report.formats import render_tables
@@ -39,10 +39,10 @@ def hostile_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("hostile")
     data = folder / "own.jsonl"
     data.write_text("".join(json.dumps(row) + "\n" for row in rows()), "utf-8")
-    facts = ("id", "commit", "dtype", "architecture", "tokenizer", "revision")
-    info = model_info(**dict(zip(facts, TEXTS, strict=False)))
+    names = ("id", "commit", "dtype", "architecture", "tokenizer", "revision")
+    facts = dict(zip(names, TEXTS, strict=False))
     protocol = Protocol(tasks=("own",))
-    return load_run(make_run(folder / "run", data, info=info, protocol=protocol, fillers=TEXTS))
+    return load_run(make_run(folder / "run", data, protocol, fillers=TEXTS, **facts))
 
 
 def rows() -> list[dict[str, object]]:

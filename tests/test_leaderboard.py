@@ -33,9 +33,9 @@ from lmdiag.hub.submit import run_place
 from lmdiag.hub.verify import verify
 from lmdiag.leaderboard.collect import find_submissions, judge
 from lmdiag.leaderboard.pages import hub_link, render_board
-from lmdiag.leaderboard.pictures import MOST, pictures
+from lmdiag.leaderboard.pictures import MOST_MODELS, pictures
 from lmdiag.leaderboard.site import write_site
-from lmdiag.leaderboard.standing import HUMAN, Standing, in_order, standings
+from lmdiag.leaderboard.standing import HUMAN_ROW, Standing, ranked, standings
 from lmdiag.report.page import breakable, digest
 from lmdiag.results import Figure, Place, Results
 from lmdiag.schema import DIAGNOSTICS, BadInput, Protocol
@@ -104,7 +104,7 @@ def test_columns_are_the_tasks_of_the_benchmark_and_spell_the_measure() -> None:
 
 def test_rows_are_ordered_by_the_first_column_of_the_overview(site: Path) -> None:
     rows = board_of(site)["rows"]
-    assert [row["name"] for row in rows] == ["org/strong", "org/middle", "org/weak", HUMAN]
+    assert [row["name"] for row in rows] == ["org/strong", "org/middle", "org/weak", HUMAN_ROW]
     first = [row["figures"][FIRST]["value"] for row in rows[:3]]
     assert first == sorted(first, reverse=True)
     assert len(set(first)) == 3
@@ -168,7 +168,7 @@ def test_published_rows_are_shown_with_runs_on_the_published_data(
     assert accuracy.ci_low < 8 / 34 < accuracy.ci_high
     assert base.figures["neg136_sensitivity_simp_negative"].value == 0.0
     # 44 of 44 pairs: the human row of role88, with Wilson's interval.
-    human = rows[HUMAN].figures["role88_sensitivity"]
+    human = rows[HUMAN_ROW].figures["role88_sensitivity"]
     assert (human.value, human.n, human.ci_high, human.chance) == (1.0, 44, 1.0, 0.5)
     assert human.ci_low == pytest.approx(44 / (44 + 1.959964**2))
     assert {row.origin for row in standings([], benchmark)} == {"people"}
@@ -221,7 +221,7 @@ def test_equal_predictions_of_another_model_are_marked(demo_dir: Path, tmp_path:
         ("org/copy", "float32"): "runs/a",
         ("org/other", "float32"): None,
         ("org/first", "bfloat16"): None,
-        (HUMAN, None): None,
+        (HUMAN_ROW, None): None,
     }
     text = " ".join("".join(Page((site / "index.html").read_text()).text).split())
     assert text.count("identical to org/first, which came first") == 1
@@ -285,11 +285,11 @@ def test_equal_figures_share_a_rank_and_revisions_are_listed_with_their_model() 
     rows = [
         row("org/a", 0.9), row("org/b", 0.7), row("org/a", 0.3, dtype="float16"),
         row("org/c", 0.7), row("org/d", 0.5), row("org/e", None),
-        Standing(HUMAN, "people", {FIRST: Figure(0.8, 34)}),
+        Standing(HUMAN_ROW, "people", {FIRST: Figure(0.8, 34)}),
     ]  # fmt: skip
-    ranked = [(each.name, each.rank, each.is_first) for each in in_order(rows)]
-    assert ranked == [
-        ("org/a", 1, True), ("org/a", None, False), (HUMAN, None, True), ("org/b", 2, True),
+    order = [(each.name, each.rank, each.is_first) for each in ranked(rows)]
+    assert order == [
+        ("org/a", 1, True), ("org/a", None, False), (HUMAN_ROW, None, True), ("org/b", 2, True),
         ("org/c", 2, True), ("org/d", 4, True), ("org/e", None, True),
     ]  # fmt: skip
 
@@ -399,7 +399,7 @@ def test_a_results_repository_has_each_run_in_its_place(
     operations.append(CommitOperationAdd("runs/x/y/z/results.json", b"{}"))
     api.create_commit(**RUNS, operations=operations, commit_message="m")
     board = board_of(build(tmp_path / "board", demo_dir, "org/runs"))
-    assert [row["name"] for row in board["rows"]] == ["org/strong", HUMAN]
+    assert [row["name"] for row in board["rows"]] == ["org/strong", HUMAN_ROW]
     reasons = {each["place"]: each["reasons"] for each in board["rejected"]}
     due = "runs/org--weak/111111111111-float32/diagnostics-token"
     assert reasons == {
@@ -592,10 +592,10 @@ def test_a_page_has_every_item_with_the_models_answers(
 
 
 def test_a_chart_has_a_bounded_number_of_models() -> None:
-    (picture,) = pictures([row(f"org/{i}", 0.5) for i in range(MOST + 1)])
-    assert picture.note == f"The first {MOST} of {MOST + 1}."
-    assert f"org/{MOST - 1}<" in picture.svg
-    assert f"org/{MOST}<" not in picture.svg
+    (picture,) = pictures([row(f"org/{i}", 0.5) for i in range(MOST_MODELS + 1)])
+    assert picture.note == f"The first {MOST_MODELS} of {MOST_MODELS + 1}."
+    assert f"org/{MOST_MODELS - 1}<" in picture.svg
+    assert f"org/{MOST_MODELS}<" not in picture.svg
     assert "<style" not in picture.svg
     assert " style=" not in picture.svg
     assert pictures([]) == []
@@ -603,6 +603,6 @@ def test_a_chart_has_a_bounded_number_of_models() -> None:
 
 def test_charts_distinguish_the_revisions_of_a_model() -> None:
     rows = [row("org/model", 0.5, revision="step1000"), row("org/model", 0.5), row("org/b", 0.5)]
-    (picture,) = pictures(in_order(rows))
+    (picture,) = pictures(ranked(rows))
     labels = re.findall(r">([^<>]*)<", picture.svg)
     assert {"step1000 float32", "· aaaaaaa float32", "org/b"} <= set(labels)

@@ -16,11 +16,11 @@ from huggingface_hub import HfApi
 from runs import make_run, model_info
 
 from lmdiag.cli import main
-from lmdiag.cli.leaderboard import count
+from lmdiag.cli.leaderboard import parameter_count
 from lmdiag.leaderboard.outcome import Outcome, level, sentence
 from lmdiag.reproduction import attempts, worker
 from lmdiag.reproduction.agree import first_difference, tolerance
-from lmdiag.reproduction.sample import Claim, draw
+from lmdiag.reproduction.sample import Claim, draw_contexts
 from lmdiag.results import Run, load_run
 from lmdiag.schema import DIAGNOSTICS, Answer, Protocol, Query, WordScore
 
@@ -38,17 +38,19 @@ def made_up(honest: Path, demo_dir: Path) -> Run:
 
 
 def test_contexts_are_drawn_by_the_seed_from_every_task(made_up: Run) -> None:
-    sample = draw(made_up, 9, "seed")
+    sample = draw_contexts(made_up, 9, "seed")
     assert len(sample.questions) == 9
-    assert sample == draw(made_up, 9, "seed")
-    assert sample.questions != draw(made_up, 9, "another seed").questions
+    assert sample == draw_contexts(made_up, 9, "seed")
+    assert sample.questions != draw_contexts(made_up, 9, "another seed").questions
     assert {claim.id.split("-")[0] for claim in sample.claims} == set(DIAGNOSTICS)
     assert {c.key[0] for c in sample.claims} == {question.query for question in sample.questions}
 
 
 def test_all_contexts_have_all_rows(made_up: Run) -> None:
-    sample = draw(made_up, None, "seed")
-    assert len(sample.questions) == sample.of == len(draw(made_up, 10_000, "seed").questions)
+    sample = draw_contexts(made_up, None, "seed")
+    assert (
+        len(sample.questions) == sample.of == len(draw_contexts(made_up, 10_000, "seed").questions)
+    )
     assert sorted(claim.id for claim in sample.claims) == sorted(
         row for rows in made_up.stimuli.values() for row in rows.columns()["id"]
     )
@@ -122,7 +124,7 @@ def test_levels_and_sentences_of_outcomes() -> None:
 
 
 def test_numbers_of_parameters() -> None:
-    numbers = [count(text) for text in ("7B", "7e9", "350M", "10000")]
+    numbers = [parameter_count(text) for text in ("7B", "7e9", "350M", "10000")]
     assert numbers == [7_000_000_000, 7_000_000_000, 350_000_000, 10_000]
 
 

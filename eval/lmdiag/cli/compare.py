@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lmdiag.results import Run
 
 _WIDTH = 100
-"""Characters of a line where the output is no terminal."""
+"""Characters of a line where the output is not a terminal."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

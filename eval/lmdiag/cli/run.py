@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the arguments; those of `Protocol` and `LoadOptions` are named as their fields."""
+    """Declares the arguments, named as the fields of `Protocol` and `LoadOptions`."""
     _add_models_and_data(parser.add_argument_group("models and data"))
     _add_scoring(parser.add_argument_group("scoring"))
     _add_loading(parser.add_argument_group("loading the model"))

@@ -55,11 +55,6 @@ class Limits:
     seconds: int
     memory: int
 
-    @classmethod
-    def for_rows(cls, rows: int) -> Limits:
-        """The limits for a benchmark of so many rows: many times what an honest run needs."""
-        return cls(seconds=10 + rows // 2000, memory=400_000_000 + 12_000 * rows)
-
 
 @dataclass(frozen=True)
 class Judged:
@@ -105,8 +100,9 @@ class Judges:
 
     @property
     def limits(self) -> Limits:
-        """What judging one submission may cost."""
-        return self._given or Limits.for_rows(self.benchmark.n_rows)
+        """What judging one submission may cost: many times what an honest run needs."""
+        rows = self.benchmark.n_rows
+        return self._given or Limits(10 + rows // 2000, 400_000_000 + 12_000 * rows)
 
     def judge(self, folder: Path) -> Judged:
         """Verifies the submission in a folder.

@@ -1,4 +1,4 @@
-"""What a submission may call its model, and what makes two submissions the same.
+"""What a submission may call its model.
 
 A model is either on the Hub, at a commit, or local. Paths are not accepted as names, nor are names
 that only look like another one (homoglyphs, invisible characters).
@@ -10,7 +10,6 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lmdiag.results import Results
     from lmdiag.schema import ModelInfo
 
 DTYPES = ("float64", "float32", "float16", "bfloat16")
@@ -25,19 +24,6 @@ DEMO_MODELS = ("demo:masked", "demo:causal")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{16,64}")
 _FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,95}")
-
-
-Identity = tuple[str, str, str, str, str | None, str]
-"""A model as it was run: Hub id in lower case (the Hub does not distinguish case) or local name,
-commit or digest, kind, dtype, quantization, signature of protocol and data. Two entries of one
-leaderboard differ in at least one of them."""
-
-
-def identity(results: Results) -> Identity:
-    """Returns the identity of a verified run."""
-    model = results.model
-    facts = model.commit, model.kind, model.dtype, model.quantization
-    return (model.id.lower(), *facts, results.signature)
 
 
 def is_hub_id(name: str) -> bool:

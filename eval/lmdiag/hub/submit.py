@@ -7,10 +7,10 @@ has accepted the run, and nothing but the files that `describe` shows.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from lmdiag import diagnostics
 from lmdiag.hub.benchmark import Benchmark, columns, leaderboard_figures
@@ -78,13 +78,6 @@ class Offer:
         return commit.pr_url
 
 
-class Prepared(NamedTuple):
-    """A verified run that is ready to be sent: the facts on its model, and the pull requests."""
-
-    model: ModelInfo
-    offers: Sequence[Offer]
-
-
 @dataclass(frozen=True)
 class Published:
     """What the pull requests of a run refer to.
@@ -101,7 +94,9 @@ class Published:
     endpoint: str
 
 
-def prepare(folder: Path, data: str | None, results_repo: str | None, endpoint: str) -> Prepared:
+def prepare(
+    folder: Path, data: str | None, results_repo: str | None, endpoint: str
+) -> tuple[ModelInfo, list[Offer]]:
     """Verifies a run and makes the pull requests that offer it.
 
     Args:
@@ -109,6 +104,9 @@ def prepare(folder: Path, data: str | None, results_repo: str | None, endpoint: 
         data: id of the published data set; None for the one the run was made on.
         results_repo: id of the results repository; None to leave it out.
         endpoint: address of the Hub, for links.
+
+    Returns:
+        The facts on its model, and the pull requests.
 
     Raises:
         BadInput: the run cannot be submitted; the message has every reason.
@@ -137,7 +135,7 @@ def prepare(folder: Path, data: str | None, results_repo: str | None, endpoint: 
         for path, content in offer.files.items():
             if find_secret(content):
                 raise BadInput(f"{folder}: {path} would contain a token of the Hub; it is not sent")
-    return Prepared(model, offers)
+    return model, offers
 
 
 def check_commit(api: HfApi, model: ModelInfo) -> None:

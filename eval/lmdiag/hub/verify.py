@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from lmdiag import diagnostics
+from lmdiag import diagnostics, evaluation
 from lmdiag.hub.benchmark import Benchmark
 from lmdiag.hub.bounded import decode, parse_results
 from lmdiag.hub.plausible import implausible
@@ -23,9 +23,7 @@ from lmdiag.results import (
     PREDICTIONS,
     RESULTS,
     Figure,
-    Place,
     Results,
-    SettingResults,
     TaskData,
     combine,
     signature,
@@ -59,7 +57,6 @@ class Verified:
 
     def save(self, folder: Path) -> None:
         """Writes the verified predictions as the files of a run directory."""
-        from lmdiag.questions import Setting
         from lmdiag.results import predictions
 
         folder.mkdir(parents=True)
@@ -85,12 +82,24 @@ def verify(files: Mapping[str, bytes], benchmark: Benchmark) -> Verified:
     verbs = len(benchmark.verbs()) if AGREEMENT in rows else None
     refuse(_data_reasons(claimed, rows, verbs))
     predictions = _read_predictions(files, rows, claimed.model.kind)
-    refuse(_plausibility_reasons(predictions, rows, claimed))
+    model, protocol = claimed.model, claimed.protocol
+    refuse(
+        f"{task}: {reason}"
+        for task, part in predictions.items()
+        for reason in implausible(rows[task].columns(), part, cased=model.cased, top=protocol.top)
+    )
+    figures = {
+        task: replace(
+            evaluation.evaluate(rows[task], [part], protocol, model.cased, model.kind),
+            signature=signature(protocol, rows[task].fingerprint),
+        )
+        for task, part in predictions.items()
+    }
     data = {task: TaskData(each.fingerprint, len(each)) for task, each in rows.items()}
     computed = replace(
         claimed,
         data=replace(claimed.data, tasks=data),
-        tasks={task: {"none": _compute(claimed, rows[task], predictions[task])} for task in rows},
+        tasks={task: {"none": each} for task, each in figures.items()},
     )
     refuse(_figure_reasons(claimed, computed))
     return Verified(computed, predictions, rows)
@@ -164,65 +173,33 @@ def _read_predictions(
             for task, stimuli in rows.items()
         }
         if AGREEMENT in rows:
+            if EW_AND_MW not in files:
+                raise Refused([f"there is no {EW_AND_MW}"])
+            schema, rows_of_it = predictions.agreement_schema(), rows[AGREEMENT]
+            values = predictions.by_context(
+                decode(files[EW_AND_MW], EW_AND_MW, schema, len(rows_of_it))
+            )
             runs = {("none", 0): aligned[AGREEMENT]}
-            values = _read_ew_and_mw(files, len(rows[AGREEMENT]))
-            predictions.attach(runs, values, Path(EW_AND_MW), rows[AGREEMENT], kind)
+            predictions.attach(runs, values, Path(EW_AND_MW), rows_of_it, kind)
             aligned[AGREEMENT] = runs["none", 0]
     except BadInput as error:
         raise error if isinstance(error, Refused) else Refused([str(error)]) from None
     return aligned
 
 
-def _read_ew_and_mw(files: Mapping[str, bytes], rows: int) -> Any:
-    from lmdiag.results import predictions
-
-    if EW_AND_MW not in files:
-        raise Refused([f"there is no {EW_AND_MW}"])
-    table = decode(files[EW_AND_MW], EW_AND_MW, predictions.agreement_schema(), rows)
-    return predictions.by_context(table)
-
-
-def _plausibility_reasons(
-    predictions: Mapping[str, Predictions], rows: Mapping[str, Stimuli], claimed: Results
-) -> Iterator[str]:
-    cased, top = claimed.model.cased, claimed.protocol.top
-    for task, part in predictions.items():
-        for reason in implausible(rows[task].columns(), part, cased=cased, top=top):
-            yield f"{task}: {reason}"
-
-
-def _compute(claimed: Results, rows: Stimuli, predictions: Predictions) -> SettingResults:
-    """Returns the figures of a task from its predictions alone."""
-    from lmdiag import evaluation
-
-    model, protocol = claimed.model, claimed.protocol
-    figures = evaluation.evaluate(rows, [predictions], protocol, model.cased, model.kind)
-    return replace(figures, signature=signature(protocol, rows.fingerprint))
-
-
 def _figure_reasons(claimed: Results, computed: Results) -> Iterator[str]:
     """Compares every figure, count and unscorable word with the ones computed here."""
+    for task, settings in computed.tasks.items():
+        said = claimed.tasks[task].get("none")
+        if said and said.signature != settings["none"].signature:
+            yield f"{task} none signature is {said.signature[:60]}"
+        if said and said.unscorable != settings["none"].unscorable:
+            yield f"{task} none: its unscorable words are not those of its predictions"
     theirs, ours = dict(claimed.figures()), dict(computed.figures())
-    reasons: dict[str, list[str]] = {task: [] for task in computed.tasks}
-    for task in computed.tasks:
-        said, made = claimed.tasks[task].get("none"), computed.tasks[task]["none"]
-        if said and said.signature != made.signature:
-            reasons[task].append(f"{task} none signature is {said.signature[:60]}")
-        if said and said.unscorable != made.unscorable:
-            words = "its unscorable words are not those of its predictions"
-            reasons[task].append(f"{task} none: {words}")
     for place in {**ours, **theirs}:
         if difference := _difference(theirs.get(place), ours.get(place)):
-            reasons[place.task].append(f"{_name(place)}: {difference}")
-    for task, listed in reasons.items():
-        yield from listed[:3]
-        if len(listed) > 3:
-            yield f"{task}: {len(listed) - 3} more differences"
-
-
-def _name(place: Place) -> str:
-    by = f" by {place.by} {place.level}" if place.by else ""
-    return f"{place.task} {place.setting} {place.measure[:60]}{by[:60]}"
+            by = f" by {place.by} {place.level}" if place.by else ""
+            yield f"{place.task} {place.setting} {place.measure[:60]}{by[:60]}: {difference}"
 
 
 def _difference(said: Figure | None, computed: Figure | None) -> str | None:
@@ -234,11 +211,8 @@ def _difference(said: Figure | None, computed: Figure | None) -> str | None:
         theirs, ours = getattr(said, name), getattr(computed, name)
         if name == "chance" and theirs is None:
             continue
-        if theirs is None or ours is None:
-            is_equal = theirs is ours
-        else:
-            is_equal = abs(theirs - ours) <= _TOLERANCE
-        if not is_equal:
+        known = theirs is not None and ours is not None
+        if not (abs(theirs - ours) <= _TOLERANCE if known else theirs is ours):
             return f"{name} is {_short(theirs)}, its predictions give {_short(ours)}"
     return None
 

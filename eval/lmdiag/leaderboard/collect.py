@@ -13,7 +13,7 @@ from lmdiag.hub.benchmark import Benchmark
 from lmdiag.hub.bounded import MAX_BYTES
 from lmdiag.hub.client import REPO_ID, plain_errors
 from lmdiag.hub.isolation import Judged, Judges
-from lmdiag.hub.names import Identity, display_name, identity, name_reason
+from lmdiag.hub.names import display_name, name_reason
 from lmdiag.hub.refusal import Refused
 from lmdiag.hub.submit import RUNS, run_place
 from lmdiag.leaderboard.outcome import Outcome
@@ -23,6 +23,10 @@ from lmdiag.text import shortened
 
 _SAME = 0.001
 """Nats by which the log-probabilities of two submissions differ if they count as the same."""
+
+
+Identity = tuple[str, str, str, str, str | None, str]
+"""Id, commit, kind, dtype and quantization of a model, and the signature of a run."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,10 @@ class Entry:
     @property
     def identity(self) -> Identity:
         """What two entries of one leaderboard must differ in."""
-        return identity(self.results)
+        # The Hub does not distinguish the case of ids.
+        model = self.results.model
+        facts = model.commit, model.kind, model.dtype, model.quantization
+        return (model.id.lower(), *facts, self.results.signature)
 
     def run(self) -> Run:
         """Returns the run with its verified predictions, which are read when they are needed."""

@@ -12,7 +12,7 @@ from lmdiag.leaderboard.standing import Standing
 from lmdiag.report.charts.intervals import dots
 from lmdiag.report.charts.output import svg
 
-MOST = 24
+MOST_MODELS = 24
 """Models that a chart can hold and stay readable."""
 
 _LONGEST = 30
@@ -43,7 +43,7 @@ def _picture(diagnostic: Diagnostic, rows: Sequence[Standing]) -> Iterator[Pictu
     having = [row for row in rows if any(column.task_id in row.figures for column in columns)]
     if not having:
         return
-    kept = having[:MOST]
+    kept = having[:MOST_MODELS]
     rows_of = Counter(row.group for row in kept)
     data = [
         {
@@ -59,7 +59,7 @@ def _picture(diagnostic: Diagnostic, rows: Sequence[Standing]) -> Iterator[Pictu
         for column in columns
         if (figure := row.figures.get(column.task_id)) is not None
     ]
-    note = f"The first {MOST} of {len(having)}." if len(having) > MOST else ""
+    note = f"The first {MOST_MODELS} of {len(having)}." if len(having) > MOST_MODELS else ""
     yield Picture(diagnostic.title, svg(dots(data), _WIDTH), note)
 
 

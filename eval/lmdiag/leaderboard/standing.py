@@ -15,7 +15,7 @@ from lmdiag.results.published import ROUNDING, PublishedFigure, published_figure
 from lmdiag.schema import Protocol
 from lmdiag.text import file_name
 
-HUMAN = "People"
+HUMAN_ROW = "People"
 """Name of the row with the human baseline."""
 
 _PAPER_SIZES = {"bert-base-uncased": 110_000_000, "bert-large-uncased": 340_000_000}
@@ -81,10 +81,10 @@ def page_name(entry: Entry) -> str:
 
 def standings(entries: Sequence[Entry], benchmark: Benchmark) -> list[Standing]:
     """Returns all rows in order: the submitted models, the human baseline, published figures."""
-    return in_order([*map(_submitted, entries), *_human(benchmark), *_published(benchmark)])
+    return ranked([*map(_submitted, entries), *_human(benchmark), *_published(benchmark)])
 
 
-def in_order(rows: Iterable[Standing]) -> list[Standing]:
+def ranked(rows: Iterable[Standing]) -> list[Standing]:
     """Returns rows with their ranks: models by their best row, the rows of each model together.
 
     Rows are ordered by the first column of the overview, the next ones decide ties.
@@ -98,14 +98,14 @@ def in_order(rows: Iterable[Standing]) -> list[Standing]:
     groups: dict[str, list[Standing]] = {}
     for row in sorted(rows, key=order):
         groups.setdefault(row.group, []).append(row)
-    return list(_ranked(groups.values(), overview[0]))
+    return list(_with_ranks(groups.values(), overview[0]))
 
 
 def _value(figure: Figure | None) -> float:
     return -1.0 if figure is None or figure.value is None else figure.value
 
 
-def _ranked(groups: Iterable[Sequence[Standing]], column: str) -> Iterator[Standing]:
+def _with_ranks(groups: Iterable[Sequence[Standing]], column: str) -> Iterator[Standing]:
     """Yields the rows of all groups, the first of each with its rank."""
     above: list[float] = []
     for first, *others in groups:
@@ -136,7 +136,7 @@ def _human(benchmark: Benchmark) -> Iterator[Standing]:
             if (task, scores.name) in wanted:
                 figures[wanted[task, scores.name]] = evaluation.figure_of(scores)
     if figures:
-        yield Standing(HUMAN, "people", figures)
+        yield Standing(HUMAN_ROW, "people", figures)
 
 
 def _published(benchmark: Benchmark) -> Iterator[Standing]:

@@ -25,7 +25,7 @@ from lmdiag.hub.names import DEMO_MODELS, is_local
 from lmdiag.leaderboard.collect import Entry
 from lmdiag.leaderboard.outcome import Outcome
 from lmdiag.reproduction.agree import first_difference, tolerance
-from lmdiag.reproduction.sample import Sample, draw
+from lmdiag.reproduction.sample import Sample, draw_contexts
 from lmdiag.schema import AGREEMENT, Answer, BadInput
 from lmdiag.text import shortened
 from lmdiag.writing import write_atomically
@@ -91,7 +91,7 @@ def _attempt(entry: Entry, place: Path, settings: Settings) -> Outcome:
     started = time.monotonic()
     work = place / f"asking-{settings.n or 'all'}"
     seed = _seed(work / "seed")
-    sample = draw(entry.run(), settings.n, seed)
+    sample = draw_contexts(entry.run(), settings.n, seed)
     try:
         outcome = _compare(entry, sample, _ask(entry, sample, work / "journal", settings))
     except BadInput as error:

@@ -53,7 +53,7 @@ class Sample:
     of: int
 
 
-def draw(run: Run, n: int | None, seed: str) -> Sample:
+def draw_contexts(run: Run, n: int | None, seed: str) -> Sample:
     """Draws contexts of a run at random, the same number from each task as far as it has them.
 
     Args:
