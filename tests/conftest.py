@@ -5,12 +5,17 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+from commands import Commands
 from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
 from lmdiag.cli import main
+
+if TYPE_CHECKING:
+    pass
 
 ROOT = Path(__file__).resolve().parent.parent
 # Hypothesis's limits on time (200 ms an example) fail tests because the machine is busy.
@@ -84,3 +89,30 @@ def agreement_dir(upstream: Path, tmp_path_factory: pytest.TempPathFactory) -> P
 def demo_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The demo data set, built: all five configs. Read only: copy it to change it."""
     return built(tmp_path_factory, "demo", "demo")
+
+
+@pytest.fixture(scope="session")
+def tiny_models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Folders of a tiny masked and a tiny causal model with random weights. Read only."""
+    from families import FAMILIES
+
+    folder = tmp_path_factory.mktemp("models")
+    return {name: FAMILIES[name].make(folder / name) for name in ("bert", "gpt2")}
+
+
+@pytest.fixture(scope="session")
+def finished_runs(demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Run directories of two invented models on the demo data, the better one first. Read only."""
+    from runs import make_run
+
+    folder = tmp_path_factory.mktemp("runs")
+    return [
+        make_run(folder / "a", demo_dir, id="org/[b]first", skill=3.0, seed=1),
+        make_run(folder / "b", demo_dir, id="org/second", skill=0.0, seed=2),
+    ]
+
+
+@pytest.fixture
+def command(request: pytest.FixtureRequest, tmp_path: Path) -> Commands:
+    """Runs commands in this process."""
+    return Commands(request, tmp_path)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from browser import PHONE, Complaints, NewPage, contrast, luminance, new_context
 from hub.boards import HOSTILE, build, hostile_runs
-from hub.browser import Complaints, browser, new_context
-from hub.runs import make_run, model_info
+from runs import make_run
 
-from lmdiag.hub.text import visible
+from lmdiag.text import visible
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -30,52 +29,25 @@ LIVELY = {
 }
 """The hostile names that a browser might do something with."""
 
-PHONE = {"width": 390, "height": 844}
-
 
 @pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with browser() as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def site(chromium: Browser, demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def site(demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three models of different kinds, sizes and skills."""
     root = tmp_path_factory.mktemp("site")
     for seed, (name, (kind, size, skill)) in enumerate(MODELS.items()):
-        info = model_info(id=name, kind=kind, n_parameters=size, commit=f"{seed}" * 40)
-        make_run(root / "runs" / name, demo_dir, info=info, skill=skill, seed=seed)
+        facts = {"id": name, "kind": kind, "n_parameters": size, "commit": f"{seed}" * 40}
+        make_run(root / "runs" / name, demo_dir, skill=skill, seed=seed, **facts)
     return build(root / "board", demo_dir, root / "runs")
 
 
 @pytest.fixture(scope="module")
-def hostile_site(
-    chromium: Browser, demo_dir: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Path:
+def hostile_site(demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Models whose texts and words try to get out of the page, and rejected ones named so."""
     root = tmp_path_factory.mktemp("hostile")
     hostile_runs(root / "runs", demo_dir, LIVELY)
     (root / "runs" / "<img src=x onerror=alert(1)>").mkdir()
     (root / "runs" / "<img src=x onerror=alert(1)>" / "results.json").write_text("{}")
     return build(root / "board", demo_dir, root / "runs")
-
-
-@pytest.fixture
-def complaints() -> Iterator[Complaints]:
-    """Fails the test at its end if a page complained of anything or fetched from elsewhere."""
-    found = Complaints()
-    yield found
-    assert not found
-
-
-@pytest.fixture
-def page(chromium: Browser, complaints: Complaints) -> Iterator[Page]:
-    context = new_context(chromium, viewport={"width": 1280, "height": 900})
-    opened = context.new_page()
-    complaints.watch(opened)
-    yield opened
-    context.close()
 
 
 def open_board(page: Page, site: Path) -> None:
@@ -275,12 +247,8 @@ def test_two_rows_are_compared(page: Page, site: Path) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_fits_a_phone_and_follows_the_dark(
-    chromium: Browser, complaints: Complaints, site: Path, scheme: str
-) -> None:
-    context = new_context(chromium, viewport=PHONE, color_scheme=scheme)
-    page = context.new_page()
-    complaints.watch(page)
+def test_it_fits_a_phone_and_follows_the_dark(new_page: NewPage, site: Path, scheme: str) -> None:
+    page = new_page(viewport=PHONE, color_scheme=scheme)
     for path in (site / "index.html", next(site.glob("models/*.html"))):
         page.goto(path.as_uri())
         assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
@@ -288,20 +256,6 @@ def test_it_fits_a_phone_and_follows_the_dark(
         ink = page.evaluate("getComputedStyle(document.body).color")
         assert contrast(ink, paper) > 12
         assert (luminance(paper) < 0.1) == (scheme == "dark")
-    context.close()
-
-
-def luminance(color: str) -> float:
-    """Relative luminance of `rgb(r, g, b)` by the definition of WCAG 2."""
-    shares = [int(part) / 255 for part in color.strip("rgb()").split(",")]
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in shares]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-def contrast(one: str, other: str) -> float:
-    """Contrast ratio by the definition of WCAG 2."""
-    bright, dark = sorted((luminance(one), luminance(other)), reverse=True)
-    return (bright + 0.05) / (dark + 0.05)
 
 
 def test_hostile_text_stays_text(page: Page, hostile_site: Path) -> None:
@@ -328,14 +282,12 @@ def test_hostile_text_stays_text(page: Page, hostile_site: Path) -> None:
         assert page.evaluate("document.documentElement.scrollWidth") <= 1280
 
 
-def test_the_table_can_be_read_without_scripts(chromium: Browser, site: Path) -> None:
-    context = new_context(chromium, java_script_enabled=False)
-    page = context.new_page()
+def test_the_table_can_be_read_without_scripts(new_page: NewPage, site: Path) -> None:
+    page = new_page(java_script_enabled=False)
     page.goto((site / "index.html").as_uri())
     assert names(page) == ["org/strong", "org/middle", "org/weak", "People"]
     assert not page.locator("#board-controls").is_visible()
     assert page.locator("#board thead th.figure:visible").count() == 13
-    context.close()
 
 
 def test_a_page_that_misbehaves_is_noticed(chromium: Browser, tmp_path: Path) -> None:

@@ -12,20 +12,21 @@ from collections.abc import Callable, Sequence
 
 import pytest
 from hostile import HOSTILE
-from hub.runs import make_run, model_info
 from markdown_it import MarkdownIt
 from report.test_html import Page
 from rich.console import Console
+from runs import make_run, model_info
 
 from lmdiag.cli import exits
-from lmdiag.home import home
-from lmdiag.hub.text import visible
+from lmdiag.report.formats import render_tables
+from lmdiag.report.formats.csv import csv_cell
+from lmdiag.report.formats.terminal import print_results
 from lmdiag.report.html import render
 from lmdiag.report.qualitative import choose
-from lmdiag.report.terminal import print_results
-from lmdiag.report.text import chosen_csv, csv_cell, latex, markdown, table_csv
+from lmdiag.resources import resource_path
 from lmdiag.results import Run, load_run
 from lmdiag.schema import Protocol
+from lmdiag.text import visible
 
 TEXTS = list(HOSTILE.values())
 FEW = 8
@@ -74,10 +75,10 @@ def chosen(run: Run) -> Sequence:
 
 FORMATS: dict[str, Callable[[Run], str]] = {
     "terminal": terminal,
-    "markdown": lambda run: markdown([run.results], chosen(run)),
-    "latex": lambda run: latex([run.results], chosen(run)),
-    "csv": lambda run: table_csv([run.results]),
-    "csv of items": lambda run: chosen_csv(chosen(run)),
+    "markdown": lambda run: render_tables("markdown", [run.results], chosen(run)),
+    "latex": lambda run: render_tables("latex", [run.results], chosen(run)),
+    "csv": lambda run: render_tables("csv", [run.results]),
+    "csv of items": lambda run: render_tables("csv", [run.results], chosen(run)),
     "html": lambda run: render([run]),
 }
 
@@ -124,7 +125,7 @@ def check_html(text: str) -> None:
     """Its elements, scripts and links are the page's own, its pictures are well-formed."""
     page = Page(text)
     assert page.open == []
-    assert page.inline["script"] == home("cards", "report.js").read_text()
+    assert page.inline["script"] == resource_path("cards", "report.js").read_text()
     assert not {name for _, name, _ in page.attributes if name.startswith("on")}
     assert not [link for link in page.links if not link.startswith(("#", "data:,"))]
     for picture in re.findall(r"<svg.*?</svg>", text, re.DOTALL):

@@ -1,12 +1,15 @@
 """The journal gives back what was saved whole, and nothing else."""
 
+from __future__ import annotations
+
+import errno
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmdiag.journal import Journal
+from lmdiag.runs.journal import Journal
 from lmdiag.schema import Answer, WordScore
 
 LOG_PROBS = st.floats(max_value=0.0, allow_nan=False, allow_infinity=False)
@@ -21,54 +24,65 @@ ANSWERS = st.builds(
 BATCHES = st.lists(st.dictionaries(st.integers(0, 99), ANSWERS, min_size=1, max_size=3), max_size=4)
 
 
-@given(batches=BATCHES)
-def test_every_bit_of_an_answer_comes_back(
-    tmp_path_factory: pytest.TempPathFactory, batches: list[dict[int, Answer]]
-) -> None:
-    folder = tmp_path_factory.mktemp("journal")
-    expected: dict[int, Answer] = {}
-    with Journal(folder) as journal:
-        for batch in batches:
-            journal.append(batch)
-            expected.update(batch)
-    assert Journal(folder).read() == expected
-
-
 def answer(value: float) -> Answer:
     return Answer({"bird": WordScore(value, 1, 1)}, ("bird",), (value,))
 
 
+def save(folder: Path, *batches: dict[int, Answer], rank: int = 0, owner: str = "") -> None:
+    with Journal(folder, rank, owner) as journal:
+        for batch in batches:
+            journal.append(batch)
+
+
+@given(batches=BATCHES)
+def test_every_bit_of_an_answer_comes_back(
+    tmp_path_factory: pytest.TempPathFactory, batches: list[dict[int, Answer]]
+) -> None:
+    folder = tmp_path_factory.mktemp("journal") / "inner"
+    save(folder, *batches)
+    assert folder.exists() == bool(batches)  # made only when something is saved
+    assert Journal(folder).read() == {n: a for batch in batches for n, a in batch.items()}
+
+
 @pytest.mark.parametrize("cut", [1, 2, 9, 30])
-def test_a_torn_last_record_counts_as_never_written(tmp_path: Path, cut: int) -> None:
-    with Journal(tmp_path) as journal:
-        journal.append({0: answer(-1.0), 1: answer(-2.0)})
-        journal.append({2: answer(-3.0)})
+def test_a_torn_last_record_is_not_read(tmp_path: Path, cut: int) -> None:
+    save(tmp_path, {0: answer(-1.0), 1: answer(-2.0)}, {2: answer(-3.0)})
     (path,) = tmp_path.glob("*.jsonl")
     path.write_bytes(path.read_bytes()[:-cut])
     assert Journal(tmp_path).read() == {0: answer(-1.0), 1: answer(-2.0)}
 
 
-def test_a_flipped_bit_is_noticed_and_later_records_survive(tmp_path: Path) -> None:
-    with Journal(tmp_path) as journal:
-        journal.append({0: answer(-1.0)})
-        journal.append({1: answer(-2.0)})
+def test_a_record_with_any_flipped_bit_is_not_read_and_later_ones_are(tmp_path: Path) -> None:
+    save(tmp_path, {0: answer(-1.0)}, {1: answer(-2.0)}, owner="model")
     (path,) = tmp_path.glob("*.jsonl")
-    content = bytearray(path.read_bytes())
-    content[30] ^= 1
-    path.write_bytes(bytes(content))
-    assert Journal(tmp_path).read() == {1: answer(-2.0)}
+    content = path.read_bytes()
+    record = content.index(b"\n")
+    for bit in range(8 * record):
+        flipped = bytearray(content)
+        flipped[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(flipped)
+        assert Journal(tmp_path, owner="model").read() == {1: answer(-2.0)}, bit
 
 
 def test_processes_and_sessions_write_side_by_side(tmp_path: Path) -> None:
     with Journal(tmp_path, rank=0) as one, Journal(tmp_path, rank=1) as two:
         one.append({0: answer(-1.0)})
         two.append({1: answer(-2.0)})
-    with Journal(tmp_path, rank=0) as later:
-        later.append({2: answer(-3.0)})
+    save(tmp_path, {2: answer(-3.0)})
     assert set(Journal(tmp_path).read()) == {0, 1, 2}
 
 
-def test_nothing_is_created_before_something_is_saved(tmp_path: Path) -> None:
-    with Journal(tmp_path / "journal") as journal:
-        assert journal.read() == {}
-    assert not (tmp_path / "journal").exists()
+def test_records_of_another_run_are_not_read(tmp_path: Path) -> None:
+    save(tmp_path, {0: answer(-1.0)}, owner="model a")
+    assert Journal(tmp_path, owner="model a").read() == {0: answer(-1.0)}
+    assert Journal(tmp_path, owner="model b").read() == {}
+
+
+def test_a_full_disk_raises_and_keeps_what_was_saved(tmp_path: Path) -> None:
+    save(tmp_path, {0: answer(-1.0)})
+    full = Journal(tmp_path)
+    full._path = Path("/dev/full")
+    with pytest.raises(OSError, match="No space left on device") as caught:
+        full.append({1: answer(-2.0)})
+    assert caught.value.errno == errno.ENOSPC
+    assert Journal(tmp_path).read() == {0: answer(-1.0)}

@@ -1,175 +1,152 @@
 """Runs on one, two and three real processes give the same files."""
 
+from __future__ import annotations
+
 import dataclasses
-import hashlib
 import json
-import os
 import re
-import socket
+import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from families import FAMILIES
+from launched import SCRIPT, environment, finished, free_port, launch, torchrun
+from limits import HANG
 
-pytestmark = pytest.mark.slow
-
-TASKS = ("cprag102", "role88", "neg136", "agreement")
+from lmdiag.runs.processes import Processes
 
 WHOLE = re.compile(r": (\d+) contexts\n.*: asked \1 contexts in \S+ \S+ contexts/s\n")
-"""What the first process says of a run, whoever asked the contexts."""
+"""What the first process says of a run, whichever process asked the contexts."""
 
 
-def launch(root: Path, count: int, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Runs `eval/run.py` on so many processes, as `accelerate launch` does on several CPUs."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "torch.distributed.run", f"--nproc_per_node={count}"]
-    command += [f"--master_port={port}", str(root / "eval/run.py"), *arguments]
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
-    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+def file(output: Path, name: str) -> Path:
+    (path,) = output.rglob(name)
+    return path
 
 
-@pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    folder = tmp_path_factory.mktemp("models")
-    return [FAMILIES[name].make(folder / name) for name in ("bert", "gpt2")]
-
-
-@pytest.fixture(scope="module")
-def runs(
-    tmp_path_factory: pytest.TempPathFactory, root: Path, models: list[Path], demo_dir: Path
-) -> dict[int, Path]:
-    """Number of processes -> output of the same sweep over two models."""
-    outputs = {}
-    for count in (1, 2, 3):
-        outputs[count] = tmp_path_factory.mktemp(f"processes{count}")
-        arguments = ["--model", *map(str, models), "--data", str(demo_dir), "--tasks", *TASKS]
-        arguments += ["--perturb", "all", "--shuffles", "2", "--output", str(outputs[count])]
-        done = launch(root, count, *arguments)
-        assert done.returncode == 0, done.stderr
-        assert len(WHOLE.findall(done.stderr)) == len(models), done.stderr
-    return outputs
-
-
-@pytest.mark.parametrize("count", [2, 3])
-@pytest.mark.parametrize("name", ["bert", "gpt2"])
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--tasks", "neg136", "agreement", "cprag102", "--perturb", "all", "--shuffles", "2"],
+        ["--tasks", "neg136", "--unit", "word"],
+    ],
+    ids=["tokens", "whole words"],
+)
 def test_the_files_are_the_same_to_the_last_byte(
-    runs: dict[int, Path], name: str, count: int
+    tmp_path: Path, tiny_models: dict[str, Path], demo_dir: Path, options: list[str]
 ) -> None:
-    for file in ("predictions.parquet", "agreement.parquet"):
-        ((one,), (several,)) = ([*runs[n].glob(f"{name}/*/{file}")] for n in (1, count))
-        digests = [hashlib.sha256(path.read_bytes()).hexdigest() for path in (one, several)]
-        assert digests[0] == digests[1]
+    arguments = ["--model", *tiny_models.values(), "--data", demo_dir, *options, "--output"]
+    counts = (1, 2, 3) if "agreement" in options else (1, 2)
+    for count in counts:
+        said = launch(torchrun(count), *arguments, tmp_path / str(count))
+        assert len(WHOLE.findall(said)) == len(tiny_models), said
+        for name in tiny_models:
+            results = json.loads(file(tmp_path / str(count) / name, "results.json").read_text())
+            assert results["device"]["processes"] == count
+    one, *several = [sorted((tmp_path / str(count)).rglob("*.parquet")) for count in counts]
+    assert len(one) == len(tiny_models) * (1 + ("agreement" in options))
+    for files in several:
+        assert [path.read_bytes() for path in files] == [path.read_bytes() for path in one]
 
 
-@pytest.mark.parametrize("count", [1, 2, 3])
-@pytest.mark.parametrize("name", ["bert", "gpt2"])
-def test_there_were_as_many_processes_as_asked_for(
-    runs: dict[int, Path], name: str, count: int
-) -> None:
-    (path,) = runs[count].glob(f"{name}/*/results.json")
-    assert json.loads(path.read_text())["device"]["processes"] == count
-
-
-def test_whole_words_are_the_same_to_the_last_byte_too(
-    tmp_path: Path, root: Path, models: list[Path], demo_dir: Path
-) -> None:
-    for count in (1, 2):
-        arguments = ["--model", *map(str, models), "--data", str(demo_dir), "--tasks", "neg136"]
-        arguments += ["--unit", "word", "--output", str(tmp_path / str(count))]
-        done = launch(root, count, *arguments)
-        assert done.returncode == 0, done.stderr
-    for model in models:
-        one, two = (
-            next((tmp_path / count / model.name).rglob("predictions.parquet")).read_bytes()
-            for count in ("1", "2")
-        )
-        assert one == two
-
-
+@pytest.mark.slow
 def test_a_context_that_one_process_cannot_answer_ends_all_with_its_message(
-    tmp_path: Path, root: Path, demo_dir: Path, models: list[Path]
+    tmp_path: Path, demo_dir: Path, tiny_models: dict[str, Path]
 ) -> None:
     import torch
     from safetensors.torch import load_file, save_file
 
-    broken = tmp_path / "broken"
-    subprocess.run(["cp", "-r", str(models[0]), str(broken)], check=True)
-    weights = load_file(broken / "model.safetensors")
-    name = "cls.predictions.bias"
-    weights[name] = torch.full_like(weights[name], torch.nan)
-    save_file(weights, broken / "model.safetensors", metadata={"format": "pt"})
-    done = launch(
-        root, 2, "--model", str(broken), "--data", str(demo_dir), "--output", str(tmp_path / "out")
-    )
+    weights_file = Path(shutil.copytree(tiny_models["bert"], tmp_path / "m")) / "model.safetensors"
+    weights = load_file(weights_file)
+    weights["cls.predictions.bias"] = torch.full_like(weights["cls.predictions.bias"], torch.nan)
+    save_file(weights, weights_file, metadata={"format": "pt"})
+    output = tmp_path / "out"
+    done = finished(torchrun(2), "--model", tmp_path / "m", "--data", demo_dir, "--output", output)
     assert done.returncode != 0
     assert "lmdiag: error: " in done.stderr
-    assert "NaN" in done.stderr or "nan" in done.stderr
-    assert not [*tmp_path.rglob("results.json")]
+    assert "NaN" in done.stderr
+    assert not [*output.rglob("results.json")]
 
 
+@pytest.mark.slow
 def test_a_model_that_is_split_over_processes_gives_the_numbers_of_a_whole_one(
-    tmp_path: Path, root: Path, demo_dir: Path
+    tmp_path: Path, demo_dir: Path
 ) -> None:
     llama = FAMILIES["llama"]
     two_heads = dataclasses.replace(llama, config=llama.config | {"num_key_value_heads": 2})
-    model = two_heads.make(tmp_path / "llama")
-    for count, option in ((1, "--quiet"), (2, "--tp")):
-        arguments = ["--model", str(model), "--data", str(demo_dir), "--tasks", "neg136", option]
-        done = launch(root, count, *arguments, "--output", str(tmp_path / str(count)))
-        assert done.returncode == 0, done.stderr
-    whole, split = (
-        json.loads(next((tmp_path / count).rglob("results.json")).read_text())
-        for count in ("1", "2")
-    )
+    arguments = ["--model", two_heads.make(tmp_path / "llama"), "--data", demo_dir]
+    arguments += ["--tasks", "neg136", "--output"]
+    launch(torchrun(1), *arguments, tmp_path / "whole")
+    launch(torchrun(2), *arguments, tmp_path / "split", "--tp")
+    outputs = [tmp_path / "whole", tmp_path / "split"]
+    whole, split = (json.loads(file(path, "results.json").read_text()) for path in outputs)
     assert split["device"]["processes"] == 2
-    tables = [
-        pq.read_table(next((tmp_path / count).rglob("predictions.parquet"))) for count in ("1", "2")
-    ]
+    assert whole["n_contexts"] == split["n_contexts"]
+    tables = [pq.read_table(file(path, "predictions.parquet")) for path in outputs]
     assert tables[0]["id"] == tables[1]["id"]
     values = [table["log_prob"].to_numpy() for table in tables]
     assert np.abs(values[0] - values[1]).max() < 1e-5
-    assert whole["n_contexts"] == split["n_contexts"]
 
 
-def start(root: Path, rank: int, port: int, *arguments: str) -> subprocess.Popen[str]:
-    """Starts one of two processes of a run, without a launcher that would end the other with it."""
-    environment = os.environ | {
-        "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "WORLD_SIZE": "2", "RANK": str(rank),
-        "LOCAL_RANK": str(rank), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port),
-    }  # fmt: skip
-    command = [sys.executable, str(root / "eval/run.py"), *arguments]
-    return subprocess.Popen(command, stdout=-1, stderr=-1, text=True, env=environment)
+@pytest.fixture
+def started() -> Iterator[list[subprocess.Popen[str]]]:
+    """Processes that are killed at the end of the test."""
+    processes: list[subprocess.Popen[str]] = []
+    yield processes
+    for process in processes:
+        process.kill()
+        process.communicate()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("killed", [0, 1])
 def test_a_killed_process_ends_the_others_in_one_line_and_the_run_resumes(
-    killed: int, root: Path, tmp_path: Path, models: list[Path], demo_dir: Path
+    killed: int,
+    tmp_path: Path,
+    tiny_models: dict[str, Path],
+    demo_dir: Path,
+    started: list[subprocess.Popen[str]],
 ) -> None:
-    arguments = ["--model", str(models[0]), "--data", str(demo_dir), "--batch-size", "1"]
-    arguments += ["--perturb", "all", "--shuffles", "5", "--quiet"]
-    output = ["--output", str(tmp_path / "killed")]
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    both = [start(root, rank, port, *arguments, *output) for rank in (0, 1)]
-    while len([*tmp_path.rglob("journal/*.jsonl")]) < 2 and both[0].poll() is None:
+    arguments = ["--model", str(tiny_models["bert"]), "--data", str(demo_dir), "--quiet"]
+    arguments += ["--batch-size", "1", "--perturb", "all", "--shuffles", "5", "--output"]
+    where = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port()}
+    for rank in ("0", "1"):  # without a launcher, which would end the other one
+        command = [sys.executable, SCRIPT, *arguments, str(tmp_path / "killed")]
+        ranks = environment(**where, RANK=rank, LOCAL_RANK=rank)
+        started.append(subprocess.Popen(command, stdout=-1, stderr=-1, text=True, env=ranks))
+    while len([*tmp_path.rglob("journal/*.jsonl")]) < 2:
+        assert started[0].poll() is None
         time.sleep(0.01)
-    both[killed].kill()
-    _, error = both[1 - killed].communicate(timeout=600)
-    both[killed].communicate()
-    assert both[1 - killed].returncode == 1
+    started[killed].kill()
+    _, error = started[1 - killed].communicate(timeout=HANG)
+    assert started[1 - killed].returncode == 1
     assert "lmdiag: error: another process of this run has ended" in error
     assert "Traceback" not in error
     for folder in ("killed", "undisturbed"):
-        done = launch(root, 1, *arguments, "--output", str(tmp_path / folder))
-        assert done.returncode == 0, done.stderr
+        launch(torchrun(1), *arguments, tmp_path / folder)
     first, second = sorted(tmp_path.rglob("predictions.parquet"))
     assert first.read_bytes() == second.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("count", "message", "raised"),
+    [
+        (2, "Connection closed by peer [127.0.0.1]:29500", ConnectionError),
+        (1, "Connection closed by peer [127.0.0.1]:29500", RuntimeError),
+        (2, "mat1 and mat2 shapes cannot be multiplied", RuntimeError),
+    ],
+)
+def test_a_process_that_loses_another_within_the_model_says_so(
+    count: int, message: str, raised: type[Exception]
+) -> None:
+    processes = Processes(alone=True)
+    processes.count = count
+    with pytest.raises(raised), processes:
+        raise RuntimeError(message)

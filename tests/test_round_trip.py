@@ -10,12 +10,12 @@ import families
 import pytest
 from hub import LoopbackHub, client_env, run_client
 from hub.browser import Complaints, browser, new_context
-from hub.runs import make_run, model_info
 from huggingface_hub import HfApi
 from leaving import LEAVE
+from lmdiag.hub.headline import OVERVIEW
+from runs import make_run
 
 from lmdiag.cli import main
-from lmdiag.hub.headline import OVERVIEW
 from lmdiag.hub.submit import EVAL_RESULTS, run_place
 
 pytest_plugins = ["hub.fixtures"]
@@ -89,7 +89,7 @@ def test_from_a_build_to_a_place_in_the_table(
     api.merge_pull_request("org/tiny", 1)
     assert EVAL_RESULTS in api.list_repo_files("org/tiny")
     for name, skill in (("org/strong", 6.0), ("org/none", -6.0)):
-        other = make_run(tmp_path / name, demo_dir, info=model_info(id=name), skill=skill)
+        other = make_run(tmp_path / name, demo_dir, id=name, skill=skill)
         place = run_place(json.loads((other / "results.json").read_text()))
         api.upload_folder(
             repo_id="org/runs", repo_type="dataset", folder_path=other, path_in_repo=place

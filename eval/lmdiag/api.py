@@ -8,7 +8,8 @@
     print(lmdiag.measure(predictions, stimuli))
 
 What `measure` and `compare` return prints as tables, shows as such in a notebook, and has a method
-`to_frame` that gives a pandas table, as predictions and finished runs (`load_run`) do.
+`to_frame` that gives a pandas table, as predictions and finished runs (`load_run`) do. Measures
+(`chart`) and finished runs (`charts`) give altair charts.
 """
 
 from __future__ import annotations
@@ -16,28 +17,18 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lmdiag import comparison, perturb
+from lmdiag import comparison, diagnostics, perturb
 from lmdiag.comparison import RESAMPLES
 from lmdiag.controls import control_warning
-from lmdiag.journal import NoJournal
-from lmdiag.measured import Comparisons, Measures
-from lmdiag.processes import Processes
-from lmdiag.queries import Setting, collect, spread
-from lmdiag.report.progress import Progress
-from lmdiag.results import Run, load_run
-from lmdiag.schema import (
-    AGREEMENT,
-    BadInput,
-    Predictions,
-    Protocol,
-    checked_ranks,
-    checked_threshold,
-)
-from lmdiag.scoring import ask
+from lmdiag.display import Comparisons, FinishedRun, Measures
+from lmdiag.display import load_finished as load_run
+from lmdiag.questions import Setting
+from lmdiag.results import Run
+from lmdiag.runs.asking import predict
+from lmdiag.schema import BadInput, Predictions, Protocol, checked_ranks, checked_threshold
 from lmdiag.stimuli import Stimuli, load_verbs
 from lmdiag.stimuli import load as load_stimuli
 
@@ -45,8 +36,8 @@ if TYPE_CHECKING:
     from lmdiag.models import LoadOptions, Model
 
 __all__ = [
-    "Comparisons", "LanguageModel", "Measures", "compare", "load_model", "load_run", "load_stimuli",
-    "measure",
+    "Comparisons", "FinishedRun", "LanguageModel", "Measures", "compare", "load_model", "load_run",
+    "load_stimuli", "measure",
 ]  # fmt: skip
 
 
@@ -58,22 +49,21 @@ def load_model(model_id: str, **options: Any) -> LanguageModel:
         options: fields of `lmdiag.models.LoadOptions`, e.g. revision, kind, dtype, unit, bos.
 
     Raises:
-        BadInput: it cannot be loaded, or an option is not allowed; the message says why and what to
-            do.
+        BadInput: it cannot be loaded, or an option is not allowed; names the remedy.
     """
     from lmdiag import models
 
-    asked = models.LoadOptions.from_keywords(options)
-    return LanguageModel(models.load(model_id, asked), asked)
+    load_options = models.LoadOptions.from_keywords(options)
+    return LanguageModel(models.load(model_id, load_options), load_options)
 
 
 class LanguageModel:
     """A model that predicts the words of stimuli.
 
     Attributes:
-        model: the model itself, for questions that are no stimuli.
-        info: what a run says about it.
-        options: how it was loaded; its `unit` and `bos` travel with the predictions.
+        model: the model itself, for questions that are not stimuli.
+        info: the facts of the model that a run records.
+        options: how it was loaded; predictions record its `unit` and `bos`.
     """
 
     def __init__(self, model: Model, options: LoadOptions) -> None:
@@ -95,7 +85,7 @@ class LanguageModel:
         batch_size: int | None = None,
         quiet: bool = True,
     ) -> Predictions:
-        """Returns a prediction for each row; rows that share a context ask once.
+        """Returns a prediction for each row; rows with the same context are one question.
 
         Args:
             stimuli: the rows.
@@ -107,40 +97,28 @@ class LanguageModel:
             quiet: no progress bar.
 
         Raises:
-            BadInput: a context is too long for the model, or its logits are no numbers.
+            BadInput: a context is too long for the model, or its logits are NaN or infinite.
         """
-        if perturbation != "none":
+        if perturbation != perturb.NONE:
             stimuli = perturb.perturb(stimuli, perturbation, run, seed)
-        verbs = self._set_verbs(stimuli) if stimuli.task == AGREEMENT else None
+        verbs = None
+        if diagnostics.get(stimuli.task).has_verbs:
+            pairs = load_verbs(stimuli.source, revision=stimuli.revision)
+            self.model.set_verbs(pairs)
+            verbs = len(pairs)
         setting = Setting(stimuli, perturbation, run)
         if line := control_warning(self.model, [setting]):
             warnings.warn(line, stacklevel=2)
-        kind, cased = self.info.kind, self.info.cased
-        questions = collect([setting], kind=kind, cased=cased)
-        found = ask(
-            self.model,
-            questions,
-            top=top,
-            batch_size=batch_size,
-            journal=NoJournal(),
-            processes=Processes(alone=True),
-            progress=partial(Progress, label=self.info.id, quiet=quiet),
-        )
-        answers = {(q.query, q.number): answer for q, answer in zip(questions, found, strict=True)}
+        label = None if quiet else self.info.id
+        (answered,), _ = predict(self.model, [setting], top=top, batch_size=batch_size, label=label)
         return replace(
-            spread(setting, answers, kind=kind, cased=cased),
+            answered,
             model=self.info,
             unit=self.options.unit,
             bos=self.options.bos,
             seed=seed,
             verbs=verbs,
         )
-
-    def _set_verbs(self, stimuli: Stimuli) -> int:
-        """Has the model say EW and MW over the verbs of the data; returns how many there are."""
-        pairs = load_verbs(stimuli.source, revision=stimuli.revision)
-        self.model.set_verbs(pairs)
-        return len(pairs)
 
 
 def measure(
@@ -151,14 +129,14 @@ def measure(
     threshold: float = 0.01,
     cased: bool | None = None,
 ) -> Measures:
-    """Returns the measures of a task (SPEC 4).
+    """Returns the measures of a task (docs/specification.md, section 4).
 
     Args:
         predictions: in the order of the rows.
         stimuli: the rows, unperturbed.
         k: ranks at which accuracy is measured.
         threshold: smallest difference in probability that counts for sensitivity@threshold.
-        cased: compare words exactly, else case-blind; None for what fits the model's tokenizer.
+        cased: compare words exactly, else case-blind; None for the rule of the model's tokenizer.
 
     Raises:
         BadInput: the predictions do not belong to the rows, k is not a list of integers from 1 up,
@@ -176,7 +154,7 @@ def measure(
 
 
 def _asked(predictions: Predictions, task: str) -> dict[str, Any]:
-    """How predictions were asked for, as the fields of a protocol; a single shuffle is one run."""
+    """Returns how predictions were made, as fields of a protocol; a single shuffle is one run."""
     perturbation = predictions.perturbation
     asked: dict[str, Any] = {"shuffles": 1} if perturb.is_shuffled(task, perturbation) else {}
     asked |= {name: getattr(predictions, name) for name in ("unit", "bos", "seed", "verbs")}
@@ -189,10 +167,12 @@ Comparable = Measures | Run | str | Path
 def compare(
     first: Comparable, *others: Comparable, seed: int = 0, resamples: int = RESAMPLES
 ) -> Comparisons:
-    """Compares the first model with each of the others on the same rows, item by item (SPEC 4).
+    """Compares the first model with each of the others on the same rows, item by item.
+
+    The statistics are those of docs/specification.md, section 5.
 
     Args:
-        first, others: all what `measure` returned, or all finished runs or their directories.
+        first, others: results of `measure`, or finished runs or their directories; not both.
         seed: of the bootstrap.
         resamples: of the bootstrap.
 
@@ -200,17 +180,20 @@ def compare(
         BadInput: fewer than two are given, or they were not measured on the same data in the same
             way; the differing parts of their signatures are named.
     """
-    given = (first, *others)
-    if len(given) < 2:
-        raise BadInput("compare takes two or more of what `measure` returned, or runs; give others")
-    measured = [one for one in given if isinstance(one, Measures)]
-    if len(measured) == len(given):
+    if not others:
+        raise BadInput("compare takes two or more results of `measure`, or two or more runs")
+    measured = [each for each in (first, *others) if isinstance(each, Measures)]
+    if len(measured) > len(others):
         return _compare_measures(measured, seed, resamples)
     if measured:
-        raise BadInput("compare takes what `measure` returned, or runs, not some of each")
-    runs = [one if isinstance(one, Run) else load_run(one) for one in given]  # type: ignore[arg-type]
-    found = comparison.compare(*runs, seed=seed, resamples=resamples)
-    return Comparisons([run.results["model"]["id"] for run in runs], found)
+        raise BadInput("compare takes results of `measure`, or runs, but not both")
+    runs = [_run(each) for each in (first, *others)]
+    comparisons = comparison.compare_runs(*runs, seed=seed, resamples=resamples)
+    return Comparisons([run.results.model.id for run in runs], comparisons)
+
+
+def _run(given: Comparable) -> Run:
+    return given if isinstance(given, Run) else load_run(given)  # type: ignore[arg-type]
 
 
 def _compare_measures(given: Sequence[Measures], seed: int, resamples: int) -> Comparisons:
@@ -219,8 +202,8 @@ def _compare_measures(given: Sequence[Measures], seed: int, resamples: int) -> C
         if different := comparison.differing(first.signature, other.signature):
             raise BadInput(
                 f"the first ({first.name}) and number {i + 1} ({other.name}) cannot be compared: "
-                f"their signatures differ in {different}; measure both on the same rows, asked and "
-                "scored in the same way"
+                f"their signatures differ in {different}; measure both on the same rows with the "
+                "same options"
             )
     pairs = [
         pair
@@ -234,5 +217,5 @@ def _compare_measures(given: Sequence[Measures], seed: int, resamples: int) -> C
             second=i,
         )
     ]
-    found = comparison.compare_pairs(pairs, seed=seed, resamples=resamples)
-    return Comparisons([one.name for one in given], found)
+    comparisons = comparison.compare_pairs(pairs, seed=seed, resamples=resamples)
+    return Comparisons([each.name for each in given], comparisons)

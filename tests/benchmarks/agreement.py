@@ -48,7 +48,7 @@ def show(folder: Path, data: Path, threads: int, rounds: int) -> None:
 def prepare(folder: Path, data: Path) -> tuple[Any, list[Any]]:
     """Returns the model, its verbs set, and all questions of agreement; prints what that took."""
     from lmdiag import models, stimuli
-    from lmdiag.queries import Setting, collect
+    from lmdiag.questions import Setting, collect
 
     clock = [time.perf_counter()]
     model = models.load(str(folder))
@@ -67,22 +67,12 @@ def prepare(folder: Path, data: Path) -> tuple[Any, list[Any]]:
 
 def ask(model: Any, questions: Sequence[Any]) -> float:
     """Returns the seconds that lmdiag takes for them, journal and tokenising included."""
-    from lmdiag.journal import Journal
-    from lmdiag.processes import Processes
-    from lmdiag.report.progress import Progress
-    from lmdiag.scoring import ask as ask_all
+    from lmdiag.runs.asking import ask as ask_all
+    from lmdiag.runs.journal import Journal
 
     with tempfile.TemporaryDirectory() as folder, Journal(Path(folder)) as journal:
         start = time.perf_counter()
-        ask_all(
-            model,
-            questions,
-            top=5,
-            batch_size=None,
-            journal=journal,
-            processes=Processes(alone=True),
-            progress=lambda total, done: Progress(total, done, quiet=True),
-        )
+        ask_all(model, questions, top=5, journal=journal)
         return time.perf_counter() - start
 
 

@@ -109,25 +109,22 @@ def lmdiag(model: str, data: str, *, report: bool) -> Work:
     or without the report and its pictures, which come last.
     """
     from lmdiag.models import LoadOptions
-    from lmdiag.processes import Processes
-    from lmdiag.running import gather_material, run_model
+    from lmdiag.report.html import render
+    from lmdiag.runs.inputs import load_inputs
+    from lmdiag.runs.run import run_model
     from lmdiag.schema import Protocol
 
-    material = gather_material(data, Protocol())
+    inputs = load_inputs(data, Protocol())
 
     def work() -> float:
         with tempfile.TemporaryDirectory() as output:
             start = time.time()
-            folder, found = run_model(
-                model,
-                LoadOptions(),
-                material,
-                processes=Processes(alone=True),
-                output=Path(output),
-                quiet=True,
-            )
-            end = time.time() if report else (folder / "results.json").stat().st_mtime
-            return end - start - found.seconds["load"]
+            run = run_model(model, LoadOptions(), inputs, output=Path(output), quiet=True)
+            assert run is not None
+            if report:
+                render(run)
+            end = time.time()
+            return end - start - float(run.results["seconds"]["load"])
 
     return work
 

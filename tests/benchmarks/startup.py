@@ -15,7 +15,7 @@ IMPORTS = (
     "datasets",
     "evaluate",
     "lmdiag.cli",
-    "lmdiag.running",
+    "lmdiag.runs.run",
     "lmdiag.models.local",
 )
 LMDIAG = [sys.executable, "-c", "import sys; from lmdiag.cli import main; sys.exit(main())"]

@@ -1,4 +1,4 @@
-"""`lmdiag run` as a person types it: results, sweeps, and what is refused."""
+"""`lmdiag run` as typed: results, several models, and what is refused."""
 
 from __future__ import annotations
 
@@ -8,40 +8,24 @@ import shutil
 import subprocess
 import sys
 import weakref
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from families import FAMILIES
-
-from lmdiag import cli
-
-
-@pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    folder = tmp_path_factory.mktemp("models")
-    return {name: FAMILIES[name].make(folder / name) for name in ("bert", "gpt2")}
-
-
-class Typed:
-    """Runs the command in this process and reads what it printed."""
-
-    def __init__(self, capsys: pytest.CaptureFixture[str], data: Path, output: Path) -> None:
-        self._capsys, self._data, self.output = capsys, data, output
-
-    def __call__(self, *arguments: object) -> tuple[int, str, str]:
-        words = ["run", "--data", str(self._data), "--output", str(self.output), "--quiet"]
-        try:
-            code = cli.main([*words, *map(str, arguments)])
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-        printed = self._capsys.readouterr()
-        return code, printed.out, printed.err
+from commands import Commands
 
 
 @pytest.fixture
-def typed(capsys: pytest.CaptureFixture[str], demo_dir: Path, tmp_path: Path) -> Typed:
-    return Typed(capsys, demo_dir, tmp_path / "results")
+def run(command: Commands) -> Callable[..., Any]:
+    """Runs models on one diagnostic; `refused=True` for a run that must fail."""
+
+    def run(*models: object, refused: bool = False) -> Any:
+        options = ["--data", command.data, "--output", command.folder / "out", "--quiet"]
+        call = command.refused if refused else command
+        return call("run", *options, "--tasks", "neg136", "--model", *models)
+
+    return run
 
 
 def results(folder: Path) -> Any:
@@ -49,157 +33,119 @@ def results(folder: Path) -> Any:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def test_a_run_leaves_the_files_of_the_specification(typed: Typed, models: dict[str, Path]) -> None:
-    code, out, err = typed("--model", models["bert"])
-    assert code == 0
-    assert err == ""
+def test_a_run_leaves_the_files_of_the_specification(command: Commands) -> None:
+    output = command.folder / "out"
+    arguments = ["--model", command.models["bert"], "--data", command.data, "--output", output]
+    code, out, err = command("run", *arguments, "--quiet")
+    assert (code, err) == (0, "")
     assert "table 4" in out
     assert "lmdiag:0.1|data:" in out
-    folder = typed.output / "bert" / "diagnostics-token"
+    folder = output / "bert" / "diagnostics-token"
     names = {path.name for path in folder.iterdir()} - {".lock"}
     assert names == {"results.json", "predictions.parquet", "report.html"}
-    found = results(folder)
-    assert found["model"]["kind"] == "masked"
-    assert found["protocol"]["match"] == "case-blind"
-    assert found["tasks"]["neg136"]["none"]["measures"]["accuracy@1"]["n"] > 0
+    document = results(folder)
+    assert document["model"]["kind"] == "masked"
+    assert document["protocol"]["match"] == "case-blind"
+    assert document["tasks"]["neg136"]["none"]["measures"]["accuracy@1"]["n"] > 0
 
 
-def test_json_is_the_only_thing_on_standard_output(typed: Typed, models: dict[str, Path]) -> None:
-    code, out, _ = typed("--model", models["gpt2"], "--tasks", "neg136", "--json")
+def test_a_finished_run_is_not_asked_again(run: Callable[..., Any], command: Commands) -> None:
+    bert, output = command.models["bert"], command.folder / "out"
+    code, out, _ = run(bert, "--json")
     assert code == 0
-    assert json.loads(out) == results(typed.output)
-
-
-def test_a_finished_run_is_not_asked_again(typed: Typed, models: dict[str, Path]) -> None:
-    typed("--model", models["bert"], "--tasks", "neg136")
-    (path,) = typed.output.rglob("results.json")
+    assert json.loads(out) == results(output)
+    (path,) = output.rglob("results.json")
     before = path.read_bytes()
-    code, out, _ = typed("--model", models["bert"], "--tasks", "neg136")
-    assert code == 0
-    assert path.read_bytes() == before
+    code, out, _ = run(bert)
+    assert (code, path.read_bytes()) == (0, before)
     assert "Affirmative" in out
-    typed("--model", models["bert"], "--tasks", "neg136", "--overwrite")
+    run(bert, "--overwrite")
     assert path.read_bytes() != before  # another time, other seconds
 
 
-def test_a_sweep_goes_on_after_a_failure_and_lists_it(
-    typed: Typed, models: dict[str, Path], tmp_path: Path
+def test_a_failure_of_one_model_does_not_stop_the_rest(
+    run: Callable[..., Any], command: Commands
 ) -> None:
-    code, out, err = typed("--model", tmp_path / "absent", *models.values(), "--tasks", "neg136")
+    code, out, err = run(command.folder / "absent", *command.models.values())
     assert code == 1
     assert "1 of 3 runs failed" in err
     assert "absent" in err
-    assert {path.parts[-3] for path in typed.output.rglob("results.json")} == {"bert", "gpt2"}
-    code, again, _ = typed("--model", *models.values(), "--tasks", "neg136")
+    files = (command.folder / "out").rglob("results.json")
+    assert {path.parts[-3] for path in files} == {"bert", "gpt2"}
+    code, again, _ = run(*command.models.values())
     assert code == 0
     assert again in out
 
 
 def test_the_memory_of_a_model_is_free_before_the_next_is_loaded(
-    typed: Typed, models: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+    run: Callable[..., Any], command: Commands, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The loader is watched, not replaced: every model that it returned must be gone."""
-    from lmdiag import models as loading
+    from lmdiag import models
 
-    load, seen, alive = loading.load, [], []
+    load, seen, alive = models.load, [], []
 
     def watched(*arguments: Any, **options: Any) -> Any:
         gc.collect()
         alive.append(sum(reference() is not None for reference in seen))
         model = load(*arguments, **options)
-        seen.append(weakref.ref(model.reader.model))
+        seen.append(weakref.ref(model))
         return model
 
-    monkeypatch.setattr(loading, "load", watched)
-    assert typed("--model", *models.values(), models["bert"], "--tasks", "neg136")[0] == 0
+    monkeypatch.setattr(models, "load", watched)
+    assert run(*command.models.values(), command.models["bert"])[0] == 0
     assert alive == [0, 0, 0]
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--tasks", "neg137"], "no task 'neg137'"),
+        (["--tasks", "neg137"], "no task 'neg137' (did you mean 'neg136'?)"),
         (["--tasks", "role88", "--perturb", "shuf"], "--perturb shuf is made for cprag102"),
-        (["--perturb", "none", "shuf"], "--perturb none goes with no other"),
-        (["--perturb", "shuffle"], "invalid choice: 'shuffle'"),
+        (["--perturb", "none", "shuf"], "--perturb none cannot be combined"),
         (["--k", "0"], "must be a whole number of at least 1, not '0'"),
-        (["--threshold", "1.5"], "must be a number from 0 to below 1, not '1.5'"),
+        (["--threshold", "1.5"], "threshold is 1.5: give a number from 0 up to below 1"),
         (["--batch-size", "many"], "must be a whole number of at least 1, not 'many'"),
         (["--data", "no/such/data"], "no/such/data"),
         (["--verbs", "no/such/verbs.csv", "--tasks", "agreement"], "verbs.csv"),
         (["--kind", "masked"], "mask token"),
+        (["--name", "a", "b"], "one name per model, got 2 for 1 models"),
+        (["--name", ""], "must not be empty"),
     ],
 )
-def test_bad_input_is_one_line_and_exit_code_2(
-    typed: Typed, models: dict[str, Path], arguments: list[str], message: str
+def test_bad_input_is_one_line(
+    run: Callable[..., Any], command: Commands, arguments: list[str], message: str
 ) -> None:
-    code, out, err = typed("--model", models["gpt2"], *arguments)
-    assert code == 2
-    assert message in err
-    assert out == ""
-    assert "Traceback" not in err
-    assert err.rstrip().splitlines()[-1].startswith(("lmdiag: error: ", "lmdiag run: error: "))
-    assert not [*typed.output.rglob("results.json")]
+    assert message in run(command.models["gpt2"], *arguments, refused=True)
+    assert not [*command.folder.rglob("results.json")]
 
 
-def test_the_directory_of_another_model_is_refused_and_left_alone(
-    typed: Typed, models: dict[str, Path], tmp_path: Path
+def test_models_of_one_name_need_names_of_their_own(
+    run: Callable[..., Any], command: Commands
 ) -> None:
-    typed("--model", models["bert"], "--tasks", "neg136")
-    (path,) = typed.output.rglob("results.json")
-    before = path.read_bytes()
-    namesake = tmp_path / "elsewhere" / "bert"
-    shutil.copytree(models["gpt2"], namesake)
-    code, _, err = typed("--model", namesake, "--tasks", "neg136")
-    assert code == 2
-    assert "holds a run of another" in err
-    assert path.read_bytes() == before
-
-
-@pytest.fixture
-def namesakes(models: dict[str, Path], tmp_path: Path) -> list[Path]:
-    """Two models in folders of the same last name."""
-    return [
-        Path(shutil.copytree(models[name], tmp_path / name / "final")) for name in ("bert", "gpt2")
+    """They are refused before any is run; a later one leaves the results of the first alone."""
+    output = command.folder / "out"
+    models = [
+        shutil.copytree(model, command.folder / name / "final")
+        for name, model in command.models.items()
     ]
-
-
-def test_models_of_the_same_name_are_refused_before_any_is_run(
-    typed: Typed, namesakes: list[Path]
-) -> None:
-    code, out, err = typed("--model", *namesakes, "--tasks", "neg136")
-    assert (code, out) == (2, "")
-    assert err.count("\n") == 1
-    assert f"{namesakes[0]} and {namesakes[1]} would share the folder" in err
-    assert "--name" in err
-    assert not typed.output.exists()
-
-
-def test_names_are_those_of_folders_and_tables(typed: Typed, namesakes: list[Path]) -> None:
-    names = ("masked one", "causal")
-    code, out, _ = typed("--model", *namesakes, "--name", *names, "--tasks", "neg136")
+    for names in ([], ["--name", "a", "a"]):
+        error = run(*models, *names, refused=True)
+        assert f"{models[0]} and {models[1]} would share the folder" in error
+        assert "--name" in error
+        assert not output.exists()
+    given = ("masked one", "causal")
+    code, out, _ = run(*models, "--name", *given)
     assert code == 0
-    assert all(name in out for name in names)
-    assert not any(str(folder) in out for folder in namesakes)
-    for folder, name, model in zip(("masked--one", "causal"), names, namesakes, strict=True):
-        found = results(typed.output / folder)["model"]
-        assert (found["name"], found["id"]) == (name, str(model))
-
-
-@pytest.mark.parametrize(
-    ("names", "message"),
-    [
-        (["a"], "one name per model, got 1 for 2 models"),
-        (["a", "a"], "would share the folder"),
-        (["a", ""], "must not be empty"),
-    ],
-)
-def test_names_that_do_not_fit_the_models_are_refused(
-    typed: Typed, namesakes: list[Path], names: list[str], message: str
-) -> None:
-    code, _, err = typed("--model", *namesakes, "--name", *names)
-    assert code == 2
-    assert message in err
+    assert all(name in out for name in given)
+    assert not any(str(folder) in out for folder in models)
+    for folder, name, model in zip(("masked--one", "causal"), given, models, strict=True):
+        model_facts = results(output / folder)["model"]
+        assert (model_facts["name"], model_facts["id"]) == (name, str(model))
+    before = results(output / "causal")
+    error = run(models[0], "--name", "causal", refused=True)
+    assert "holds a run of another" in error
+    assert results(output / "causal") == before
 
 
 def test_bad_data_end_the_run_before_torch_is_needed(tmp_path: Path) -> None:

@@ -5,234 +5,180 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hub.runs import make_run, model_info
-from scored import perfect
+from commands import Commands
+from runs import make_run, perfect
 
-from lmdiag import predictions, results, stimuli, summary
-from lmdiag.cli import main
+from lmdiag import evaluation, results, stimuli
+from lmdiag.results import predictions
 from lmdiag.schema import Protocol
 
-
-@pytest.fixture(scope="module")
-def run(demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A finished run of a made-up model."""
-    return make_run(tmp_path_factory.mktemp("run") / "run", demo_dir, info=model_info(id="org/a"))
+Json = dict[str, Any]
 
 
 @pytest.fixture
-def lines(demo_dir: Path, tmp_path: Path) -> Path:
-    """Perfect predictions for neg136 as JSON lines."""
+def records(demo_dir: Path) -> list[Json]:
+    """Perfect predictions for neg136 as records of another program."""
     best = perfect(stimuli.load(str(demo_dir), "neg136").columns())
-    path = tmp_path / "p.jsonl"
-    records = zip(best.id, best.top_words, best.log_prob, strict=True)
-    path.write_text(
-        "\n".join(json.dumps({"id": i, "top_words": w, "log_prob": p}) for i, w, p in records)
-    )
-    return path
+    columns = zip(best.id, best.top_words, best.log_prob, strict=True)
+    return [{"id": row, "top_words": words, "log_prob": p} for row, words, p in columns]
 
 
-def score(capsys: Any, *arguments: object) -> tuple[int, str, str]:
-    """Exit code, standard output and standard error."""
-    code = main(["score", *map(str, arguments)])
-    said = capsys.readouterr()
-    return code, said.out, said.err
+@pytest.fixture
+def score(command: Commands) -> Callable[..., Any]:
+    """Scores records; returns the document, or what is printed without --json, and the remarks."""
+
+    def run(records: list[Json], *arguments: object, as_json: bool = True) -> tuple[Any, str]:
+        file = command.folder / "p.jsonl"
+        file.write_text("\n".join(map(json.dumps, records)))
+        asked = ["--task", "neg136", "--predictions", file, "--data", command.data, *arguments]
+        code, out, err = command("score", *asked, *(["--json"] if as_json else []))
+        assert code == 0, err
+        return (json.loads(out) if as_json else out), err
+
+    return run
 
 
-def test_json_is_one_document_in_the_form_of_the_specification(
-    capsys: Any, demo_dir: Path, lines: Path
+def test_the_document_and_the_tables(
+    score: Callable[..., Any], records: list[Json], demo_dir: Path
 ) -> None:
-    asked = ("--task", "neg136", "--predictions", lines, "--data", demo_dir, "--json")
-    code, out, err = score(capsys, *asked)
-    document = json.loads(out)
+    document, err = score(records)
     rows = stimuli.load(str(demo_dir), "neg136")
-    assert code == 0
+    expected = evaluation.evaluate(rows, [perfect(rows.columns())], Protocol(), True)
+    signature = results.signature(Protocol(), rows.fingerprint)
+    assert document == {"task": "neg136", **replace(expected, signature=signature).to_json()}
     assert list(document) == ["task", "signature", "measures", "unscorable"]
-    assert document["task"] == "neg136"
-    assert document["signature"] == results.signature(Protocol(), rows.fingerprint)
-    best = perfect(rows.columns())
-    assert document["measures"] == summary.evaluate(rows, [best], Protocol(), True)["measures"]
-    assert document["unscorable"] == []
     assert err == ""
+    tables, _ = score(records, as_json=False)
+    for words in ("sensitivity", "100.0", "lmdiag:0.1|data:"):
+        assert words in tables
 
 
-def test_accuracy_beyond_the_lists_is_left_out_in_one_line(
-    capsys: Any, demo_dir: Path, lines: Path
+def test_options_name_the_measures_and_the_signature(
+    score: Callable[..., Any], records: list[Json]
 ) -> None:
-    asked = ("--task", "neg136", "--predictions", lines, "--data", demo_dir, "--k", 1, 20)
-    _, out, err = score(capsys, *asked, "--json")
-    names = list(json.loads(out)["measures"])
-    assert "accuracy@1" in names
-    assert "accuracy@20" not in names
-    assert err.startswith("lmdiag: not computed: accuracy@20: neg136-")
-    assert err.endswith(" has 10 top words only; give 20 for each row\n")
-    _, out, _ = score(capsys, *asked)
-    assert "accuracy@1 " in out
-    assert "accuracy@20" not in out
-
-
-def test_knobs_name_the_measures_and_the_signature(
-    capsys: Any, demo_dir: Path, lines: Path
-) -> None:
-    asked = ("--task", "neg136", "--predictions", lines, "--data", demo_dir, "--json")
-    _, out, _ = score(capsys, *asked, "--k", 3, 1, "--threshold", 0.2)
-    document = json.loads(out)
+    document, _ = score(records, "--k", 3, 1, "--threshold", 0.2)
     names = ["accuracy@1", "accuracy@3", "sensitivity", "sensitivity@0.2"]
     assert list(document["measures"])[:4] == names
     assert "|k:1,3|t:0.2|" in document["signature"]
 
 
-def test_tables_are_for_people(capsys: Any, demo_dir: Path, lines: Path) -> None:
-    code, out, _ = score(capsys, "--task", "neg136", "--predictions", lines, "--data", demo_dir)
-    assert code == 0
-    assert "sensitivity" in out
-    assert "100.0" in out
-    assert "lmdiag:0.1|data:" in out
-
-
-def test_case_is_exact_unless_said_otherwise(capsys: Any, demo_dir: Path, lines: Path) -> None:
-    lines.write_text(
-        "\n".join(
-            json.dumps(record | {"top_words": [word.upper() for word in record["top_words"]]})
-            for record in map(json.loads, lines.read_text().splitlines())
-        )
-    )
-    asked = ("--task", "neg136", "--predictions", lines, "--data", demo_dir, "--json")
-    values = []
-    for case in ((), ("--cased",), ("--uncased",)):
-        _, out, _ = score(capsys, *asked, *case)
-        values.append(json.loads(out)["measures"]["accuracy@1"]["value"])
-    assert values == [0.0, 0.0, 1.0]
-
-
-def test_what_cannot_be_computed_is_said_on_standard_error(
-    capsys: Any, demo_dir: Path, lines: Path
+def test_what_cannot_be_computed_is_left_out_in_one_line(
+    score: Callable[..., Any], records: list[Json]
 ) -> None:
-    records = map(json.loads, lines.read_text().splitlines())
-    lines.write_text(
-        "\n".join(json.dumps({"id": r["id"], "top_words": r["top_words"]}) for r in records)
-    )
-    asked = ("--task", "neg136", "--predictions", lines, "--data", demo_dir, "--json", "--k", 1)
-    code, out, err = score(capsys, *asked)
-    assert code == 0
-    assert list(json.loads(out)["measures"]) == ["accuracy@1", "determiner_match@1"]
-    assert err.startswith("lmdiag: not computed: all that compares probabilities:")
+    document, err = score(records, "--k", 1, 20)
+    assert "accuracy@1" in document["measures"]
+    assert "accuracy@20" not in document["measures"]
+    assert err.startswith("lmdiag: not computed: accuracy@20: neg136-")
+    assert err.endswith(" has 10 top words only; give 20 for each row\n")
+    tables, _ = score(records, "--k", 1, 20, as_json=False)
+    assert "accuracy@1 " in tables
+    assert "accuracy@20" not in tables
+    for record in records:
+        del record["log_prob"]
+    document, err = score(records, "--k", 1)
+    assert list(document["measures"]) == ["accuracy@1", "determiner_match@1"]
+    assert err.startswith("lmdiag: not computed: all measures of probabilities:")
+
+
+@pytest.mark.parametrize(("case", "accuracy"), [((), 0), (("--cased",), 0), (("--uncased",), 1)])
+def test_words_are_compared_exactly_by_default(
+    score: Callable[..., Any], records: list[Json], case: tuple[str, ...], accuracy: float
+) -> None:
+    for record in records:
+        record["top_words"] = [word.upper() for word in record["top_words"]]
+    assert score(records, *case)[0]["measures"]["accuracy@1"]["value"] == accuracy
 
 
 @pytest.mark.parametrize("task", ["cprag102", "role88", "neg136"])
-def test_a_run_is_recomputed_bit_for_bit(capsys: Any, run: Path, demo_dir: Path, task: str) -> None:
+def test_a_run_is_computed_again_bit_for_bit(command: Commands, task: str) -> None:
     """From its directory, and from its predictions.parquet and the data set alone."""
+    run = command.runs[0]
     told = json.loads((run / "results.json").read_text())["tasks"][task]["none"]
-    for source in (
-        ("--predictions", run),
-        ("--predictions", run / "predictions.parquet", "--data", demo_dir, "--uncased"),
-    ):
-        code, out, err = score(capsys, "--task", task, *source, "--json")
+    file = ("--predictions", run / "predictions.parquet", "--data", command.data, "--uncased")
+    for source in (("--predictions", run), file):
+        code, out, err = command("score", "--task", task, *source, "--json")
         assert (code, err) == (0, "")
         assert json.loads(out) == {"task": task, **told}
+    asked = ("--task", task, "--predictions", run, "--json", "--threshold", 0.3, "--k", 2)
+    assert "|k:2|t:0.3|" in json.loads(command("score", *asked)[1])["signature"]
 
 
-def test_a_run_can_be_scored_by_other_knobs(capsys: Any, run: Path) -> None:
-    asked = ("--task", "role88", "--predictions", run, "--json")
-    _, out, _ = score(capsys, *asked, "--threshold", 0.3, "--k", 2)
-    document = json.loads(out)
-    assert list(document["measures"])[:3] == ["accuracy@2", "sensitivity", "sensitivity@0.3"]
-    assert "|k:2|t:0.3|" in document["signature"]
-
-
-def test_shuffled_runs_of_a_run(capsys: Any, demo_dir: Path, tmp_path: Path) -> None:
-    folder = make_run(tmp_path / "run", demo_dir, protocol=Protocol(tasks=("cprag102",)))
+def test_the_shuffles_of_a_run_are_averaged(command: Commands) -> None:
+    folder = make_run(command.folder / "run", command.data, Protocol(tasks=("cprag102",)))
     plain = predictions.read(folder / "predictions.parquet")["none", 0]
-    runs = [plain, *(shuffled(plain, i) for i in range(3))]
-    predictions.write(folder / "predictions.parquet", runs)
+    shuffles = [replace(plain, perturbation="shuf", run=number) for number in range(3)]
+    predictions.write(folder / "predictions.parquet", [plain, *shuffles])
     told = json.loads((folder / "results.json").read_text())
-    told["tasks"]["cprag102"]["shuf"] = told["tasks"]["cprag102"]["none"]
+    settings = told["tasks"]["cprag102"]
+    settings["shuf"] = settings["none"]
     (folder / "results.json").write_text(json.dumps(told))
-    asked = ("--task", "cprag102", "--predictions", folder, "--json")
-    _, out, _ = score(capsys, *asked, "--setting", "shuf")
-    _, tables, _ = score(capsys, *asked[:-1], "--setting", "shuf")
+    asked = ("--task", "cprag102", "--predictions", folder, "--setting", "shuf")
+    measure = json.loads(command("score", *asked, "--json")[1])["measures"]["sensitivity"]
+    assert (measure["runs"], measure["sd"]) == (3, 0.0)
+    assert measure["value"] == settings["none"]["measures"]["sensitivity"]["value"]
+    tables = command("score", *asked)[1]
     assert "Shuf" in tables
     assert "Orig" not in tables
-    measure = json.loads(out)["measures"]["sensitivity"]
-    assert (measure["runs"], measure["sd"]) == (3, 0.0)
-    assert measure["value"] == told["tasks"]["cprag102"]["none"]["measures"]["sensitivity"]["value"]
-
-
-def shuffled(plain: Any, number: int) -> Any:
-    from dataclasses import replace
-
-    return replace(plain, perturbation="shuf", run=number)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--task", "role88", "--setting", "obj"), "has no role88 in setting obj: choose from"),
-        (("--task", "agreement"), "has no agreement in setting none: choose from cprag102 (none)"),
-        (("--task", "role88", "--k", "7"), "keeps the first 5 words only"),
+        ("--task role88 --setting obj", "has no role88 in setting obj: choose from"),
+        ("--task agreement", "has no agreement in setting none: choose from cprag102 (none)"),
+        ("--task role88 --k 7", "keeps the first 5 words only"),
+        ("--task rol88", "(did you mean 'role88'?)"),
+        ("--task role88 --setting non", "(did you mean 'none'?)"),
     ],
 )
-def test_what_a_run_does_not_have(
-    capsys: Any, run: Path, arguments: tuple[str, ...], message: str
-) -> None:
-    code, out, err = score(capsys, *arguments, "--predictions", run)
-    assert (code, out) == (2, "")
-    assert message in err
-    assert err.count("\n") == 1
+def test_what_a_run_does_not_have(command: Commands, arguments: str, message: str) -> None:
+    asked = [*arguments.split(), "--predictions", command.runs[0]]
+    assert message in command.refused("score", *asked)
 
 
-def test_bad_input_is_one_line_and_exit_code_2(
-    capsys: Any, demo_dir: Path, lines: Path, tmp_path: Path
-) -> None:
-    first, second, *_ = lines.read_text().splitlines()
-    broken = tmp_path / "broken.jsonl"
+def test_bad_predictions_are_one_line(command: Commands, records: list[Json]) -> None:
+    first, second, *_ = map(json.dumps, records)
+    broken, short = command.folder / "broken.jsonl", command.folder / "short.jsonl"
     broken.write_text(f"{first}\n{second[:-5]}\n")
-    asked: list[tuple[tuple[object, ...], str]] = [
-        (("--predictions", broken, "--data", demo_dir), "broken.jsonl, line 2: not valid JSON"),
-        (("--predictions", tmp_path / "none", "--data", demo_dir), "does not exist"),
-        (("--predictions", tmp_path, "--data", demo_dir), "not a finished run"),
-        (("--predictions", lines, "--data", tmp_path / "nowhere"), "nowhere"),
-    ]
-    for arguments, message in asked:
-        code, out, err = score(capsys, "--task", "neg136", *arguments)
-        assert (code, out) == (2, "")
-        assert message in err
-        assert err.count("\n") == 1
-    broken.write_text(first)
-    code, _, err = score(capsys, "--task", "neg136", "--predictions", broken, "--data", demo_dir)
-    assert code == 2
-    n = len(stimuli.load(str(demo_dir), "neg136")) - 1
-    assert f"{n} ids (neg136-" in err
-    assert "…) missing" in err
+    short.write_text(first)
+    for file, data, message in (
+        (broken, command.data, "broken.jsonl, line 2: not valid JSON"),
+        (command.folder / "none", command.data, "does not exist"),
+        (command.folder, command.data, "not a finished run"),
+        (short, command.folder / "nowhere", "nowhere"),
+        (short, command.data, f"{len(records) - 1} ids (neg136-"),
+    ):
+        asked = ("--task", "neg136", "--predictions", file, "--data", data)
+        assert message in command.refused("score", *asked)
 
 
-def test_neither_torch_nor_transformers_is_imported(demo_dir: Path, lines: Path, run: Path) -> None:
+@pytest.mark.parametrize("line", ["score --task neg136 --predictions {0}", "compare {0} {1}"])
+def test_neither_torch_nor_transformers_is_imported(command: Commands, line: str) -> None:
     code = (
-        "import sys; from lmdiag.cli import main; *asked, lines, run = sys.argv[1:];"
-        "codes = [main([*asked, '--predictions', source]) for source in (lines, run)];"
+        "import sys; from lmdiag.cli import main; code = main(sys.argv[1:]);"
         "heavy = {'torch', 'transformers', 'tokenizers', 'evaluate', 'datasets', 'accelerate'};"
-        "print(codes, heavy & set(sys.modules), file=sys.stderr)"
+        "print(code, heavy & set(sys.modules), file=sys.stderr)"
     )
-    asked = ["score", "--task", "neg136", "--data", str(demo_dir), "--json", "--k", "1"]
+    arguments = line.format(*command.runs).split()
     done = subprocess.run(
-        [sys.executable, "-c", code, *asked, str(lines), str(run)],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert [json.loads(line)["task"] for line in done.stdout.splitlines()] == ["neg136"] * 2
-    assert done.stderr == "[0, 0] set()\n"
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True
+    )
+    assert done.stderr == "0 set()\n"
 
 
 def test_a_run_finds_its_data_from_any_folder(
-    capsys: Any, demo_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: Commands, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "work").mkdir()
-    (tmp_path / "work/org").symlink_to(demo_dir.parent)
-    monkeypatch.chdir(tmp_path / "work")
-    source = Path("org") / demo_dir.name  # the name that a data set of the Hub could have
-    make_run(Path("results/run"), source, info=model_info(id="org/a"))
-    monkeypatch.chdir(tmp_path)
-    asked = ("--task", "role88", "--predictions", "work/results/run", "--json")
-    assert score(capsys, *asked)[0] == 0
+    (command.folder / "work").mkdir()
+    (command.folder / "work/org").symlink_to(command.data.parent)
+    monkeypatch.chdir(command.folder / "work")
+    # the name of the data set is one that a data set of the Hub could have
+    make_run(Path("results/run"), Path("org") / command.data.name)
+    monkeypatch.chdir(command.folder)
+    assert command("score", "--task", "role88", "--predictions", "work/results/run")[0] == 0

@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from lmdiag.measures import Scores
-from lmdiag.report.items import MOST, OF_EACH, Choice, Item, items, run_scores, sample
-from lmdiag.report.listing import listed, settings_of, verdict
+from lmdiag import diagnostics
+from lmdiag.report.items import MOST, Choice, Item, items, run_scores, sample
+from lmdiag.report.listing import listed, verdict
 from lmdiag.report.qualitative import choose
 from lmdiag.results import Run
 from lmdiag.schema import BadInput
@@ -26,34 +26,36 @@ def choice(id: str, good: bool, p: float | None, **changes: object) -> Choice:
 def item(name: str, good: float | None, *bad: float | None, **levels: str) -> Item:
     rows = [choice(f"{name}-good", True, good)]
     rows += [choice(f"{name}-bad{i}", False, p) for i, p in enumerate(bad)]
-    known = None not in (good, *bad)
-    ahead = known and all((good or 0) > (p or 0) for p in bad)
-    by_far = known and all((good or 0) - (p or 0) > 0.01 for p in bad)
-    return Item(name, tuple(rows), ahead if known else None, by_far if known else None, levels)
+    if good is None or None in bad:
+        return Item(name, rows, levels)
+    ahead = [good - (p or 0) for p in bad]
+    return Item(name, rows, levels, min(ahead) > 0, min(ahead) > 0.01)
 
 
-def test_the_worst_bad_completion_counts() -> None:
-    one = item("x", 0.5, 0.1, 0.2)
-    assert one.bad == pytest.approx(0.2)
-    assert one.difference == pytest.approx(0.3)
+@pytest.mark.parametrize(
+    ("good", "bad", "difference"),
+    [(0.5, (0.1, 0.2), 0.3), (0.5, (0.1, None), None), (None, (0.1,), None)],
+)
+def test_the_difference_is_to_the_most_probable_bad_completion(
+    good: float | None, bad: tuple[float | None, ...], difference: float | None
+) -> None:
+    one = item("x", good, *bad)
+    assert one.difference == (None if difference is None else pytest.approx(difference))
+    assert (verdict(one) == ("unknown", "cannot be compared")) == (difference is None)
 
 
-def test_an_unscorable_row_leaves_the_difference_open() -> None:
-    assert item("x", 0.5, 0.1, None).difference is None
-    assert item("x", None, 0.1).difference is None
-    assert verdict(item("x", None, 0.1)) == ("unknown", "cannot be compared")
-
-
-def test_a_contrast_that_a_limit_cut_through_has_no_difference() -> None:
-    alone = Item("x", (choice("x-bad", False, 0.5), choice("x-worse", False, 0.1)), None, None)
-    assert (alone.good, alone.bad, alone.difference) == (None, pytest.approx(0.5), None)
+def test_a_contrast_without_its_good_row_has_no_difference() -> None:
+    """As in a sample of the rows, `--limit`."""
+    alone = Item("x", [choice("x-bad", False, 0.5), choice("x-worse", False, 0.1)], {})
+    assert alone.bad == pytest.approx(0.5)
+    assert alone.good is alone.difference is None
 
 
 @pytest.mark.parametrize(
     ("good", "bad", "kind", "text"),
     [
         (0.5, 0.25, "right", "good preferred by .250"),
-        (0.5, 0.495, "narrow", "good preferred, but by .0050 only"),
+        (0.5, 0.495, "narrow", "good preferred by only .0050"),
         (0.25, 0.5, "wrong", "bad preferred by .250"),
         (0.5, 0.5, "wrong", "neither preferred"),
     ],
@@ -83,76 +85,68 @@ def test_every_contrast_is_an_item_and_agrees_with_the_measures(runs: dict[str, 
         assert [each.id for each in found] == list(dict.fromkeys(rows["contrast"]))
         assert sorted(c.id for each in found for c in each.choices) == sorted(rows["id"])
         assert all(each.choices[0].good for each in found)
-        measures = run.results["tasks"][task]["none"]["measures"]
+        measures = run.results.tasks[task]["none"].measures
         for name, known in (
             ("sensitivity", [each.prefers_good for each in found]),
             ("sensitivity@0.01", [each.by_threshold for each in found]),
         ):
             told = [value for value in known if value is not None]
-            assert measures[name]["n"] == len(told)
-            assert measures[name]["value"] == pytest.approx(sum(told) / len(told))
+            assert measures[name].n == len(told)
+            assert measures[name].value == pytest.approx(sum(told) / len(told))
         first = [c.place == 1 for each in found for c in each.choices if c.expected]
-        assert measures["accuracy@1"]["value"] == pytest.approx(sum(first) / len(first))
+        assert measures["accuracy@1"].value == pytest.approx(sum(first) / len(first))
 
 
-def test_difference_and_verdict_are_of_one_mind(runs: dict[str, Run]) -> None:
+def test_difference_and_verdict_agree(runs: dict[str, Run]) -> None:
     found = items(runs["weak"], "neg136")
     assert {each.prefers_good for each in found} == {True, False}
     assert all(each.prefers_good == ((each.difference or 0) > 0) for each in found)
 
 
-def test_perturbed_items_show_what_was_asked(runs: dict[str, Run]) -> None:
+def test_perturbed_items_have_perturbed_contexts_and_their_own_anchors(
+    runs: dict[str, Run],
+) -> None:
+    diagnostic = diagnostics.get("role88")
     plain, changed = items(runs["weak"], "role88"), items(runs["weak"], "role88", "obj")
     assert [each.id for each in plain] == [each.id for each in changed]
     assert all(" which one the " in c.context for each in changed for c in each.choices)
     assert not any(" which one the " in c.context for each in plain for c in each.choices)
+    anchors = [each.anchor for each in listed([changed], diagnostic, "obj")]
+    assert anchors == [f"obj:{each.anchor}" for each in listed([plain], diagnostic)]
 
 
 def test_scores_of_a_shuffle_are_its_own(runs: dict[str, Run]) -> None:
-    scores: list[Scores] = [
-        run_scores(runs["strong"], "cprag102", "shuf", shuffle)["accuracy@1"]
-        for shuffle in (0, 1, 2)
-    ]
-    reported = runs["strong"].results["tasks"]["cprag102"]["shuf"]["measures"]["accuracy@1"]
-    means = [float(each.values.mean()) for each in scores]
-    assert reported["value"] == pytest.approx(sum(means) / 3)
-
-
-def test_few_items_are_all_listed() -> None:
-    few = [item(str(i), 0.5, 0.1) for i in range(MOST)]
-    assert sample(few) == few
+    reported = runs["strong"].results.measure("cprag102", "shuf", "accuracy@1")
+    scores = [run_scores(runs["strong"], "cprag102", "shuf", run) for run in (0, 1, 2)]
+    means = [float(each["accuracy@1"].values.mean()) for each in scores]
+    assert reported is not None
+    assert reported.value == pytest.approx(sum(means) / 3)
 
 
 def test_of_too_many_the_worst_and_the_best_of_each_template_are_listed() -> None:
+    few = [item(str(i), 0.5, 0.1) for i in range(MOST)]
+    assert sample(few) == few
     many = [
         item(f"{template}-{i}", 0.5, i / 1000, template=template)
         for template in ("first", "second")
         for i in range(MOST)
     ]
-    listed = sample(many)
-    assert len(listed) == 2 * OF_EACH
-    names = {each.id for each in listed}
+    names = {each.id for each in sample(many)}
+    assert len(names) == 2 * 12
     assert {"first-0", f"first-{MOST - 1}", "second-0", f"second-{MOST - 1}"} <= names
 
 
 def test_an_item_lists_contexts_once_with_their_words(runs: dict[str, Run]) -> None:
-    (first, *_) = listed([items(runs["strong"], "cprag102"), items(runs["weak"], "cprag102")])
-    (sentence,) = first.sentences  # the three completions share a context
-    assert [target.good for target in sentence.targets] == [True, False, False]
-    assert [len(target.said) for target in sentence.targets] == [2, 2, 2]
-    assert len(sentence.tops) == 2
-    assert sentence.expected == (sentence.targets[0].word,)
+    several = [items(runs[name], "cprag102") for name in ("strong", "weak")]
+    (first, *_) = listed(several, diagnostics.get("cprag102"))
+    (rows,) = first.sentences  # the three completions share a context
+    assert [row[0].good for row in rows] == [True, False, False]
+    assert [len(row) for row in rows] == [2, 2, 2]
+    assert list(rows[0][0].expected) == [rows[0][0].target]
     assert len(first.verdicts) == 2
-    assert first.has_expected
-    (pair, *_) = listed([items(runs["weak"], "role88")])
+    assert first.place is not None
+    (pair, *_) = listed([items(runs["weak"], "role88")], diagnostics.get("role88"))
     assert len(pair.sentences) == 2  # one verb in two contexts
-
-
-def test_anchors_of_perturbed_items_differ(runs: dict[str, Run]) -> None:
-    plain = [each.anchor for each in listed([items(runs["weak"], "role88")])]
-    changed = [each.anchor for each in listed([items(runs["weak"], "role88", "obj")], "obj")]
-    assert changed == [f"obj:{name}" for name in plain]
-    assert settings_of(["shuf", "none", "trunc", "shuf_trunc"]) == ["none", "trunc"]
 
 
 def test_chosen_items_may_be_rows_or_contrasts(runs: dict[str, Run]) -> None:

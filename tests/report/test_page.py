@@ -1,204 +1,282 @@
-"""The report in a real browser: sort, filter, follow a link; on a phone; strangers' names inert."""
+"""The report in a real browser: charts, lists of items, and what connects them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import csv
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from hub.boards import HOSTILE
-from hub.browser import Complaints, browser, new_context
+from browser import PHONE, NewPage, contrast, luminance
+from hostile import HOSTILE
+from runs import ONE_TASK, make_run
 
 from lmdiag.report.html import render
 from lmdiag.results import Run, load_run
-
-from .runs import ONE_TASK, write_run
+from lmdiag.schema import Protocol
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Locator, Page
 
-PHONE = {"width": 390, "height": 844}
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with browser() as started:
-        yield started
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def report(
-    chromium: Browser, runs: dict[str, Run], tmp_path_factory: pytest.TempPathFactory
-) -> Path:
+def report(runs: dict[str, Run], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of one run."""
     path = tmp_path_factory.mktemp("page") / "report.html"
     path.write_text(render(runs["weak"]))
     return path
 
 
-@pytest.fixture
-def complaints() -> Iterator[Complaints]:
-    """Fails the test at its end if a page complained of anything or fetched from elsewhere."""
-    found = Complaints()
-    yield found
-    assert not found
+def opened(page: Page, path: Path, address: str = "") -> Page:
+    """The page with its charts drawn."""
+    page.goto(f"{path.as_uri()}{address}")
+    page.wait_for_selector("html[data-drawn]")
+    return page
 
 
-@pytest.fixture
-def page(chromium: Browser, complaints: Complaints) -> Iterator[Page]:
-    context = new_context(chromium, viewport={"width": 1280, "height": 900})
-    opened = context.new_page()
-    complaints.watch(opened)
-    yield opened
-    context.close()
+def items_of(page: Page, task: int) -> Locator:
+    """The list of items of a task, open."""
+    items = page.locator("[data-items]").nth(task)
+    if items.get_attribute("open") is None:
+        items.locator("summary").click()
+    return items
 
 
-def open_items(page: Page, report: Path, task: int) -> str:
-    """Opens the items of a task; returns what selects its list."""
+def shown(items: Locator) -> list[str]:
+    return items.locator(".item:visible .anchor").all_inner_texts()
+
+
+def chart(page: Page, name: str) -> Locator:
+    figure = page.locator(f"figure[data-name={name}]")
+    figure.scroll_into_view_if_needed()
+    return figure
+
+
+def marks(figure: Locator) -> Locator:
+    """The marks of items, the one that is drawn last at the end."""
+    return figure.locator(".plot path[role=link]")
+
+
+# ---- lists ---------------------------------------------------------------------------------------
+
+
+def test_the_page_can_be_read_without_scripts(new_page: NewPage, report: Path) -> None:
+    page = new_page(java_script_enabled=False)
     page.goto(report.as_uri())
-    page.locator("[data-items] > summary").nth(task).click()
-    return f"[data-items] >> nth={task}"
-
-
-def shown(page: Page, inside: str) -> list[str]:
-    return page.locator(f"{inside} >> .item:visible .anchor").all_inner_texts()
-
-
-def test_items_are_closed_until_they_are_asked_for(page: Page, report: Path) -> None:
-    page.goto(report.as_uri())
-    assert page.locator(".item:visible").count() == 0
-    assert page.locator("figure svg:visible").count() > 8
+    assert page.locator("table.headline").is_visible()
+    assert page.locator("table.figures").first.is_visible()
+    assert not page.locator("figure, .controls").first.is_visible()
+    page.locator("[data-items] > summary").first.click()
+    assert page.locator(".item:visible").count() > 30
 
 
 def test_filters_leave_what_matches(page: Page, report: Path, runs: dict[str, Run]) -> None:
-    inside = open_items(page, report, 2)
-    everything = shown(page, inside)
-    contrasts = runs["weak"].stimuli["neg136"].columns()["contrast"]
-    assert everything == list(dict.fromkeys(contrasts))
-    page.select_option(f"{inside} >> [data-filter=outcome]", "wrong")
-    wrong = shown(page, inside)
-    assert 0 < len(wrong) < len(everything)
-    assert page.locator(f"{inside} >> .item:visible .verdict.wrong").count() == len(wrong)
-    assert page.locator(f"{inside} >> .shown").inner_text() == f"{len(wrong)} shown"
-    page.select_option(f"{inside} >> [data-filter=outcome]", "")
-    page.fill(f"{inside} >> [data-filter=text]", everything[3])
-    assert everything[3] in shown(page, inside)
-    assert len(shown(page, inside)) < len(everything)
+    items = items_of(opened(page, report), 2)
+    contrasts = list(dict.fromkeys(runs["weak"].stimuli["neg136"].columns()["contrast"]))
+    assert shown(items) == contrasts
+    items.locator("[data-filter=outcome]").select_option("wrong")
+    wrong = shown(items)
+    assert 0 < len(wrong) < len(contrasts)
+    assert items.locator(".item:visible .verdict.wrong").count() == len(wrong)
+    assert items.locator(".shown").inner_text() == f"{len(wrong)} shown"
+    items.locator("[data-filter=outcome]").select_option("")
+    items.locator("[data-filter=text]").fill(contrasts[3])
+    assert contrasts[3] in shown(items)
+    assert len(shown(items)) < len(contrasts)
 
 
-def test_a_part_and_a_setting_can_be_chosen(page: Page, report: Path) -> None:
-    inside = open_items(page, report, 0)
-    page.select_option(f"{inside} >> [data-filter=levels]", "constraint=high")
-    tags = page.locator(f"{inside} >> .item:visible .tag").all_inner_texts()
-    assert set(tags) == {"high constraint"}
-    page.select_option(f"{inside} >> [data-filter=levels]", "")
-    before = page.locator(f"{inside} >> .item:visible .context").first.inner_text()
-    page.select_option(f"{inside} >> [data-filter=setting]", "trunc")
-    after = page.locator(f"{inside} >> .item:visible .context").first.inner_text()
-    assert len(after) < len(before)
+def test_a_level_and_a_setting_can_be_chosen(page: Page, report: Path) -> None:
+    items = items_of(opened(page, report), 0)
+    items.locator("[data-filter=levels]").select_option("constraint=high")
+    assert set(items.locator(".item:visible .tag").all_inner_texts()) == {"high constraint"}
+    before = items.locator(".item:visible .context").first.inner_text()
+    items.locator("[data-filter=setting]").select_option("trunc")
+    assert len(items.locator(".item:visible .context").first.inner_text()) < len(before)
 
 
-def test_sorting_by_difference_runs_from_worst_to_best(page: Page, report: Path) -> None:
-    inside = open_items(page, report, 1)
-    page.select_option(f"{inside} >> [data-sort]", "difference")
-    found = page.locator(f"{inside} >> .item:visible").evaluate_all(
-        "items => items.map(item => Number(item.dataset.difference))"
-    )
-    assert found == sorted(found)
-    assert found[0] < found[-1]
+def test_items_can_be_sorted(page: Page, report: Path) -> None:
+    items = items_of(opened(page, report), 1)
+    for order, reverse in (("difference", False), ("-difference", True)):
+        items.locator("[data-sort]").select_option(order)
+        values = items.locator(".item:visible").evaluate_all(
+            "items => items.map(item => Number(item.dataset.difference))"
+        )
+        assert values == sorted(values, reverse=reverse)
+        assert values[0] != values[-1]
 
 
-def test_a_mark_leads_to_its_item_even_if_it_was_filtered_out(page: Page, report: Path) -> None:
-    inside = open_items(page, report, 1)
-    page.select_option(f"{inside} >> [data-filter=setting]", "obj")
-    mark = page.locator("figure svg a").first
-    target = mark.get_attribute("xlink:href") or ""
-    inside = open_items(page, report, 1)
-    page.goto(report.as_uri() + target)
-    assert page.locator(f"[id='{target[1:]}']").is_visible()
-
-
-def test_a_link_opens_the_list_and_shows_the_item(
+def test_an_address_opens_the_list_and_shows_the_item(
     page: Page, report: Path, runs: dict[str, Run]
 ) -> None:
     name = f"obj:{runs['weak'].stimuli['role88'].columns()['contrast'][-1]}"
-    page.goto(f"{report.as_uri()}#{name}")
-    item = page.locator(f"[id='{name}']")
+    item = opened(page, report, f"#{name}").locator(f"[id='{name}']")
+    page.wait_for_function(
+        "id => document.getElementById(id).getBoundingClientRect().y < 900", arg=name
+    )
     assert item.is_visible()
-    box = item.bounding_box()
+
+
+# ---- charts --------------------------------------------------------------------------------------
+
+
+def test_a_mark_shows_its_item_and_leads_to_it(page: Page, report: Path) -> None:
+    opened(page, report)
+    items_of(page, 1).locator("[data-filter=setting]").select_option("obj")
+    mark = marks(chart(page, "role88-pairs")).last
+    name = (mark.get_attribute("aria-label") or "").partition(":")[0]
+    mark.hover()
+    told = page.locator(".tip").inner_text()
+    assert name in told
+    for fact in ("context", "good word", "p(good)", "rank of bad"):
+        assert fact in told
+    mark.click()
+    page.wait_for_url(f"**#{name}")
+    assert page.locator(f"[id='{name}']").is_visible()  # although its setting was filtered out
+
+
+def test_a_selection_filters_the_list_and_the_list_highlights_marks(
+    page: Page, report: Path
+) -> None:
+    figure = chart(opened(page, report), "role88-pairs")
+    box = figure.locator("svg").bounding_box()
     assert box is not None
-    assert 0 <= box["y"] < 900
+    page.mouse.move(box["x"] + 0.4 * box["width"], box["y"] + 0.2 * box["height"])
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.95 * box["width"], box["y"] + 0.8 * box["height"], steps=5)
+    page.mouse.up()
+    items = page.locator("[data-items]").nth(1)
+    items.locator("[data-clear]").wait_for()
+    selected = shown(items)
+    everything = items.locator(".item[data-setting=none]").count()
+    assert 0 < len(selected) < everything
+
+    def bright(figure: Locator) -> set[str]:
+        bright = figure.locator(".plot path[role=link][opacity='1']")
+        return {
+            each.partition(":")[0]
+            for each in bright.evaluate_all("marks => marks.map(m => m.ariaLabel)")
+        }
+
+    assert bright(figure) == set(selected)
+    assert bright(chart(page, "role88-cloze")) == set(selected)
+    items.locator("[data-clear]").click()
+    assert len(bright(figure)) == everything
+    items.locator("[data-filter=outcome]").select_option("wrong")
+    page.wait_for_function(
+        "document.querySelectorAll(\"[data-name=role88-pairs] path[opacity='0.12']\").length"
+    )
+    assert bright(figure) == set(shown(items))
 
 
-def test_keys_are_enough(page: Page, report: Path) -> None:
-    page.goto(report.as_uri())
+def test_items_that_differ_between_runs_can_be_found(
+    page: Page, runs: dict[str, Run], tmp_path: Path
+) -> None:
+    path = tmp_path / "report.html"
+    path.write_text(render([runs["strong"], runs["weak"]]))
+    items = items_of(opened(page, path), 1)
+    items.locator("[data-filter=outcome]").select_option("changed")
+    found = items.locator(".item:visible").all()
+    assert found
+    for item in found:
+        assert item.locator(".verdict.wrong").count() == 1
+
+
+def test_charts_are_saved_as_svg_png_and_csv(
+    page: Page, report: Path, runs: dict[str, Run], tmp_path: Path
+) -> None:
+    figure = chart(opened(page, report), "cprag102-measures")
+    for kind in ("svg", "png", "csv"):
+        with page.expect_download() as started:
+            figure.get_by_role("button", name=kind.upper()).click()
+        assert started.value.suggested_filename == f"cprag102-measures.{kind}"
+        started.value.save_as(tmp_path / kind)
+    svg = (tmp_path / "svg").read_text()
+    assert "var(" not in svg
+    assert "accuracy@1" in svg
+    box = figure.locator("svg").bounding_box()
+    png = (tmp_path / "png").read_bytes()
+    assert box is not None
+    assert int.from_bytes(png[16:20]) == pytest.approx(3 * box["width"], abs=3)
+    assert len(png) > 10_000  # an empty picture is smaller
+    with (tmp_path / "csv").open() as file:
+        row = next(csv.DictReader(file))
+    measure = runs["weak"].results.tasks["cprag102"]["none"].measures["accuracy@1"]
+    assert (row["label"], row["series"]) == ("accuracy@1", "Orig")
+    assert float(row["value"]) == measure.value
+
+
+def test_the_keyboard_is_enough(page: Page, report: Path) -> None:
+    opened(page, report)
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
-    page.locator("[data-items] > summary").first.focus()
+    points = marks(chart(page, "neg136-pairs-negative-sentences"))
+    assert points.evaluate_all("marks => marks.filter(m => m.tabIndex === 0).length") == 1
+    points.first.focus()
+    page.keyboard.press("ArrowRight")
+    label = page.evaluate("document.activeElement.ariaLabel")
+    assert label == points.nth(1).get_attribute("aria-label")
+    assert page.locator(".tip").is_visible()
     page.keyboard.press("Enter")
-    assert page.locator(".item:visible").count() > 0
+    assert page.locator(f"[id='{label.partition(':')[0]}']").is_visible()
 
 
-def test_a_phone_needs_no_sideways_scrolling(
-    chromium: Browser, report: Path, complaints: Complaints
-) -> None:
-    context = new_context(chromium, viewport=PHONE)
-    page = context.new_page()
-    complaints.watch(page)
+# ---- sizes and schemes ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("width", [390, 420, 1700])
+def test_it_fits_its_window(new_page: NewPage, report: Path, width: int) -> None:
+    page = opened(new_page(viewport={"width": width, "height": PHONE["height"]}), report)
     for task in range(3):
-        open_items(page, report, task)
-    assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
-    letters = page.locator("figure svg").first.evaluate(
-        "svg => svg.querySelector('text').getBoundingClientRect().height"
-    )
-    assert letters >= 10
-    context.close()
+        items_of(page, task)
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    for figure in page.locator("figure").all():
+        letters = figure.locator("svg text").first.bounding_box()
+        assert letters is not None
+        assert letters["height"] >= 10
+    page.set_viewport_size({"width": 600, "height": 800})
+    page.wait_for_function("document.querySelector('.plot svg').clientWidth > 0")
+    assert page.evaluate("document.documentElement.scrollWidth") == 600
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_can_be_read_in_either_scheme(
-    chromium: Browser, report: Path, complaints: Complaints, scheme: str
-) -> None:
-    context = new_context(chromium, color_scheme=scheme)
-    page = context.new_page()
-    complaints.watch(page)
-    page.goto(report.as_uri())
+def test_text_can_be_read_in_either_scheme(new_page: NewPage, report: Path, scheme: str) -> None:
+    page = opened(new_page(color_scheme=scheme), report)
     colours = page.evaluate(
         """() => ["body", "figcaption", "figure svg text", "td b", ".remarks"].map(selector => {
             const style = getComputedStyle(document.querySelector(selector));
             return selector.includes("svg") ? style.fill : style.color;
         }).concat(getComputedStyle(document.body).backgroundColor)"""
     )
-    *texts, paper = (luminance(colour) for colour in colours)
-    for text in texts:
-        light, dark = max(text, paper), min(text, paper)
-        assert (light + 0.05) / (dark + 0.05) >= 4.5  # WCAG 2 AA
-    context.close()
+    *texts, paper = colours
+    assert (luminance(paper) < 0.1) == (scheme == "dark")
+    assert all(contrast(text, paper) >= 4.5 for text in texts)  # WCAG 2 AA
 
 
-def luminance(colour: str) -> float:
-    """Relative luminance of `rgb(r, g, b)`, as WCAG 2 defines it."""
-    channels = [int(part) / 255 for part in colour[4:-1].split(",")[:3]]
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-def test_names_and_words_of_strangers_do_nothing(
-    page: Page, demo_dir: Path, tmp_path: Path
-) -> None:
+def test_text_from_outside_does_nothing(page: Page, demo_dir: Path, tmp_path: Path) -> None:
     tried = list(HOSTILE.values())
     fields = ("id", "commit", "dtype", "architecture", "tokenizer")
-    facts = dict(zip(fields, tried, strict=False))
-    run = load_run(
-        write_run(tmp_path / "run", demo_dir, protocol=ONE_TASK, cased=True, fillers=tried, **facts)
-    )
-    path = tmp_path / "report.html"
-    path.write_text(render(run))
-    page.goto(path.as_uri())
-    for link in page.locator("[data-items] > summary").all():
-        link.click()
-    assert "owned" not in page.title()[:5]
-    assert page.locator("script").count() == 1
-    assert page.locator("img").count() == 0
-    assert page.locator(".word", has_text="onerror").first.is_visible()
+    facts: dict[str, Any] = dict(zip(fields, tried, strict=False))
+    run = make_run(tmp_path / "run", demo_dir, ONE_TASK, cased=True, fillers=tried, **facts)
+    own = tmp_path / "own.jsonl"
+    rows = [
+        {"id": f"{text}-{good}", "contrast": text, "context": text.strip(), "target": f"{text.strip()[:40]}{good}",
+         "good": good, "level": tried[i % 5]}
+        for i, text in enumerate(tried) for good in (True, False)
+    ]  # fmt: skip
+    own.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    other = make_run(tmp_path / "other", own, Protocol(tasks=("own",)), **facts)
+    for number, folder in enumerate((run, other)):
+        path = tmp_path / f"{number}.html"
+        path.write_text(render(load_run(folder)))
+        opened(page, path)
+        for summary in page.locator("[data-items] > summary").all():
+            summary.click()
+        for mark in marks(page.locator("figure")).all():
+            mark.focus()
+        assert "owned" not in page.title()[:5]
+        assert page.locator("img").count() == 0
+        assert page.locator("script:not([type])").count() == 2  # the page's own, and the library
+    assert page.locator(".context", has_text="onerror").first.is_visible()

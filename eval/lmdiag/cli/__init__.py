@@ -19,7 +19,7 @@ from typing import NoReturn
 from lmdiag import __version__
 from lmdiag.cli import exits
 from lmdiag.cli.parser import Parser
-from lmdiag.processes import SharedError
+from lmdiag.runs.processes import SharedError
 from lmdiag.schema import BadInput
 
 COMMANDS = {
@@ -35,10 +35,10 @@ COMMANDS = {
 }
 """Command name -> one line of help; each command is the module `lmdiag.cli.<name>`."""
 
-FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-UNWRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST}
-UNUSABLE = {errno.ENOENT, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENXIO, errno.EINVAL}
-"""A path that the user gave, and that is not what it should be."""
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_UNWRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST}
+_UNUSABLE = {errno.ENOENT, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENXIO, errno.EINVAL}
+"""Errors of the system by their cause: a full disk, a protected path, a wrong path of the user."""
 
 
 def program(argv: Sequence[str] | None = None) -> NoReturn:
@@ -50,27 +50,27 @@ def program(argv: Sequence[str] | None = None) -> NoReturn:
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code; argument errors raise SystemExit(2)."""
     argv = list(sys.argv[1:] if argv is None else argv)
-    args = argparse.Namespace(stopped=nothing_written)
+    args = argparse.Namespace(stopped=_nothing_written)
     try:
         args = build_parser(argv[0] if argv and argv[0] in COMMANDS else None).parse_args(argv)
-        prepare_output(argv)
+        _prepare_output(argv)
         code = int(args.main(args))
         sys.stdout.flush()
         return code
     except BadInput as error:
         return exits.fail(str(error), code=2, shared=isinstance(error, SharedError))
     except BrokenPipeError:
-        drop_output()
+        _drop_output()
         return 1
     except OSError as error:
-        drop_output()
-        code = 2 if error.errno in UNWRITABLE | UNUSABLE else 1
-        return exits.fail(explain_os_error(error), code=code)
+        _drop_output()
+        code = 2 if error.errno in _UNWRITABLE | _UNUSABLE else 1
+        return exits.fail(_explain(error), code=code)
     except KeyboardInterrupt as reason:
         return exits.stop(reason, args.stopped(args))
 
 
-def prepare_output(argv: Sequence[str]) -> None:
+def _prepare_output(argv: Sequence[str]) -> None:
     """Makes output safe: any character can be printed, no log or traceback has a secret.
 
     Raises:
@@ -98,24 +98,23 @@ def build_parser(command: str | None) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"lmdiag {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, summary in COMMANDS.items():
-        subparser = commands.add_parser(
-            name, help=summary, description=f"{summary[0].upper()}{summary[1:]}."
-        )
+        description = f"{summary[0].upper()}{summary[1:]}."
+        subparser = commands.add_parser(name, help=summary, description=description)
         if name == command:
             module = importlib.import_module(f"lmdiag.cli.{name}")
             module.add_arguments(subparser)
-            stopped = getattr(module, "stopped", nothing_written)
+            stopped = getattr(module, "stopped", _nothing_written)
             subparser.set_defaults(main=module.main, stopped=stopped)
     return parser
 
 
-def nothing_written(args: argparse.Namespace) -> str:
+def _nothing_written(args: argparse.Namespace) -> str:
     """Says what is left of an interrupted command that writes its output at the very end."""
     return "nothing was written"
 
 
-def drop_output() -> None:
-    """Forgets what cannot be printed any more, which the interpreter would try again at its end.
+def _drop_output() -> None:
+    """Discards output that cannot be printed; Python would try again to print it when it exits.
 
     The reader has closed the pipe, e.g. `lmdiag report RUN | head -1`, or the disk is full.
     """
@@ -126,13 +125,13 @@ def drop_output() -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def explain_os_error(error: OSError) -> str:
-    """Returns one line for a full disk, a place that cannot be written or a path of no use."""
+def _explain(error: OSError) -> str:
+    """Returns one line about a full disk, a path that cannot be written or a wrong path."""
     if error.errno is None:
         return str(error)
     where = f" ({error.filename})" if error.filename else ""
     reason = (error.strerror or str(error)).lower()
-    if error.errno in FULL | UNWRITABLE:
+    if error.errno in _FULL | _UNWRITABLE:
         return (
             f"cannot write{where}: {reason}; what was saved is kept: "
             "make room or choose another place, and run again"

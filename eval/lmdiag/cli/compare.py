@@ -11,135 +11,124 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lmdiag.cli.run import positive
-from lmdiag.schema import AGREEMENT
+from lmdiag.cli.exits import say
+from lmdiag.cli.parser import add_json, positive
 
 if TYPE_CHECKING:
     from lmdiag.comparison import Comparison
     from lmdiag.results import Run
 
-
-WIDTH = 100
-"""Characters of a line where the output is no terminal."""
+_WIDTH = 100
+"""Characters of a line where the output is not a terminal."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares run directories and the knobs of the bootstrap."""
+    """Declares the arguments."""
     parser.add_argument("run_a", type=Path, metavar="RUN_A", help="run directory")
     parser.add_argument(
-        "others",
-        type=Path,
-        nargs="+",
-        metavar="RUN",
+        "others", type=Path, nargs="+", metavar="RUN",
         help="run directories on the same data, each to be compared with RUN_A",
-    )
+    )  # fmt: skip
     parser.add_argument("--data", help="data set of the runs (default: the one they were made on)")
     parser.add_argument(
-        "--resamples",
-        type=positive,
-        default=10_000,
-        metavar="N",
+        "--resamples", type=positive, default=10_000, metavar="N",
         help="number of bootstrap resamples (default: %(default)s)",
-    )
+    )  # fmt: skip
     parser.add_argument(
         "--seed", type=int, default=0, help="random seed of the bootstrap (default: %(default)s)"
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON document, nothing else")
+    add_json(parser)
 
 
 def main(args: argparse.Namespace) -> int:
     """Compares and prints."""
-    from lmdiag.cli.exits import say
-    from lmdiag.comparison import compare
+    from lmdiag.comparison import compare_runs
     from lmdiag.results import load_run
 
     runs = [load_run(path, args.data) for path in (args.run_a, *args.others)]
-    found = compare(*runs, seed=args.seed, resamples=args.resamples)
-    for line in not_compared(runs):
+    comparisons = compare_runs(*runs, seed=args.seed, resamples=args.resamples)
+    for line in _not_compared(runs):
         say(f"lmdiag: not compared: {line}")
     if args.json:
-        print(json.dumps(document(runs, found, args), allow_nan=False))
+        print(json.dumps(_document(runs, comparisons, args), allow_nan=False))
     else:
-        show(runs, found, args)
+        _print_tables(runs, comparisons, args)
     return 0
 
 
-def not_compared(runs: Sequence[Run]) -> Iterator[str]:
+def _not_compared(runs: Sequence[Run]) -> Iterator[str]:
     """Yields a line for what cannot be compared, and why."""
+    from lmdiag import diagnostics
     from lmdiag.comparison import CONTEXTUAL, sides_differ
 
-    kinds = [run.results["model"]["kind"] for run in runs]
+    kinds = [run.results.model.kind for run in runs]
     unlike = [run for run, kind in zip(runs, kinds, strict=True) if sides_differ(kinds[0], kind)]
-    if unlike and AGREEMENT in runs[0].results["tasks"]:
-        names = " and ".join(CONTEXTUAL)
+    if unlike and any(diagnostics.get(task).has_verbs for task in runs[0].results.tasks):
         others = ", ".join(str(run.path) for run in unlike)
         yield (
-            f"{names} of {runs[0].path} and {others}: only one of the models sees what is right "
-            "of the blank"
+            f"{' and '.join(CONTEXTUAL)} of {runs[0].path} and {others}: only one of the models "
+            "sees what is right of the blank"
         )
 
 
-def document(
-    runs: Sequence[Run], found: Sequence[Comparison], args: argparse.Namespace
+def _document(
+    runs: Sequence[Run], comparisons: Sequence[Comparison], args: argparse.Namespace
 ) -> dict[str, Any]:
     """Returns what `--json` prints; undefined is null.
 
-    The runs are named a, b, c and so on. Of more than two runs, each comparison says by `pair`
-    which two it is of.
+    The runs are named a, b, c and so on. If there are more than two, `pair` names the two runs of a
+    comparison.
     """
-    from lmdiag.report.paired import letter
+    from lmdiag.report.labels import run_letter
 
-    models = [run.results["model"] for run in runs]
-    names = [letter(number).lower() for number in range(len(runs))]
-    comparisons = []
-    for one in found:
+    models = {run_letter(i).lower(): run.results.model for i, run in enumerate(runs)}
+    records = []
+    for one in comparisons:
         values = asdict(one)
-        pair = {"pair": ["a", names[values.pop("second")]]}
-        record = {key: None if is_nan(value) else value for key, value in values.items()}
-        comparisons.append(record | (pair if len(runs) > 2 else {}))
+        second = [*models][values.pop("second")]
+        pair = {"pair": ["a", second]} if len(runs) > 2 else {}
+        records.append({key: _or_none(value) for key, value in values.items()} | pair)
     return {
-        "signature": runs[0].results["signature"],
-        **{
-            name: {"model": model["id"], "commit": model["commit"]}
-            for name, model in zip(names, models, strict=True)
-        },
+        "signature": runs[0].results.signature,
+        **{name: {"model": model.id, "commit": model.commit} for name, model in models.items()},
         "seed": args.seed,
         "resamples": args.resamples,
-        "comparisons": comparisons,
+        "comparisons": records,
     }
 
 
-def is_nan(value: object) -> bool:
-    """Returns whether a value is the undefined number."""
-    return isinstance(value, float) and math.isnan(value)
+def _or_none(value: Any) -> Any:
+    """Returns None for NaN, anything else unchanged."""
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
-def show(runs: Sequence[Run], found: Sequence[Comparison], args: argparse.Namespace) -> None:
-    """Prints a table for each pair, task and setting."""
+def _print_tables(
+    runs: Sequence[Run], comparisons: Sequence[Comparison], args: argparse.Namespace
+) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    from lmdiag.hub.text import visible
-    from lmdiag.report.labels import short_commit
-    from lmdiag.report.paired import letter, print_comparisons
+    from lmdiag.report.formats.terminal import print_comparisons
+    from lmdiag.report.labels import run_letter, short_commit
+    from lmdiag.text import visible
 
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else _WIDTH)
     for number, run in enumerate(runs):
-        model = run.results["model"]
-        name = visible(f"{letter(number)}  {model['id']}  ")
-        console.print(Text(name, style="bold"), end="")
-        console.print(Text(visible(f"commit {short_commit(model['commit'])}"), style="dim"))
-    print_comparisons(found, console)
+        model = run.results.model
+        name = visible(f"{run_letter(number)}  {model.id}  ")
+        commit = visible(f"commit {short_commit(model.commit)}")
+        console.print(Text.assemble((name, "bold"), (commit, "dim")))
+    print_comparisons(comparisons, console)
     console.print()
-    tested = [one for one in found if one.test != "none"]
+    tested = [one for one in comparisons if one.test != "none"]
     remarks = [
         f"differences and their 95% intervals: paired bootstrap over items, {args.resamples} "
         "resamples",
         "p: exact McNemar where each item is right or wrong (m), else the bootstrap (b)",
         f"p adj.: by Holm's method, over the {len(tested)} tests above",
-        runs[0].results["signature"],
+        runs[0].results.signature,
     ]
-    if len(tested) < len(found):
+    if len(tested) < len(comparisons):
         remarks.insert(2, "–: the two do not differ in any item, so there is nothing to test")
     for remark in remarks:
         console.print(Text(visible(remark), style="dim"))

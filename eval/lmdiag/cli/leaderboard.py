@@ -6,64 +6,49 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lmdiag.cli.exits import say
+from lmdiag.cli.parser import add_data_revision, positive
+
 if TYPE_CHECKING:
     from lmdiag.leaderboard.collect import Entry
 
-ALL = "all"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares where the runs are, what they are verified on, and where the site goes."""
+    """Declares the arguments."""
     parser.add_argument(
-        "runs",
-        nargs="+",
-        metavar="RUN",
+        "runs", nargs="+", metavar="RUN",
         help="run directories, folders with run directories, or the Hub id of a results repository",
-    )
+    )  # fmt: skip
     parser.add_argument(
         "--out", type=Path, required=True, metavar="DIR", help="directory to write the site into"
     )
     parser.add_argument(
-        "--data",
-        default="lmdiag",
+        "--data", default="lmdiag",
         help="data set that runs are verified on: a built directory or a Hub id",
-    )
+    )  # fmt: skip
+    add_data_revision(parser)
     parser.add_argument(
-        "--data-revision", metavar="R", help="branch, tag or commit of the Hub data set"
-    )
-    parser.add_argument(
-        "--allow-local",
-        action="store_true",
+        "--allow-local", action="store_true",
         help="list models of local folders, which nobody else can check",
-    )
+    )  # fmt: skip
     again = parser.add_argument_group("asking the models again")
     again.add_argument(
-        "--reproduce",
-        nargs="?",
-        const=30,
-        type=number_or_all,
-        metavar="N",
+        "--reproduce", nargs="?", const=30, type=_number_or_all, metavar="N",
         help="load each submitted model and compare its answers to N random contexts (30), or all",
-    )
+    )  # fmt: skip
     again.add_argument(
-        "--max-parameters",
-        type=count,
-        default=3_000_000_000,
-        metavar="N",
+        "--max-parameters", type=parameter_count, default=3_000_000_000, metavar="N",
         help="load no larger model (3B)",
-    )
+    )  # fmt: skip
     again.add_argument("--device", metavar="D", help="device of the models, e.g. cpu or cuda:1")
     again.add_argument(
-        "--attempts",
-        type=Path,
-        metavar="DIR",
+        "--attempts", type=Path, metavar="DIR",
         help="where outcomes are kept and interrupted attempts resume (default: OUT-attempts)",
-    )
+    )  # fmt: skip
 
 
 def main(args: argparse.Namespace) -> int:
     """Verifies the runs and writes the site; what was rejected goes to standard error too."""
-    from lmdiag.cli.exits import say
     from lmdiag.hub.benchmark import Benchmark
     from lmdiag.hub.isolation import Judges
     from lmdiag.leaderboard.collect import find_submissions, judge
@@ -84,13 +69,12 @@ def main(args: argparse.Namespace) -> int:
 
 def _reproduced(entries: list[Entry], args: argparse.Namespace) -> list[Entry]:
     """Asks the models again where that is wanted; says how each attempt ended."""
-    from lmdiag.cli.exits import say
     from lmdiag.leaderboard.outcome import level
     from lmdiag.reproduction.attempts import Settings, reproduce
 
     settings = None
     if args.reproduce is not None:
-        n = None if args.reproduce == ALL else args.reproduce
+        n = None if args.reproduce == "all" else args.reproduce
         settings = Settings(n, args.max_parameters, args.device)
     folder = args.attempts or args.out.with_name(f"{args.out.name}-attempts")
     done = []
@@ -102,14 +86,11 @@ def _reproduced(entries: list[Entry], args: argparse.Namespace) -> list[Entry]:
     return done
 
 
-def number_or_all(text: str) -> int | str:
-    """`all`, or a whole number from 1."""
-    if text != ALL and (not text.isdigit() or int(text) < 1):
-        raise argparse.ArgumentTypeError(f"{text!r} is not 'all' or a whole number from 1")
-    return ALL if text == ALL else int(text)
+def _number_or_all(text: str) -> int | str:
+    return text if text == "all" else positive(text)
 
 
-def count(text: str) -> int:
+def parameter_count(text: str) -> int:
     """A number of parameters: 7000000000, 7e9 or 7B."""
     units = {"K": 1e3, "M": 1e6, "B": 1e9}
     try:

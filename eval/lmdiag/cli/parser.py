@@ -1,20 +1,23 @@
-"""The argument parser of all commands: errors of one line, with a suggestion for misspelt names."""
+"""The argument parser of all commands, and what several commands take."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
+from dataclasses import fields, replace
 from typing import Any, NoReturn
 
 from lmdiag.cli.exits import fail
+from lmdiag.schema import Protocol, checked_ranks, checked_threshold
 from lmdiag.suggestions import suggest
 
 
 class Parser(argparse.ArgumentParser):
     """`argparse.ArgumentParser` with short errors; subparsers are of this class, too.
 
-    An error is one line, which names `--help`; the exit code is 2. Options cannot be
-    abbreviated: an abbreviation in a script would change its meaning when an option is added.
+    An error is one line, which names `--help` and the closest name; the exit code is 2. Options
+    cannot be abbreviated: an abbreviation in a script would change its meaning when an option is
+    added.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -28,15 +31,14 @@ class Parser(argparse.ArgumentParser):
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> tuple[argparse.Namespace, list[str]]:
         """Refuses unknown options first: argparse would rather report what they leave missing."""
-        if args is not None:
-            for option in self._options_in(args):
-                if option not in self._option_string_actions:
-                    close = suggest(option, self._option_string_actions)
-                    self.error(f"there is no option {option}{close}")
+        for option in self._options_in(args or ()):
+            if option not in self._option_string_actions:
+                close = suggest(option, self._option_string_actions)
+                self.error(f"there is no option {option}{close}")
         return super().parse_known_args(args, namespace)
 
     def _options_in(self, args: Sequence[str]) -> Iterator[str]:
-        """Yields the options of this parser; those of a subcommand come after its name."""
+        """Yields the options of this parser; the options of a subcommand follow its name."""
         for arg in args:
             if arg == "--" or (self._subparsers is not None and not arg.startswith("-")):
                 return
@@ -44,7 +46,7 @@ class Parser(argparse.ArgumentParser):
                 yield arg.partition("=")[0]
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        """Refuses a value that is not among the choices, and names the closest one."""
+        """Refuses a value that is not among the choices."""
         if action.choices is not None and value not in action.choices:
             choices = [str(choice) for choice in action.choices]
             raise argparse.ArgumentError(
@@ -52,3 +54,53 @@ class Parser(argparse.ArgumentParser):
                 f"invalid choice: {value!r}{suggest(str(value), choices)}; "
                 f"choose from {', '.join(choices)}",
             )
+
+
+def positive(text: str) -> int:
+    """A whole number from 1."""
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, not {text!r}")
+    return int(text)
+
+
+def add_data_revision(parser: argparse._ActionsContainer) -> None:
+    """Declares `--data-revision`."""
+    parser.add_argument(
+        "--data-revision", metavar="R", help="branch, tag or commit of the Hub data set"
+    )
+
+
+def add_json(parser: argparse._ActionsContainer) -> None:
+    """Declares `--json`."""
+    parser.add_argument("--json", action="store_true", help="print one JSON document, nothing else")
+
+
+def add_dry_run(parser: argparse._ActionsContainer) -> None:
+    """Declares `--dry-run`."""
+    parser.add_argument(
+        "--dry-run", action="store_true", help="list what would be sent, send nothing"
+    )
+
+
+def add_scoring(parser: argparse._ActionsContainer) -> None:
+    """Declares the options of the measures; `scored` reads them."""
+    parser.add_argument(
+        "--k", type=positive, nargs="+", help="ranks k of accuracy@k (default: 1 5)"
+    )
+    parser.add_argument(
+        "--threshold", type=float, metavar="P",
+        help="probability difference P of sensitivity@P (default: 0.01)",
+    )  # fmt: skip
+
+
+def scored(args: argparse.Namespace, protocol: Protocol) -> Protocol:
+    """Returns the protocol with the ranks and the threshold that were given."""
+    k = protocol.k if args.k is None else checked_ranks(args.k)
+    threshold = protocol.threshold if args.threshold is None else args.threshold
+    return replace(protocol, k=k, threshold=checked_threshold(threshold))
+
+
+def fields_of(record: Any, args: argparse.Namespace) -> dict[str, Any]:
+    """Returns the arguments that were given and are named as fields of a dataclass."""
+    given = {name: value for name, value in vars(args).items() if value is not None}
+    return {field.name: given[field.name] for field in fields(record) if field.name in given}

@@ -1,14 +1,12 @@
-"""`lmdiag publish`: push the data set, the metric or the leaderboard to the Hub."""
+"""`lmdiag publish`: pushes the data set, the metric or the leaderboard to the Hub."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from lmdiag.hub.publish import Publication
+from lmdiag.cli.parser import add_dry_run
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,10 +15,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     data = kinds.add_parser("data", help="a built data set directory")
     data.add_argument("dir", type=Path, metavar="DIR", help="directory written by `lmdiag build`")
     data.add_argument(
-        "--benchmark",
-        action="store_true",
+        "--benchmark", action="store_true",
         help="also send eval.yaml (the Hub accepts it from registered benchmarks only)",
-    )
+    )  # fmt: skip
     metric = kinds.add_parser("metric", help="the evaluate metric of this installation")
     board = kinds.add_parser("leaderboard", help="a leaderboard, as a static Space")
     board.add_argument(
@@ -31,9 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         kind.add_argument(
             "--public", action="store_true", help="create a public repository (default: private)"
         )
-        kind.add_argument(
-            "--dry-run", action="store_true", help="list what would be sent, send nothing"
-        )
+        add_dry_run(kind)
 
 
 def stopped(args: argparse.Namespace) -> str:
@@ -43,27 +38,23 @@ def stopped(args: argparse.Namespace) -> str:
 
 def main(args: argparse.Namespace) -> int:
     """Plans the publication, then describes or sends it."""
+    from lmdiag.hub import publish
     from lmdiag.hub.client import client
 
-    publication = _plan(args)
-    wanted = not args.public
+    if args.what == "data":
+        publication = publish.plan_data(args.dir, args.repo_id, benchmark=args.benchmark)
+    elif args.what == "metric":
+        publication = publish.plan_metric(args.repo_id)
+    else:
+        publication = publish.plan_leaderboard(args.dir, args.repo_id)
+    private = not args.public
     if args.dry_run:
-        print(publication.describe(private=wanted))
+        print(publication.describe(private=private))
         return 0
-    print(publication.describe(private=wanted), file=sys.stderr)
-    address, private = publication.send(client(), private=wanted)
+    print(publication.describe(private=private), file=sys.stderr)
+    address, is_private = publication.send(client(), private=private)
     print(address)
-    if private != wanted:
-        now = "private" if private else "public"
+    if is_private != private:
+        now = "private" if is_private else "public"
         print(f"{args.repo_id} existed before and remains {now}", file=sys.stderr)
     return 0
-
-
-def _plan(args: argparse.Namespace) -> Publication:
-    from lmdiag.hub import publish
-
-    if args.what == "data":
-        return publish.plan_data(args.dir, args.repo_id, benchmark=args.benchmark)
-    if args.what == "metric":
-        return publish.plan_metric(args.repo_id)
-    return publish.plan_leaderboard(args.dir, args.repo_id)

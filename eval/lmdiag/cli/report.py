@@ -1,4 +1,4 @@
-"""`lmdiag report`: the tables and pictures of one or several runs."""
+"""`lmdiag report`: the tables and charts of one or several runs."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import argparse
 import sys
 from pathlib import Path
 
-HELP = "tables and pictures of one or several runs"
+from lmdiag.report.formats import format_names
 
-FORMATS = ("html", "markdown", "latex", "csv")
+_FIGURES = ("svg", "pdf", "png")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares what the command takes."""
+    """Declares the arguments."""
     parser.add_argument(
         "runs", nargs="+", type=Path, metavar="RUN",
         help="run directory; several runs are compared, checkpoints of one model shown as curves",
     )  # fmt: skip
     parser.add_argument(
-        "--format", choices=FORMATS, default="html",
-        help="html: full report with charts; other formats: tables only (default: %(default)s)",
+        "--format", choices=("html", *format_names(), *_FIGURES),
+        help="html (default): full report with charts; markdown, latex, csv: tables only",
     )  # fmt: skip
     parser.add_argument(
         "--items", nargs="+", default=[], metavar="ID",
@@ -30,38 +30,75 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="output file (default: html to report.html in the run directory, for several runs "
         "in the current directory; other formats to standard output)",
     )  # fmt: skip
+    parser.add_argument(
+        "--figures", type=Path, metavar="DIR",
+        help="write every chart as a file into this directory, with its caption as text beside it; "
+        "--format is then svg (default), pdf or png",
+    )  # fmt: skip
+    parser.add_argument(
+        "--width", type=_width, default=8.0, metavar="CM",
+        help="width of the figures in cm: 8 fits one column, 17 two (default: %(default)g)",
+    )  # fmt: skip
     parser.add_argument("--data", help="data set, if it has been moved since the run")
 
 
 def main(args: argparse.Namespace) -> int:
     """Writes the report; returns the exit code."""
-    text = _html(args) if args.format == "html" else _tables(args)
+    from lmdiag.text import visible
+    from lmdiag.writing import clear_drafts, write_atomically
+
+    if args.figures or args.format in _FIGURES:
+        return _figures(args)
     out: Path | None = args.out
-    if out is None and args.format == "html":
-        out = args.runs[0] / "report.html" if len(args.runs) == 1 else Path("report.html")
+    if args.format in (None, "html"):
+        from lmdiag.report.html import render
+        from lmdiag.results import load_run
+
+        text = render([load_run(path, args.data) for path in args.runs], chosen=args.items)
+        folder = args.runs[0] if len(args.runs) == 1 else Path()
+        out = out or folder / "report.html"
+    else:
+        text = _tables(args)
     if out is None:
         sys.stdout.write(text)
         return 0
-    from lmdiag.hub.text import visible
-    from lmdiag.writing import clear_drafts, write_atomically
-
     clear_drafts(out.parent)
     write_atomically(out, text.encode())
     print(f"Saved in {visible(str(out))}")
     return 0
 
 
-def _html(args: argparse.Namespace) -> str:
-    from lmdiag.report.html import render
-    from lmdiag.results import load_run
+def _width(text: str) -> float:
+    """A width of a figure in cm; argparse names the option in its message."""
+    if not 4 <= (width := float(text)) <= 60:
+        raise argparse.ArgumentTypeError("must be between 4 and 60 cm")
+    return width
 
-    return render([load_run(path, args.data) for path in args.runs], chosen=args.items)
+
+def _figures(args: argparse.Namespace) -> int:
+    """Writes the charts as files."""
+    from lmdiag.report.charts.output import write_figures
+    from lmdiag.report.html import charts
+    from lmdiag.results import load_run
+    from lmdiag.schema import BadInput
+    from lmdiag.text import visible
+
+    kind = args.format or "svg"
+    if not args.figures or kind not in _FIGURES:
+        raise BadInput(
+            "figures need a directory and one of the formats svg, pdf, png: give --figures DIR "
+            "--format svg"
+        )
+    plots = charts([load_run(path, args.data) for path in args.runs])
+    paths = write_figures(plots, args.figures, kind, args.width)
+    print(f"Saved {len(paths)} figures in {visible(str(args.figures))}")
+    return 0
 
 
 def _tables(args: argparse.Namespace) -> str:
     """The tables as text. They need no data set; the top words of chosen items do."""
-    from lmdiag.report import text
     from lmdiag.report.checkpoints import training_order
+    from lmdiag.report.formats import render_tables
     from lmdiag.report.qualitative import choose
     from lmdiag.results import load_run, read_results
 
@@ -70,6 +107,4 @@ def _tables(args: argparse.Namespace) -> str:
     results = [results[i] for i in order]
     loaded = [load_run(args.runs[i], args.data) for i in order] if args.items else []
     chosen = choose(loaded, args.items) if loaded else []
-    if args.format == "csv":
-        return text.chosen_csv(chosen) if chosen else text.table_csv(results)
-    return text.latex(results, chosen) if args.format == "latex" else text.markdown(results, chosen)
+    return render_tables(args.format, results, chosen)

@@ -5,23 +5,21 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from lmdiag.cli.parser import add_dry_run
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the run and where to offer it."""
+    """Declares the arguments."""
     parser.add_argument("run", type=Path, metavar="RUN", help="directory of a finished run")
     parser.add_argument(
-        "--data",
-        metavar="ORG/NAME",
+        "--data", metavar="ORG/NAME",
         help="published data set (default: the one the run was made on)",
-    )
+    )  # fmt: skip
     parser.add_argument(
-        "--results-repo",
-        metavar="ORG/NAME",
+        "--results-repo", metavar="ORG/NAME",
         help="data set repository in which a leaderboard collects runs",
-    )
-    parser.add_argument(
-        "--dry-run", action="store_true", help="list what would be sent, send nothing"
-    )
+    )  # fmt: skip
+    add_dry_run(parser)
 
 
 def stopped(args: argparse.Namespace) -> str:

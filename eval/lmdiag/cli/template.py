@@ -13,38 +13,20 @@ from typing import Any
 from lmdiag.diagnostics import CORE_COLUMNS, NEEDED_COLUMNS
 from lmdiag.schema import BadInput
 
-ROWS: tuple[dict[str, Any], ...] = (
-    {
-        "id": "1-typical", "item": "1", "condition": "typical",
-        "context": "She put salt and", "right_context": "on her egg.",
-        "target": "pepper", "good": True, "contrast": "1", "expected": ["pepper"],
-    },
-    {
-        "id": "1-odd", "item": "1", "condition": "odd",
-        "context": "She put salt and", "right_context": "on her egg.",
-        "target": "paper", "good": False, "contrast": "1", "expected": [],
-    },
-    {
-        "id": "2-typical", "item": "2", "condition": "typical",
-        "context": "The dog chased the cat up a", "right_context": "",
-        "target": "tree", "good": True, "contrast": "2", "expected": ["tree", "wall"],
-    },
-    {
-        "id": "2-odd", "item": "2", "condition": "odd",
-        "context": "The dog chased the cat up a", "right_context": "",
-        "target": "cloud", "good": False, "contrast": "2", "expected": [],
-    },
-    {
-        "id": "2-odder", "item": "2", "condition": "odd",
-        "context": "The dog chased the cat up a", "right_context": "",
-        "target": "spoon", "good": False, "contrast": "2", "expected": [],
-    },
+_ROWS: tuple[tuple[Any, ...], ...] = (
+    ("1-typical", "1", "typical", "She put salt and", "on her egg.", "pepper", True, "1",
+     ["pepper"]),
+    ("1-odd", "1", "odd", "She put salt and", "on her egg.", "paper", False, "1", []),
+    ("2-typical", "2", "typical", "The dog chased the cat up a", "", "tree", True, "2",
+     ["tree", "wall"]),
+    ("2-odd", "2", "odd", "The dog chased the cat up a", "", "cloud", False, "2", []),
+    ("2-odder", "2", "odd", "The dog chased the cat up a", "", "spoon", False, "2", []),
 )  # fmt: skip
-"""Two items: one with text right of the blank, one with two expected words and two bad rows."""
+"""Two items in the core columns: one with text right of the blank, one with two expected words."""
 
-SUFFIXES = (".csv", ".tsv", ".jsonl")
+_SUFFIXES = (".csv", ".tsv", ".jsonl")
 
-ADVICE = """\
+_ADVICE = """\
 Written: {file}. Replace its rows by your own. Two columns are needed:
   context        text to the left of the blank, without a space at the end
   target         the word that is scored in this row
@@ -64,13 +46,9 @@ Then: lmdiag run --model MODEL --data {file}"""
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
     parser.add_argument(
-        "file",
-        nargs="?",
-        default="my_diagnostic.csv",
-        type=Path,
-        metavar="FILE",
-        help=f"file to write (default: %(default)s); its name must end in {', '.join(SUFFIXES)}",
-    )
+        "file", nargs="?", default="my_diagnostic.csv", type=Path, metavar="FILE",
+        help=f"file to write (default: %(default)s); its name must end in {', '.join(_SUFFIXES)}",
+    )  # fmt: skip
     parser.add_argument(
         "--minimal", action="store_true", help="write the columns context and target only"
     )
@@ -84,27 +62,24 @@ def main(args: argparse.Namespace) -> int:
         BadInput: the file exists, or has another suffix.
     """
     file: Path = args.file
-    if file.suffix not in SUFFIXES:
-        raise BadInput(f"{file}: the file name must end in {', '.join(SUFFIXES)}")
+    if file.suffix not in _SUFFIXES:
+        raise BadInput(f"{file}: the file name must end in {', '.join(_SUFFIXES)}")
     if file.exists() and not args.overwrite:
         raise BadInput(f"{file} exists already: choose another name, or add --overwrite")
     if not file.parent.is_dir():
         raise BadInput(f"no directory {file.parent}: make it first")
-    write(file, NEEDED_COLUMNS if args.minimal else CORE_COLUMNS)
+    lines = _lines(file.suffix, NEEDED_COLUMNS if args.minimal else CORE_COLUMNS)
+    file.write_text("\n".join(lines) + "\n", "utf-8")
     separator = "" if file.suffix == ".jsonl" else ", separated by |"
     smallest = "\n  ".join(_lines(file.suffix, NEEDED_COLUMNS)[:2])
-    print(ADVICE.format(file=file, separator=separator, smallest=smallest))
+    print(_ADVICE.format(file=file, separator=separator, smallest=smallest))
     return 0
 
 
-def write(file: Path, columns: Sequence[str] = CORE_COLUMNS) -> None:
-    """Writes some columns of the rows in the format that the file's suffix names."""
-    file.write_text("\n".join(_lines(file.suffix, columns)) + "\n", "utf-8")
-
-
 def _lines(suffix: str, columns: Sequence[str]) -> list[str]:
-    """The lines of a file with these columns."""
-    rows = [{name: row[name] for name in columns} for row in ROWS]
+    """Returns the lines of a file with these columns."""
+    whole = [dict(zip(CORE_COLUMNS, row, strict=True)) for row in _ROWS]
+    rows = [{name: row[name] for name in columns} for row in whole]
     if suffix == ".jsonl":
         return [json.dumps(row, ensure_ascii=False) for row in rows]
     out = io.StringIO()
@@ -115,7 +90,7 @@ def _lines(suffix: str, columns: Sequence[str]) -> list[str]:
 
 
 def _field(value: Any) -> str:
-    """A value as csv files have it: see `lmdiag.stimuli.values`."""
+    """A value as csv files have it: see `lmdiag.stimuli.columns`."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return "|".join(value) if isinstance(value, list) else str(value)

@@ -7,55 +7,53 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from lmdiag.report import curves
+from lmdiag import diagnostics
+from lmdiag.report.charts import curves, intervals
+from lmdiag.report.charts.kinds import Plot, figure_row
 from lmdiag.report.checkpoints import are_checkpoints
-from lmdiag.report.curves import Curve
-from lmdiag.report.diagnostic import Picture
-from lmdiag.report.headline import headline
-from lmdiag.report.labels import SETTINGS, TITLES
-from lmdiag.report.paired import name
-from lmdiag.report.tables import Source
+from lmdiag.report.labels import comparison_label as name
+from lmdiag.report.tables import Source, headlines
+from lmdiag.text import visible
 
 if TYPE_CHECKING:
     from lmdiag.comparison import Comparison
     from lmdiag.results import Run
 
 
-class Row(NamedTuple):
-    """A measure of two runs: its name, and the comparison."""
-
-    label: str
-    compared: Comparison
-
-    @property
-    def percent(self) -> bool:
-        """Whether the figures are shares, which readers see in percent."""
-        return self.compared.statistic in ("proportion", "share")
-
-
-class Group(NamedTuple):
-    """The measures of one task in one setting."""
-
-    title: str
-    rows: list[Row]
-
-
-class Compared(NamedTuple):
+class RunPair(NamedTuple):
     """Two runs, measure by measure.
 
     Attributes:
         a, b: names of the models.
-        groups: the measures by task and setting.
-        reach: the largest bound of any share's interval, in either direction: the end of the scale.
+        comparisons: of the measures that both have.
     """
 
     a: str
     b: str
-    groups: list[Group]
-    reach: float
+    comparisons: Sequence[Comparison]
+
+    @property
+    def groups(self) -> list[tuple[str, list[tuple[str, Comparison]]]]:
+        """Title of each task and setting, and the measures there by name."""
+        return [
+            (_title(*key), [(name(one), one) for one in part])
+            for key, part in groupby(self.comparisons, key=lambda one: (one.task, one.setting))
+        ]
+
+    @property
+    def reach(self) -> float:
+        """The largest bound of any interval in percent, in either direction: the end of a scale."""
+        bounds = [abs(bound) for one in self.comparisons if is_percent(one)
+                  for bound in (one.ci_low, one.ci_high)]  # fmt: skip
+        return max((bound for bound in bounds if not math.isnan(bound)), default=1.0) or 1.0
 
 
-def compared(runs: Sequence[Run], sources: Sequence[Source]) -> list[Compared]:
+def is_percent(comparison: Comparison) -> bool:
+    """Returns whether the figures are shares, which are shown in percent."""
+    return comparison.statistic in ("proportion", "share")
+
+
+def compared(runs: Sequence[Run], sources: Sequence[Source]) -> list[RunPair]:
     """Returns the comparisons of each later run with the first; of checkpoints, of last and first.
 
     The p-values are adjusted over all of them.
@@ -74,45 +72,62 @@ def compared(runs: Sequence[Run], sources: Sequence[Source]) -> list[Compared]:
     others = ends(runs)[1:]
     pairs = (pair for i in others for pair in paired(runs[i], runs[0], i))
     found = compare_pairs(pairs, seed=0, resamples=RESAMPLES)
-    names = [source.label for source in sources]
-    by_run = {i: [one for one in found if one.second == i] for i in others}
-    return [_compared(names[i], names[0], part) for i, part in by_run.items()]
-
-
-def _compared(a: str, b: str, found: Sequence[Comparison]) -> Compared:
-    groups = [
-        Group(_title(task, setting), [Row(name(one), one) for one in part])
-        for (task, setting), part in groupby(found, key=lambda one: (one.task, one.setting))
+    return [
+        RunPair(sources[i].label, sources[0].label, [one for one in found if one.second == i])
+        for i in others
     ]
-    shares = [row.compared for group in groups for row in group.rows if row.percent]
-    bounds = [abs(bound) for one in shares for bound in (one.ci_low, one.ci_high)]
-    reach = max((bound for bound in bounds if not math.isnan(bound)), default=1.0) or 1.0
-    return Compared(a, b, groups, reach)
 
 
 def _title(task: str, setting: str) -> str:
-    title = TITLES.get(task, task)
-    return title if setting == "none" else f"{title}, {SETTINGS.get(setting, setting)}"
+    diagnostic = diagnostics.get(task)
+    after = "" if setting == "none" else f", {diagnostic.setting_label(setting)}"
+    return visible(diagnostic.title + after)
+
+
+def differences(pairs: Sequence[RunPair]) -> list[Plot]:
+    """Returns a chart per pair of runs: the differences that are in percent."""
+    found = []
+    for i, pair in enumerate(pairs, start=1):
+        rows = [
+            {
+                "group": title, "label": visible(label), "n": one.n, "a": one.a, "b": one.b,
+                "difference": one.difference, "low": one.ci_low, "high": one.ci_high,
+                "p_adjusted": one.p_adjusted,
+            }
+            for title, comparisons in pair.groups
+            for label, one in comparisons
+            if is_percent(one)
+        ]  # fmt: skip
+        if rows:
+            caption = f"Differences, {pair.a} minus {pair.b}. Lines are 95% intervals."
+            spec = intervals.differences(rows)
+            found.append(Plot("differences", f"differences-{i}", caption, spec))
+    return found
 
 
 # ---- checkpoints ---------------------------------------------------------------------------------
 
 
 def ends(runs: Sequence[Run]) -> list[int]:
-    """Returns which runs are looked at closely: all, but of checkpoints the first and the last."""
+    """Returns which runs are shown in detail: all, but of checkpoints the first and the last."""
     checkpoints = are_checkpoints([run.results for run in runs])
     return [0, len(runs) - 1] if checkpoints else list(range(len(runs)))
 
 
-def progress(sources: Sequence[Source]) -> list[Picture]:
-    """Returns a picture per task: its headline figures over the training steps."""
-    steps = [float(source.results["model"]["training_step"]) for source in sources]
+def progress(sources: Sequence[Source]) -> list[Plot]:
+    """Returns a chart per task if the runs are checkpoints: headline figures over training."""
+    if not are_checkpoints([source.results for source in sources]):
+        return []
     found = []
-    for each in headline(sources):
-        lines = []
-        for figure in each.figures:
-            points = [(x, cell) for x, cell in zip(steps, figure.cells, strict=True) if cell]
-            lines.append(Curve(figure.label, [x for x, _ in points], [cell for _, cell in points]))
-        svg = curves.steps(f"steps-{each.task}", f"{each.title} over training steps", lines)
-        found.append(Picture(svg, f"{each.title}, over training steps, with 95% intervals."))
+    for task in sources[0].results.tasks:
+        rows = [
+            figure_row(figure) | {"series": each.label, "step": source.results.model.training_step}
+            for each in headlines(task, sources)
+            for source, figure in zip(sources, each.figures, strict=True)
+            if figure and figure.is_percent and figure.value is not None
+        ]
+        if rows:
+            title = visible(diagnostics.get(task).title)
+            caption = f"{title}, over training steps. Bands are 95% intervals."
+            found.append(Plot("steps", f"{task}-steps", caption, curves.steps(rows)))
     return found

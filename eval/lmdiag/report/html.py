@@ -3,16 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from lmdiag.collector import uncollected
-from lmdiag.hub.text import visible
-from lmdiag.report.checkpoints import are_checkpoints, trained, training_order
-from lmdiag.report.comparing import compared, ends, progress
-from lmdiag.report.headline import headline
+from lmdiag.diagnostics import Diagnostic
+from lmdiag.report.charts.kinds import Charted, Plot, plots
+from lmdiag.report.checkpoints import are_checkpoints, training_order
+from lmdiag.report.comparing import compared, differences, ends, is_percent, progress
+from lmdiag.report.items import items
+from lmdiag.report.labels import model_label, short_commit
+from lmdiag.report.listing import ListedItem, listed
 from lmdiag.report.page import environment, frame
-from lmdiag.report.tables import model_label, sources_of
-from lmdiag.report.views import about, views
-from lmdiag.results import Run
+from lmdiag.report.sections import Section, sections
+from lmdiag.report.tables import HeadlineFigure, Source, headlines, sources_of
+from lmdiag.text import visible
+from lmdiag.training_steps import trained_model
+
+if TYPE_CHECKING:
+    from lmdiag.results import Run
+
+
+class View(NamedTuple):
+    """A diagnostic as the page shows it.
+
+    Attributes:
+        diagnostic: its declaration.
+        section: its tables.
+        headlines: its headline figures, of the runs that are shown in detail.
+        plots: its charts.
+        items: what the list holds.
+        models: names of the runs in the list.
+        total: how many unperturbed items there are, listed or not.
+    """
+
+    diagnostic: Diagnostic
+    section: Section
+    headlines: list[HeadlineFigure]
+    plots: list[Plot]
+    items: list[ListedItem]
+    models: list[str]
+    total: int
 
 
 def render(runs: Run | Sequence[Run], *, chosen: Sequence[str] = ()) -> str:
@@ -25,30 +55,79 @@ def render(runs: Run | Sequence[Run], *, chosen: Sequence[str] = ()) -> str:
     Raises:
         BadInput: several runs that cannot be compared, or a data file of the package is missing.
     """
-    several = [runs] if isinstance(runs, Run) else list(runs)
-    several = [several[i] for i in training_order([run.results for run in several])]
-    sources = sources_of([run.results for run in several])
+    several, sources = _in_order(runs)
     close = [sources[i] for i in ends(several)]
-    page = environment().get_template("report.html.j2")
     with uncollected():
+        views = [
+            _view(section, _charted(section.task, several, sources), chosen, close)
+            for section in sections([source.results for source in sources])
+        ]
+        training = progress(sources)
+        page = environment().get_template("report.html.j2")
         return page.render(
-            title=title(several),
-            runs=[about(source) for source in sources],
+            title=_title(several),
+            sources=sources,
             close=[source.label for source in close],
-            headline=headline(close),
             comparisons=compared(several, sources),
-            progress=progress(sources)
-            if are_checkpoints([source.results for source in sources])
-            else [],
-            sections=views(several, sources, chosen),
-            **frame("report"),
+            progress=training,
+            views=views,
+            is_percent=is_percent,
+            short_commit=short_commit,
+            **frame("report", charts=any(view.plots for view in views) or bool(training)),
         )
 
 
-def title(runs: Sequence[Run]) -> str:
-    """Returns what the page is about."""
+def charts(runs: Run | Sequence[Run]) -> list[Plot]:
+    """Returns all charts of a run, or of several that are compared.
+
+    Raises:
+        BadInput: several runs that cannot be compared.
+    """
+    several, sources = _in_order(runs)
+    tasks = dict.fromkeys(task for run in several for task in run.results.tasks)
+    own = [plot for task in tasks for plot in plots(_charted(task, several, sources))]
+    return [*progress(sources), *differences(compared(several, sources)), *own]
+
+
+def _in_order(runs: Run | Sequence[Run]) -> tuple[list[Run], list[Source]]:
+    """The runs, checkpoints in the order of training, and the same as sources."""
+    given = list(runs) if isinstance(runs, Sequence) else [runs]
+    several = [given[i] for i in training_order([run.results for run in given])]
+    return several, sources_of([run.results for run in several])
+
+
+def _title(runs: Sequence[Run]) -> str:
     results = [run.results for run in runs]
     names = [model_label(each) for each in results]
     if are_checkpoints(results):
-        return f"{visible(trained(results[0]))}: {len(runs)} checkpoints"
+        model = results[0].model
+        return f"{visible(trained_model(model.id, model.revision))}: {len(runs)} checkpoints"
     return " and ".join(names) if len(names) < 3 else f"{len(names)} models"
+
+
+def _charted(task: str, runs: Sequence[Run], sources: Sequence[Source]) -> Charted:
+    close = [i for i in ends(runs) if task in runs[i].results.tasks]
+    own = [runs[i] for i in close]
+    return Charted(task, own, [sources[i] for i in close], [items(run, task) for run in own])
+
+
+def _view(
+    section: Section, charted: Charted, chosen: Sequence[str], close: Sequence[Source]
+) -> View:
+    task, runs, diagnostic = charted.task, charted.runs, charted.diagnostic
+    shown = listed(charted.items, diagnostic, chosen=chosen)
+    for setting in charted.settings if len(runs) == 1 else ():
+        perturbation = diagnostic.perturbation(setting)
+        if perturbation and not perturbation.shuffled:
+            shown += listed([items(runs[0], task, setting)], diagnostic, setting, chosen)
+    # The headline table has the same figures unless there are further settings.
+    repeated = "figures" if len(runs) > 1 or len(charted.settings) == 1 else ""
+    return View(
+        diagnostic=diagnostic,
+        section=section,
+        headlines=headlines(task, close),
+        plots=[plot for plot in plots(charted) if plot.kind != repeated],
+        items=shown,
+        models=[source.label for source in charted.sources],
+        total=len(charted.items[0]),
+    )

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
-from lmdiag import summary
-from lmdiag.perturb import perturb
-from lmdiag.schema import Predictions, Protocol
+from lmdiag import diagnostics, evaluation
+from lmdiag.perturb import NONE, perturb
 
 if TYPE_CHECKING:
     from lmdiag.measures import Scores
     from lmdiag.results import Run
-    from lmdiag.stimuli import Stimuli
 
 MOST = 600
-"""Contrasts of a task that a page lists in full; of more it shows a sample."""
+"""Number of contrasts of a task that a page lists in full; of more it shows a sample."""
 
-OF_EACH = 12
-"""Contrasts of each combination of levels that stand for a task with too many, at most."""
+_OF_EACH = 12
+"""Contrasts per combination of levels in a sample, at most."""
 
 BLANK = "____"
 
@@ -34,12 +30,11 @@ class TopWord(NamedTuple):
     expected: bool
 
 
-@dataclass(frozen=True)
-class Choice:
-    """A row of the data with what the model said.
+class Choice(NamedTuple):
+    """A row of the data with the answer of the model.
 
     Attributes:
-        id, condition, context, right_context, target, good, expected: the row's own columns; good
+        id, condition, context, right_context, target, good, expected: columns of the row; `good`
             is None where rows are not compared.
         log_prob: of the target, in nats; None where unscorable or unknown.
         rank: of the target; None where unknown.
@@ -53,22 +48,23 @@ class Choice:
     right_context: str
     target: str
     good: bool | None
-    expected: tuple[str, ...]
+    expected: Sequence[str]
     log_prob: float | None
     rank: int | None
-    words: Sequence[str]
+    words: Sequence[str] | None
     word_log_probs: Sequence[float] | None
     cased: bool
 
-    @cached_property
+    @property
     def top(self) -> tuple[TopWord, ...]:
-        """The most probable words; agreement has a million of them, so they are made late."""
+        """The most probable words."""
         fold = str if self.cased else str.casefold
-        wanted = {fold(word) for word in self.expected}
-        chances: Sequence[float | None] = self.word_log_probs or [None] * len(self.words)
+        expected = {fold(word) for word in self.expected}
+        words = self.words or ()
+        log_probs: Sequence[float | None] = self.word_log_probs or [None] * len(words)
         return tuple(
-            TopWord(word, None if p is None else math.exp(p), fold(word) in wanted)
-            for word, p in zip(self.words, chances, strict=True)
+            TopWord(word, None if p is None else math.exp(p), fold(word) in expected)
+            for word, p in zip(words, log_probs, strict=True)
         )
 
     @property
@@ -83,31 +79,30 @@ class Choice:
 
     @property
     def sentence(self) -> tuple[str, str]:
-        """What is left and right of the blank: rows that share it were asked once."""
+        """The text left and right of the blank."""
         return self.context, self.right_context
 
 
-@dataclass(frozen=True)
-class Item:
-    """A contrast: what is compared, and how it came out; or a row that is not compared.
+class Item(NamedTuple):
+    """A contrast and its outcome, or a row that is not compared.
 
     Attributes:
         id: of the contrast, or of the row.
         choices: its rows, the good one first.
-        prefers_good: whether the good row is the most probable; None where it cannot be said.
-        by_threshold: the same by more than the run's threshold.
         levels: break-down -> the level it belongs to.
+        prefers_good: whether the good row is the most probable; None where this is not known.
+        by_threshold: the same by more than the run's threshold.
     """
 
     id: str
-    choices: tuple[Choice, ...]
-    prefers_good: bool | None
-    by_threshold: bool | None
-    levels: Mapping[str, str] = field(default_factory=dict)
+    choices: Sequence[Choice]
+    levels: Mapping[str, str]
+    prefers_good: bool | None = None
+    by_threshold: bool | None = None
 
     @property
     def good(self) -> float | None:
-        """Probability of the good completion; None where unknown, or cut off by a limit."""
+        """Probability of the good completion; None where unknown or not in the sample."""
         return next((choice.probability for choice in self.choices if choice.good), None)
 
     @property
@@ -119,12 +114,13 @@ class Item:
 
     @property
     def difference(self) -> float | None:
-        """`good` less `bad`."""
-        return None if self.good is None or self.bad is None else self.good - self.bad
+        """`good` minus `bad`."""
+        good, bad = self.good, self.bad
+        return None if good is None or bad is None else good - bad
 
     @property
     def is_compared(self) -> bool:
-        """Whether the item is a contrast, and not a row that stands alone."""
+        """Whether the item is a contrast, and not a single row."""
         return self.choices[0].good is not None
 
     @property
@@ -133,115 +129,81 @@ class Item:
         return self.difference if self.is_compared else self.choices[0].probability
 
 
-def protocol(run: Run) -> Protocol:
-    """Returns the part of a run's protocol that scores depend on."""
-    knobs = run.results["protocol"]
-    return Protocol(k=tuple(knobs["k"]), threshold=knobs["threshold"])
-
-
-def run_scores(run: Run, task: str, setting: str = "none", shuffle: int = 0) -> dict[str, Scores]:
-    """Returns measure -> its per-item scores, computed from the run's predictions."""
-    model = run.results["model"]
-    found = summary.scores(
-        run.stimuli[task],
-        run.predictions[task][setting, shuffle],
-        protocol(run),
-        cased=model["cased"],
-        kind=model["kind"],
+def run_scores(run: Run, task: str, setting: str = NONE, shuffle: int = 0) -> dict[str, Scores]:
+    """Returns measure -> its per-item scores, computed from the predictions of the run."""
+    model, protocol = run.results.model, run.results.protocol
+    predictions = run.predictions[task][setting, shuffle]
+    computed = evaluation.scores(
+        run.stimuli[task], predictions, protocol, cased=model.cased, kind=model.kind
     )
-    return {scores.name: scores for scores in found}
+    return {scores.name: scores for scores in computed}
 
 
-def as_asked(run: Run, task: str, setting: str) -> Stimuli:
-    """Returns the rows of a task with the contexts that the model saw, in the first run."""
-    rows = run.stimuli[task]
-    return rows if setting == "none" else perturb(rows, setting, 0, run.results["protocol"]["seed"])
-
-
-def items(run: Run, task: str, setting: str = "none") -> list[Item]:
-    """Returns all contrasts of a task in the order of the data, as they were asked in a setting.
+def items(run: Run, task: str, setting: str = NONE) -> list[Item]:
+    """Returns all contrasts of a task in the order of the data, with the contexts of a setting.
 
     Where no rows are compared, each row is an item.
     """
-    rows, said = as_asked(run, task, setting).columns(), run.predictions[task][setting, 0]
-    knobs = protocol(run)
-    scores = run_scores(run, task, setting)
-    plain = verdicts(scores.get("sensitivity"))
-    strict = verdicts(scores.get(f"sensitivity@{knobs.threshold:g}"))
-    levels = levels_of(scores.get("sensitivity", scores.get("surprisal")))
-    grouped: dict[str, list[Choice]] = {}
-    for contrast, choice in zip(
-        rows.get("contrast", rows["id"]),
-        choices(rows, said, run.results["model"]["cased"]),
-        strict=True,
+    protocol, stimuli = run.results.protocol, run.stimuli[task]
+    if setting != NONE:
+        stimuli = perturb(stimuli, setting, 0, protocol.seed)
+    rows, said = stimuli.columns(), run.predictions[task][setting, 0]
+    cased, n = run.results.model.cased, len(rows["id"])
+    columns = (rows[name] for name in ("id", "condition", "context", "right_context", "target"))
+    answers = (said.log_prob, said.rank, said.top_words, said.top_log_probs)
+    good = rows.get("good", [None] * n)
+    choices = map(Choice, *columns, good, rows["expected"], *answers, [cased] * n)
+    groups: dict[str, list[Choice]] = {}
+    first: dict[str, int] = {}
+    for i, (contrast, choice) in enumerate(
+        zip(rows.get("contrast", rows["id"]), choices, strict=True)
     ):
-        grouped.setdefault(contrast, []).append(choice)
+        groups.setdefault(contrast, []).append(choice)
+        first.setdefault(contrast, i)
+    labels = diagnostics.get(task).levels(rows)
+    scores = run_scores(run, task, setting)
+    plain = _verdicts(scores.get("sensitivity"))
+    strict = _verdicts(scores.get(f"sensitivity@{protocol.threshold:g}"))
     return [
         Item(
             contrast,
-            tuple(sorted(group, key=lambda choice: not choice.good)),
+            sorted(group, key=lambda choice: not choice.good),
+            {by: x for by, of in labels.items() if (x := of[first[contrast]]) is not None},
             plain.get(contrast),
             strict.get(contrast),
-            levels.get(contrast, {}),
         )
-        for contrast, group in grouped.items()
+        for contrast, group in groups.items()
     ]
 
 
-def choices(rows: Mapping[str, Sequence[Any]], said: Predictions, cased: bool) -> Iterable[Choice]:
-    """Yields the rows with what a model said of them."""
-    for i, row in enumerate(rows["id"]):
-        yield Choice(
-            id=row,
-            condition=rows["condition"][i],
-            context=rows["context"][i],
-            right_context=rows["right_context"][i],
-            target=rows["target"][i],
-            good=rows["good"][i] if "good" in rows else None,
-            expected=tuple(rows["expected"][i]),
-            log_prob=said.log_prob[i],
-            rank=said.rank[i],
-            words=said.top_words[i] or (),
-            word_log_probs=said.top_log_probs[i],
-            cased=cased,
-        )
-
-
-def verdicts(scores: Scores | None) -> dict[str, bool]:
-    """Returns item -> verdict of a proportion; items that were left out are not in it."""
+def _verdicts(scores: Scores | None) -> dict[str, bool]:
+    """Item -> whether its value is 1; without the items that were left out."""
     if scores is None:
         return {}
-    return dict(zip(scores.items, (scores.values == 1).tolist(), strict=True))
+    return dict(zip(scores.items.tolist(), (scores.values == 1).tolist(), strict=True))
 
 
-def levels_of(scores: Scores | None) -> dict[str, dict[str, str]]:
-    """Returns item -> break-down -> level."""
-    found: dict[str, dict[str, str]] = {}
-    for by, levels in scores.by.items() if scores is not None else ():
-        for level, part in levels.items():
-            for item in part.items:
-                found.setdefault(item, {})[by] = level
-    return found
-
-
-def sample(found: Sequence[Item]) -> list[Item]:
+def sample(items: Sequence[Item]) -> list[Item]:
     """Returns all items, or of too many some of each combination of levels.
 
-    They are spread evenly over the order of p(good) - p(bad), the worst and the best included, so
-    that the sample shows what the model does well and what badly; it is no sample to compute from.
+    They are spread evenly over the order of p(good) - p(bad), the worst and the best included, to
+    show what the model does well and what badly; figures cannot be computed from them.
     """
-    if len(found) <= MOST:
-        return list(found)
+    if len(items) <= MOST:
+        return list(items)
     groups: dict[tuple[tuple[str, str], ...], list[Item]] = {}
-    for item in found:
+    for item in items:
         groups.setdefault(tuple(sorted(item.levels.items())), []).append(item)
-    of_each = min(OF_EACH, max(2, MOST // len(groups))) if len(groups) > 1 else MOST
+    of_each = min(_OF_EACH, max(2, MOST // len(groups))) if len(groups) > 1 else MOST
     return [item for group in groups.values() for item in _spread(group, of_each)]
 
 
 def _spread(group: Sequence[Item], n: int) -> list[Item]:
     """n items, evenly spread over their order."""
-    known = sorted((i for i in group if i.order is not None), key=lambda i: i.order or 0.0)
+    ordered = sorted(
+        (order, i) for i, item in enumerate(group) if (order := item.order) is not None
+    )
+    known = [group[i] for _, i in ordered]
     if len(known) <= n:
         return known
     return [known[round(place * (len(known) - 1) / (n - 1))] for place in range(n)]

@@ -8,13 +8,14 @@ Content-Security-Policy names their digests and allows nothing else.
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 from functools import cache
 from typing import TYPE_CHECKING
 
-from lmdiag.home import home
-from lmdiag.hub.text import visible
 from lmdiag.report import numbers
+from lmdiag.resources import resource_path
+from lmdiag.text import visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -26,14 +27,16 @@ def environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     env = Environment(
-        loader=FileSystemLoader(home("cards")),
+        loader=FileSystemLoader(resource_path("cards")),
         autoescape=True,
+        extensions=["jinja2.ext.do"],
         finalize=shown,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     env.globals["numbers"] = numbers
+    env.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
     env.filters["breakable"] = breakable
     return env
 
@@ -52,25 +55,40 @@ def breakable(name: str) -> str:
     return Markup("/<wbr>").join(escape(part) for part in visible(name).split("/"))
 
 
-def frame(name: str) -> dict[str, str]:
-    """Returns the style, the script and the policy of a page.
+def frame(name: str, *, charts: bool = False) -> dict[str, str]:
+    """Returns the style, the scripts and the policy of a page.
 
     Args:
-        name: of the two files in `cards/`, without their endings.
+        name: of the style sheet and the script in `cards/`, without their endings.
+        charts: whether the page draws charts; then it has the script and the theme for them.
 
     Raises:
         BadInput: a data file of the package is missing.
     """
     from markupsafe import Markup
 
-    style, script = (home("cards", f"{name}.{kind}").read_text("utf-8") for kind in ("css", "js"))
+    from lmdiag.report.charts import output
+    from lmdiag.report.charts.theme import theme
+
+    files = (f"{name}.js", "base.css", f"{name}.css")
+    script, *styles = (resource_path("cards", file).read_text("utf-8") for file in files)
+    style = "".join(styles)
+    library = output.library() if charts else b""
+    scripts = [script.encode(), *([gzip.decompress(library)] if charts else [])]
+    allowed = " ".join(f"'{digest(content)}'" for content in scripts)
     policy = (
-        f"default-src 'none'; style-src '{digest(style)}'; script-src '{digest(script)}'; "
+        f"default-src 'none'; style-src '{digest(style.encode())}'; script-src {allowed}; "
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
-    return {"style": Markup(style), "script": Markup(script), "policy": policy}
+    return {
+        "style": Markup(style),
+        "script": Markup(script),
+        "library": base64.b64encode(library).decode(),
+        "theme": Markup(theme()) if charts else "",
+        "policy": policy,
+    }
 
 
-def digest(text: str) -> str:
+def digest(content: bytes) -> str:
     """Returns the SHA-256 of an inline style or script as a policy names it."""
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+    return f"sha256-{base64.b64encode(hashlib.sha256(content).digest()).decode()}"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from lmdiag.report.items import BLANK, Choice, TopWord, items
-from lmdiag.report.tables import names
+from lmdiag.report.labels import run_labels
 from lmdiag.schema import BadInput
 from lmdiag.suggestions import suggest
 
@@ -42,41 +42,32 @@ def choose(runs: Sequence[Run], ids: Sequence[str]) -> list[Chosen]:
     Raises:
         BadInput: no run has an item of that name.
     """
-    found = [_by_id(run) for run in runs]
-    known = {name for by_id in found for name in by_id}
+    choices = [_by_id(run) for run in runs]
+    known = {name for by_id in choices for name in by_id}
     for name in ids:
         if name not in known:
+            paths = " or ".join(str(run.path) for run in runs)
             raise BadInput(
-                f"no item {name!r}{suggest(name, known)} in {_paths(runs)}: "
-                "its ids are in predictions.parquet"
+                f"no item {name!r}{suggest(name, known)} in {paths}: its ids are in "
+                "predictions.parquet"
             )
-    models = names([run.results for run in runs])
-    said: dict[tuple[str, str], dict[str, tuple[TopWord, ...]]] = {}
+    models = run_labels([run.results for run in runs])
+    tops: dict[tuple[str, str], dict[str, tuple[TopWord, ...]]] = {}
     for name in ids:
-        for model, by_id in zip(models, found, strict=True):
+        for model, by_id in zip(models, choices, strict=True):
             for choice in by_id.get(name, ()):
-                said.setdefault(choice.sentence, {})[model] = choice.top
+                tops.setdefault(choice.sentence, {})[model] = choice.top
     return [
         Chosen(*sentence, [(model, top.get(model, ())) for model in models])
-        for sentence, top in said.items()
+        for sentence, top in tops.items()
     ]
 
 
 def _by_id(run: Run) -> dict[str, list[Choice]]:
-    """Row or contrast id -> its rows."""
-    found: dict[str, list[Choice]] = {}
-    for name, choice in _named(run):
-        found.setdefault(name, []).append(choice)
-    return found
-
-
-def _named(run: Run) -> Iterator[tuple[str, Choice]]:
-    for task in run.stimuli:
-        for item in items(run, task):
-            for choice in item.choices:
-                yield item.id, choice
-                yield choice.id, choice
-
-
-def _paths(runs: Sequence[Run]) -> str:
-    return " or ".join(str(run.path) for run in runs)
+    """Id of a row or of a contrast -> its rows."""
+    choices: dict[str, list[Choice]] = {}
+    for item in (item for task in run.stimuli for item in items(run, task)):
+        for choice in item.choices:
+            for name in dict.fromkeys((item.id, choice.id)):
+                choices.setdefault(name, []).append(choice)
+    return choices

@@ -1,0 +1,400 @@
+"""The kinds of charts that a diagnostic can declare, filled from its runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from lmdiag import diagnostics
+from lmdiag.diagnostics import Chart, Diagnostic
+from lmdiag.report import numbers
+from lmdiag.report.charts import curves, intervals, probabilities
+from lmdiag.report.charts.parts import Datum, Spec
+from lmdiag.report.items import BLANK, MOST, Choice, Item, run_scores
+from lmdiag.report.labels import measure_label
+from lmdiag.report.tables import Source
+from lmdiag.results import Figure, Place
+from lmdiag.text import visible
+
+if TYPE_CHECKING:
+    from lmdiag.results import Run
+
+
+class Plot(NamedTuple):
+    """A chart with its data.
+
+    Attributes:
+        kind: see `KINDS`.
+        name: unique among the charts of a report; the name of its file.
+        caption: what it shows and how to read it.
+        spec: the Vega-Lite specification.
+    """
+
+    kind: str
+    name: str
+    caption: str
+    spec: Spec
+
+
+@dataclass(frozen=True)
+class Charted:
+    """The material of the charts of one task.
+
+    Attributes:
+        task: its name.
+        runs: the runs that have it.
+        sources: the same runs as tables see them.
+        items: the unperturbed items of each run, parallel to `runs`.
+    """
+
+    task: str
+    runs: Sequence[Run]
+    sources: Sequence[Source]
+    items: Sequence[Sequence[Item]]
+
+    @property
+    def diagnostic(self) -> Diagnostic:
+        """The declaration of the task."""
+        return diagnostics.get(self.task)
+
+    @property
+    def settings(self) -> list[str]:
+        """The settings of the first run, in the order of the paper."""
+        return self.diagnostic.settings_in_order(self.runs[0].results.tasks[self.task])
+
+    def names(self, *prefixes: str) -> list[str]:
+        """The unperturbed measures of the first run whose names begin with one of the prefixes."""
+        settings = self.runs[0].results.tasks[self.task]
+        measures = settings["none"].measures if "none" in settings else {}
+        return [name for name in measures if name.startswith(prefixes)]
+
+    def level(self, by: str, level: str) -> str:
+        """The label of a level, broken at commas."""
+        return visible(self.diagnostic.level_label(by, level)).replace(", ", ",\n")
+
+    def rows(self, label: str, series: str, place: Sequence[str], run: int = 0) -> list[Datum]:
+        """The figure at a place as the row of a chart; none if it is not there or not defined.
+
+        Args:
+            label, series: of the figure.
+            place: setting, measure, and by and level if they are wanted.
+            run: number of the run.
+        """
+        source, address = self.sources[run], Place(self.task, *place)
+        figure = source.results.figure(address)
+        if figure is None or figure.value is None:
+            return []
+        published = source.published.get(address)
+        row = figure_row(figure) | {"label": label, "series": series}
+        return [row | ({"published": published.value / 100} if published else {})]
+
+    def each_run(self) -> Iterator[tuple[int, str, str]]:
+        """Number, suffix of names and beginning of captions of each run; "" for a single one."""
+        several = len(self.runs) > 1
+        for i, source in enumerate(self.sources):
+            yield i, f"-{i + 1}" if several else "", f"{source.label}: " if several else ""
+
+
+def figure_row(figure: Figure) -> dict[str, Any]:
+    """Returns a figure as fields of a row."""
+    return {
+        "value": figure.value, "low": figure.ci_low, "high": figure.ci_high, "n": figure.n,
+        "chance": figure.chance, "sd": figure.sd,
+    }  # fmt: skip
+
+
+def plots(charted: Charted) -> list[Plot]:
+    """Returns the charts that a diagnostic declares and that its runs have data for."""
+    return [
+        plot._replace(name=f"{_slug(charted.task)}-{plot.name}")
+        for chart in charted.diagnostic.charts
+        for plot in KINDS[chart.kind](charted, chart)
+    ]
+
+
+def measures_plot(model: str, measures: Mapping[str, Figure]) -> Plot:
+    """Returns a chart of the figures of one model that are in percent, without cut-offs."""
+    rows = [
+        figure_row(figure) | {"label": measure_label(name), "series": visible(model)}
+        for name, figure in measures.items()
+        if figure.is_percent and figure.value is not None and "=" not in name
+    ]
+    return next(_dotted("figures", "measures", visible(model), rows))
+
+
+# ---- figures -------------------------------------------------------------------------------------
+
+
+def _figures(charted: Charted, chart: Chart) -> Iterator[Plot]:
+    """Accuracy and sensitivity: of one run in all settings, of several runs unperturbed."""
+    if len(charted.runs) > 1:
+        kinds = [(source.label, "none", "", i) for i, source in enumerate(charted.sources)]
+    else:
+        label = charted.diagnostic.setting_label
+        kinds = [(visible(label(name)), name, "", 0) for name in charted.settings]
+        kinds.append(("Human (cloze)", "none", "human_", 0))
+    rows = [
+        row
+        for name in _shown(charted, chart)
+        for series, setting, prefix, i in kinds
+        for row in charted.rows(measure_label(name), series, (setting, prefix + name), i)
+    ]
+    yield from _dotted(chart.kind, "measures", chart.title or "Accuracy and sensitivity", rows)
+
+
+def _levels(charted: Charted, chart: Chart) -> Iterator[Plot]:
+    """The levels of a break-down: all measures of one run, or the first measure of several runs."""
+    yield from _by_level(charted, chart, _shown(charted, chart), chart.levels)
+
+
+def _constructions(charted: Charted, chart: Chart) -> Iterator[Plot]:
+    """MW, EW and TSE of each construction: of one run together, of several runs MW alone."""
+    names = [name for name in ("mw", "ew", "tse") if name in charted.names("mw", "ew", "tse")]
+    chart = replace(chart, by="construction", title=chart.title or "By construction")
+    yield from _by_level(charted, chart, names, _all_levels(charted, names, "construction"))
+
+
+def _shown(charted: Charted, chart: Chart) -> list[str]:
+    return charted.names(*([chart.measure] if chart.measure else ["accuracy@", "sensitivity"]))
+
+
+def _by_level(
+    charted: Charted, chart: Chart, names: Sequence[str], levels: Sequence[str]
+) -> Iterator[Plot]:
+    several = len(charted.runs) > 1
+    names = names[:1] if several else names
+    rows = [
+        row
+        for level in levels
+        for i, source in enumerate(charted.sources)
+        for name in names
+        for row in charted.rows(
+            charted.level(chart.by, level),
+            source.label if several else measure_label(name),
+            ("none", name, chart.by, level),
+            i,
+        )
+    ]
+    title = f"{chart.title} ({measure_label(names[0])})" if several and names else chart.title
+    slug = "-".join(filter(None, (_slug(chart.by), _slug(chart.measure))))
+    yield from _dotted(chart.kind, slug, title, rows)
+
+
+def _all_levels(charted: Charted, names: Sequence[str], by: str) -> list[str]:
+    """The levels that any of the measures has, in order."""
+    results = charted.runs[0].results
+    measures = (results.measure(charted.task, "none", name) for name in names)
+    levels = dict.fromkeys(x for each in measures if each for x in each.by.get(by, ()))
+    return charted.diagnostic.levels_in_order(by, levels)
+
+
+def _dotted(kind: str, name: str, title: str, rows: Sequence[Datum]) -> Iterator[Plot]:
+    if rows:
+        yield Plot(kind, name.strip("-"), f"{title}. {legend_of(rows)}", intervals.dots(rows))
+
+
+def legend_of(rows: Sequence[Datum]) -> str:
+    """Returns what the marks of `intervals.dots` mean, as far as the rows have them."""
+    present = {key for row in rows for key, value in row.items() if value is not None}
+    parts = {
+        "low": "lines are 95% intervals over items",
+        "sd": "thick lines ± one standard deviation over shuffles",
+        "published": "◇ is the published figure",
+        "chance": "the upright line is chance",
+    }
+    text = ", ".join(part for key, part in parts.items() if key in present)
+    return f"{text[:1].upper()}{text[1:]}." if text else ""
+
+
+# ---- probabilities -------------------------------------------------------------------------------
+
+
+def _scatter(charted: Charted, chart: Chart) -> Iterator[Plot]:
+    """Good against bad completions, a chart per run."""
+    for i, suffix, beginning in charted.each_run():
+        shown = _restricted(charted.items[i], charted.runs[i], charted.task, chart)
+        known = [item for item in shown if item.difference is not None]
+        beginning += f"{chart.title}. " if chart.title else ""
+        name = f"pairs{f'-{_slug(chart.title)}' if chart.title else ''}{suffix}"
+        if len(known) > MOST:
+            caption = (
+                f"{beginning}p(good) against p(bad) of {len(known):,} contrasts; the darker, the "
+                "more contrasts. Above the diagonal the model prefers the good completion."
+            )
+            pairs = ([item.good or 0.0 for item in known], [item.bad or 0.0 for item in known])
+            yield Plot("density", name, caption, probabilities.density(*pairs))
+        elif known:
+            threshold = charted.runs[i].results.protocol.threshold
+            caption = (
+                f"{beginning}p(good) against p(bad), one mark per contrast. Above the diagonal the "
+                "model prefers the good completion, above the dashed curve by more than "
+                f"{threshold:g}."
+            )
+            rows = [pair_row(item, threshold) for item in known]
+            yield Plot(chart.kind, name, caption, probabilities.scatter(rows, threshold))
+
+
+def _restricted(items: Sequence[Item], run: Run, task: str, chart: Chart) -> Sequence[Item]:
+    """The items in the levels that a chart is restricted to, of a break-down or of a column."""
+    if not chart.by:
+        return items
+    rows = run.stimuli[task].columns()
+    labels = diagnostics.get(task).levels(rows).get(chart.by, rows.get(chart.by, ()))
+    inside = {x for x, level in zip(rows["id"], labels, strict=False) if level in chart.levels}
+    return [item for item in items if item.choices[0].id in inside]
+
+
+def pair_row(item: Item, threshold: float) -> Datum:
+    """Returns a contrast as a row of `probabilities.scatter`."""
+    good = next(choice for choice in item.choices if choice.good)
+    bad = max((c for c in item.choices if not c.good), key=lambda c: c.probability or 0.0)
+    verdict = f"good by > {threshold:g}" if item.by_threshold else "good"
+    return {
+        "item": visible(item.id),
+        "context": _sentence(good),
+        "good": visible(good.target),
+        "bad": visible(bad.target),
+        "p_good": good.probability,
+        "p_bad": bad.probability,
+        "rank_good": good.rank,
+        "rank_bad": bad.rank,
+        "verdict": verdict if item.prefers_good else "bad",
+    }
+
+
+def _sentence(choice: Choice) -> str:
+    return visible(f"{choice.context} {BLANK} {choice.right_context}".rstrip())
+
+
+def _cloze(charted: Charted, chart: Chart) -> Iterator[Plot]:
+    """Model probability against human cloze probability, a chart per run."""
+    for i, suffix, beginning in charted.each_run():
+        columns = charted.runs[i].stimuli[charted.task].columns()
+        if "target_cloze" not in columns:
+            return
+        cloze = dict(zip(columns["id"], columns["target_cloze"], strict=True))
+        rows: list[Datum] = [
+            {
+                "item": visible(item.id), "context": _sentence(choice), "cloze": cloze[choice.id],
+                "word": visible(choice.target), "p": choice.probability, "rank": choice.rank,
+                "kind": "appropriate" if choice.good else "reversed",
+            }
+            for item in charted.items[i]
+            for choice in item.choices
+            if choice.probability is not None
+        ]  # fmt: skip
+        correlations = ", ".join(
+            f"{name.title()} {numbers.number(figure.value, percent=False)}"
+            for name in ("spearman", "pearson")
+            if (figure := charted.runs[i].results.measure(charted.task, "none", name))
+        )
+        caption = (
+            f"{beginning}Probability of the target: model and human cloze. "
+            f"Correlation of log p and cloze: {correlations}."
+        )
+        if rows:
+            yield Plot(chart.kind, f"cloze{suffix}", caption, probabilities.cloze(rows))
+
+
+# ---- shuffles ------------------------------------------------------------------------------------
+
+
+def _shuffles(charted: Charted, chart: Chart) -> Iterator[Plot]:
+    """Accuracy in each shuffle, a chart per run."""
+    for i, suffix, beginning in charted.each_run():
+        rows = [
+            row
+            for name in charted.names("accuracy@")
+            for perturbation in charted.diagnostic.perturbations
+            if perturbation.shuffled
+            for row in _shuffled(charted, i, name, perturbation.name)
+        ]
+        if rows:
+            times = max(row["runs"] for row in rows if "runs" in row)
+            caption = (
+                f"{beginning}Accuracy in {times} shuffles of sentence 1: the larger a circle, the "
+                "more shuffles had this value. Below: mean ± one standard deviation; dashed: not "
+                "shuffled."
+            )
+            yield Plot(chart.kind, f"shuffles{suffix}", caption, intervals.shuffles(rows))
+
+
+def _shuffled(charted: Charted, i: int, name: str, setting: str) -> Iterator[Datum]:
+    """How often each value occurred, and the mean beside the figure without shuffling."""
+    run, task = charted.runs[i], charted.task
+    figure = run.results.measure(task, setting, name)
+    if figure is None or figure.value is None:
+        return
+    shuffles = sorted(n for found, n in run.predictions[task] if found == setting)
+    values = [float(run_scores(run, task, setting, n)[name].values.mean()) for n in shuffles]
+    text = f"{charted.diagnostic.setting_label(setting)}, {measure_label(name)}"
+    for value, count in sorted(Counter(values).items()):
+        yield {"label": text, "value": value, "count": count}
+    unshuffled = "trunc" if setting.endswith("_trunc") else "none"
+    plain = run.results.measure(task, unshuffled, name)
+    published = charted.sources[i].published.get(Place(task, setting, name))
+    yield {
+        "label": text, "mean": figure.value, "sd": figure.sd, "runs": len(values),
+        "plain": plain and plain.value, "published": published and published.value / 100,
+    }  # fmt: skip
+
+
+# ---- cut-offs ------------------------------------------------------------------------------------
+
+
+def _cutoffs(charted: Charted, chart: Chart) -> Iterator[Plot]:
+    """EW and MW over cut-offs: of one run together, of several runs a chart per measure."""
+    if not charted.names("ew@"):
+        return
+    several = len(charted.runs) > 1
+    for measures in (("mw",), ("ew",)) if several else (("mw", "ew"),):
+        title = " and ".join(map(measure_label, measures))
+        rows = _cutoff_rows(charted, measures)
+        caption = (
+            f"{title} of the verbs in the top of the distribution, then of those in its bottom. "
+            "Bands are 95% intervals, the dotted line is chance."
+        )
+        name = f"cutoffs-{'-'.join(measures)}"
+        yield Plot(chart.kind, name, caption, curves.cutoffs(rows))
+    levels = [] if several else _all_levels(charted, ["ew"], "construction")
+    rows = [
+        {**row, "panel": charted.level("construction", level).replace("\n", " ")}
+        for level in levels
+        for row in _cutoff_rows(charted, ("mw", "ew"), level)
+    ]
+    if rows:
+        caption = "MW and EW by cut-off in each construction; left of the line top, right bottom."
+        yield Plot(chart.kind, "cutoffs-constructions", caption, curves.cutoffs(rows))
+
+
+def _cutoff_rows(charted: Charted, measures: Sequence[str], level: str = "") -> list[Datum]:
+    several, by = len(charted.runs) > 1, "construction" if level else ""
+    return [
+        {**row, "end": end, "cutoff": float(name.partition("=")[2])}
+        for measure in measures
+        for i, source in enumerate(charted.sources)
+        for end in ("top", "bottom")
+        for name in charted.names(f"{measure}@{end}=")
+        for row in charted.rows(
+            "", source.label if several else measure_label(measure), ("none", name, by, level), i
+        )
+    ]
+
+
+def _slug(text: str) -> str:
+    """Text as a part of a file name."""
+    return "".join(c if c.isascii() and c.isalnum() else "-" for c in text.lower()).strip("-")
+
+
+KINDS: Mapping[str, Callable[[Charted, Chart], Iterator[Plot]]] = {
+    "figures": _figures,
+    "levels": _levels,
+    "scatter": _scatter,
+    "cloze": _cloze,
+    "shuffles": _shuffles,
+    "cutoffs": _cutoffs,
+    "constructions": _constructions,
+}
+"""Kind of a declared chart -> the function that makes it."""

@@ -1,0 +1,104 @@
+"""Where charts go: figures for a paper, notebooks, and the script that draws them in a page."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections.abc import Iterable
+from contextlib import suppress
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lmdiag.report.charts.kinds import Plot
+from lmdiag.report.charts.parts import Spec
+from lmdiag.report.charts.theme import resolved, sized, theme
+from lmdiag.stimuli.building import user_cache
+from lmdiag.writing import write_atomically
+
+if TYPE_CHECKING:
+    import altair
+
+_POINTS = 72 / 2.54
+"""In a centimetre."""
+
+_SCALE = 0.68
+"""Points per pixel of a chart: its text of 11 pixels is printed at 7.5 points."""
+
+_PPI = 300
+
+_PAPER_FONT = "Arial, Helvetica, 'Liberation Sans', sans-serif"
+
+
+def write_figures(plots: Iterable[Plot], folder: Path, kind: str, width: float) -> list[Path]:
+    """Writes each chart as a file and its caption as a text file beside it.
+
+    Args:
+        plots: the charts.
+        folder: is created; files of the same names are replaced.
+        kind: svg, pdf or png (300 dots per inch).
+        width: of a figure in centimetres.
+
+    Returns:
+        The paths of the figures.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for plot in plots:
+        path = folder / f"{plot.name}.{kind}"
+        write_atomically(path, figure(plot.spec, kind, width))
+        write_atomically(path.with_suffix(".txt"), f"{plot.caption}\n".encode())
+        paths.append(path)
+    return paths
+
+
+def figure(spec: Spec, kind: str, width: float) -> bytes:
+    """Returns a chart as the content of a file; see `write_figures`."""
+    import vl_convert
+
+    config = json.loads(theme()) | {"font": _PAPER_FONT, "background": "white"}
+    whole = sized(spec, width * _POINTS / _SCALE) | {"config": config}
+    svg = vl_convert.vegalite_to_svg(json.dumps(resolved(whole)))
+    if kind == "png":
+        return vl_convert.svg_to_png(svg, scale=_SCALE, ppi=_PPI)
+    svg = _SIZE.sub(lambda size: f'{size[1]}="{float(size[2]) * _SCALE:.2f}"', svg, count=2)
+    if kind == "pdf":
+        return vl_convert.svg_to_pdf(svg)  # a pixel becomes a point
+    return _SIZE.sub(r'\1="\2pt"', svg, count=2).encode()
+
+
+_SIZE = re.compile(r'\b(width|height)="([\d.]+)"')
+
+
+def svg(spec: Spec, width: float) -> str:
+    """Returns a chart of a width in pixels as an `<svg>` element in the colours of a page."""
+    import vl_convert
+
+    whole = sized(spec, width) | {"config": json.loads(theme())}
+    return vl_convert.vegalite_to_svg(json.dumps(whole))
+
+
+def notebook(plot: Plot) -> altair.Chart:
+    """Returns a chart as an altair chart, which shows itself and can be changed."""
+    import altair
+
+    title: Any = {"text": plot.caption.partition(". ")[0], "anchor": "start"}
+    return altair.Chart.from_dict(resolved(plot.spec) | {"title": title})
+
+
+def library() -> bytes:
+    """Returns the script of Vega, Vega-Lite and Vega-Embed for a page without a network, gzipped.
+
+    To make it takes seconds, so it is kept in the user's cache, once per version of vl-convert.
+    """
+    path = user_cache() / f"vega-{version('vl-convert-python')}.js.gz"
+    if path.is_file():
+        return path.read_bytes()
+    import vl_convert
+
+    content = gzip.compress(vl_convert.javascript_bundle(None).encode(), mtime=0)
+    with suppress(OSError):  # a home that cannot be written to: it is made again next time
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, content)
+    return content

@@ -1,0 +1,113 @@
+"""Asks a model all questions: in batches, on several processes, resuming an interrupted run.
+
+The batches depend only on the questions and the batch size. The journal of an interrupted run
+holds whole batches, so the batches that remain are those of an undisturbed run, for any number of
+processes, and the answers are the same to the last bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from lmdiag.questions import Setting, collect, spread
+from lmdiag.runs.processes import Processes
+from lmdiag.runs.progress import show_progress
+from lmdiag.schema import Answer, Predictions, Question
+
+if TYPE_CHECKING:
+    from lmdiag.models import Model
+    from lmdiag.runs.journal import Journal
+
+
+def predict(
+    model: Model,
+    settings: Sequence[Setting],
+    *,
+    top: int,
+    batch_size: int | None = None,
+    journal: Journal | None = None,
+    processes: Processes | None = None,
+    label: str | None = None,
+) -> tuple[list[Predictions], int]:
+    """Asks each distinct question of all settings once.
+
+    Args:
+        model, top, batch_size, journal, processes, label: see `ask`.
+        settings: the rows in every setting.
+
+    Returns:
+        the predictions of each setting and the number of distinct contexts; ([], 0) on all
+        processes but the first.
+    """
+    kind, cased = model.info.kind, model.info.cased
+    questions = collect(settings, kind=kind, cased=cased)
+    answers = ask(
+        model, questions, top=top, batch_size=batch_size, journal=journal, processes=processes,
+        label=label,
+    )  # fmt: skip
+    if processes is not None and not processes.first:
+        return [], 0
+    by_key = {(q.query, q.number): answer for q, answer in zip(questions, answers, strict=True)}
+    n_contexts = len({question.query for question in questions})
+    predictions = [spread(setting, by_key, kind=kind, cased=cased) for setting in settings]
+    return predictions, n_contexts
+
+
+def ask(
+    model: Model,
+    questions: Sequence[Question],
+    *,
+    top: int,
+    batch_size: int | None = None,
+    journal: Journal | None = None,
+    processes: Processes | None = None,
+    label: str | None = None,
+) -> list[Answer]:
+    """Returns the answers to all questions, in their order; [] on all processes but the first.
+
+    Args:
+        model: the model to ask.
+        questions: distinct questions, the same on every process.
+        top: length of the lists of top words.
+        batch_size: questions in a batch; None for what suits the device.
+        journal: saves finished batches, and has those of earlier runs; None to keep nothing.
+        processes: the processes that share the work; None for this one alone.
+        label: name of the model in the progress bar; None for no bar.
+
+    Raises:
+        BadInput: the model cannot answer (a context is too long, NaN in its logits); raised on
+            every process, after the batches before it were saved.
+    """
+    processes = processes or Processes(alone=True)
+    answers = journal.read() if journal else {}
+    answered = processes.gather(set(answers))
+    known: set[int] = set().union(*answered)
+    mine = {number: answers[number] for number in answers.keys() - answered[0]}
+    with processes.shared_errors():
+        encoded = [model.encode(question) for question in questions]
+    plan = processes.share(model.plan(encoded, batch_size) if processes.first else None)
+    batches = unanswered(plan, known)
+    queue = processes.queue(len(batches))
+    with show_progress(len(questions), len(known), label) as show:
+        try:
+            with processes.shared_errors(), queue:
+                for number in queue:
+                    batch = batches[number]
+                    replies = model.answer([encoded[index] for index in batch], top)
+                    finished = dict(zip(batch, replies, strict=True))
+                    if journal:
+                        journal.append(finished)
+                    mine |= finished
+                    show(len(known) + queue.done(len(finished)))
+        finally:
+            show(len(known) + queue.done(0))  # includes what others did after our last batch
+    for part in processes.gather(mine):
+        answers |= part
+    return [answers[number] for number in range(len(questions))] if processes.first else []
+
+
+def unanswered(batches: Sequence[Sequence[int]], known: set[int]) -> list[list[int]]:
+    """Returns the batches without the questions that are answered; empty batches are left out."""
+    rest = ([number for number in batch if number not in known] for batch in batches)
+    return [batch for batch in rest if batch]

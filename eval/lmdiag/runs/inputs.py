@@ -1,0 +1,85 @@
+"""What a command asks of each of its models: the rows in every setting, the verbs, the protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from lmdiag import diagnostics, results
+from lmdiag.perturb import NONE, perturb, settings, tasks_with
+from lmdiag.questions import Setting
+from lmdiag.schema import BadInput, Protocol
+
+if TYPE_CHECKING:
+    from lmdiag.stimuli import Stimuli
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """All that is asked of every model of a command.
+
+    Attributes:
+        stimuli: task -> its rows, unperturbed.
+        settings: the rows in every setting, task by task.
+        verbs: (singular, plural) forms for EW and MW; empty without agreement.
+        protocol: what decides the numbers.
+    """
+
+    stimuli: Mapping[str, Stimuli]
+    settings: Sequence[Setting]
+    verbs: Sequence[tuple[str, str]]
+    protocol: Protocol
+
+    @property
+    def fingerprint(self) -> str:
+        """The fingerprint of all tasks' data."""
+        return results.combine({task: rows.fingerprint for task, rows in self.stimuli.items()})
+
+
+def load_inputs(
+    data: str, protocol: Protocol, *, revision: str | None = None, verbs: str | None = None
+) -> Inputs:
+    """Loads the rows of the protocol's tasks and perturbs them for each setting.
+
+    Args:
+        data: data set, see `lmdiag.stimuli.load`.
+        protocol: tasks, perturbations, shuffles, seed and limit count here.
+        revision: branch, tag or commit of a Hub data set.
+        verbs: file of verb forms; None for those of the data set.
+
+    Raises:
+        BadInput: unknown data set or task, invalid rows, a perturbation of a diagnostic that is not
+            among the tasks, row ids that two tasks share.
+    """
+    from lmdiag import stimuli
+
+    limit, seed = protocol.limit, protocol.seed
+    loaded = {
+        task: stimuli.load(data, task, revision=revision, limit=limit, seed=seed)
+        for task in protocol.tasks
+    }
+    _refuse_shared_ids(loaded)
+    for name in protocol.perturb:
+        if not loaded.keys() & (tasks := tasks_with(name)):
+            raise BadInput(
+                f"--perturb {name} is made for {' and '.join(tasks)}, which is not among the tasks "
+                f"({', '.join(loaded)}): add it to --tasks or leave {name} out"
+            )
+    asked = [
+        Setting(rows if name == NONE else perturb(rows, name, run, seed), name, run)
+        for task, rows in loaded.items()
+        for name, run in settings(task, protocol.perturb, protocol.shuffles)
+    ]
+    pairs = []
+    if any(diagnostics.get(task).has_verbs for task in loaded):
+        pairs = stimuli.load_verbs(verbs or data, revision=revision)
+    return Inputs(loaded, asked, pairs, replace(protocol, verbs=len(pairs) or None))
+
+
+def _refuse_shared_ids(loaded: Mapping[str, Stimuli]) -> None:
+    owner: dict[str, str] = {}
+    for task, rows in loaded.items():
+        for row in rows.columns()["id"]:
+            if owner.setdefault(row, task) != task:
+                raise BadInput(f"id {row} is in both {owner[row]} and {task}: rename it in one")

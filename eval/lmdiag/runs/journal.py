@@ -1,0 +1,73 @@
+"""The finished batches of a run, safe on disk, so that an interrupted run can resume.
+
+Every process appends to its own file. A record is one line: a CRC-32 and a JSON text. The checksum
+covers the identity of the run and the JSON text. A line that a killed process left torn, a line
+with a flipped bit and a line of another run therefore fail it alike, and are not read.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+from lmdiag.reading import readable
+from lmdiag.schema import Answer
+
+
+class Journal:
+    """Answers by the number of their question, kept in a folder across interrupted runs.
+
+    Args:
+        folder: of the journal; made when something is saved.
+        rank: of this process.
+        owner: identity of the run; records of other owners are not read.
+    """
+
+    def __init__(self, folder: Path, rank: int = 0, owner: str = "") -> None:
+        self.folder = folder
+        self._seed = zlib.crc32(owner.encode())
+        self._path = folder / f"{rank:05d}-{time.time_ns():x}-{os.getpid()}.jsonl"
+        self._file: IO[bytes] | None = None
+
+    def read(self) -> dict[int, Answer]:
+        """Returns every answer that was saved whole, by any process of any earlier run."""
+        return {
+            number: Answer.from_json(answer)
+            for path in sorted(self.folder.glob("*.jsonl"))
+            for numbers, answers in self._records(path)
+            for number, answer in zip(numbers, answers, strict=True)
+        }
+
+    def _records(self, path: Path) -> Iterator[tuple[list[int], list[dict[str, Any]]]]:
+        """Yields the records of a file with a correct checksum."""
+        with readable(path), path.open("rb") as lines:
+            for line in lines:
+                checksum, _, text = line.rstrip(b"\n").partition(b" ")
+                if line.endswith(b"\n") and checksum == self._checksum(text):
+                    yield json.loads(text)
+
+    def _checksum(self, text: bytes) -> bytes:
+        return b"%08x" % zlib.crc32(text, self._seed)
+
+    def append(self, answers: Mapping[int, Answer]) -> None:
+        """Saves one finished batch; when this returns, it survives a crash of the machine."""
+        record = [list(answers), [answer.to_json() for answer in answers.values()]]
+        text = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode()
+        if self._file is None:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._file = self._path.open("ab")
+        self._file.write(b"%b %b\n" % (self._checksum(text), text))
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._file is not None:
+            self._file.close()

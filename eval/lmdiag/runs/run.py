@@ -1,0 +1,186 @@
+"""One run: a model is asked all questions, and the answers become the files of a run directory."""
+
+from __future__ import annotations
+
+import gc
+import json
+import platform
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lmdiag import evaluation, results
+from lmdiag.collector import uncollected
+from lmdiag.controls import control_warning
+from lmdiag.results import (
+    DataInfo,
+    Device,
+    Results,
+    Run,
+    RunDirectory,
+    SettingResults,
+    TaskData,
+)
+from lmdiag.results.predictions import read_run, write_run
+from lmdiag.runs.asking import predict
+from lmdiag.runs.journal import Journal
+from lmdiag.runs.processes import Processes
+from lmdiag.schema import ModelInfo, Predictions
+
+if TYPE_CHECKING:
+    from lmdiag.models import LoadOptions, Model
+    from lmdiag.runs.inputs import Inputs
+
+_PACKAGES = ("lmdiag", "torch", "transformers", "tokenizers", "numpy", "pyarrow")
+
+
+def run_model(
+    model_id: str,
+    options: LoadOptions,
+    inputs: Inputs,
+    *,
+    output: Path,
+    processes: Processes | None = None,
+    name: str | None = None,
+    batch_size: int | None = None,
+    overwrite: bool = False,
+    quiet: bool = False,
+) -> Run | None:
+    """Runs one model; a finished run is read back, an interrupted one resumed.
+
+    Args:
+        model_id: Hub id, local folder, or `demo:masked` / `demo:causal`.
+        options: how the model is loaded.
+        inputs: what is asked.
+        output: folder of all runs.
+        processes: the processes that share the run; None for this one alone.
+        name: what to call the model in its folder and in tables; None for its id.
+        batch_size: contexts in a batch; None for what suits the device.
+        overwrite: discard an earlier run of the same model and protocol.
+        quiet: no progress bar.
+
+    Returns:
+        the finished run; None on all processes but the first.
+
+    Raises:
+        BadInput: see `models.load`, `RunDirectory.open` and `ask`.
+    """
+    from lmdiag import models
+
+    processes = processes or Processes(alone=True)
+    started = time.monotonic()
+    gc.collect()  # frees the model before, if there was one
+    with processes.shared_errors(), uncollected():
+        model = models.load(model_id, options)
+        gc.freeze()  # the collector need not look through what was loaded while the run lasts
+    model.info = replace(model.info, name=name)
+    seconds = {"load": time.monotonic() - started}
+    model_folder = results.model_slug(model_id, options.revision, name)
+    directory = RunDirectory(output / model_folder / results.protocol_slug(inputs.protocol))
+    identity = results.identity(model.info, inputs.protocol, inputs.fingerprint)
+    try:
+        finished = False
+        with processes.shared_errors():
+            if processes.first:
+                finished = directory.open(identity, overwrite=overwrite)
+        if not processes.share(finished):
+            journal = Journal(directory.journal, processes.rank, json.dumps(identity))
+            answers = _ask(model, inputs, journal, processes, batch_size, quiet)
+            seconds["ask"] = time.monotonic() - started - seconds["load"]
+            if processes.first:
+                (directory.path / results.REPORT).unlink(missing_ok=True)
+                facts = save(directory.path, model, inputs, *answers, processes.count, seconds)
+                directory.finish(facts)
+        if not processes.first:
+            return None
+        return Run(directory.path, results.read_results(directory.path), dict(inputs.stimuli))
+    finally:
+        directory.close()
+        gc.unfreeze()
+
+
+def _ask(
+    model: Model,
+    inputs: Inputs,
+    journal: Journal,
+    processes: Processes,
+    batch_size: int | None,
+    quiet: bool,
+) -> tuple[list[Predictions], int]:
+    if inputs.verbs:
+        model.set_verbs(inputs.verbs)
+    if processes.first and (line := control_warning(model, inputs.settings)):
+        print(f"lmdiag: warning: {line}", file=sys.stderr)
+    with journal:
+        return predict(
+            model,
+            inputs.settings,
+            top=inputs.protocol.top,
+            batch_size=batch_size,
+            journal=journal if processes.first or not processes.together else None,
+            processes=processes,
+            label=None if quiet or not processes.first else model.info.name or model.info.id,
+        )
+
+
+def save(
+    path: Path,
+    model: Model,
+    inputs: Inputs,
+    predictions: Sequence[Predictions],
+    n_contexts: int,
+    n_processes: int,
+    seconds: Mapping[str, float],
+) -> Results:
+    """Writes the predictions of a run and returns its results, computed from them as read back.
+
+    Args:
+        path: the run directory.
+        model, inputs: what was asked.
+        predictions: of each setting of the inputs.
+        n_contexts, n_processes: numbers of distinct contexts and of processes.
+        seconds: step -> duration.
+    """
+    info, protocol, fingerprint = model.info, inputs.protocol, inputs.fingerprint
+    write_run(path, predictions, inputs.settings, kind=info.kind)
+    read_back = read_run(path, inputs.stimuli, info.kind)
+    first = next(iter(inputs.stimuli.values()))
+    data = {task: TaskData(rows.fingerprint, len(rows)) for task, rows in inputs.stimuli.items()}
+    versions = {name: version(name) for name in _PACKAGES}
+    return Results(
+        signature=results.signature(protocol, fingerprint),
+        identity=results.identity(info, protocol, fingerprint),
+        model=info,
+        data=DataInfo(first.source, first.revision, fingerprint, data),
+        protocol=protocol,
+        versions=versions | {"python": platform.python_version()},
+        device=Device(model.device, n_processes),
+        seconds={name: round(value, 3) for name, value in seconds.items()},
+        finished=datetime.now(UTC).isoformat(timespec="seconds"),
+        n_contexts=n_contexts,
+        tasks=_figures(read_back, inputs, info),
+        files=results.digests(path),
+    ).redacted()
+
+
+def _figures(
+    predictions: Mapping[str, Mapping[tuple[str, int], Predictions]],
+    inputs: Inputs,
+    info: ModelInfo,
+) -> dict[str, dict[str, SettingResults]]:
+    """Returns task -> setting -> its figures; in a shuffled setting they are over its runs."""
+    tasks: dict[str, dict[str, SettingResults]] = {}
+    for task, rows in inputs.stimuli.items():
+        runs = sorted(predictions[task].items(), key=lambda item: item[0][1])
+        signature = results.signature(inputs.protocol, rows.fingerprint)
+        tasks[task] = {}
+        for setting in dict.fromkeys(name for (name, _), _ in runs):
+            parts = [part for (name, _), part in runs if name == setting]
+            figures = evaluation.evaluate(rows, parts, inputs.protocol, info.cased, info.kind)
+            tasks[task][setting] = replace(figures, signature=signature)
+    return tasks

@@ -1,0 +1,183 @@
+"""Finished runs of invented models, and predictions for rows, for tests that need no real model."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from lmdiag.measures import AGREEMENT_LAYOUT, Scores
+from lmdiag.questions import row_keys
+from lmdiag.results import RESULTS
+from lmdiag.runs.asking import predict
+from lmdiag.runs.inputs import Inputs, load_inputs
+from lmdiag.runs.run import save
+from lmdiag.schema import (
+    DIAGNOSTICS,
+    Answer,
+    ModelInfo,
+    Predictions,
+    Protocol,
+    Query,
+    Question,
+    WordScore,
+)
+
+PERTURBED = Protocol(perturb=("shuf", "trunc", "shuf_trunc", "obj", "sub", "both"), shuffles=3)
+ONE_TASK = Protocol(tasks=("role88",))
+WITH_AGREEMENT = Protocol(tasks=(*DIAGNOSTICS, "agreement"))
+FILLERS = tuple(f"filler{index}" for index in range(20))
+
+
+def model_info(**changes: Any) -> ModelInfo:
+    """The facts of a model of the Hub."""
+    facts: dict[str, Any] = {
+        "id": "org/model", "revision": None, "commit": "a" * 40, "kind": "masked",
+        "architecture": "BertForMaskedLM", "dtype": "float32", "tokenizer": "BertTokenizer",
+        "cased": False, "vocab_size": 30522, "n_parameters": 110_000_000, "max_length": 512,
+    }  # fmt: skip
+    return ModelInfo(**facts | changes)
+
+
+def make_run(
+    folder: Path,
+    data: str | Path,
+    protocol: Protocol | None = None,
+    *,
+    skill: float = 1.0,
+    seed: int = 0,
+    unscorable: int = 0,
+    fillers: Sequence[str] = FILLERS,
+    **facts: Any,
+) -> Path:
+    """Writes the run directory of an invented model, without checksums, so that tests may edit it.
+
+    Args:
+        folder: the run directory.
+        data: of the data set.
+        protocol: what is asked; the default one if None.
+        skill, seed, fillers: see `InventedModel`.
+        unscorable: rows of each setting, from the first on, with words that have no probability.
+        facts: of the model, see `model_info`.
+    """
+    inputs = load_inputs(str(data), protocol or Protocol())
+    model: Any = InventedModel(inputs, model_info(**facts), skill, seed, unscorable, fillers)
+    folder.mkdir(parents=True, exist_ok=True)
+    answers = predict(model, inputs.settings, top=inputs.protocol.top)
+    results = save(folder, model, inputs, *answers, 1, {"load": 1.0, "ask": 2.0})
+    record = results.to_json() | {"files": {}, "finished": "2025-03-01T12:00:00+00:00"}
+    (folder / RESULTS).write_text(json.dumps(record, indent=1, allow_nan=False))
+    return folder
+
+
+class InventedModel:
+    """A model with a random distribution over a few words at every blank.
+
+    Args:
+        inputs: what it is to be asked.
+        info: its facts.
+        skill: nats that good and expected words have before others, on average.
+        seed: of the distributions.
+        unscorable: see `make_run`.
+        fillers: words of the vocabulary beside those of the rows.
+    """
+
+    def __init__(
+        self,
+        inputs: Inputs,
+        info: ModelInfo,
+        skill: float,
+        seed: int,
+        unscorable: int,
+        fillers: Sequence[str],
+    ) -> None:
+        self.info, self._skill, self._seed = info, skill, seed
+        self.device = "cpu"
+        self._words: dict[Query, dict[str, bool]] = {}
+        self._unscorable: set[tuple[Query, str]] = set()
+        for setting in inputs.settings:
+            columns = setting.stimuli.columns()
+            queries = [key[0] for key in row_keys(setting, kind=info.kind, cased=info.cased)]
+            rows = [*zip(queries, *map(columns.get, ("target", "good", "expected")), strict=True)]
+            for query, target, good, expected in rows:
+                words = self._words.setdefault(query, dict.fromkeys(fillers, False))
+                words[target.lower()] = words.get(target.lower(), False) or bool(good)
+                words |= {word.lower(): True for word in expected}
+            self._unscorable |= {(query, target) for query, target, *_ in rows[:unscorable]}
+
+    def encode(self, question: Question) -> Question:
+        return question
+
+    def plan(self, encoded: Sequence[Question], batch_size: int | None) -> list[list[int]]:
+        return [[*range(len(encoded))]]
+
+    def answer(self, batch: Sequence[Question], top: int) -> list[Answer]:
+        return [self._answer(question, top) for question in batch]
+
+    def _answer(self, question: Question, top: int) -> Answer:
+        draw = random.Random(f"{self._seed} {question.query}")
+        good = self._words[question.query]
+        logits = {word: draw.gauss(self._skill if good[word] else 0.0, 1.0) for word in good}
+        total = math.log(sum(map(math.exp, logits.values())))
+        ranked = sorted(good, key=lambda word: (-logits[word], word))
+
+        def score(word: str) -> WordScore:
+            if (question.query, word) in self._unscorable:
+                return WordScore(None, None, 0)
+            return WordScore(logits[word.lower()] - total, 1 + ranked.index(word.lower()), 1)
+
+        return Answer(
+            {word: score(word) for word in question.words},
+            tuple(ranked[:top]),
+            tuple(logits[word] - total for word in ranked[:top]),
+            tuple(draw.random() for _ in AGREEMENT_LAYOUT) if question.number else None,
+        )
+
+
+# ---- rows and predictions of them ----------------------------------------------------------------
+
+
+def rows_of(*rows: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Columns of rows; what a row leaves out is filled in with something that does no harm."""
+    filler = {"item": "1", "condition": "c", "context": "A", "right_context": "", "expected": []}
+    filled = [{**filler, "target": f"w{i}", **row} for i, row in enumerate(rows)]
+    names = dict.fromkeys(name for row in filled for name in row)
+    return {name: [row.get(name) for row in filled] for name in names}
+
+
+def predictions_of(
+    rows: Mapping[str, Sequence[Any]],
+    log_prob: Sequence[float | None] | None = None,
+    top_words: Sequence[list[str] | None] | None = None,
+    **more: Any,
+) -> Predictions:
+    """Predictions for rows, with None for all that is not given."""
+    nothing: list[None] = [None] * len(rows["id"])
+    columns = dict.fromkeys(("rank", "n_tokens", "top_log_probs"), nothing)
+    given = {"log_prob": list(log_prob or nothing), "top_words": list(top_words or nothing)}
+    return Predictions(**{"id": list(rows["id"])} | columns | given | more)
+
+
+def perfect(rows: Mapping[str, Sequence[Any]]) -> Predictions:
+    """An expected word on top, and all the mass on good completions."""
+    tops = padded([words[:1] for words in rows["expected"]])
+    return predictions_of(rows, [0.0 if good else -math.inf for good in rows["good"]], tops)
+
+
+def padded(tops: Sequence[Sequence[str]], n: int = 10) -> list[list[str]]:
+    """Lists of n top words that begin with the given words."""
+    return [[*words, *["-"] * n][:n] for words in tops]
+
+
+def uniform(rows: Mapping[str, Sequence[Any]], vocabulary: int = 30522) -> Predictions:
+    """Every word as probable as any other; the top words are no words of the rows."""
+    n = len(rows["id"])
+    return predictions_of(rows, [-math.log(vocabulary)] * n, [["[PAD]", "[unused0]"] * 5] * n)
+
+
+def by_name(scores: Sequence[Scores]) -> dict[str, Scores]:
+    """Scores by the name of their measure."""
+    return {one.name: one for one in scores}

@@ -1,0 +1,254 @@
+"""What a run may meet in its directory: missing, damaged and foreign files; disks without room."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from commands import Commands
+
+from lmdiag import cli
+from lmdiag.runs.journal import Journal
+from lmdiag.schema import Answer, WordScore
+from lmdiag.writing import clear_drafts
+
+FILES = {"results.json", "predictions.parquet", "report.html"}
+Change = Callable[[Path], object]
+
+
+@pytest.fixture(scope="module")
+def arguments(tiny_models: dict[str, Path], demo_dir: Path) -> list[object]:
+    """A run of seconds: the first contrasts of one diagnostic."""
+    options = ["--tasks", "neg136", "--limit", "8", "--batch-size", "2", "--quiet", "--output"]
+    return ["run", "--model", tiny_models["bert"], "--data", demo_dir, *options]
+
+
+@pytest.fixture(scope="module")
+def finished(arguments: list[object], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The output of a finished run. Read only: copy it to change it."""
+    output = tmp_path_factory.mktemp("finished") / "results"
+    assert cli.main([*map(str, arguments), str(output)]) == 0
+    return output
+
+
+@pytest.fixture
+def output(finished: Path, tmp_path: Path) -> Path:
+    """A copy of the output of the finished run."""
+    return Path(shutil.copytree(finished, tmp_path / "results"))
+
+
+def folder_of(output: Path) -> Path:
+    (folder,) = [path for path in output.glob("*/*") if path.is_dir()]
+    return folder
+
+
+def is_whole(output: Path, finished: Path) -> bool:
+    """Whether a run's files are all there, nothing else, and the predictions are the right ones."""
+    folder, right = folder_of(output), folder_of(finished) / "predictions.parquet"
+    there = {path.name for path in folder.iterdir()} - {".lock"}
+    return there == FILES and (folder / right.name).read_bytes() == right.read_bytes()
+
+
+def foreign_predictions(folder: Path) -> None:
+    """Predictions for the same rows, but of another model."""
+    table = pq.read_table(folder / "predictions.parquet")
+    column = table.schema.get_field_index("log_prob")
+    other = table.set_column(column, "log_prob", pa.array([-1.0] * table.num_rows))
+    pq.write_table(other, folder / "predictions.parquet")
+
+
+def change_results(**changes: object) -> Change:
+    def change(folder: Path) -> None:
+        file = folder / "results.json"
+        file.write_text(json.dumps(json.loads(file.read_text()) | changes))
+
+    return change
+
+
+def unfinished(content: bytes | None = None) -> Change:
+    """Leaves the directory of a run that has only begun, with this run.json or its own."""
+
+    def change(folder: Path) -> None:
+        identity = json.loads((folder / "results.json").read_text())["identity"]
+        for name in FILES:
+            (folder / name).unlink(missing_ok=True)
+        (folder / "run.json").write_bytes(content or json.dumps(identity).encode())
+
+    return change
+
+
+def remove(name: str) -> Change:
+    return lambda folder: (folder / name).unlink(missing_ok=True)
+
+
+def write(name: str, content: bytes) -> Change:
+    return lambda folder: (folder / name).write_bytes(content)
+
+
+def cut(name: str) -> Change:
+    """Cuts a file in the middle."""
+    return lambda folder: os.truncate(folder / name, (folder / name).stat().st_size // 2)
+
+
+def leave_after_a_kill(folder: Path) -> None:
+    """Leaves what a killed process did not remove."""
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    (folder / f".results.json.draft-{os.uname().nodename}-{dead.pid}").write_text("{")
+    (folder / "journal").mkdir()
+    (folder / "journal/00000-1-1.jsonl").write_text("torn")
+    (folder / "run.json").write_text("{}")
+
+
+def leave_foreign_journal(folder: Path) -> None:
+    unfinished()(folder)
+    answer = Answer({"bird": WordScore(-1.0, 1, 1)}, ("bird",), (-1.0,))
+    with Journal(folder / "journal", owner="another") as journal:
+        journal.append(dict.fromkeys(range(5), answer))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        remove("predictions.parquet"),
+        remove("report.html"),
+        leave_after_a_kill,
+        leave_foreign_journal,
+    ],
+    ids=["no predictions", "no report", "after a kill", "journal of another run"],
+)
+def test_what_is_missing_is_made_again_and_what_is_left_over_is_removed(
+    command: Commands, arguments: list[object], finished: Path, output: Path, change: Change
+) -> None:
+    change(folder_of(output))
+    code, out, _ = command(*arguments, output)
+    assert code == 0
+    assert is_whole(output, finished)
+    assert set(out.rstrip().rpartition(": ")[2].split(", ")) == FILES
+
+
+DAMAGE: dict[str, tuple[Change, str]] = {
+    "results missing": (remove("results.json"), "it has no results.json"),
+    "results cut": (cut("results.json"), "not valid JSON"),
+    "results empty": (write("results.json", b""), "not valid JSON"),
+    "results a list": (write("results.json", b"[]"), "schema version"),
+    "results not text": (write("results.json", b"\xff"), "not UTF-8"),
+    "results foreign": (change_results(identity={"model": "x"}), "another model"),
+    "results without identity": (change_results(identity=None), "identity: "),
+    "results without model": (change_results(model=None), "model: "),
+    "predictions cut": (cut("predictions.parquet"), "is not the file that this run wrote"),
+    "predictions foreign": (foreign_predictions, "is not the file that this run wrote"),
+    "run.json cut": (unfinished(b'{"mod'), "run.json: not valid JSON"),
+    "run.json a list": (unfinished(b"[]"), "run.json: expected an object"),
+    "run.json foreign": (unfinished(b'{"model": "x"}'), "another model"),
+    "run.json nested": (unfinished(b"[" * 100_000), "nested too deeply"),
+}
+
+
+@pytest.mark.parametrize(("change", "message"), DAMAGE.values(), ids=DAMAGE)
+def test_a_damaged_directory_is_one_line_and_keeps_its_files(
+    command: Commands, arguments: list[object], output: Path, change: Change, message: str
+) -> None:
+    change(folder_of(output))
+    before = {path: path.read_bytes() for path in folder_of(output).iterdir() if path.is_file()}
+    error = command.refused(*arguments, output)
+    assert message in error
+    assert "--overwrite" in error
+    assert all(path.read_bytes() == content for path, content in before.items())
+
+
+def test_a_report_of_damaged_predictions_is_one_line(command: Commands, output: Path) -> None:
+    foreign_predictions(folder_of(output))
+    assert "is not the file that this run wrote" in command.refused("report", folder_of(output))
+
+
+def test_temporary_files_of_living_processes_stay(tmp_path: Path) -> None:
+    mine = tmp_path / f".results.json.draft-{os.uname().nodename}-{os.getpid()}"
+    theirs = tmp_path / ".results.json.draft-another-machine-1"
+    old = tmp_path / ".report.html.draft-another-machine-2"
+    other = tmp_path / ".draft-of-my-thesis"
+    for path in (mine, theirs, old, other):
+        path.write_text("")
+    os.utime(old, (0, 0))
+    clear_drafts(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {mine.name, theirs.name, other.name}
+
+
+# ---- disks and paths -----------------------------------------------------------------------------
+
+
+@contextmanager
+def largest_file(size: int) -> Iterator[None]:
+    """No file of this process grows beyond a size, as on a disk that is full."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, handler)
+
+
+def test_a_full_disk_at_any_step_is_one_line_and_the_run_goes_on(
+    command: Commands, arguments: list[object], finished: Path, tmp_path: Path
+) -> None:
+    for kilobytes in (0, 1, 8, 32):
+        with largest_file(kilobytes * 1024):
+            error = command.refused(*arguments, tmp_path / "results", code=1)
+        assert "file too large; what was saved is kept" in error
+    assert command(*arguments, tmp_path / "results")[0] == 0
+    assert is_whole(tmp_path / "results", finished)
+
+
+@pytest.mark.parametrize("output", ["/sys/lmdiag", "{tmp}/file"])
+def test_an_output_that_cannot_be_written_is_one_line(
+    command: Commands, arguments: list[object], tmp_path: Path, output: str
+) -> None:
+    (tmp_path / "file").write_text("mine")
+    assert "error: cannot write (" in command.refused(*arguments, output.format(tmp=tmp_path))
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "score --task neg136 --predictions {path} --data {path}",
+        "report {path}",
+        "compare {run} {path}",
+        "run --model demo:masked --data {path}",
+    ],
+)
+def test_paths_that_are_no_files_are_one_line(
+    command: Commands, finished: Path, tmp_path: Path, line: str
+) -> None:
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    strange = [tmp_path, loop, tmp_path / ("x" * 5000), tmp_path / "gone", Path("/dev/null")]
+    for path in (*strange, "~nobody-of-this-name/x"):
+        command.refused(*line.format(path=path, run=folder_of(finished)).split())
+
+
+def test_output_that_nobody_takes_ends_a_command_without_a_traceback(finished: Path) -> None:
+    code = "import sys; from lmdiag.cli import main; sys.exit(main(sys.argv[1:]))"
+    program = [sys.executable, "-c", code, "report", str(folder_of(finished)), "--format", "csv"]
+    read, closed = os.pipe()
+    os.close(read)
+    full = os.open("/dev/full", os.O_WRONLY)
+    for out, message in ((closed, ""), (full, "no space left on device; what was saved is kept")):
+        done = subprocess.run(program, stdout=out, stderr=-1, text=True, check=False)
+        os.close(out)
+        assert done.returncode == 1
+        assert message in done.stderr
+        assert done.stderr.count("\n") == bool(message)
