@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from commands import Commands
 from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
 from lmdiag.cli import main
 
 if TYPE_CHECKING:
-    from browser import NewPage
-    from playwright.sync_api import Browser, Page
+    pass
 
 ROOT = Path(__file__).resolve().parent.parent
 # Hypothesis's limits on time (200 ms an example) fail tests because the machine is busy.
@@ -113,36 +113,10 @@ def finished_runs(demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> l
     ]
 
 
-Typed = Callable[..., tuple[int, str, str]]
-
-
 @pytest.fixture
-def typed(capsys: pytest.CaptureFixture[str]) -> Typed:
-    """Runs a command in this process; returns exit code, standard output and standard error."""
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        capsys.readouterr()
-        try:
-            code = main([*map(str, arguments)])
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-        return (code, *capsys.readouterr())
-
-    return run
-
-
-@pytest.fixture
-def refused(typed: Typed) -> Callable[..., str]:
-    """Runs a command that must fail with one line on standard error, which it returns."""
-
-    def run(*arguments: object, code: int = 2) -> str:
-        ended, out, err = typed(*arguments)
-        assert (ended, out) == (code, ""), err
-        assert err.startswith("lmdiag: error: ")
-        assert err.count("\n") == 1
-        return err
-
-    return run
+def command(request: pytest.FixtureRequest, tmp_path: Path) -> Commands:
+    """Runs commands in this process."""
+    return Commands(request, tmp_path)
 
 
 # ---- a browser -----------------------------------------------------------------------------------

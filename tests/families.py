@@ -1,4 +1,4 @@
-"""A small random model and tokenizer of every family that lmdiag claims to ask rightly.
+"""A small random model and tokenizer of every supported family.
 
 The models have their family's real architecture, the tokenizers its real conventions
 (`tokenizer_files`); both are written as folders and loaded the way published ones are. Weights are
@@ -7,13 +7,14 @@ drawn widely, so that probabilities are spread and every position matters.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import shutil
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
-import tokenizer_files as files
+import tokenizer_files
 
 SPARE = 7
 """Rows of the embeddings beyond the tokenizer, where families pad them (Pythia, T5, Qwen)."""
@@ -24,10 +25,8 @@ class Family:
     """How to make a small model of one family.
 
     Attributes:
-        name: as in the issue's list.
-        kind: masked, causal or seq2seq.
-        convention: of its tokenizer: wordpiece, byte-level, unigram, metaspace-bpe.
-        tokenizer: writes the tokenizer's files into a folder, returns the vocabulary's size.
+        name: of the family.
+        tokenizer: name in `tokenizer_files.PUBLISHED`.
         model: name of the model's class in transformers.
         config: arguments of its configuration beside the vocabulary's size.
         spare: rows of the embeddings without a token.
@@ -37,21 +36,41 @@ class Family:
     """
 
     name: str
-    kind: str
-    convention: str
-    tokenizer: Callable[[Path], int]
+    tokenizer: str
     model: str
     config: dict[str, Any] = field(default_factory=dict)
     spare: int = 0
     width: float = 0.2
     attention: str = "eager"
 
-    def make(self, folder: Path) -> Path:
-        """Writes the model and its tokenizer into a folder; the same ones every time."""
+    @property
+    def kind(self) -> str:
+        """masked, causal or seq2seq."""
+        if self.model.endswith("ForMaskedLM"):
+            return "masked"
+        return "seq2seq" if self.model.endswith("ForConditionalGeneration") else "causal"
+
+    @property
+    def convention(self) -> str:
+        """Model of its tokenizer: wordpiece, byte-level, unigram or metaspace-bpe."""
+        return tokenizer_files.PUBLISHED[self.tokenizer].model
+
+    def make(self, folder: Path, published: tuple[Path, int] | None = None) -> Path:
+        """Writes the model and its tokenizer into a folder; the same ones every time.
+
+        Args:
+            folder: where they go.
+            published: folder of a published tokenizer and the size of its vocabulary; None for a
+                small one.
+        """
         import torch
         import transformers
 
-        size = self.tokenizer(folder)
+        if published is None:
+            size = tokenizer_files.write(self.tokenizer, folder)
+        else:
+            shutil.copytree(published[0], folder)
+            size = published[1]
         model_class = getattr(transformers, self.model)
         config = model_class.config_class(vocab_size=size + self.spare, **self.config)
         with torch.random.fork_rng(devices=[]):
@@ -110,97 +129,64 @@ LONGROPE = {
 GATED = {"feed_forward_proj": "gated-gelu", "tie_word_embeddings": False}
 
 
-def _bert_cased(folder: Path) -> int:
-    return files.bert(folder, lower=False)
-
-
-def _deberta_v2(folder: Path) -> int:
-    return files.deberta_v2(folder, split_by_punct=True)
-
-
-def _deberta_v3(folder: Path) -> int:
-    return files.deberta_v2(folder, split_by_punct=False)
-
-
-def _opt(folder: Path) -> int:
-    return files.gpt2(folder, bos=True)
-
-
 MASKED = (
-    Family("bert", "masked", "wordpiece", files.bert, "BertForMaskedLM", BERT_LIKE),
-    Family("bert-cased", "masked", "wordpiece", _bert_cased, "BertForMaskedLM", BERT_LIKE),
+    Family("bert", "bert", "BertForMaskedLM", BERT_LIKE),
+    Family("bert-cased", "bert-cased", "BertForMaskedLM", BERT_LIKE),
     Family(
-        "distilbert", "masked", "wordpiece", files.bert, "DistilBertForMaskedLM",
-        {"dim": 32, "n_layers": 2, "n_heads": 2, "hidden_dim": 48, "max_position_embeddings": 130},
+        "distilbert", "bert", "DistilBertForMaskedLM", {"dim": 32, "n_layers": 2, "n_heads": 2,
+        "hidden_dim": 48, "max_position_embeddings": 130},
+    ),
+    Family("electra", "bert", "ElectraForMaskedLM", BERT_LIKE | {"embedding_size": 24}),
+    Family(
+        "mpnet", "mpnet", "MPNetForMaskedLM", BERT_LIKE | {"pad_token_id": 1, "bos_token_id": 0,
+        "eos_token_id": 2},
+    ),
+    Family("roberta", "roberta", "RobertaForMaskedLM", ROBERTA_LIKE),
+    Family("deberta", "deberta", "DebertaForMaskedLM", DEBERTA_LIKE),
+    Family(
+        "modernbert", "modernbert", "ModernBertForMaskedLM", BERT_LIKE | {"pad_token_id": 3,
+        "cls_token_id": 1, "sep_token_id": 2, "bos_token_id": 1, "eos_token_id": 2,
+        "local_attention": 4, "global_attn_every_n_layers": 2},
     ),
     Family(
-        "electra", "masked", "wordpiece", files.bert, "ElectraForMaskedLM",
-        BERT_LIKE | {"embedding_size": 24},
+        "modernbert-wide", "modernbert", "ModernBertForMaskedLM", BERT_LIKE | {"pad_token_id": 3,
+        "cls_token_id": 1, "sep_token_id": 2, "bos_token_id": 1, "eos_token_id": 2,
+        "local_attention": 128, "global_attn_every_n_layers": 2},
     ),
     Family(
-        "mpnet", "masked", "wordpiece", files.mpnet, "MPNetForMaskedLM",
-        BERT_LIKE | {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2},
+        "eurobert", "eurobert", "EuroBertForMaskedLM", LLAMA_LIKE | {"pad_token_id": 3,
+        "mask_token_id": 2, "bos_token_id": 0, "eos_token_id": 1},
     ),
-    Family("roberta", "masked", "byte-level", files.roberta, "RobertaForMaskedLM", ROBERTA_LIKE),
-    Family("deberta", "masked", "byte-level", files.deberta, "DebertaForMaskedLM", DEBERTA_LIKE),
+    Family("xlm-roberta", "xlm-roberta", "XLMRobertaForMaskedLM", ROBERTA_LIKE),
     Family(
-        "modernbert", "masked", "byte-level", files.modernbert, "ModernBertForMaskedLM",
-        BERT_LIKE | {
-            "pad_token_id": 3, "cls_token_id": 1, "sep_token_id": 2, "bos_token_id": 1,
-            "eos_token_id": 2, "local_attention": 4, "global_attn_every_n_layers": 2,
-        },
+        "camembert", "camembert", "CamembertForMaskedLM", ROBERTA_LIKE | {"bos_token_id": 5,
+        "eos_token_id": 6},
     ),
+    Family("albert", "albert", "AlbertForMaskedLM", BERT_LIKE | {"embedding_size": 24}),
     Family(
-        "modernbert-wide", "masked", "byte-level", files.modernbert, "ModernBertForMaskedLM",
-        BERT_LIKE | {
-            "pad_token_id": 3, "cls_token_id": 1, "sep_token_id": 2, "bos_token_id": 1,
-            "eos_token_id": 2, "local_attention": 128, "global_attn_every_n_layers": 2,
-        },
-    ),
-    Family(
-        "eurobert", "masked", "byte-level", files.eurobert, "EuroBertForMaskedLM",
-        LLAMA_LIKE | {"pad_token_id": 3, "mask_token_id": 2, "bos_token_id": 0, "eos_token_id": 1},
-    ),
-    Family(
-        "xlm-roberta", "masked", "unigram", files.xlm_roberta, "XLMRobertaForMaskedLM",
-        ROBERTA_LIKE,
-    ),
-    Family(
-        "camembert", "masked", "unigram", files.camembert, "CamembertForMaskedLM",
-        ROBERTA_LIKE | {"bos_token_id": 5, "eos_token_id": 6},
-    ),
-    Family(
-        "albert", "masked", "unigram", files.albert, "AlbertForMaskedLM",
-        BERT_LIKE | {"embedding_size": 24},
-    ),
-    Family(
-        "fnet", "masked", "unigram", files.fnet, "FNetForMaskedLM",
+        "fnet", "fnet", "FNetForMaskedLM",
         {key: BERT_LIKE[key] for key in BERT_LIKE if key != "num_attention_heads"}
         | {"type_vocab_size": 4},
     ),
     Family(
-        "deberta-v2", "masked", "unigram", _deberta_v2, "DebertaV2ForMaskedLM",
-        DEBERTA_LIKE | {"conv_kernel_size": 3, "conv_act": "gelu"},
+        "deberta-v2", "deberta-v2", "DebertaV2ForMaskedLM", DEBERTA_LIKE | {"conv_kernel_size": 3,
+        "conv_act": "gelu"},
     ),
     Family(
-        "deberta-v3", "masked", "unigram", _deberta_v3, "DebertaV2ForMaskedLM",
-        DEBERTA_LIKE | {
-            "share_att_key": True, "norm_rel_ebd": "layer_norm", "position_buckets": 8,
-            "legacy": False,
-        },
-        spare=SPARE,
+        "deberta-v3", "deberta-v3", "DebertaV2ForMaskedLM", DEBERTA_LIKE | {"share_att_key": True,
+        "norm_rel_ebd": "layer_norm", "position_buckets": 8, "legacy": False}, spare=SPARE,
     ),
     Family(
-        "luke", "masked", "byte-level", files.roberta, "LukeForMaskedLM",
-        ROBERTA_LIKE | {"entity_vocab_size": 9, "entity_emb_size": 8},
+        "luke", "roberta", "LukeForMaskedLM", ROBERTA_LIKE | {"entity_vocab_size": 9,
+        "entity_emb_size": 8},
     ),
     Family(
-        "xmod", "masked", "unigram", files.xlm_roberta, "XmodForMaskedLM",
-        ROBERTA_LIKE | {"languages": ["de_DE", "en_XX"], "default_language": "en_XX"},
+        "xmod", "xlm-roberta", "XmodForMaskedLM", ROBERTA_LIKE | {"languages": ["de_DE", "en_XX"],
+        "default_language": "en_XX"},
     ),
     Family(
         # Sparse attention from 15 tokens on: longer than some questions, shorter than others.
-        "big_bird", "masked", "unigram", files.albert, "BigBirdForMaskedLM",
+        "big_bird", "albert", "BigBirdForMaskedLM",
         BERT_LIKE | {
             "attention_type": "block_sparse", "block_size": 2, "num_random_blocks": 1,
             "pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3, "sep_token_id": 3,
@@ -209,162 +195,118 @@ MASKED = (
 )  # fmt: skip
 
 CAUSAL = (
-    Family("gpt2", "causal", "byte-level", files.gpt2, "GPT2LMHeadModel", GPT2_LIKE),
+    Family("gpt2", "gpt2", "GPT2LMHeadModel", GPT2_LIKE),
     Family(
-        "gpt_neo", "causal", "byte-level", files.gpt2, "GPTNeoForCausalLM",
-        {
-            "hidden_size": 32, "num_layers": 2, "num_heads": 2, "max_position_embeddings": 130,
-            "attention_types": [[["global", "local"], 1]], "window_size": 8,
-            "bos_token_id": 0, "eos_token_id": 0,
-        },
-        width=0.12,
+        "gpt_neo", "gpt2", "GPTNeoForCausalLM", {"hidden_size": 32, "num_layers": 2, "num_heads": 2,
+        "max_position_embeddings": 130, "attention_types": [[["global", "local"], 1]],
+        "window_size": 8, "bos_token_id": 0, "eos_token_id": 0}, width=0.12,
+    ),
+    Family("gpt_neox", "gpt_neox", "GPTNeoXForCausalLM", BERT_LIKE, spare=SPARE),
+    Family(
+        "opt", "opt", "OPTForCausalLM", {"hidden_size": 32, "word_embed_proj_dim": 24,
+        "num_hidden_layers": 2, "ffn_dim": 48, "num_attention_heads": 2,
+        "max_position_embeddings": 130, "pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 0},
+    ),
+    Family("bloom", "bloom", "BloomForCausalLM", {"hidden_size": 32, "n_layer": 2, "n_head": 2}),
+    Family(
+        "falcon", "falcon", "FalconForCausalLM", {"hidden_size": 32, "num_hidden_layers": 2,
+        "num_attention_heads": 2, "new_decoder_architecture": False, "multi_query": True},
     ),
     Family(
-        "gpt_neox", "causal", "byte-level", files.gpt_neox, "GPTNeoXForCausalLM", BERT_LIKE,
-        spare=SPARE,
-    ),
-    Family(
-        "opt", "causal", "byte-level", _opt, "OPTForCausalLM",
-        {
-            "hidden_size": 32, "word_embed_proj_dim": 24, "num_hidden_layers": 2, "ffn_dim": 48,
-            "num_attention_heads": 2, "max_position_embeddings": 130, "pad_token_id": 1,
-            "bos_token_id": 0, "eos_token_id": 0,
-        },
-    ),
-    Family(
-        "bloom", "causal", "byte-level", files.bloom, "BloomForCausalLM",
-        {"hidden_size": 32, "n_layer": 2, "n_head": 2},
-    ),
-    Family(
-        "falcon", "causal", "byte-level", files.falcon, "FalconForCausalLM",
-        {
-            "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2,
-            "new_decoder_architecture": False, "multi_query": True,
-        },
-    ),
-    Family(
-        "falcon-alibi", "causal", "byte-level", files.falcon, "FalconForCausalLM",
+        "falcon-alibi", "falcon", "FalconForCausalLM",
         {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "alibi": True},
         # Its eager attention adds the position bias twice (transformers 5.23).
         attention="sdpa",
     ),
     Family(
-        "phi", "causal", "byte-level", files.gpt2, "PhiForCausalLM",
-        {key: BERT_LIKE[key] for key in BERT_LIKE}, spare=SPARE,
+        "phi", "gpt2", "PhiForCausalLM", {key: BERT_LIKE[key] for key in BERT_LIKE}, spare=SPARE,
     ),
     Family(
-        "qwen2", "causal", "byte-level", files.qwen2, "Qwen2ForCausalLM",
-        LLAMA_LIKE | {"bos_token_id": 0, "eos_token_id": 0}, spare=SPARE,
+        "qwen2", "qwen2", "Qwen2ForCausalLM", LLAMA_LIKE | {"bos_token_id": 0, "eos_token_id": 0},
+        spare=SPARE,
     ),
     Family(
-        "qwen3", "causal", "byte-level", files.qwen2, "Qwen3ForCausalLM",
-        LLAMA_LIKE | {"bos_token_id": 0, "eos_token_id": 0}, spare=SPARE,
+        "qwen3", "qwen2", "Qwen3ForCausalLM", LLAMA_LIKE | {"bos_token_id": 0, "eos_token_id": 0},
+        spare=SPARE,
     ),
     Family(
-        "llama3", "causal", "byte-level", files.llama3, "LlamaForCausalLM",
-        LLAMA_LIKE | {"bos_token_id": 0, "eos_token_id": 1},
+        "llama3", "llama3", "LlamaForCausalLM", LLAMA_LIKE | {"bos_token_id": 0, "eos_token_id": 1},
     ),
     Family(
-        "mamba", "causal", "byte-level", files.gpt_neox, "MambaForCausalLM",
-        {"hidden_size": 32, "num_hidden_layers": 2, "state_size": 4}, spare=SPARE,
+        "mamba", "gpt_neox", "MambaForCausalLM", {"hidden_size": 32, "num_hidden_layers": 2,
+        "state_size": 4}, spare=SPARE,
     ),
     Family(
-        "rwkv", "causal", "byte-level", files.gpt_neox, "RwkvForCausalLM",
-        {
-            "hidden_size": 32, "num_hidden_layers": 2, "attention_hidden_size": 32,
-            "intermediate_size": 48, "context_length": 64,
-        },
+        "rwkv", "gpt_neox", "RwkvForCausalLM", {"hidden_size": 32, "num_hidden_layers": 2,
+        "attention_hidden_size": 32, "intermediate_size": 48, "context_length": 64},
     ),
-    Family("llama", "causal", "metaspace-bpe", files.llama, "LlamaForCausalLM", LLAMA_LIKE),
+    Family("llama", "llama", "LlamaForCausalLM", LLAMA_LIKE),
+    Family("mistral", "llama", "MistralForCausalLM", LLAMA_LIKE | {"sliding_window": 6}),
     Family(
-        "mistral", "causal", "metaspace-bpe", files.llama, "MistralForCausalLM",
-        LLAMA_LIKE | {"sliding_window": 6},
-    ),
-    Family(
-        "phi3", "causal", "metaspace-bpe", files.llama, "Phi3ForCausalLM",
-        BERT_LIKE | {
-            "num_key_value_heads": 2, "pad_token_id": 2, "bos_token_id": 1, "eos_token_id": 2,
-        },
+        "phi3", "llama", "Phi3ForCausalLM", BERT_LIKE | {"num_key_value_heads": 2,
+        "pad_token_id": 2, "bos_token_id": 1, "eos_token_id": 2},
     ),
     Family(
         # Other rotation factors from 17 tokens on: longer than some questions, shorter than others.
-        "phi3-longrope", "causal", "metaspace-bpe", files.llama, "Phi3ForCausalLM",
+        "phi3-longrope", "llama", "Phi3ForCausalLM",
         BERT_LIKE | {
             "num_key_value_heads": 2, "pad_token_id": 2, "bos_token_id": 1, "eos_token_id": 2,
             "original_max_position_embeddings": 16, "rope_scaling": LONGROPE,
         },
     ),
+    Family("gemma", "gemma", "GemmaForCausalLM", LLAMA_LIKE),
     Family(
-        "gemma", "causal", "metaspace-bpe", files.gemma, "GemmaForCausalLM", LLAMA_LIKE,
+        "gemma2", "gemma", "Gemma2ForCausalLM", LLAMA_LIKE | {"sliding_window": 6,
+        "query_pre_attn_scalar": 16},
     ),
     Family(
-        "gemma2", "causal", "metaspace-bpe", files.gemma, "Gemma2ForCausalLM",
-        LLAMA_LIKE | {"sliding_window": 6, "query_pre_attn_scalar": 16},
+        "gemma3", "gemma", "Gemma3ForCausalLM", LLAMA_LIKE | {"sliding_window": 6,
+        "query_pre_attn_scalar": 16},
     ),
     Family(
-        "gemma3", "causal", "metaspace-bpe", files.gemma, "Gemma3ForCausalLM",
-        LLAMA_LIKE | {"sliding_window": 6, "query_pre_attn_scalar": 16},
+        "gemma3-wide", "gemma", "Gemma3ForCausalLM", LLAMA_LIKE | {"sliding_window": 512,
+        "query_pre_attn_scalar": 16},
     ),
     Family(
-        "gemma3-wide", "causal", "metaspace-bpe", files.gemma, "Gemma3ForCausalLM",
-        LLAMA_LIKE | {"sliding_window": 512, "query_pre_attn_scalar": 16},
-    ),
-    Family(
-        "xglm", "causal", "unigram", files.xglm, "XGLMForCausalLM",
-        {
-            "d_model": 32, "num_layers": 2, "attention_heads": 2, "ffn_dim": 48,
-            "max_position_embeddings": 130, "pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2,
-        },
+        "xglm", "xglm", "XGLMForCausalLM", {"d_model": 32, "num_layers": 2, "attention_heads": 2,
+        "ffn_dim": 48, "max_position_embeddings": 130, "pad_token_id": 1, "bos_token_id": 0,
+        "eos_token_id": 2},
     ),
 )  # fmt: skip
 
 SEQ2SEQ = (
-    Family("t5", "seq2seq", "unigram", files.t5, "T5ForConditionalGeneration", T5_LIKE, SPARE),
+    Family("t5", "t5", "T5ForConditionalGeneration", T5_LIKE, SPARE),
+    Family("flan-t5", "t5", "T5ForConditionalGeneration", T5_LIKE | GATED, width=0.12),
+    Family("mt5", "t5", "MT5ForConditionalGeneration", T5_LIKE | GATED, width=0.12),
     Family(
-        "flan-t5", "seq2seq", "unigram", files.t5, "T5ForConditionalGeneration", T5_LIKE | GATED,
-        width=0.12,
+        "switch", "t5", "SwitchTransformersForConditionalGeneration",
+        T5_LIKE | {"num_decoder_layers": 2, "num_experts": 3, "num_sparse_encoder_layers": 1,
+        "num_sparse_decoder_layers": 1}, width=0.12,
     ),
     Family(
-        "mt5", "seq2seq", "unigram", files.t5, "MT5ForConditionalGeneration", T5_LIKE | GATED,
-        width=0.12,
-    ),
-    Family(
-        "switch", "seq2seq", "unigram", files.t5, "SwitchTransformersForConditionalGeneration",
-        T5_LIKE | {
-            "num_decoder_layers": 2, "num_experts": 3, "num_sparse_encoder_layers": 1,
-            "num_sparse_decoder_layers": 1,
-        },
-        width=0.12,
-    ),
-    Family(
-        "bart", "seq2seq", "byte-level", files.roberta, "BartForConditionalGeneration",
-        {
-            "d_model": 32, "encoder_layers": 2, "decoder_layers": 2, "encoder_ffn_dim": 48,
-            "encoder_attention_heads": 2, "decoder_attention_heads": 2, "decoder_ffn_dim": 48,
-            "max_position_embeddings": 130, "forced_bos_token_id": 0,
-        },
+        "bart", "roberta", "BartForConditionalGeneration", {"d_model": 32, "encoder_layers": 2,
+        "decoder_layers": 2, "encoder_ffn_dim": 48, "encoder_attention_heads": 2,
+        "decoder_attention_heads": 2, "decoder_ffn_dim": 48, "max_position_embeddings": 130,
+        "forced_bos_token_id": 0},
     ),
 )  # fmt: skip
 
 SEEING_RIGHT = (
     Family(
-        "xlnet", "causal", "unigram", files.albert, "XLNetLMHeadModel",
-        {"d_model": 32, "n_layer": 2, "n_head": 2, "d_inner": 48},
+        "xlnet", "albert", "XLNetLMHeadModel", {"d_model": 32, "n_layer": 2, "n_head": 2,
+        "d_inner": 48},
     ),
     Family(
-        "xlm", "causal", "unigram", files.albert, "XLMWithLMHeadModel",
-        {"emb_dim": 32, "n_layers": 2, "n_heads": 2, "max_position_embeddings": 130},
+        "xlm", "albert", "XLMWithLMHeadModel", {"emb_dim": 32, "n_layers": 2, "n_heads": 2,
+        "max_position_embeddings": 130},
     ),
     Family(
-        "cpmant", "causal", "unigram", files.albert, "CpmAntForCausalLM",
-        {
-            "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "dim_head": 16,
-            "dim_ff": 48, "prompt_length": 4,
-        },
+        "cpmant", "albert", "CpmAntForCausalLM", {"hidden_size": 32, "num_hidden_layers": 2,
+        "num_attention_heads": 2, "dim_head": 16, "dim_ff": 48, "prompt_length": 4},
     ),
     Family(
         # Causal for up to 14 tokens: its sparse attention for longer inputs reads both sides.
-        "big_bird", "causal", "unigram", files.albert, "BigBirdForCausalLM",
+        "big_bird", "albert", "BigBirdForCausalLM",
         BERT_LIKE | {
             "attention_type": "block_sparse", "block_size": 2, "num_random_blocks": 1,
             "is_decoder": True,
@@ -380,6 +322,6 @@ QUICK = ("bert", "roberta", "deberta-v3", "modernbert", "gpt2", "llama", "mamba"
 """One family for each kind of model, tokenizer and position scheme; `make test` runs these."""
 
 
-def each(names: Iterable[str]) -> list[Any]:
+def family_params(names: Iterable[str]) -> list[Any]:
     """Returns families as parameters of a test; all but the quick ones are left to `make check`."""
     return [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in names]

@@ -1,4 +1,4 @@
-"""Changes of files for `fuzzing`: by their bytes, or by the structure of JSON, csv and Parquet."""
+"""Random changes of files: of their bytes, or of the structure of JSON, csv and Parquet."""
 
 from __future__ import annotations
 
@@ -23,6 +23,13 @@ TEXTS = [
     "9" * 5000, "2001-13-45", "0000-00-00T99:99:99+99:99", "../../etc/passwd", "a" * 300,
     *HOSTILE.values(),
 ]  # fmt: skip
+OTHERS = [None, True, False, [], {}, [[]], [None], {"": None}]
+PIECES = [
+    b"\x00", b"\xff\xfe", b"\xed\xa0\x80", b"\xc3", b"\n", b"\r", b'"', b",", b"\t", b"{", b"}",
+    b"[" * 1000, b"[" * 100_000, b'{"a":' * 5000, b"9" * 5000, b"1e999999", b"NaN", b"\\ud800",
+    b"- " * 3000, b"&a [*a, *a]", b"!!python/object:os.system", b"2001-99-99", b"? ", b"!!int x",
+    b"<<: [1]", b"1:2:3", b"0o9", b"0x", b"---\n", b"%YAML 9.9\n", b"\xef\xbb\xbf", b"\xe2\x80\xa8",
+]  # fmt: skip
 
 
 def nested(depth: int) -> Any:
@@ -34,24 +41,9 @@ def nested(depth: int) -> Any:
 
 def nasty(rng: random.Random) -> Any:
     """A value of any JSON type that some reader may not expect."""
-    kind = rng.randrange(6)
-    if kind == 0:
-        return rng.choice(NUMBERS)
-    if kind in (1, 2):
-        return rng.choice(TEXTS)
-    if kind == 3:
-        return rng.choice([None, True, False, [], {}, [[]], [None], {"": None}])
-    if kind == 4:
-        return nested(rng.choice([1, 5, 70, 400]))
-    return [rng.choice(TEXTS), rng.choice(NUMBERS)]
-
-
-PIECES = [
-    b"\x00", b"\xff\xfe", b"\xed\xa0\x80", b"\xc3", b"\n", b"\r", b'"', b",", b"\t", b"{", b"}",
-    b"[" * 1000, b"[" * 100_000, b'{"a":' * 5000, b"9" * 5000, b"1e999999", b"NaN", b"\\ud800",
-    b"- " * 3000, b"&a [*a, *a]", b"!!python/object:os.system", b"2001-99-99", b"? ", b"!!int x",
-    b"<<: [1]", b"1:2:3", b"0o9", b"0x", b"---\n", b"%YAML 9.9\n", b"\xef\xbb\xbf", b"\xe2\x80\xa8",
-]  # fmt: skip
+    text, number = rng.choice(TEXTS), rng.choice(NUMBERS)
+    deep = nested(rng.choice([1, 5, 70, 400]))
+    return rng.choice([number, text, text, rng.choice(OTHERS), deep, [text, number]])
 
 
 def change_bytes(content: bytes, rng: random.Random) -> bytes:
@@ -73,35 +65,31 @@ def change_bytes(content: bytes, rng: random.Random) -> bytes:
     return bytes(changed)
 
 
-def places(value: Any) -> Iterator[tuple[Any, Any]]:
+def positions(value: Any) -> Iterator[tuple[Any, Any]]:
     """Every (container, key) in a JSON value."""
     items = value.items() if isinstance(value, dict) else enumerate(value)
-    for key, below in list(items):
+    for key, inner in list(items):
         yield value, key
-        if isinstance(below, dict | list):
-            yield from places(below)
+        if isinstance(inner, dict | list):
+            yield from positions(inner)
 
 
-def change_json(value: Any, rng: random.Random) -> Any:
+def change_json(content: bytes, rng: random.Random) -> bytes:
     """Replaces, removes, renames or adds values anywhere in a JSON value, one to three times."""
+    value = json.loads(content)
     for _ in range(rng.randint(1, 3)):
-        found = list(places(value)) if isinstance(value, dict | list) else []
-        if not found or rng.random() < 0.02:
-            return nasty(rng)
-        container, key = rng.choice(found)
+        known = list(positions(value)) if isinstance(value, dict | list) else []
+        if not known or rng.random() < 0.02:
+            return json.dumps(nasty(rng)).encode()
+        container, key = rng.choice(known)
         kind = rng.randrange(5)
         if kind == 0:
             del container[key]
         elif kind == 1 and isinstance(container, dict):
             container[rng.choice(TEXTS)] = container.pop(key)
-        elif kind == 2 and isinstance(container, dict):
-            container[rng.choice(TEXTS)] = nasty(rng)
         else:
-            container[key] = nasty(rng)
-    return value
-
-
-def to_json(value: Any) -> bytes:
+            new = kind == 2 and isinstance(container, dict)
+            container[rng.choice(TEXTS) if new else key] = nasty(rng)
     return json.dumps(value).encode()
 
 
@@ -110,10 +98,10 @@ def change_lines(content: bytes, rng: random.Random) -> bytes:
     lines = content.splitlines()
     if rng.random() < 0.2:
         name = rng.choice([*json.loads(lines[0]), *TEXTS])
-        lines = [to_json(json.loads(line) | {name: nasty(rng)}) for line in lines]
+        lines = [json.dumps(json.loads(line) | {name: nasty(rng)}).encode() for line in lines]
     else:
         at = rng.randrange(len(lines))
-        lines[at] = to_json(change_json(json.loads(lines[at]), rng))
+        lines[at] = change_json(lines[at], rng)
     return b"\n".join(lines) + b"\n"
 
 
@@ -130,12 +118,10 @@ def change_cells(content: bytes, rng: random.Random, delimiter: str) -> bytes:
         elif kind == 1:
             row.insert(at, rng.choice(row))
         else:
-            value = nasty(rng)
-            row[at] = value if isinstance(value, str) else str(value)[:5000]
+            row[at] = str(nasty(rng))[:100_000]
     return "\n".join(map(delimiter.join, lines)).encode("utf-8", "surrogatepass")
 
 
-DAYS = pa.array([2**31 - 1, -(2**31), 0], pa.int32())
 ODD_COLUMNS: list[Callable[[int], pa.Array]] = [
     lambda n: pa.array([b"\xff\xed\xa0\x80"] * n, pa.binary()).view(pa.string()),
     lambda n: pa.array([b"\xff"] * n, pa.binary()),
@@ -144,31 +130,29 @@ ODD_COLUMNS: list[Callable[[int], pa.Array]] = [
     lambda n: pa.array([2**62] * n, pa.timestamp("us")),
     lambda n: pa.array([1] * n, pa.timestamp("ns")),
     lambda n: pa.array([2**31 - 1] * n, pa.int32()).view(pa.date32()),
-    lambda n: pa.array([date(1, 1, 1)] * n),
     lambda n: pa.array([2**62] * n, pa.duration("s")),
     lambda n: pa.array([86_399] * n, pa.time32("s")),
     lambda n: pa.array([Decimal("9" * 70)] * n, pa.decimal256(76, 0)),
     lambda n: pa.array([2**64 - 1] * n, pa.uint64()),
-    lambda n: pa.array([float("nan")] * n),
     lambda n: pa.array([1.5] * n, pa.float16()),
-    lambda n: pa.array([None] * n),
-    lambda n: pa.array([True] * n),
-    lambda n: pa.array([["a", None]] * n),
-    lambda n: pa.array([[["a"]]] * n),
-    lambda n: pa.array([{"a": 1}] * n),
     lambda n: pa.array([[("k", 1)]] * n, pa.map_(pa.string(), pa.int64())),
     lambda n: pa.array(["x"] * n).dictionary_encode(),
     lambda n: pa.array(["x"] * n, pa.large_string()),
     lambda n: pa.array(["x"] * n, pa.string_view()),
     lambda n: pa.array([["x"]] * n, pa.list_(pa.string(), 1)),
-    lambda n: pa.array(["x" * 100_000] * n),
-    lambda n: pa.array(["a\x00b"] * n),
     lambda n: pa.array(range(n)),
-]
+    *(
+        lambda n, value=value: pa.array([value] * n)
+        for value in (
+            date(1, 1, 1), float("nan"), None, True, ["a", None], [["a"]], {"a": 1}, "x" * 100_000,
+            "a\x00b",
+        )
+    ),
+]  # fmt: skip
 
 
 def change_parquet(content: bytes, rng: random.Random) -> bytes:
-    """Gives columns odd types or values, takes some away, doubles or renames them."""
+    """Gives columns odd types or values, removes some, repeats or renames them."""
     table = pq.read_table(pa.BufferReader(content))
     for _ in range(rng.randint(1, 2)):
         at, kind = rng.randrange(len(table.column_names)), rng.randrange(8)
@@ -181,7 +165,7 @@ def change_parquet(content: bytes, rng: random.Random) -> bytes:
             table = table.take([rng.randrange(table.num_rows) for _ in range(rng.randrange(9))])
         elif kind == 3:
             names = list(table.column_names)
-            names[at] = rng.choice([t for t in TEXTS if t.isprintable()])
+            names[at] = rng.choice([text for text in TEXTS if text.isprintable()])
             table = table.rename_columns(names)
         elif kind == 4:
             values = table.column(at).to_pylist()
@@ -198,23 +182,17 @@ def change_parquet(content: bytes, rng: random.Random) -> bytes:
 
 def change(file: str, content: bytes, rng: random.Random) -> bytes:
     """Changes the content of a file, by its bytes or by its structure."""
-    if rng.random() < 0.4 or not content:
-        return change_bytes(content, rng)
-    suffix = Path(file).suffix
-    if suffix == ".json":
-        return to_json(change_json(json.loads(content), rng))
-    if suffix == ".jsonl" and not file.startswith("journal"):
-        return change_lines(content, rng)
-    if suffix in (".csv", ".tsv"):
-        return change_cells(content, rng, "\t" if suffix == ".tsv" else ",")
-    if suffix == ".parquet":
-        try:
-            return change_parquet(content, rng)
-        except (
-            pa.ArrowException,
-            OverflowError,
-            TypeError,
-            UnicodeDecodeError,
-        ):  # what Parquet itself cannot hold
-            return change_bytes(content, rng)
+    suffix = "" if file.startswith("journal") else Path(file).suffix
+    if content and rng.random() >= 0.4:
+        if suffix == ".json":
+            return change_json(content, rng)
+        if suffix == ".jsonl":
+            return change_lines(content, rng)
+        if suffix in (".csv", ".tsv"):
+            return change_cells(content, rng, "\t" if suffix == ".tsv" else ",")
+        if suffix == ".parquet":
+            try:
+                return change_parquet(content, rng)
+            except (pa.ArrowException, OverflowError, TypeError, UnicodeDecodeError):
+                pass  # Parquet itself cannot hold it
     return change_bytes(content, rng)

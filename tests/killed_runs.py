@@ -33,7 +33,7 @@ from lmdiag.cli import main
 
 IMPORTED = (
     "lmdiag.models.local",
-    "lmdiag.report.terminal",
+    "lmdiag.report.formats.terminal",
     "lmdiag.runs.run",
     "pyarrow.parquet",
     "scipy.stats",
@@ -107,8 +107,8 @@ def data_files(output: Path) -> dict[str, bytes]:
 
 def note_files(output: Path, expected: dict[str, bytes], facts: Counter[str]) -> None:
     """Counts finished runs, those with the right predictions, and missing or needless files."""
-    (found,) = output.rglob("results.json")
-    there = {path.name for path in found.parent.iterdir()} - {".lock", "agreement.parquet"}
+    (results,) = output.rglob("results.json")
+    there = {path.name for path in results.parent.iterdir()} - {".lock", "agreement.parquet"}
     facts["runs"] += 1
     facts["same"] += data_files(output) == expected
     facts["left"] += len(there ^ {"results.json", "predictions.parquet", "report.html"})

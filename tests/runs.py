@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from lmdiag.measures import AGREEMENT_LAYOUT, Scores
-from lmdiag.queries import row_keys
+from lmdiag.questions import row_keys
 from lmdiag.results import RESULTS
 from lmdiag.runs.asking import predict
 from lmdiag.runs.inputs import Inputs, load_inputs
@@ -67,7 +67,7 @@ def make_run(
     model: Any = InventedModel(inputs, model_info(**facts), skill, seed, unscorable, fillers)
     folder.mkdir(parents=True, exist_ok=True)
     answers = predict(model, inputs.settings, top=inputs.protocol.top)
-    results = save(folder, model, inputs, *answers, seconds={"load": 1.0, "ask": 2.0})
+    results = save(folder, model, inputs, *answers, 1, {"load": 1.0, "ask": 2.0})
     record = results.to_json() | {"files": {}, "finished": "2025-03-01T12:00:00+00:00"}
     (folder / RESULTS).write_text(json.dumps(record, indent=1, allow_nan=False))
     return folder

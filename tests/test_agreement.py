@@ -1,8 +1,8 @@
-"""TSE, EW, MW and both curves against a slow and literal statement of SPEC 4, model included.
+"""TSE, EW, MW and both curves against a slow and literal calculation, the model included.
 
-The statement is this file: transformers' own forward pass in float64, one context at a time, its
-whole distribution sorted, and loops over verbs and cut-offs. lmdiag asks in float64 here, too: in
-float32 two verbs that are all but equally probable may change places, which is no error.
+The calculation is this file: transformers' own forward pass in float64, one context at a time, its
+whole distribution sorted, and loops over verbs and cut-offs. lmdiag runs in float64 here, too: in
+float32 two verbs that are almost equally probable may change places, which is not an error.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ def stimuli(agreement_dir: Path) -> Stimuli:
     """The rows of the first contexts of five templates."""
     whole = load(str(agreement_dir), "agreement")
     columns = whole.columns()
-    found: dict[str, dict[tuple[str, str], None]] = {template: {} for template in TEMPLATES}
+    kept: dict[str, dict[tuple[str, str], None]] = {template: {} for template in TEMPLATES}
     keep = []
     contexts = zip(columns["template"], columns["context"], columns["right_context"], strict=True)
     for template, left, right in contexts:
-        seen = found.get(template)
+        seen = kept.get(template)
         keep.append(seen is not None and ((left, right) in seen or len(seen) < CONTEXTS))
         if seen is not None and keep[-1]:
             seen[left, right] = None
@@ -144,20 +144,20 @@ def at(cutoff: float, p: Sequence[float], order: Sequence[int], scores: Any) -> 
 def literal(p: Sequence[float], verbs: Sequence[Pair]) -> dict[str, float | None]:
     """EW and MW of a context, over all verbs and at every cut-off."""
     ew, mw = top_scores(p, verbs, set(range(len(p))))
-    found = {"ew": ew, "mw": mw}
+    scores = {"ew": ew, "mw": mw}
     down = sorted(range(len(p)), key=lambda token: -p[token])
     for c in TOP:
         kept = at(c, p, down, lambda tokens: top_scores(p, verbs, tokens))
-        found |= dict(zip((f"ew@top={c:g}", f"mw@top={c:g}"), kept, strict=True))
+        scores |= dict(zip((f"ew@top={c:g}", f"mw@top={c:g}"), kept, strict=True))
     for c in BOTTOM:
         kept = at(c, p, down[::-1], lambda tokens: bottom_scores(p, verbs, tokens))
         name = repr(c) if c >= 1e-4 else f"{c:.0e}"
-        found |= dict(zip((f"ew@bottom={name}", f"mw@bottom={name}"), kept, strict=True))
-    return found
+        scores |= dict(zip((f"ew@bottom={name}", f"mw@bottom={name}"), kept, strict=True))
+    return scores
 
 
 @pytest.mark.slow
-def test_all_scores_are_those_of_the_literal_statement(folder: Path, stimuli: Stimuli) -> None:
+def test_all_scores_are_those_of_the_literal_calculation(folder: Path, stimuli: Stimuli) -> None:
     model, reference = api.load_model(str(folder), dtype="float64"), Literal(folder)
     measures = api.measure(model.predict(stimuli), stimuli)
     verbs = [tuple(map(reference.item, pair)) for pair in load_verbs(stimuli.source)]
@@ -184,18 +184,18 @@ def test_all_scores_are_those_of_the_literal_statement(folder: Path, stimuli: St
 
     expected = {context: literal(p[context], ids[label]) for context, label in labels.items()}
     for name in next(iter(expected.values())):
-        values = [found[name] for found in expected.values() if found[name] is not None]
+        values = [value for one in expected.values() if (value := one[name]) is not None]
         if not values:
             assert name not in measures
             continue
-        given = measures[name]
-        assert given["n"] == len(values), name
-        assert given["value"] == pytest.approx(fmean(values), abs=1e-6), name
+        ours = measures[name]
+        assert ours.n == len(values), name
+        assert ours.value == pytest.approx(fmean(values), abs=1e-6), name
         for template, contexts in templates.items():
             some = [v for c in contexts if (v := expected[c][name]) is not None]
             if some:
-                level = given["by"]["template"][template]
-                assert level["value"] == pytest.approx(fmean(some), abs=1e-6), name
+                level = ours.by["template"][template]
+                assert level.value == pytest.approx(fmean(some), abs=1e-6), name
 
     verdicts = []
     for pair in pairs.values():
@@ -203,5 +203,5 @@ def test_all_scores_are_those_of_the_literal_statement(folder: Path, stimuli: St
         items = reference.item(good), reference.item(bad)
         if None not in items:
             verdicts.append(p[context][items[0]] > p[context][items[1]])
-    assert measures["tse"]["n"] == len(verdicts)
-    assert measures["tse"]["value"] == pytest.approx(fmean(verdicts), abs=1e-12)
+    assert measures["tse"].n == len(verdicts)
+    assert measures["tse"].value == pytest.approx(fmean(verdicts), abs=1e-12)

@@ -3,66 +3,60 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from commands import Commands
 from runs import predictions_of
 
 import lmdiag
-from lmdiag.results import Results, read_results
+from lmdiag.cli import main
+from lmdiag.results import read_results
 from lmdiag.schema import BadInput
 
 TASKS = ("cprag102", "role88", "neg136", "agreement")
 NAMES = ("bert", "gpt2")
 
 
+class Fixture:
+    """What the tests share.
+
+    Attributes:
+        rows: task -> stimuli.
+        models: name -> model, as the API loads it.
+        measures: (model, task) -> measures.
+        run_dirs: model -> directory of its run by the command.
+        results: model -> results of that run.
+    """
+
+    def __init__(self, folders: dict[str, Path], data: Path, output: Path) -> None:
+        self.folders = folders
+        self.rows = {task: lmdiag.load_stimuli(str(data), task) for task in TASKS}
+        self.models = {name: lmdiag.load_model(str(path)) for name, path in folders.items()}
+        self.measures = {
+            (name, task): lmdiag.measure(model.predict(rows), rows)
+            for name, model in self.models.items()
+            for task, rows in self.rows.items()
+        }
+        arguments = ["run", "--model", *map(str, folders.values()), "--data", str(data)]
+        assert main([*arguments, "--tasks", *TASKS, "--output", str(output), "--quiet"]) == 0
+        self.run_dirs = {name: next((output / name).iterdir()) for name in folders}
+        self.results = {name: read_results(path) for name, path in self.run_dirs.items()}
+
+
 @pytest.fixture(scope="module")
-def run_dirs(
+def api(
     tiny_models: dict[str, Path], demo_dir: Path, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, Path]:
-    """Model -> the directory of its run by the command."""
-    from lmdiag import cli
-
-    output = tmp_path_factory.mktemp("results")
-    arguments = ["run", "--model", *map(str, tiny_models.values()), "--data", str(demo_dir)]
-    assert cli.main([*arguments, "--tasks", *TASKS, "--output", str(output), "--quiet"]) == 0
-    return {name: next((output / name).iterdir()) for name in tiny_models}
-
-
-@pytest.fixture(scope="module")
-def results(run_dirs: dict[str, Path]) -> dict[str, Results]:
-    return {name: read_results(path) for name, path in run_dirs.items()}
-
-
-@pytest.fixture(scope="module")
-def models(tiny_models: dict[str, Path]) -> dict[str, Any]:
-    return {name: lmdiag.load_model(str(folder)) for name, folder in tiny_models.items()}
-
-
-@pytest.fixture(scope="module")
-def stimuli(demo_dir: Path) -> dict[str, Any]:
-    return {task: lmdiag.load_stimuli(str(demo_dir), task) for task in TASKS}
-
-
-@pytest.fixture(scope="module")
-def measured(models: dict[str, Any], stimuli: dict[str, Any]) -> dict[tuple[str, str], Any]:
-    """(model, task) -> measures."""
-    return {
-        (name, task): lmdiag.measure(models[name].predict(stimuli[task]), stimuli[task])
-        for name in NAMES
-        for task in TASKS
-    }
+) -> Fixture:
+    return Fixture(tiny_models, demo_dir, tmp_path_factory.mktemp("results"))
 
 
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("name", NAMES)
-def test_measures_are_those_of_the_command(
-    measured: dict[tuple[str, str], Any], results: dict[str, Results], name: str, task: str
-) -> None:
-    told, measures = results[name].tasks[task]["none"], measured[name, task]
+def test_measures_are_those_of_the_command(api: Fixture, name: str, task: str) -> None:
+    told, measures = api.results[name].tasks[task]["none"], api.measures[name, task]
     assert list(measures) == list(told.measures)
     for measure, expected in told.measures.items():
         for part in ("value", "ci_low", "ci_high"):
@@ -74,69 +68,54 @@ def test_measures_are_those_of_the_command(
     assert measures.signature + verbs == told.signature
 
 
-def test_results_print_as_tables_and_have_a_short_repr(
-    models: dict[str, Any],
-    stimuli: dict[str, Any],
-    measured: dict[tuple[str, str], Any],
-    run_dirs: dict[str, Path],
-) -> None:
-    measures = measured["bert", "neg136"]
+def test_results_print_as_tables_and_have_a_short_repr(api: Fixture) -> None:
+    measures = api.measures["bert", "neg136"]
     html = measures._repr_html_()
     assert html.startswith("<pre>")
     for words in ("Affirmative", measures.signature):
         assert words in str(measures)
         assert words in html
     assert "\x1b" not in html + str(measures)
-    compared = lmdiag.compare(*run_dirs.values(), resamples=20)
-    predictions = models["gpt2"].predict(stimuli["role88"])
-    run = lmdiag.load_run(run_dirs["gpt2"])
-    for each in (predictions, measured["gpt2", "role88"], compared, run):
+    compared = lmdiag.compare(*api.run_dirs.values(), resamples=20)
+    predictions = api.models["gpt2"].predict(api.rows["role88"])
+    run = lmdiag.load_run(api.run_dirs["gpt2"])
+    for each in (predictions, api.measures["gpt2", "role88"], compared, run):
         assert repr(each).startswith("<")
         assert "gpt2" in repr(each)
         assert len(repr(each)) < 1000
         assert len(repr(each).splitlines()) == 1
 
 
-def test_everything_becomes_a_frame(
-    models: dict[str, Any],
-    stimuli: dict[str, Any],
-    measured: dict[tuple[str, str], Any],
-    run_dirs: dict[str, Path],
-    results: dict[str, Results],
-) -> None:
-    predictions = models["gpt2"].predict(stimuli["role88"])
+def test_everything_becomes_a_frame(api: Fixture) -> None:
+    predictions = api.models["gpt2"].predict(api.rows["role88"])
     frame = predictions.to_frame()
     assert frame["id"].tolist() == predictions.id
     assert frame["log_prob"].tolist() == predictions.log_prob
 
-    measures = measured["gpt2", "role88"]
+    measures = api.measures["gpt2", "role88"]
     frame = measures.to_frame().set_index(["measure", "by", "level"])
     assert frame.loc[("sensitivity", "", ""), "value"] == measures["sensitivity"]["value"]
     assert frame.loc[("sensitivity", "", ""), "chance"] == 0.5
     quartile = measures["accuracy@5"]["by"]["cloze_quartile"]["2"]
     assert frame.loc[("accuracy@5", "cloze_quartile", "2"), "n"] == quartile["n"]
 
-    compared = lmdiag.compare(*run_dirs.values(), resamples=20)
+    compared = lmdiag.compare(*api.run_dirs.values(), resamples=20)
     frame = compared.to_frame()
     assert frame["difference"].tolist() == [one.difference for one in compared]
-    assert set(frame["model_b"]) == {results["gpt2"].model.id}
+    assert set(frame["model_b"]) == {api.results["gpt2"].model.id}
 
-    frame = lmdiag.load_run(run_dirs["gpt2"]).to_frame()
+    frame = lmdiag.load_run(api.run_dirs["gpt2"]).to_frame()
     whole = frame[(frame["task"] == "role88") & (frame["by"] == "")]
-    assert whole["measure"].tolist() == list(results["gpt2"].tasks["role88"]["none"].measures)
+    assert whole["measure"].tolist() == list(api.results["gpt2"].tasks["role88"]["none"].measures)
 
 
-def test_two_models_are_compared_as_by_the_command(
-    run_dirs: dict[str, Path],
-    measured: dict[tuple[str, str], Any],
-    typed: Callable[..., tuple[int, str, str]],
-) -> None:
-    _, out, _ = typed("compare", *run_dirs.values(), "--json", "--resamples", "500")
+def test_two_models_are_compared_as_by_the_command(api: Fixture, command: Commands) -> None:
+    _, out, _ = command("compare", *api.run_dirs.values(), "--json", "--resamples", "500")
     document = json.loads(out)["comparisons"]
-    compared = lmdiag.compare(*run_dirs.values(), resamples=500)
+    compared = lmdiag.compare(*api.run_dirs.values(), resamples=500)
     assert [one.measure for one in compared] == [one["measure"] for one in document]
     assert [one.difference for one in compared] == [one["difference"] for one in document]
-    pair = [measured[name, "role88"] for name in NAMES]
+    pair = [api.measures[name, "role88"] for name in NAMES]
     in_memory = {one.measure: one for one in lmdiag.compare(*pair, resamples=500)}
     of_task = [one for one in compared if one.task == "role88"]
     assert {one.measure for one in of_task} == set(in_memory)
@@ -145,16 +124,10 @@ def test_two_models_are_compared_as_by_the_command(
     assert "sensitivity@0.01" in str(compared)
 
 
-def test_only_what_was_measured_in_the_same_way_is_compared(
-    tiny_models: dict[str, Path],
-    models: dict[str, Any],
-    stimuli: dict[str, Any],
-    measured: dict[tuple[str, str], Any],
-    run_dirs: dict[str, Path],
-) -> None:
+def test_only_what_was_measured_in_the_same_way_is_compared(api: Fixture) -> None:
     """The same rows, unit, BOS, perturbation and shuffle: as the command, by signatures."""
-    rows, plain, folder = stimuli["cprag102"], models["gpt2"], str(tiny_models["gpt2"])
-    first = measured["gpt2", "cprag102"]
+    rows, plain, folder = api.rows["cprag102"], api.models["gpt2"], str(api.folders["gpt2"])
+    first = api.measures["gpt2", "cprag102"]
     others = {
         "unit (token and word)": lmdiag.load_model(folder, unit="word").predict(rows),
         "bos (- and never)": lmdiag.load_model(folder, bos="never").predict(rows),
@@ -169,7 +142,7 @@ def test_only_what_was_measured_in_the_same_way_is_compared(
         assert "number 3" in str(refused.value)
         assert lmdiag.compare(other, other)
     with pytest.raises(BadInput, match=r"differ in data \(\w{8} and \w{8}\);"):
-        lmdiag.compare(first, measured["gpt2", "role88"])
+        lmdiag.compare(first, api.measures["gpt2", "role88"])
     shuffled = [
         lmdiag.measure(plain.predict(rows, perturbation="shuf", run=run), rows) for run in (0, 1)
     ]
@@ -179,16 +152,22 @@ def test_only_what_was_measured_in_the_same_way_is_compared(
     with pytest.raises(BadInput, match="takes two or more"):
         lmdiag.compare(first)
     with pytest.raises(BadInput, match="but not both"):
-        lmdiag.compare(first, run_dirs["gpt2"])
+        lmdiag.compare(first, api.run_dirs["gpt2"])
 
 
-def test_predictions_of_a_run_know_how_they_were_made(
-    tiny_models: dict[str, Path], demo_dir: Path, tmp_path: Path, typed: Callable[..., Any]
-) -> None:
-    arguments = ["run", "--model", tiny_models["gpt2"], "--data", demo_dir, "--tasks", "role88"]
-    options = ["--unit", "word", "--bos", "never", "--output", tmp_path, "--quiet"]
-    assert typed(*arguments, *options)[0] == 0
-    run = lmdiag.load_run(next((tmp_path / "gpt2").iterdir()))
+def test_predictions_of_a_run_know_how_they_were_made(command: Commands) -> None:
+    arguments = [
+        "run",
+        "--model",
+        command.models["gpt2"],
+        "--data",
+        command.data,
+        "--tasks",
+        "role88",
+    ]
+    options = ["--unit", "word", "--bos", "never", "--output", command.folder, "--quiet"]
+    assert command(*arguments, *options)[0] == 0
+    run = lmdiag.load_run(next((command.folder / "gpt2").iterdir()))
     predictions = run.predictions["role88"]["none", 0]
     assert (predictions.unit, predictions.bos) == ("word", "never")
     measures = lmdiag.measure(predictions, run.stimuli["role88"])
@@ -211,15 +190,15 @@ def test_predictions_of_a_run_know_how_they_were_made(
     ],
 )
 def test_options_of_measure_are_checked(
-    stimuli: dict[str, Any], options: dict[str, Any], message: str
+    api: Fixture, options: dict[str, Any], message: str
 ) -> None:
-    rows = stimuli["role88"]
+    rows = api.rows["role88"]
     with pytest.raises(BadInput, match=message):
         lmdiag.measure(predictions_of(rows.columns(), [-1.0] * len(rows)), rows, **options)
 
 
-def test_numbers_of_numpy_are_taken_and_short_lists_are_named(stimuli: dict[str, Any]) -> None:
-    rows = stimuli["role88"]
+def test_numbers_of_numpy_are_taken_and_short_lists_are_named(api: Fixture) -> None:
+    rows = api.rows["role88"]
     tops = [["a", "b"]] * len(rows)
     predictions = predictions_of(rows.columns(), [-1.0] * len(rows), tops)
     options: dict[str, Any] = {"k": np.array([2, 1, 2]), "threshold": np.float64(0.5)}

@@ -16,10 +16,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from torch.distributed import HashStore
 
 from lmdiag.runs.asking import ask, unanswered
 from lmdiag.runs.journal import Journal
-from lmdiag.runs.processes import LocalStore, Processes, Queue
+from lmdiag.runs.processes import Processes, Queue
 from lmdiag.schema import Answer, BadInput, Query, Question, WordScore
 
 QUESTIONS = [Question(Query("x" * (n % 7) + str(n)), ("bird",)) for n in range(23)]
@@ -139,7 +140,7 @@ def test_unanswered_batches_are_the_rest_of_all_batches(sizes: list[int], known:
 def test_a_queue_hands_each_number_to_exactly_one_process(
     length: int, takers: int, data: st.DataObject
 ) -> None:
-    store = LocalStore()
+    store = HashStore()
     queues = [iter(Queue(store, "1", length)) for _ in range(takers)]
     taken = []
     while queues:
@@ -152,7 +153,7 @@ def test_a_queue_hands_each_number_to_exactly_one_process(
 
 
 def test_a_queue_ends_on_all_processes_where_bad_input_ends_one() -> None:
-    store = LocalStore()
+    store = HashStore()
     mine, other = Queue(store, "1", 9), Queue(store, "1", 9)
     numbers = iter(mine)
     assert next(numbers) == 0

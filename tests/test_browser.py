@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 from browser import PHONE, Complaints, NewPage, contrast, luminance, new_context
 from hub.boards import HOSTILE, build, hostile_runs
-from hub.runs import make_run, model_info
+from runs import make_run
 
-from lmdiag.hub.text import visible
+from lmdiag.text import visible
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -35,8 +35,8 @@ def site(demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three models of different kinds, sizes and skills."""
     root = tmp_path_factory.mktemp("site")
     for seed, (name, (kind, size, skill)) in enumerate(MODELS.items()):
-        info = model_info(id=name, kind=kind, n_parameters=size, commit=f"{seed}" * 40)
-        make_run(root / "runs" / name, demo_dir, info=info, skill=skill, seed=seed)
+        facts = {"id": name, "kind": kind, "n_parameters": size, "commit": f"{seed}" * 40}
+        make_run(root / "runs" / name, demo_dir, skill=skill, seed=seed, **facts)
     return build(root / "board", demo_dir, root / "runs")
 
 

@@ -10,9 +10,9 @@ import pytest
 
 import lmdiag
 from lmdiag import stimuli
-from lmdiag.building import BUILT, kept, script
 from lmdiag.cli import main
 from lmdiag.schema import BadInput
+from lmdiag.stimuli.building import BUILT, cached, script
 
 
 @pytest.fixture(autouse=True)
@@ -22,13 +22,6 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path / "work")
     monkeypatch.setenv("LMDIAG_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
-
-
-@pytest.fixture
-def published(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The demo diagnostics stand for the published items."""
-    source = shutil.copytree(root / "datasets/lmdiag/demo/lm-diagnostics", "copy")
-    monkeypatch.setitem(BUILT, "lmdiag", str(source))
 
 
 def test_the_command_writes_a_data_set(capsys: pytest.CaptureFixture[str]) -> None:
@@ -41,31 +34,35 @@ def test_the_command_writes_a_data_set(capsys: pytest.CaptureFixture[str]) -> No
     )
 
 
-def test_processes_that_ask_at_once_build_it_once(
+def test_of_simultaneous_processes_one_builds(
     cache: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with ThreadPoolExecutor(3) as pool:
-        folders = {*pool.map(kept, ["demo"] * 3)}
-    assert len(folders) == 1
-    said = f"lmdiag: building the demo items in {folders.pop()} (only the first time)\n"
+        (folder,) = {*pool.map(cached, ["demo"] * 3)}
+    said = f"lmdiag: building the demo items in {folder} (only the first time)\n"
     assert capsys.readouterr().err == said
     names = sorted(path.name.partition("-")[0] + path.suffix for path in (cache / "data").iterdir())
     assert names == ["demo", "demo.lock"]
 
 
 def test_the_demo_items_are_a_data_set_by_name(demo_dir: Path) -> None:
-    Path("demo").mkdir()  # what `make run` leaves in a clone is no data set
+    Path("demo").mkdir()  # `make run` leaves such a folder in a clone, which is not a data set
     rows = stimuli.load("demo", "neg136")
     assert rows.fingerprint == stimuli.load(str(demo_dir), "neg136").fingerprint
     assert rows.source == "demo"
 
 
-@pytest.mark.usefixtures("published")
 def test_without_data_the_published_items_are_built_once(
-    demo_dir: Path, capsys: pytest.CaptureFixture[str]
+    root: Path,
+    demo_dir: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    """The demo diagnostics stand for the published items."""
+    source = shutil.copytree(root / "datasets/lmdiag/demo/lm-diagnostics", "copy")
+    monkeypatch.setitem(BUILT, "lmdiag", str(source))
     Path("lmdiag").mkdir()
-    Path("lmdiag/README.md").write_text("# lmdiag\n\nA clone of the repository is no data set.\n")
+    Path("lmdiag/README.md").write_text("# lmdiag\n\nA clone is not a data set.\n")
     for _ in range(2):
         assert main(["run", "--model", "demo:masked", "--quiet", "--tasks", "cprag102"]) == 0
     said = [line for line in capsys.readouterr().err.splitlines() if "building" in line]
@@ -73,31 +70,30 @@ def test_without_data_the_published_items_are_built_once(
     assert said[0].startswith("lmdiag: building the published items in ")
     (run,) = Path("results").glob("*/*")
     assert main(["score", "--task", "cprag102", "--predictions", f"{run}/predictions.parquet"]) == 0
-    found = lmdiag.load_stimuli(task="cprag102").fingerprint
-    assert found == stimuli.load(str(demo_dir), "cprag102").fingerprint
+    fingerprint = lmdiag.load_stimuli(task="cprag102").fingerprint
+    assert fingerprint == stimuli.load(str(demo_dir), "cprag102").fingerprint
 
 
-def test_a_data_set_here_comes_first(demo_dir: Path, cache: Path) -> None:
+def test_a_data_set_in_the_folder_comes_first(demo_dir: Path, cache: Path) -> None:
     shutil.copytree(demo_dir, "lmdiag")
     assert "agreement" in stimuli.tasks("lmdiag")
     assert not cache.exists()
 
 
-def test_without_a_network_one_line_names_both_ways_out(
+def test_without_a_network_one_line_names_both_remedies(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     assert main(["run", "--model", "demo:masked"]) == 2
     (line,) = (line for line in capsys.readouterr().err.splitlines() if "error" in line)
-    assert "is not fetched" in line
-    assert "`lmdiag build --source DIR`" in line
-    assert "`--data demo`" in line
+    for words in ("is not fetched", "`lmdiag build --source DIR`", "`--data demo`"):
+        assert words in line
 
 
 def test_a_cache_that_cannot_be_written_is_named(cache: Path) -> None:
     cache.write_text("not a directory")
     with pytest.raises(BadInput, match=r"cannot write the data set demo to .* set LMDIAG_CACHE to"):
-        kept("demo")
+        cached("demo")
 
 
 @pytest.mark.slow
@@ -107,10 +103,8 @@ def test_the_published_items_are_those_of_the_repositories(
     """With the source files in the cache, as a download leaves them."""
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     for folder, repository in script("sources").pinned().items():
-        kept_sources = cache / "sources" / folder / repository["commit"]
-        shutil.copytree(upstream / folder, kept_sources)
+        shutil.copytree(upstream / folder, cache / "sources" / folder / repository["commit"])
     for task in ("cprag102", "role88", "neg136"):
-        built = stimuli.load(task=task)
-        assert built.fingerprint == stimuli.load(str(data_dir), task).fingerprint
-        assert built.revision == stimuli.load(str(data_dir), task).revision
+        built, expected = stimuli.load(task=task), stimuli.load(str(data_dir), task)
+        assert (built.fingerprint, built.revision) == (expected.fingerprint, expected.revision)
     assert len(stimuli.load(task="agreement")) == 250_440

@@ -1,108 +1,337 @@
-"""Every command and every Python block of the README is run, in order, in one place.
+"""README and docs/: links and commands are valid, blocks run, and figures are what they give.
 
-Nothing is fetched here, so some things stand for others: the demo data for the published items
-in the directory `lmdiag`, the two demo models for the Hub's, two shuffles for a hundred, and `make
-run` uses the environment that the tests run in. `make check` is what runs this.
+The blocks of a page run in order, in one folder. Nothing is downloaded, so some things are
+replaced: the published items in the directory `lmdiag` by the demo data, the models of the Hub by
+the demo models, a hundred shuffles by two, and `make run` uses the environment of the tests.
 """
 
 from __future__ import annotations
 
+import contextlib
+import io
+import json
 import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
-from itertools import pairwise
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
-from leaving import LEAVE
+import yaml
+from hub import LoopbackHub, client_env
+from test_original_code import write_files
+
+from lmdiag import diagnostics
+from lmdiag.cli import build_parser, main
+
+pytest_plugins = ["hub.fixtures"]
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = {
+    path.name: path.read_text("utf-8") for path in (ROOT / "README.md", *ROOT.glob("docs/*.md"))
+}
+PROGRAMS = Path(sys.executable).parent
 
 STANDS_FOR = {"bert-base-uncased": "demo:masked", "gpt2": "demo:causal"}
-"""A model of the Hub -> the demo model that is run in its place."""
-
-SHUFFLES = "2"
-"""In place of the paper's hundred."""
-
-ROOMS = ("cards", "datasets", "eval", "metrics", "Makefile")
-
-OUTPUT = re.compile(r"^```text\n(.*?)^```", re.MULTILINE | re.DOTALL)
-BLOCK = re.compile(r"^```(console|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+"""Model of the Hub -> demo model that is run in its place."""
+SCRIPTS = ("#!", "hf jobs")
+"""Beginnings of bash blocks that have tests of their own."""
+NOT_RUN = ("pip", "lm_eval", "make test", "make check", "hf")
+"""Beginnings of commands that the tests of a page do not run."""
 
 
-@pytest.fixture(scope="module")
-def readme(root: Path) -> str:
-    return (root / "README.md").read_text(encoding="utf-8")
-
-
-@pytest.fixture(scope="module")
-def folder(root: Path, demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder like a clone, in which nothing but the data set has been made yet."""
-    place = tmp_path_factory.mktemp("clone")
-    for room in ROOMS:
-        (place / room).symlink_to(root / room)
-    shutil.copytree(demo_dir, place / "lmdiag")
-    return place
-
-
-def run(words: list[str], folder: Path) -> str:
-    """Runs a command as a person in the environment would; returns its standard output."""
-    programs = str(Path(sys.executable).parent)
-    environment = os.environ | {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
-    environment |= {"HF_HUB_OFFLINE": "1", "HF_EVALUATE_OFFLINE": "1", "COLUMNS": "100"}
-    environment.pop("MAKEFLAGS", None)
-    done = subprocess.run(
-        words, cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, f"{shlex.join(words)}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
-
-
-def replaced(command: str) -> list[str]:
-    """The words of a documented command, with what stands for others here."""
-    words = shlex.split(command)
-    if words[:2] == ["lmdiag", "build"]:
-        return [*words, "--source", "demo"]
-    words = [SHUFFLES if before == "--shuffles" else w for before, w in pairwise(["", *words])]
-    for name, model in STANDS_FOR.items():
-        slug = model.replace(":", "--")
-        words = [model if w == name else w.replace(f"/{name}/", f"/{slug}/") for w in words]
-    return words
+def blocks(page: str, *kinds: str) -> list[tuple[str, str]]:
+    """Kind and text of the code blocks of a page, of some kinds or of all."""
+    found = re.findall(r"^```(\w+)\n(.*?)^```", PAGES[page], re.MULTILINE | re.DOTALL)
+    return [(kind, text) for kind, text in found if not kinds or kind in kinds]
 
 
 def commands(text: str) -> list[str]:
-    """Returns the commands of a block."""
-    return [line.removeprefix("$ ") for line in text.splitlines() if line.startswith("$ ")]
+    """The commands of a bash block, or of a console block, where they begin with `$ `."""
+    lines = text.replace("\\\n", " ").splitlines()
+    prompted = [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
+    return prompted or lines
+
+
+COMMANDS = [
+    pytest.param(command, id=f"{page}: {command[:60]}")
+    for page in PAGES
+    for _, text in blocks(page, "bash", "console")
+    if not text.startswith(SCRIPTS)
+    for command in commands(text)
+    if not command.startswith(NOT_RUN) and not command.startswith("make")
+]
+
+
+# ---- all pages -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_linked_file_exists(page: str) -> None:
+    folder = ROOT if page == "README.md" else ROOT / "docs"
+    for link in re.findall(r"\]\((?!http|#)([^)#]+)", PAGES[page]):
+        assert (folder / link).exists(), link
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_is_accepted_by_its_program(command: str) -> None:
+    words = shlex.split(command)
+    if "eval/run.py" in words:
+        index = words.index("eval/run.py")
+        launcher, words = words[:index], ["lmdiag", "run", *words[index + 1 :]]
+        if launcher[:2] == ["accelerate", "launch"]:
+            from accelerate.commands.launch import launch_command_parser
+
+            launch_command_parser().parse_args([*launcher[2:], "eval/run.py"])
+        else:
+            from torch.distributed.run import get_args_parser
+
+            assert launcher[0] == "torchrun"
+            get_args_parser().parse_args([*launcher[1:], "eval/run.py"])
+    assert words[0] == "lmdiag"
+    build_parser(words[1]).parse_args(words[1:])
+
+
+# ---- pages that are run --------------------------------------------------------------------------
+
+
+@dataclass
+class Reader:
+    """Runs the blocks of a page as a reader would, in a folder.
+
+    Attributes:
+        folder: in which the blocks run.
+        outputs: what each command and each Python block printed.
+    """
+
+    folder: Path
+    outputs: dict[str, str] = field(default_factory=dict)
+
+    def run(self, page: str) -> None:
+        names: dict[str, Any] = {}
+        for kind, text in blocks(page, "console", "bash", "python"):
+            if kind == "python":
+                code = compile(here(text), page, "exec")
+                self.outputs[text] = printed(lambda code=code: exec(code, names))
+                continue
+            for command in commands(text):
+                if not command.startswith(NOT_RUN):
+                    self.outputs[command] = self.command(command)
+
+    def command(self, command: str) -> str:
+        words = shlex.split(here(command))
+        if command == "make run":
+            words = ["make", "-o", "setup", "run", f"BIN={PROGRAMS}"]
+        elif words[:2] == ["lmdiag", "build"] and "--source" not in words:
+            words += ["--source", "demo"]
+        if words[0] == "lmdiag":
+            return printed(lambda: main(words[1:]))
+        path = f"{PROGRAMS}{os.pathsep}{os.environ['PATH']}"
+        environment = os.environ | {"PATH": path, "HF_HUB_OFFLINE": "1", "COLUMNS": "100"}
+        environment.pop("MAKEFLAGS", None)
+        done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+
+def here(text: str) -> str:
+    """A command or a block with the demo models and two shuffles."""
+    for model, demo in STANDS_FOR.items():
+        text = re.sub(rf"(?<![\w/-]){model}(?![\w/-])", demo, text)
+        text = text.replace(f"/{model}/", f"/{demo.replace(':', '--')}/")
+    return re.sub(r"--shuffles \d+", "--shuffles 2", text)
+
+
+def printed(call: Callable[[], Any]) -> str:
+    """Standard output of a call, which must return 0 or None."""
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+        assert not call(), output.getvalue()
+    return output.getvalue()
+
+
+@pytest.fixture(scope="module")
+def read(demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Reader]:
+    """Runs a page once, in a folder like a clone with files that readers of the page have."""
+    readers: dict[str, Reader] = {}
+
+    def run_once(page: str) -> Reader:
+        if page not in readers:
+            reader = Reader(tmp_path_factory.mktemp("reader"))
+            for room in ("cards", "datasets", "eval", "metrics", "Makefile"):
+                (reader.folder / room).symlink_to(ROOT / room)
+            if page != "protocol.md":  # which builds it
+                shutil.copytree(demo_dir, reader.folder / "lmdiag")
+            with pytest.MonkeyPatch.context() as patch:
+                patch.chdir(reader.folder)
+                if page == "migration.md":
+                    write_files(Path("original"), ROOT / "datasets/lmdiag/demo")
+                    printed(lambda: main(["template"]))
+                    Path("suite.json").write_text(*(text for _, text in blocks(page, "json")))
+                reader.run(page)
+            readers[page] = reader
+        return readers[page]
+
+    return run_once
 
 
 @pytest.mark.slow
-def test_every_command_and_python_block_of_the_readme_runs(readme: str, folder: Path) -> None:
-    programs = Path(sys.executable).parent
-    python = ""
-    ran = []
-    for kind, text in BLOCK.findall(readme):
-        if kind == "python":
-            python += text
-            if "import lmdiag" in text:
-                printed = run([sys.executable, "-c", python + LEAVE], folder)
-                assert "sensitivity" in printed
-            continue
-        for command in commands(text):
-            if command in ("make test", "make check") or command.startswith("pip install"):
-                continue
-            if command == "make run":
-                shown = run(["make", "-o", "setup", "run", f"BIN={programs}"], folder)
-                assert OUTPUT.findall(readme)[0].strip() in shown
-            else:
-                run(replaced(command), folder)
-            ran.append(command.split()[:2])
-    assert len(ran) >= 10
+def test_the_readme_runs_and_shows_the_output_of_make_run(read: Callable[[str], Reader]) -> None:
+    reader = read("README.md")
+    assert len(reader.outputs) >= 18
+    (shown,) = (text for _, text in blocks("README.md", "text"))
+    assert shown.strip() in reader.outputs["make run"]
+    assert "sensitivity" in next(o for text, o in reader.outputs.items() if "import lmdiag" in text)
     for made in ("lmdiag/README.md", "leaderboard/index.html", "garden_paths.csv"):
-        assert (folder / made).is_file(), made
+        assert (reader.folder / made).is_file(), made
 
 
-def test_every_page_that_is_linked_is_there(root: Path) -> None:
-    for page in (root / "README.md", *(root / "docs").glob("*.md")):
-        for link in re.findall(r"\]\((?!http|#)([^)#]+)", page.read_text(encoding="utf-8")):
-            assert (page.parent / link).exists(), f"{page.name}: {link}"
+@pytest.mark.slow
+def test_the_page_on_your_own_data_runs(read: Callable[[str], Reader]) -> None:
+    outputs = read("own-data.md").outputs
+    assert len(outputs) == 3
+    assert "surprisal" in next(o for text, o in outputs.items() if "import lmdiag" in text)
+
+
+@pytest.mark.slow
+def test_the_migration_guide_runs(read: Callable[[str], Reader]) -> None:
+    """On files as the other programs write them."""
+    reader = read("migration.md")
+    words, numbers, surprisals, _, _ = reader.outputs.values()
+    assert "accuracy" in words.lower()
+    assert json.loads(numbers)["measures"]["sensitivity"]["n"] > 0
+    assert len(re.findall(r"surprisal \d+\.\d\d bits", surprisals)) == 5
+    (results,) = reader.folder.glob("results/*/suite-token/results.json")
+    measures = json.loads(results.read_text())["tasks"]["suite"]["none"]["measures"]
+    assert measures["sensitivity"]["n"] == 1
+
+
+def test_the_migration_guide_names_settings_and_tasks_that_exist(demo_dir: Path) -> None:
+    page = PAGES["migration.md"]
+    (settings,) = re.findall(r"`--perturb ([\w ]+)`", page)
+    declared = [p.name for d in diagnostics.built_in().values() for p in d.perturbations]
+    assert settings.split() == declared
+    (line,) = (line for line in page.splitlines() if line.startswith("$ lm_eval"))
+    words = shlex.split(line)
+    tasks = demo_dir.parent / words[words.index("--include_path") + 1]
+    group = yaml.safe_load((tasks / f"{words[words.index('--tasks') + 1]}.yaml").read_text())
+    assert group["group"] == "lmdiag"
+    assert all((tasks / f"{task}.yaml").is_file() for task in group["task"])
+
+
+# ---- docs/protocol.md ----------------------------------------------------------------------------
+
+ROUNDING = 0.051
+"""Percentage points: the page gives one decimal. No other difference is allowed, on any machine."""
+FOLDERS = {
+    "": "diagnostics-token",
+    "--unit word": "diagnostics-word",
+    "--bos always": "diagnostics-token-bosalways",
+}
+
+
+def tables(page: str) -> list[list[list[str]]]:
+    """The cells of each table of a page, its head first."""
+    found = re.findall(r"(?:^\|.*\|\n)+", PAGES[page], re.MULTILINE)
+    rows = [[line.strip("|").split("|") for line in table.splitlines()] for table in found]
+    return [[[cell.strip() for cell in row] for row in (table[0], *table[2:])] for table in rows]
+
+
+def value(reader: Reader, run: str, task: str, measure: str) -> float:
+    """A figure of a run, which is named as in the table of the page."""
+    model, _, option = run.partition(" ")
+    folder = reader.folder / "results" / model.replace(":", "--") / FOLDERS[option]
+    measures = json.loads((folder / "results.json").read_text())["tasks"][task]["none"]["measures"]
+    return float(measures[measure]["value"])
+
+
+@pytest.mark.slow
+def test_the_figures_of_the_protocol_page_are_those_of_its_runs(
+    read: Callable[[str], Reader], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader = read("protocol.md")
+    (head, *rows), (_, *words), (_, *thresholds) = tables("protocol.md")
+    assert len(rows) == 5
+    for run, *cells in rows:
+        for column, cell in zip(head[1:], cells, strict=True):
+            expected = 100 * value(reader, run, *column.split())
+            assert float(cell) == pytest.approx(expected, abs=ROUNDING), (run, column)
+    monkeypatch.chdir(reader.folder / "results/demo--causal")
+    for unit, cell in words:
+        command = ["report", f"diagnostics-{unit}", "--format", "csv", "--items", "cprag102-8"]
+        lines = printed(lambda command=command: main(command)).splitlines()[1:]
+        assert cell == ", ".join(line.split(",")[-3] for line in lines)
+    for name, cell in thresholds:
+        threshold = name.partition("@")[2] or "0.01"
+        command = ["score", "--task", "role88", "--predictions", "diagnostics-token", "--json"]
+        command += ["--data", "../../lmdiag", "--threshold", threshold]
+        measures = json.loads(printed(lambda command=command: main(command)))["measures"]
+        assert float(cell) == pytest.approx(100 * measures[name]["value"], abs=ROUNDING)
+
+
+@pytest.mark.slow
+def test_what_the_protocol_page_says_of_all_models_is_true_of_its_runs(
+    read: Callable[[str], Reader],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reader = read("protocol.md")
+    token, word = (
+        [value(reader, f"demo:masked{unit}", "cprag102", f"sensitivity{t}") for t in ("", "@0.01")]
+        for unit in ("", " --unit word")
+    )
+    assert token[0] == word[0]
+    assert token[1] >= word[1]
+    plain, always = (
+        value(reader, f"demo:causal{bos}", "neg136", "accuracy@1") for bos in ("", " --bos always")
+    )
+    assert always < plain - 0.1
+    monkeypatch.chdir(reader.folder / "results/demo--causal")
+    assert main(["compare", FOLDERS[""], FOLDERS["--bos always"], "--data", "../../lmdiag"]) == 2
+    assert "differ in bos (- and always)" in capsys.readouterr().err
+
+
+# ---- docs/jobs.md --------------------------------------------------------------------------------
+
+SLURM, JOB = (text for _, text in blocks("jobs.md", "bash") if text.startswith(SCRIPTS))
+
+
+@pytest.mark.parametrize(
+    ("task", "arguments"), [(1, "org/one"), (2, "org/two --revision step1000")]
+)
+def test_a_task_of_the_slurm_array_runs_its_line(tmp_path: Path, task: int, arguments: str) -> None:
+    (tmp_path / "models.txt").write_text("org/one\norg/two step1000\n")
+    (tmp_path / "job.sh").write_text(SLURM)
+    log = shlex.quote(str(tmp_path / "log"))
+    for name in ("lmdiag", "scontrol"):  # programs that log their arguments
+        (tmp_path / name).write_text(f'#!/bin/sh\necho "{name} $* $HF_HUB_OFFLINE" >> {log}\n')
+        (tmp_path / name).chmod(0o755)
+    slurm = {"SLURM_ARRAY_TASK_ID": str(task), "SLURM_JOB_ID": "7"}
+    env = os.environ | slurm | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    subprocess.run(["bash", "job.sh"], cwd=tmp_path, env=env, check=True)
+    run = f"lmdiag run --model {arguments} --data lmdiag --output results --quiet 1\n"
+    assert (tmp_path / "log").read_text() == run
+
+
+def test_the_job_of_the_hub_is_accepted(hub: LoopbackHub, tmp_path: Path) -> None:
+    command = shlex.split(JOB.replace("\\\n", " "))
+    # A folder of this machine would be sent to the Hub's storage first.
+    command[command.index(".:/src")] = "hf://datasets/org/src:/src"
+    program = [str(PROGRAMS / "hf"), *command[1:3], "--dry-run", "--namespace", "org", *command[3:]]
+    done = subprocess.run(
+        program, env=client_env(hub.url, tmp_path), cwd=tmp_path,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "Job not submitted" in done.stdout
+    assert "hf_test" not in done.stdout
+    parts = [shlex.split(part) for part in command[-1].split("&&")]
+    inside = [words[1:] for words in parts if words and words[0] == "lmdiag"]
+    assert [words[0] for words in inside] == ["run", "submit"]
+    for words in inside:
+        build_parser(words[0]).parse_args(words)

@@ -9,24 +9,24 @@ import re
 import unicodedata
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import pytest
 from hostile import HOSTILE
-from runs import make_run
 from markdown_it import MarkdownIt
 from report.test_html import Page
 from rich.console import Console
+from runs import make_run
 
 from lmdiag.cli import exits
-from lmdiag.home import home
-from lmdiag.hub.text import visible
+from lmdiag.report.formats import render_tables
+from lmdiag.report.formats.csv import csv_cell
+from lmdiag.report.formats.terminal import print_results
 from lmdiag.report.html import render
 from lmdiag.report.qualitative import choose
-from lmdiag.report.terminal import print_results
-from lmdiag.report.text import chosen_csv, csv_cell, latex, markdown, table_csv
+from lmdiag.resources import resource_path
 from lmdiag.results import Run, load_run
 from lmdiag.schema import Protocol
+from lmdiag.text import visible
 
 TEXTS = list(HOSTILE.values())
 FEW = 8
@@ -39,10 +39,10 @@ def hostile_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("hostile")
     data = folder / "own.jsonl"
     data.write_text("".join(json.dumps(row) + "\n" for row in rows()), "utf-8")
-    facts = ("id", "commit", "dtype", "architecture", "tokenizer", "revision")
-    model: dict[str, Any] = dict(zip(facts, TEXTS, strict=False))
+    names = ("id", "commit", "dtype", "architecture", "tokenizer", "revision")
+    facts = dict(zip(names, TEXTS, strict=False))
     protocol = Protocol(tasks=("own",))
-    return load_run(make_run(folder / "run", data, protocol, fillers=TEXTS, **model))
+    return load_run(make_run(folder / "run", data, protocol, fillers=TEXTS, **facts))
 
 
 def rows() -> list[dict[str, object]]:
@@ -75,10 +75,10 @@ def chosen(run: Run) -> Sequence:
 
 FORMATS: dict[str, Callable[[Run], str]] = {
     "terminal": terminal,
-    "markdown": lambda run: markdown([run.results], chosen(run)),
-    "latex": lambda run: latex([run.results], chosen(run)),
-    "csv": lambda run: table_csv([run.results]),
-    "csv of items": lambda run: chosen_csv(chosen(run)),
+    "markdown": lambda run: render_tables("markdown", [run.results], chosen(run)),
+    "latex": lambda run: render_tables("latex", [run.results], chosen(run)),
+    "csv": lambda run: render_tables("csv", [run.results]),
+    "csv of items": lambda run: render_tables("csv", [run.results], chosen(run)),
     "html": lambda run: render([run]),
 }
 
@@ -125,7 +125,7 @@ def check_html(text: str) -> None:
     """Its elements, scripts and links are the page's own, its pictures are well-formed."""
     page = Page(text)
     assert page.open == []
-    assert page.inline["script"] == home("cards", "report.js").read_text()
+    assert page.inline["script"] == resource_path("cards", "report.js").read_text()
     assert not {name for _, name, _ in page.attributes if name.startswith("on")}
     assert not [link for link in page.links if not link.startswith(("#", "data:,"))]
     for picture in re.findall(r"<svg.*?</svg>", text, re.DOTALL):

@@ -11,18 +11,20 @@ from pathlib import Path
 import pytest
 import yaml
 from hub import LoopbackHub, client_env, run_lmdiag
-from hub.runs import make_run, model_info
 from huggingface_hub import HfApi
+from runs import make_run
 
+from lmdiag import redact
 from lmdiag.cli import main
-from lmdiag.hub import client, publish, submit
-from lmdiag.hub.headline import HEADLINES
+from lmdiag.hub import publish, submit
+from lmdiag.hub.benchmark import columns
 from lmdiag.schema import BadInput
 
 pytest_plugins = ["hub.fixtures"]
 
 ROOT = Path(__file__).resolve().parents[1]
 SECRET = "hf_" + "Q" * 34
+PARQUET = "role88/test-00000-of-00001.parquet"
 
 
 @pytest.fixture
@@ -51,28 +53,29 @@ def test_data_is_published_whole_and_private(api: HfApi, data: Path) -> None:
     assert {each.rfilename for each in info.siblings} == local - {"eval.yaml"}
 
 
-def test_the_benchmark_file_goes_only_when_asked(api: HfApi, data: Path) -> None:
-    plan = publish.plan_data(data, "org/lmdiag", benchmark=True)
-    plan.send(api, private=False)
+def test_the_benchmark_file_is_sent_only_on_request(api: HfApi, data: Path) -> None:
+    def files() -> list[str]:
+        return list(api.list_repo_files("org/lmdiag", repo_type="dataset"))
+
+    publish.plan_data(data, "org/lmdiag", benchmark=True).send(api, private=False)
     assert not api.dataset_info("org/lmdiag").private
-    assert "eval.yaml" in api.list_repo_files("org/lmdiag", repo_type="dataset")
-    # The next publication leaves it alone, and removes a Parquet file that is gone.
+    assert "eval.yaml" in files()
+    # The next publication keeps it, and removes a Parquet file that is gone.
     extra = data / "old/test.parquet"
     extra.parent.mkdir()
     extra.write_bytes(b"PAR1")
     note_output(data, "old/test.parquet", hashlib.sha256(b"PAR1").hexdigest())
     publish.plan_data(data, "org/lmdiag").send(api, private=True)
-    assert "old/test.parquet" in api.list_repo_files("org/lmdiag", repo_type="dataset")
+    assert "old/test.parquet" in files()
     note_output(data, "old/test.parquet", None)
     _, private = publish.plan_data(data, "org/lmdiag").send(api, private=True)
-    files = api.list_repo_files("org/lmdiag", repo_type="dataset")
-    assert "eval.yaml" in files
-    assert "old/test.parquet" not in files
-    assert not private, "a repository that was there keeps its visibility"
+    assert "eval.yaml" in files()
+    assert "old/test.parquet" not in files()
+    assert not private, "an existing repository keeps its visibility"
 
 
 def note_output(data: Path, path: str, digest: str | None) -> None:
-    """Enters a file of a built data set into its provenance, or strikes it out."""
+    """Enters a file of a built data set into its provenance, or removes it."""
     provenance = json.loads((data / "provenance.json").read_text())
     provenance["outputs"][path] = digest
     if digest is None:
@@ -80,34 +83,40 @@ def note_output(data: Path, path: str, digest: str | None) -> None:
     (data / "provenance.json").write_text(json.dumps(provenance))
 
 
-def test_hidden_files_and_bytecode_stay_here(data: Path) -> None:
+def test_only_built_files_are_published(data: Path) -> None:
     files = publish.plan_data(data, "org/lmdiag").files
-    for litter in (".mypy_cache/3.11/cache.db", ".env", "loading/__pycache__/lines.cpython.pyc"):
-        (data / litter).parent.mkdir(parents=True, exist_ok=True)
-        (data / litter).write_text(f"token {SECRET}")
+    hidden = (".mypy_cache/3.11/cache.db", ".env", "loading/__pycache__/lines.cpython.pyc")
+    for path in (*hidden, "draft.txt"):
+        (data / path).parent.mkdir(parents=True, exist_ok=True)
+        (data / path).write_text("draft" if path == "draft.txt" else f"token {SECRET}")
     assert publish.plan_data(data, "org/lmdiag").files == files
 
 
-def test_what_was_not_built_stays_here(data: Path) -> None:
-    (data / "draft.txt").write_text("not for everyone")
-    assert "draft.txt" not in publish.plan_data(data, "org/lmdiag").files
+def card(text: str) -> Callable[[Path], None]:
+    """Writes a card as if it had been built."""
+
+    def damage(data: Path) -> None:
+        (data / "README.md").write_text(text)
+        note_output(data, "README.md", hashlib.sha256(text.encode()).hexdigest())
+
+    return damage
+
+
+NO_FILE = "---\nconfigs:\n- {config_name: a, data_files: [{path: a.parquet}]}\n---\n"
 
 
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (lambda data: (data / "provenance.json").unlink(), "no built data set"),
-        (lambda data: (data / "provenance.json").write_text("[]"), "no built data set"),
-        (
-            lambda data: (data / "role88/test-00000-of-00001.parquet").write_bytes(b"PAR1"),
-            "is not the file that was built",
-        ),
-        (
-            lambda data: (data / "cprag102/test-00000-of-00001.parquet").unlink(),
-            "not the file that",
-        ),
-        (lambda data: (data / "notes.txt").write_text(f"token {SECRET}"), "holds a token"),
+        (lambda data: (data / "provenance.json").unlink(), "is not a built data set"),
+        (lambda data: (data / "provenance.json").write_text("[]"), "is not a built data set"),
+        (lambda data: (data / PARQUET).write_bytes(b"PAR1"), "is not the file that was built"),
+        (lambda data: (data / PARQUET).unlink(), "is not the file that was built"),
+        (lambda data: (data / "notes.txt").write_text(f"token {SECRET}"), "contains a token"),
         (lambda data: (data / "link").symlink_to(data / "README.md"), "is a link"),
+        (card("# No metadata\n"), "no YAML metadata"),
+        (card("---\nlicense: [\n---\n"), "metadata cannot be read"),
+        (card(NO_FILE), "config a names a.parquet, which does not exist"),
     ],
 )
 def test_damaged_data_is_not_published(
@@ -120,30 +129,12 @@ def test_damaged_data_is_not_published(
     assert SECRET not in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("card", "message"),
-    [
-        ("# No metadata\n", "no YAML metadata"),
-        ("---\nlicense: [\n---\n", "metadata cannot be read"),
-        (
-            "---\nconfigs:\n- {config_name: a, data_files: [{path: a.parquet}]}\n---\n",
-            "config a names a.parquet, which is not there",
-        ),
-    ],
-)
-def test_a_card_that_leads_nowhere_is_not_published(data: Path, card: str, message: str) -> None:
-    (data / "README.md").write_text(card)
-    note_output(data, "README.md", hashlib.sha256(card.encode()).hexdigest())
-    with pytest.raises(BadInput, match=message):
-        publish.plan_data(data, "org/lmdiag")
-
-
-def test_other_folders_are_no_leaderboard_or_metric(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="is no leaderboard"):
+def test_other_folders_and_names_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="is not a leaderboard"):
         publish.plan_leaderboard(tmp_path, "org/board")
     with pytest.raises(BadInput, match="name it org/cloze_diagnostics"):
         publish.plan_metric("org/metric")
-    with pytest.raises(BadInput, match="is no directory"):
+    with pytest.raises(BadInput, match="is not a directory"):
         publish.plan_data(tmp_path / "nothing", "org/lmdiag")
     for repo_id in ("lmdiag", "org/a/b", "../x", "org/..", "https://x/y"):
         with pytest.raises(BadInput, match="write namespace/name"):
@@ -151,24 +142,26 @@ def test_other_folders_are_no_leaderboard_or_metric(tmp_path: Path) -> None:
 
 
 def test_a_dry_run_needs_no_hub(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["publish", "data", str(data), "--repo-id", "org/lmdiag", "--dry-run"]) == 0
+    command = ["publish", "data", str(data), "--repo-id", "org/lmdiag", "--dry-run"]
+    assert main(command) == 0
     out, err = capsys.readouterr()
     assert out.startswith("org/lmdiag (dataset, private): ")
-    assert "neg136/test-00000-of-00001.parquet" in out
+    assert PARQUET in out
     assert "eval.yaml" not in out
     assert err == ""
-    command = ["publish", "data", str(data), "--repo-id", "org/lmdiag", "--benchmark", "--public"]
-    assert main([*command, "--dry-run"]) == 0
+    assert main([*command, "--benchmark", "--public"]) == 0
     out = capsys.readouterr().out
     assert "(dataset, public)" in out
     assert "eval.yaml" in out
 
 
-def test_refusals_of_the_hub_are_one_line(hub: LoopbackHub, api: HfApi, data: Path) -> None:
+def test_refusals_of_the_hub_are_one_line(
+    hub: LoopbackHub, api: HfApi, data: Path, tmp_path: Path
+) -> None:
     plan = publish.plan_data(data, "elsewhere/lmdiag")
     cases = [
         (api, "your token may not write there"),
-        (HfApi(endpoint=hub.url, token="hf_wrongwrong"), "not yours to see"),
+        (HfApi(endpoint=hub.url, token="hf_wrongwrong"), "not visible to you"),
         (HfApi(endpoint="http://127.0.0.1:9", token="hf_test"), "the Hub cannot be reached"),
     ]
     for each, message in cases:
@@ -176,46 +169,19 @@ def test_refusals_of_the_hub_are_one_line(hub: LoopbackHub, api: HfApi, data: Pa
             plan.send(each, private=True)
         assert "\n" not in str(e.value)
         assert "hf_" not in str(e.value)
-
-
-def test_without_a_token_the_message_says_so(hub: LoopbackHub, data: Path, tmp_path: Path) -> None:
     env = client_env(hub.url, tmp_path / "home", token=None)
     done = run_lmdiag(["publish", "data", str(data), "--repo-id", "org/lmdiag"], env, tmp_path)
     assert done.returncode == 2
-    assert done.stderr.splitlines()[-1] == (
-        "lmdiag: error: cannot publish to org/lmdiag: "
-        "no token; log in with `hf auth login`, or set HF_TOKEN"
-    )
+    said = "cannot publish to org/lmdiag: no token; log in with `hf auth login`, or set HF_TOKEN"
+    assert done.stderr.splitlines()[-1] == f"lmdiag: error: {said}"
 
 
-def test_tokens_are_blotted_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tokens_are_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_TOKEN", "my-own-kind-of-token")
-    text = client.without_secrets(f"a {SECRET} b my-own-kind-of-token c")
+    text = redact.without_secrets(f"a {SECRET} b my-own-kind-of-token c")
     assert text == "a hf_*** b hf_*** c"
-    assert client.find_secret(b"\xff my-own-kind-of-token")
-    assert not client.find_secret(b"hf_hub_download is a function, hf_test a word")
-
-
-# ---- headline figures ---------------------------------------------------------------------------
-
-
-def test_task_ids_are_those_of_the_benchmark() -> None:
-    benchmark = yaml.safe_load((ROOT / "datasets/lmdiag/eval.yaml").read_text())
-    assert [(each["id"], each["config"]) for each in benchmark["tasks"]] == [
-        (headline.id, headline.task) for headline in HEADLINES
-    ]
-
-
-def test_task_ids_spell_the_measure(demo_dir: Path, tmp_path: Path) -> None:
-    run = make_run(tmp_path / "run", demo_dir)
-    results = json.loads((run / "results.json").read_text())
-    for headline in HEADLINES:
-        name = headline.measure.replace("@", "_at_").replace(".", "_")
-        level = "" if headline.level is None else "_" + headline.level.replace("/", "_")
-        assert headline.id == f"{headline.task}_{name}{level}"
-        figure = headline.find(results)
-        assert (figure is None) == (headline.task == "agreement")
-        assert figure is None or 0 <= figure["ci_low"] <= figure["value"] <= figure["ci_high"]
+    assert redact.find_secret(b"\xff my-own-kind-of-token")
+    assert not redact.find_secret(b"hf_hub_download is a function, hf_test a word")
 
 
 # ---- submitting ---------------------------------------------------------------------------------
@@ -237,23 +203,22 @@ def test_a_run_is_offered_to_model_and_leaderboard(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    run = make_run(tmp_path / "run", demo_dir, info=model_info(commit=commit))
+    run = make_run(tmp_path / "run", demo_dir, commit=commit)
     api.create_repo("org/runs", repo_type="dataset")
-    env = client_env(hub.url, tmp_path / "home")
     command = ["submit", str(run), "--data", published, "--results-repo", "org/runs"]
 
-    dry = run_lmdiag([*command, "--dry-run"], env, tmp_path)
-    assert dry.returncode == 0, dry.stderr
-    assert "task_id: role88_sensitivity" in dry.stdout
+    assert main([*command, "--dry-run"]) == 0
+    assert "task_id: role88_sensitivity" in capsys.readouterr().out
     assert not hub.store.find(None, "datasets", "org/runs").pulls
 
+    env = client_env(hub.url, tmp_path / "home")
     done = run_lmdiag(command, env, tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == [
         f"{hub.url}/datasets/org/runs/discussions/1",
         f"{hub.url}/org/model/discussions/1",
     ]
-    assert "hf_test" not in dry.stdout + dry.stderr + done.stdout + done.stderr
+    assert "hf_test" not in done.stdout + done.stderr
     api.merge_pull_request("org/runs", 1, repo_type="dataset")
     place = f"runs/org--model/{commit[:12]}-float32/diagnostics-token"
     assert api.list_repo_files("org/runs", repo_type="dataset") == [
@@ -265,7 +230,8 @@ def test_a_run_is_offered_to_model_and_leaderboard(
     entries = yaml.safe_load(Path(path).read_text())
     results = json.loads((run / "results.json").read_text())
     by_id = {entry["dataset"]["task_id"]: entry for entry in entries}
-    assert set(by_id) == {each.id for each in HEADLINES if each.task != "agreement"}
+    expected = {c.task_id for place, c in columns().items() if place.task != "agreement"}
+    assert set(by_id) == expected
     entry = by_id["neg136_sensitivity_simp_negative"]
     figure = results["tasks"]["neg136"]["none"]["measures"]["sensitivity"]
     assert entry["value"] == figure["by"]["subset/polarity"]["simp/negative"]["value"]
@@ -279,54 +245,27 @@ def test_a_run_is_offered_to_model_and_leaderboard(
     assert capsys.readouterr().out.count("has all of it already") == 2
 
 
-def test_what_is_not_offered(api: HfApi, published: str, demo_dir: Path, tmp_path: Path) -> None:
+def test_unfit_runs_are_not_offered(
+    published: str, demo_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def raise_figure(run: Path) -> None:
+        results = json.loads((run / "results.json").read_text())
+        results["tasks"]["role88"]["none"]["measures"]["sensitivity"]["value"] = 1.0
+        (run / "results.json").write_text(json.dumps(results))
+
+    local = {"commit": "sha256:0123456789abcdef"}
     cases = [
-        ({"id": "demo:masked"}, None, "is no data set of the Hub"),
-        ({}, "nonsense", "write namespace/name"),
-        ({"commit": "sha256:0123456789abcdef"}, published, "is not a commit of a model on the Hub"),
+        ({}, [], None, "which is not a data set of the Hub"),
+        ({}, ["--data", "nonsense"], None, "write namespace/name"),
+        (local, ["--data", published], None, "is not a commit of a model on the Hub"),
+        ({}, ["--data", published], None, "cannot find commit aaaaaaaaaaaa in org/model: "),
+        ({}, ["--data", published], raise_figure, "sensitivity: value is 1, its predictions give"),
     ]
-    for changes, data, message in cases:
-        run = make_run(tmp_path / "run", demo_dir, info=model_info(**changes))
-        with pytest.raises(BadInput, match=message):
-            submit.prepare(run, data, None, "http://hub")
-
-
-def test_a_tampered_run_is_not_sent(
-    published: str,
-    commit: str,
-    demo_dir: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    run = make_run(tmp_path / "run", demo_dir, info=model_info(commit=commit))
-    path = run / "results.json"
-    results = json.loads(path.read_text())
-    results["tasks"]["role88"]["none"]["measures"]["sensitivity"]["value"] = 1.0
-    path.write_text(json.dumps(results))
-    assert main(["submit", str(run), "--data", published]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    line = err.splitlines()[-1]
-    assert "is not fit to submit: " in line
-    assert "role88 none measures sensitivity value: is 1, its predictions give" in line
-
-
-def test_a_commit_that_the_model_does_not_have(
-    published: str,
-    commit: str,
-    demo_dir: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    run = make_run(tmp_path / "run", demo_dir, info=model_info(commit="b" * 40))
-    assert main(["submit", str(run), "--data", published]) == 2
-    assert "cannot find commit bbbbbbbbbbbb in org/model: " in capsys.readouterr().err
-
-
-def test_figures_are_checked_before_they_are_written(demo_dir: Path, tmp_path: Path) -> None:
-    run = make_run(tmp_path / "run", demo_dir)
-    results = json.loads((run / "results.json").read_text())
-    for wrong in (float("nan"), 50, -0.1, "0.5", True):
-        results["tasks"]["role88"]["none"]["measures"]["sensitivity"]["value"] = wrong
-        with pytest.raises(BadInput, match="is no proportion"):
-            submit.eval_results(results, "org/lmdiag", "c" * 40, None, "http://hub")
+    for model, options, damage, message in cases:
+        run = make_run(tmp_path / "run", demo_dir, **model)
+        if damage:
+            damage(run)
+        assert main(["submit", str(run), *options]) == 2
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert message in err.splitlines()[-1]

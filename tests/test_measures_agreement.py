@@ -1,4 +1,4 @@
-"""TSE, EW and MW: the definition on cases done by hand, and its averages over contexts."""
+"""TSE, EW and MW: the definition on cases calculated by hand, and its averages over contexts."""
 
 from __future__ import annotations
 
@@ -10,33 +10,19 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lmdiag.measures.levels import CONSTRUCTIONS
-from scored import by_name, predictions_of, rows_of
+from runs import by_name, predictions_of, rows_of
 
-from lmdiag.measures import AGREEMENT_LAYOUT, CUTOFFS, Cutoff, construction, ew_mw, score
+from lmdiag import diagnostics
+from lmdiag.diagnostics import agreement
+from lmdiag.measures import AGREEMENT_LAYOUT, CUTOFFS, Cutoff, Scores, ew_mw
 
 TOY = {"are": 0.6, "is": 0.05, "exist": 0.1, "exists": 0.25}
 PAIRS = [("are", "is"), ("exist", "exists")]
-
-
-def top(mass: float) -> tuple[float, float, float]:
-    return ew_mw(TOY, PAIRS, Cutoff("top", mass))
-
-
-def bottom(mass: float) -> tuple[float, float, float]:
-    return ew_mw(TOY, PAIRS, Cutoff("bottom", mass))
-
-
-def test_the_toy_example_of_newmans_text() -> None:
-    ew, mw, mass = ew_mw(TOY, PAIRS)
-    assert abs(mw - 0.7) < 1e-12
-    assert abs(ew - 0.5) < 1e-12
-    assert abs(mass - 1.0) < 1e-12
+UNDEFINED = (math.nan,) * 3
 
 
 def test_the_cut_offs_are_those_of_the_specification() -> None:
-    names = [str(cutoff) for cutoff in CUTOFFS]
-    assert names == [
+    assert [str(cutoff) for cutoff in CUTOFFS] == [
         *(f"top=0.{digits}" for digits in (1, 2, 3, 4, 5, 6, 7, 8, 9, 95, 97)),
         "top=1",
         *(f"bottom={mass}" for mass in ("0.5", "0.1", "0.01", "0.001", "0.0001", "1e-05", "1e-06")),
@@ -46,36 +32,41 @@ def test_the_cut_offs_are_those_of_the_specification() -> None:
     assert len(AGREEMENT_LAYOUT) == len(set(AGREEMENT_LAYOUT)) == 2 + 3 * 19
 
 
-def test_top_cut_offs_by_hand() -> None:
-    """Sorted: are .6, exists .25, exist .1, is .05."""
-    # .3 and .6 are reached by the first token alone, before which nothing is kept:
-    # EW looks at are > is though `is` is not kept, MW has the mass of are alone
-    assert top(0.3) == pytest.approx((1, 1, 0.6))
-    assert top(0.6) == pytest.approx((1, 1, 0.6))
-    # .7 lies .1 into the .25 of exists, a share of .4: EW from 1 to 1/2, MW from 1 to .6 / .85
-    assert top(0.7) == pytest.approx((1 - 0.4 / 2, 1 - 0.4 * (1 - 0.6 / 0.85), 0.6 + 0.4 * 0.25))
-    # .9 lies half way into exist: EW stays 1/2, MW goes from .6 / .85 to .7 / .95
-    assert top(0.9) == pytest.approx((0.5, (0.6 / 0.85 + 0.7 / 0.95) / 2, 0.9))
-    assert top(1.0) == ew_mw(TOY, PAIRS)
+@pytest.mark.parametrize(
+    ("end", "mass", "expected"),
+    [
+        # sorted from the top: are .6, exists .25, exist .1, is .05
+        # .3 and .6 are reached by the first token alone, before which nothing is kept:
+        # EW compares are with is though `is` is not kept, MW has the mass of are alone
+        ("top", 0.3, (1, 1, 0.6)),
+        ("top", 0.6, (1, 1, 0.6)),
+        # .7 lies .1 into the .25 of exists, a share of .4: EW from 1 to 1/2, MW from 1 to .6 / .85
+        ("top", 0.7, (1 - 0.4 / 2, 1 - 0.4 * (1 - 0.6 / 0.85), 0.6 + 0.4 * 0.25)),
+        # .9 lies half way into exist: EW stays 1/2, MW goes from .6 / .85 to .7 / .95
+        ("top", 0.9, (0.5, (0.6 / 0.85 + 0.7 / 0.95) / 2, 0.9)),
+        ("top", 1.0, (0.5, 0.7, 1.0)),  # the toy example of Newman's text
+        # from the bottom: is .05, exist .1, exists .25, are .6; both forms must be kept
+        # up to .15 no verb has both: nothing is defined before or at the cut-off
+        ("bottom", 0.1, UNDEFINED),
+        # .3 lies in exists, where the verb is complete for the first time: only that is defined
+        ("bottom", 0.3, (0, 0.1 / 0.35, 0.35)),
+        # .7 lies .3 into the .6 of are, half way: EW from 0 to 1/2, MW from .1 / .35 to .7
+        ("bottom", 0.7, (0.25, (0.1 / 0.35 + 0.7) / 2, (0.35 + 1) / 2)),
+    ],
+)
+def test_cut_offs_by_hand(end: Any, mass: float, expected: tuple[float, ...]) -> None:
+    assert ew_mw(TOY, PAIRS, Cutoff(end, mass)) == pytest.approx(expected, nan_ok=True)
 
 
-def test_bottom_cut_offs_by_hand() -> None:
-    """From the other end: is .05, exist .1, exists .25, are .6; both forms must be kept."""
-    # up to .15 no verb has both: nothing is defined before or at the cut-off
-    assert all(map(math.isnan, bottom(0.1)))
-    # .3 lies in exists, where the verb is complete for the first time: only that value is defined
-    assert bottom(0.3) == pytest.approx((0, 0.1 / 0.35, 0.35))
-    # .7 lies .3 into the .6 of are, half way: EW from 0 to 1/2, MW from .1 / .35 to .7
-    assert bottom(0.7) == pytest.approx((0.25, (0.1 / 0.35 + 0.7) / 2, (0.35 + 1) / 2))
+def test_without_a_cut_off_all_verbs_count() -> None:
+    assert ew_mw(TOY, PAIRS) == ew_mw(TOY, PAIRS, Cutoff("top", 1.0))
+    assert ew_mw(TOY, PAIRS) == pytest.approx((0.5, 0.7, 1.0), abs=1e-12)
 
 
 def test_a_context_without_a_verb_in_reach_is_undefined() -> None:
     other = {"the": 0.9, **{word: p / 10 for word, p in TOY.items()}}
     assert all(map(math.isnan, ew_mw(other, PAIRS, Cutoff("top", 0.5))))
     assert ew_mw(other, PAIRS)[:2] == pytest.approx((0.5, 0.7))
-
-
-def test_verbs_without_any_mass_say_nothing() -> None:
     assert all(map(math.isnan, ew_mw({"are": 0.0, "is": 0.0}, [("are", "is")])))
 
 
@@ -92,33 +83,38 @@ def test_values_are_shares_and_the_whole_vocabulary_is_the_limit(
         assert 0 <= ew <= 1
         assert 0 <= mw <= 1
         assert mass <= ew_mw(words, pairs)[2] + 1e-12
-    assert ew_mw(words, pairs, Cutoff("top", 1.0)) == ew_mw(words, pairs)
 
 
-# ---- over pairs and contexts --------------------------------------------------------------------
+# ---- over pairs and contexts ---------------------------------------------------------------------
 
 
-def minimal_pair(name: str, context: str, right: str, template: str, number: str = "plural") -> Any:
-    """The two rows of a minimal pair."""
-    source = "blimp" if template in ("irregular", "regular") else "marvin_linzen"
-    common = {
-        "contrast": name, "context": context, "right_context": right,
-        "template": template, "source": source, "number": number,
-    }  # fmt: skip
-    return [{"id": f"{name}-{side}", "good": side == "good", **common} for side in ("good", "bad")]
-
-
-@pytest.fixture
 def rows() -> dict[str, list[Any]]:
     """Six pairs: the first two share a context, and so do the last two, over two templates."""
+    pairs = [
+        ("1", "The keys", "here.", "simple_agrmt_all", "plural"),
+        ("2", "The keys", "here.", "simple_agrmt_all", "singular"),
+        ("3", "The keys", "there.", "simple_agrmt_all", "plural"),
+        ("4", "A key by doors", ".", "prep_anim_all", "singular"),
+        ("5", "Women", ".", "irregular", "plural"),
+        ("6", "Women", ".", "regular", "plural"),
+    ]
     return rows_of(
-        *minimal_pair("1", "The keys", "here.", "simple_agrmt_all"),
-        *minimal_pair("2", "The keys", "here.", "simple_agrmt_all", "singular"),
-        *minimal_pair("3", "The keys", "there.", "simple_agrmt_all"),
-        *minimal_pair("4", "A key by doors", ".", "prep_anim_all", "singular"),
-        *minimal_pair("5", "Women", ".", "irregular"),
-        *minimal_pair("6", "Women", ".", "regular"),
-    )
+        *(
+            {
+                "id": f"{name}-{side}", "good": side == "good", "contrast": name,
+                "context": left, "right_context": right, "template": template,
+                "source": "blimp" if name in "56" else "marvin_linzen", "number": number,
+            }
+            for name, left, right, template, number in pairs
+            for side in ("good", "bad")
+        )
+    )  # fmt: skip
+
+
+def measured(*, left_only: bool = False, **predictions: Any) -> dict[str, Scores]:
+    columns = rows()
+    answers = vars(predictions_of(columns, **predictions))
+    return by_name(diagnostics.get("agreement").score(columns, answers, left_only=left_only))
 
 
 def values(ew: float, mw: float, at: tuple[float | None, ...] = (0.5, 0.5, 0.5)) -> Any:
@@ -126,95 +122,86 @@ def values(ew: float, mw: float, at: tuple[float | None, ...] = (0.5, 0.5, 0.5))
     return (ew, mw, *at * len(CUTOFFS))
 
 
-def test_tse_is_over_pairs_of_single_tokens(rows: dict[str, list[Any]]) -> None:
-    log_prob = [-1, -2, -3, -2, -1, -2, -1, -2, -1, -2, -1, None]
-    tokens = [1, 1, 1, 1, 2, 1, 1, 1, 1, 3, 1, 0]
-    predictions = vars(predictions_of(rows, log_prob, n_tokens=tokens))
-    found = by_name(score("agreement", rows, predictions))
-
-    assert found["tse"].items.tolist() == ["1", "2", "4"]  # 3 and 5 have pieces, 6 is unscorable
-    assert found["tse"].values.tolist() == [1, 0, 1]
-    assert found["sensitivity"].items.tolist() == ["1", "2", "3", "4", "5"]
-    assert found["sensitivity"].left_out == ("6",)
-    sizes = {
-        level: len(part.items) for level, part in found["sensitivity"].by["construction"].items()
-    }
-    assert sizes == {"simple": 3, "across_prepositional_phrase": 1, "blimp": 1}
-    assert "ew" not in found
-
-
-def test_without_token_counts_there_is_no_tse(rows: dict[str, list[Any]]) -> None:
-    found = by_name(score("agreement", rows, vars(predictions_of(rows, [-1.0, -2.0] * 6))))
-    assert "tse" not in found
-    assert found["sensitivity"].values.all()
+def test_tse_is_over_pairs_of_single_tokens() -> None:
+    scores = measured(
+        log_prob=[-1, -2, -3, -2, -1, -2, -1, -2, -1, -2, -1, None],
+        n_tokens=[1, 1, 1, 1, 2, 1, 1, 1, 1, 3, 1, 0],
+    )
+    assert scores["tse"].items.tolist() == ["1", "2", "4"]  # 3 and 5 have pieces, 6 is unscorable
+    assert scores["tse"].values.tolist() == [1, 0, 1]
+    assert scores["sensitivity"].items.tolist() == ["1", "2", "3", "4", "5"]
+    assert scores["sensitivity"].left_out == ("6",)
+    by = scores["sensitivity"].by["construction"]
+    sizes = {"simple": 3, "across_prepositional_phrase": 1, "blimp": 1}
+    assert {level: len(part.items) for level, part in by.items()} == sizes
+    assert "ew" not in scores
+    assert "tse" not in measured(log_prob=[-1.0, -2.0] * 6)  # token counts are not known
 
 
-def test_a_context_counts_once_with_the_label_of_its_first_pair(rows: dict[str, list[Any]]) -> None:
+def test_a_context_counts_once_with_the_label_of_its_first_pair() -> None:
     by_pair = [values(0.1, 0.2), values(0.9, 0.8), values(0.3, 0.3), values(0.4, 0.4)]
     by_pair += [values(0.6, 0.6), values(0.6, 0.6)]
-    agreement = [value for value in by_pair for _ in range(2)]
-    predictions = vars(predictions_of(rows, agreement=agreement))
-    found = by_name(score("agreement", rows, predictions))["ew"]
-
-    assert found.items.tolist() == ["1-good", "3-good", "4-good", "5-good"]
-    assert found.values.tolist() == [0.1, 0.3, 0.4, 0.6]
+    agreement_values = [value for value in by_pair for _ in range(2)]
+    ew = measured(agreement=agreement_values)["ew"]
+    assert ew.items.tolist() == ["1-good", "3-good", "4-good", "5-good"]
+    assert ew.values.tolist() == [0.1, 0.3, 0.4, 0.6]
     means = {
-        column: {level: part.values.mean() for level, part in parts.items()}
-        for column, parts in found.by.items()
+        by: {level: part.values.mean() for level, part in parts.items()}
+        for by, parts in ew.by.items()
     }
     assert means["construction"] == pytest.approx(
         {"simple": 0.2, "across_prepositional_phrase": 0.4, "blimp": 0.6}
     )
     # the shared context of the two BLiMP templates counts once in all, and once in each of them
     assert means["template"]["irregular"] == means["template"]["regular"] == pytest.approx(0.6)
-    assert len(found.by["source"]["blimp"].items) == 1
-
-    left = by_name(score("agreement", rows, predictions, left_only=True))["ew"]
+    assert len(ew.by["source"]["blimp"].items) == 1
+    left = measured(agreement=agreement_values, left_only=True)["ew"]
     assert left.items.tolist() == ["1-good", "4-good", "5-good"]
 
 
-def test_contexts_without_kept_verbs_are_left_out_and_counted(rows: dict[str, list[Any]]) -> None:
+def test_contexts_without_kept_verbs_are_left_out_and_counted() -> None:
     nothing = values(0.5, 0.5, (None, None, None))
-    agreement = [nothing] * 4 + [values(0.5, 0.5, (0.25, 0.75, 0.1))] * 8
-    found = by_name(score("agreement", rows, vars(predictions_of(rows, agreement=agreement))))
-    kept = {name: found[f"{name}@bottom=0.001"].values.tolist() for name in ("ew", "mw", "mass")}
-    assert kept == {"ew": [0.25] * 3, "mw": [0.75] * 3, "mass": [0.1] * 3}
-    assert found["ew@bottom=0.001"].left_out == ("1-good",)
-    assert "simple" in found["ew@bottom=0.001"].by["construction"]  # context 3 is kept
-    assert found["left_out@bottom=0.001"].values.tolist() == [1, 0, 0, 0]
-    assert found["left_out@bottom=0.001"].statistic == "proportion"
-    assert found["ew"].values.tolist() == [0.5] * 4
+    scores = measured(agreement=[nothing] * 4 + [values(0.5, 0.5, (0.25, 0.75, 0.1))] * 8)
+    for name, value in (("ew", 0.25), ("mw", 0.75), ("mass", 0.1)):
+        assert scores[f"{name}@bottom=0.001"].values.tolist() == [value] * 3
+    assert scores["ew@bottom=0.001"].left_out == ("1-good",)
+    assert "simple" in scores["ew@bottom=0.001"].by["construction"]  # context 3 is kept
+    assert scores["left_out@bottom=0.001"].values.tolist() == [1, 0, 0, 0]
+    assert scores["left_out@bottom=0.001"].statistic == "proportion"
+    assert scores["ew"].values.tolist() == [0.5] * 4
 
 
 def test_all_upstream_templates_have_a_construction(upstream: Path) -> None:
     folder = upstream / "refining-tse/data"
-    assert {path.stem for path in (folder / "ML").glob("*.jsonl")} == set(CONSTRUCTIONS)
-    assert len(set(CONSTRUCTIONS.values())) == 9  # and BLiMP: the ten rows of the paper's table
+    names = {
+        path.stem: agreement.construction(path.stem) for path in (folder / "ML").glob("*.jsonl")
+    }
+    assert not set(names) & set(names.values())
+    assert len(set(names.values())) == 9  # and BLiMP: the ten rows of the paper's table
     for path in (folder / "blimp").glob("*.jsonl"):
-        assert construction(path.stem, "blimp") == "blimp"
-    assert construction("my_own") == "my_own"
+        assert agreement.construction(path.stem, "blimp") == "blimp"
+    assert agreement.construction("my_own") == "my_own"
 
 
 def test_the_layout_of_the_models_is_this_one() -> None:
-    """`lmdiag.models` may not import measures, so it says the cut-offs a second time."""
-    from lmdiag.models.agreement import BOTTOM_CUTOFFS, TOP_CUTOFFS
+    """`lmdiag.models` may not import measures, so it defines the cut-offs a second time."""
+    from lmdiag.models import verbs
 
-    ours = [cutoff.mass for cutoff in CUTOFFS]
-    assert [*TOP_CUTOFFS, *BOTTOM_CUTOFFS] == ours
+    assert [*verbs.TOP, *verbs.BOTTOM] == [cutoff.mass for cutoff in CUTOFFS]
+    assert len(AGREEMENT_LAYOUT) == verbs.N_VALUES
 
 
 def test_the_models_arithmetic_is_the_definition() -> None:
     """The vectorised EW and MW against the literal ones, ties in the vocabulary included."""
     import torch
-
-    from lmdiag.models.agreement import Verbs
+    from lmdiag.models.verbs import Verbs
 
     rng = np.random.default_rng(0)
     logits = torch.tensor(np.round(rng.normal(size=(40, 30)) * 3, 1))
     log_probs = torch.log_softmax(logits, dim=-1)
     pairs = [(2 * i, 2 * i + 1) for i in range(8)]
     plural = [bool(i % 2) for i in range(40)]
-    for found, row, is_plural in zip(
+    for vectorised, row, is_plural in zip(
         Verbs.of(pairs).agreement(log_probs, plural), log_probs.exp().tolist(), plural, strict=True
     ):
         words = {str(i): p for i, p in enumerate(row)}
@@ -222,5 +209,5 @@ def test_the_models_arithmetic_is_the_definition() -> None:
         literal = [*ew_mw(words, right)[:2]]
         for cutoff in CUTOFFS:
             literal += ew_mw(words, right, cutoff)
-        ours = [math.nan if value is None else value for value in found]
+        ours = [math.nan if value is None else value for value in vectorised]
         np.testing.assert_allclose(ours, literal, atol=1e-9)

@@ -1,4 +1,4 @@
-"""Rows of one's own from a file to the report, where nothing is compared and of a sample."""
+"""Your own rows from a file to the report: data without contrasts, and samples."""
 
 from __future__ import annotations
 
@@ -16,155 +16,131 @@ import lmdiag
 from lmdiag import cli
 
 WORDS = ("bird", "tree", "hammer", "robin", "trout", "fish", "bird", "tree")
-NOTHING = "nothing was compared: the rows have no columns good and contrast"
+NOTHING = "the rows have no columns good and contrast"
+FRAME = pd.DataFrame(
+    {"context": [f"A {word} is a" for word in WORDS], "target": WORDS[::-1], "number": [1, 2] * 4}
+)
+"""Eight rows with the two columns that are needed, and a break-down by whole numbers."""
 
 
 @pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def models(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     folder = tmp_path_factory.mktemp("models")
-    return {name: FAMILIES[name].make(folder / name) for name in ("bert", "gpt2")}
+    return [str(FAMILIES[name].make(folder / name)) for name in ("bert", "gpt2")]
 
 
 @pytest.fixture(scope="module")
-def frame() -> pd.DataFrame:
-    """Eight rows with the two columns that are needed, and a factor of whole numbers."""
-    contexts = [f"A {word} is a" for word in WORDS]
-    return pd.DataFrame({"context": contexts, "target": WORDS[::-1], "number": [1, 2] * 4})
+def runs(models: list[str], tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    folder = tmp_path_factory.mktemp("results")
+    FRAME.to_csv(folder / "mine.csv")  # with the index, which is the default
+    run(models, folder / "mine.csv", folder)
+    return [folder / Path(model).name / "mine-token" for model in models]
 
 
-@pytest.fixture(scope="module")
-def file(frame: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("data") / "mine.csv"
-    frame.to_csv(path)  # with the index, as people do
-    return path
-
-
-@pytest.fixture(scope="module")
-def runs(
-    models: dict[str, Path], file: Path, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, Path]:
-    output = tmp_path_factory.mktemp("results")
-    names = [str(folder) for folder in models.values()]
-    arguments = ["run", "--model", *names, "--data", str(file), "--output", str(output), "--quiet"]
-    assert cli.main(arguments) == 0
-    return {name: output / name / "mine-token" for name in models}
+def run(models: list[str], data: Path, output: Path, *options: str) -> None:
+    arguments = ["run", "--model", *models, "--data", str(data), "--output", str(output)]
+    assert cli.main([*arguments, "--quiet", *options]) == 0
 
 
 def measures(run: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((run / "results.json").read_text())["tasks"]["mine"]["none"]
-    return found["measures"]
+    results = json.loads((run / "results.json").read_text())
+    return dict(results["tasks"]["mine"]["none"]["measures"])
 
 
-def test_a_run_without_contrasts_has_surprisals_and_ranks(runs: dict[str, Path]) -> None:
-    found = measures(runs["bert"])
-    assert set(found) == {"surprisal", "rank"}
-    table = pq.read_table(runs["bert"] / "predictions.parquet").to_pydict()
+def headline(page: Path) -> str:
+    return page.read_text().partition('id="section-1"')[0]
+
+
+def test_a_run_without_contrasts_has_surprisals_and_ranks(runs: list[Path]) -> None:
+    computed = measures(runs[0])
+    assert set(computed) == {"surprisal", "rank"}
+    table = pq.read_table(runs[0] / "predictions.parquet").to_pydict()
     assert table["id"] == [f"mine-{number}" for number in range(1, 9)]
     known = [value for value in table["log_prob"] if value is not None]
     mean = -sum(known) / len(known) / math.log(2)
-    assert found["surprisal"]["value"] == pytest.approx(mean)
-    assert found["surprisal"]["n"] == len(known)
-    assert list(found["surprisal"]["by"]) == ["number"]
-    assert list(found["surprisal"]["by"]["number"]) == ["1", "2"]
-    assert found["rank"]["value"] >= 1
+    assert computed["surprisal"]["value"] == pytest.approx(mean)
+    assert computed["surprisal"]["n"] == len(known)
+    assert {by: list(levels) for by, levels in computed["surprisal"]["by"].items()} == {
+        "number": ["1", "2"]
+    }
+    assert computed["rank"]["value"] >= 1
 
 
 @pytest.mark.parametrize("form", ["markdown", "latex", "csv"])
 def test_its_tables_say_that_nothing_was_compared(
-    runs: dict[str, Path], capsys: pytest.CaptureFixture[str], form: str
+    runs: list[Path], capsys: pytest.CaptureFixture[str], form: str
 ) -> None:
-    assert cli.main(["report", str(runs["bert"]), "--format", form]) == 0
+    assert cli.main(["report", str(runs[0]), "--format", form]) == 0
     text = capsys.readouterr().out
     assert "surprisal" in text
     assert (NOTHING in text) == (form == "markdown")
 
 
-def test_its_page_has_a_headline_and_the_words(runs: dict[str, Path]) -> None:
-    page = (runs["bert"] / "report.html").read_text()
+def test_its_page_has_a_headline_and_the_words(runs: list[Path]) -> None:
+    page = (runs[0] / "report.html").read_text()
     assert NOTHING in page
-    assert "mean surprisal, bits" in page.partition('id="section-1"')[0]
+    assert "mean surprisal, bits" in headline(runs[0] / "report.html")
     assert " bits</span>" in page  # of each word
     assert 'data-filter="outcome"' not in page
 
 
-def test_such_runs_are_compared_and_reported_together(
-    runs: dict[str, Path], capsys: pytest.CaptureFixture[str], tmp_path: Path
+def test_such_runs_are_compared_reported_together_and_scored(
+    runs: list[Path], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    both = [str(run) for run in runs.values()]
+    both = [str(run) for run in runs]
     assert cli.main(["compare", *both, "--json"]) == 0
     text = capsys.readouterr().out
     assert '"surprisal"' in text
     assert '"rank"' in text
     assert cli.main(["report", *both, "--out", str(tmp_path / "both.html")]) == 0
     assert NOTHING in (tmp_path / "both.html").read_text()
+    capsys.readouterr()
+    assert cli.main(["score", "--task", "mine", "--predictions", both[0], "--json"]) == 0
+    out, error = capsys.readouterr()
+    assert json.loads(out)["measures"] == measures(runs[0])
+    assert f"not computed: sensitivity: {NOTHING}" in error
 
 
-def test_its_score_is_that_of_the_run(
-    runs: dict[str, Path], capsys: pytest.CaptureFixture[str]
+def test_a_data_frame_gives_the_same(runs: list[Path], models: list[str]) -> None:
+    stimuli = lmdiag.load_stimuli(FRAME, "mine")
+    measured = lmdiag.measure(lmdiag.load_model(models[0]).predict(stimuli), stimuli)
+    expected = measures(runs[0])
+    assert list(measured) == list(expected)
+    assert measured["surprisal"]["value"] == pytest.approx(expected["surprisal"]["value"])
+    assert measured["rank"]["value"] == expected["rank"]["value"]
+
+
+@pytest.mark.parametrize("task", ["mine", "neg136", "agreement"])
+def test_a_file_may_have_the_name_of_a_diagnostic(
+    models: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], task: str
 ) -> None:
-    arguments = ["score", "--task", "mine", "--predictions", str(runs["bert"]), "--json"]
-    assert cli.main(arguments) == 0
-    said = capsys.readouterr()
-    assert json.loads(said.out)["measures"] == measures(runs["bert"])
-    assert "not computed: sensitivity: no rows are compared" in said.err
-
-
-def test_a_data_frame_gives_the_same(
-    runs: dict[str, Path], models: dict[str, Path], frame: pd.DataFrame
-) -> None:
-    stimuli = lmdiag.load_stimuli(frame, "mine")
-    found = lmdiag.measure(lmdiag.load_model(str(models["bert"])).predict(stimuli), stimuli)
-    expected = measures(runs["bert"])
-    assert list(found) == list(expected)
-    assert found["surprisal"]["value"] == pytest.approx(expected["surprisal"]["value"])
-    assert found["rank"]["value"] == expected["rank"]["value"]
-
-
-def test_json_says_it_on_standard_error(
-    models: dict[str, Path], file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    arguments = ["run", "--model", str(models["bert"]), "--data", str(file), "--quiet", "--json"]
-    assert cli.main([*arguments, "--output", str(tmp_path)]) == 0
-    said = capsys.readouterr()
-    assert "surprisal" in json.loads(said.out)["tasks"]["mine"]["none"]["measures"]
-    assert said.err == "lmdiag: nothing was compared in mine: no columns good and contrast\n"
-
-
-@pytest.mark.parametrize("task", ["neg136", "agreement"])
-def test_a_file_may_be_called_like_a_diagnostic(
-    models: dict[str, Path], frame: pd.DataFrame, tmp_path: Path, task: str
-) -> None:
-    data = tmp_path / f"{task}.csv"
-    frame.to_csv(data, index=False)
-    arguments = ["run", "--model", str(models["bert"]), "--data", str(data), "--quiet"]
-    assert cli.main([*arguments, "--output", str(tmp_path / "out")]) == 0
-    (found,) = (tmp_path / "out").rglob("results.json")
-    assert list(json.loads(found.read_text())["tasks"]) == [f"{task}.csv"]
+    FRAME.to_csv(tmp_path / f"{task}.csv", index=False)
+    run(models[:1], tmp_path / f"{task}.csv", tmp_path / "out", "--json")
+    out, error = capsys.readouterr()
+    name = task if task == "mine" else f"{task}.csv"
+    (setting,) = json.loads(out)["tasks"][name].values()
+    assert set(setting["measures"]) == {"surprisal", "rank"}
+    assert error == f"lmdiag: nothing was compared in {name}: no columns good and contrast\n"
 
 
 def test_the_report_of_a_sample_says_so_and_has_a_headline(
-    models: dict[str, Path], demo_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    models: list[str], demo_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = ["run", "--model", str(models["bert"]), "--data", str(demo_dir), "--quiet"]
-    assert cli.main([*arguments, "--limit", "12", "--output", str(tmp_path)]) == 0
+    run(models[:1], demo_dir, tmp_path, "--limit", "12")
     text = capsys.readouterr().out
     sample = "a sample of 12 rows, drawn evenly over the break-downs (--limit 12)"
     assert text.count(sample) == 3  # each of the three diagnostics
     assert "|limit:sample12" in text
     (page,) = tmp_path.rglob("report.html")
-    headline = page.read_text().partition('id="section-1"')[0]
-    assert headline.count(sample) == 3
-    assert "sensitivity, SIMP negative" in headline
-    run = lmdiag.compare(page.parent, page.parent)  # the same sample is read back
-    assert {one.task for one in run} == {"cprag102", "role88", "neg136"}
+    assert headline(page).count("a sample of 12 rows") == 3
+    assert "sensitivity, SIMP negative" in headline(page)
+    comparison = lmdiag.compare(page.parent, page.parent)  # the same sample is read again
+    assert {test.task for test in comparison} == {"cprag102", "role88", "neg136"}
 
 
-def test_the_headline_of_a_sample_without_the_usual_levels_is_a_plain_one(
-    models: dict[str, Path], demo_dir: Path, tmp_path: Path
+def test_a_sample_without_the_usual_levels_has_a_headline(
+    models: list[str], demo_dir: Path, tmp_path: Path
 ) -> None:
-    arguments = ["run", "--model", str(models["bert"]), "--data", str(demo_dir), "--quiet"]
-    arguments += ["--tasks", "neg136", "--limit", "2", "--seed", "1", "--output", str(tmp_path)]
-    assert cli.main(arguments) == 0
+    run(models[:1], demo_dir, tmp_path, "--tasks", "neg136", "--limit", "2", "--seed", "1")
     (page,) = tmp_path.rglob("report.html")
-    headline = page.read_text().partition('id="section-1"')[0]
-    assert '<th scope="row">' in headline
+    assert '<th scope="row">' in headline(page)

@@ -15,15 +15,21 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scored import predictions_of
+from runs import predictions_of
 
-from lmdiag import predictions, stimuli
+from lmdiag import stimuli
 from lmdiag.measures import AGREEMENT_LAYOUT
-from lmdiag.predictions import align, read, read_run, write, write_run
-from lmdiag.queries import Setting
+from lmdiag.questions import Setting
+from lmdiag.results.predictions import (
+    align,
+    read,
+    read_agreement,
+    read_run,
+    write,
+    write_agreement,
+    write_run,
+)
 from lmdiag.schema import BadInput, Predictions
-
-RUN = {"model": {"kind": "masked"}}
 
 
 def some(n: int = 3, **more: Any) -> Predictions:
@@ -40,9 +46,9 @@ def some(n: int = 3, **more: Any) -> Predictions:
 
 
 def test_what_is_written_is_read_to_the_last_bit(tmp_path: Path) -> None:
-    found = [some(), some(perturbation="shuf", run=0), some(2, perturbation="shuf", run=1)]
-    write(tmp_path / "p.parquet", found)
-    assert list(read(tmp_path / "p.parquet").values()) == found
+    parts = [some(), some(perturbation="shuf", run=0), some(2, perturbation="shuf", run=1)]
+    write(tmp_path / "p.parquet", parts)
+    assert list(read(tmp_path / "p.parquet").values()) == parts
     assert list(read(tmp_path / "p.parquet")) == [("none", 0), ("shuf", 0), ("shuf", 1)]
 
 
@@ -50,15 +56,10 @@ def test_the_columns_are_those_of_the_specification(tmp_path: Path) -> None:
     write(tmp_path / "p.parquet", [some()])
     schema = pq.read_schema(tmp_path / "p.parquet")
     assert {field.name: str(field.type) for field in schema} == {
-        "id": "string",
-        "perturbation": "string",
-        "run": "int32",
-        "log_prob": "double",
-        "rank": "int32",
-        "n_tokens": "int32",
-        "top_words": "list<element: string>",
+        "id": "string", "perturbation": "string", "run": "int32", "log_prob": "double",
+        "rank": "int32", "n_tokens": "int32", "top_words": "list<element: string>",
         "top_log_probs": "list<element: double>",
-    }
+    }  # fmt: skip
 
 
 def test_the_same_predictions_are_the_same_bytes_in_every_process(tmp_path: Path) -> None:
@@ -91,12 +92,9 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_draft(tmp_path: Path) -> 
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [
-        (None, "does not exist"),
-        (b"PAR1 but then nothing of it", "cannot be read"),
-        (b"", "cannot be read"),
-    ],
-)
+    [(None, "does not exist"), (b"PAR1 but then nothing of it", "cannot be read"),
+     (b"", "cannot be read")],
+)  # fmt: skip
 def test_a_file_that_cannot_be_read_is_named(
     tmp_path: Path, content: bytes | None, message: str
 ) -> None:
@@ -115,6 +113,7 @@ def test_a_file_that_cannot_be_read_is_named(
         ({"top_words": ["bird"]}, "cannot be read"),
         ({"id": [b"\xff"]}, "cannot be read"),
         ({"log_prob": [math.nan]}, "log_prob of id row-0 is NaN"),
+        ({"id": [None]}, "id is null in some row"),
     ],
 )
 def test_columns_must_be_what_they_are(
@@ -155,7 +154,7 @@ def test_ids_must_be_those_of_the_rows(given_ids: list[str], message: str) -> No
         align(predictions_of({"id": given_ids}), ["a", "b", "c"], "file")
 
 
-# ---- a run's files ------------------------------------------------------------------------------
+# ---- a run's files -------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -163,9 +162,7 @@ def rows(demo_dir: Path) -> dict[str, stimuli.Stimuli]:
     return {task: stimuli.load(str(demo_dir), task) for task in ("neg136", "agreement")}
 
 
-def agreement_of(
-    rows: stimuli.Stimuli, *, left_only: bool
-) -> list[tuple[float | None, ...] | None]:
+def agreement_of(rows: stimuli.Stimuli, *, left_only: bool) -> list[Any]:
     """Values that tell the contexts apart; the last cut-off has none."""
     columns = rows.columns()
     right = [""] * len(rows) if left_only else columns["right_context"]
@@ -179,16 +176,20 @@ def test_a_run_is_read_back_with_the_values_of_its_contexts(
     tmp_path: Path, rows: dict[str, stimuli.Stimuli], kind: Any
 ) -> None:
     agreement = agreement_of(rows["agreement"], left_only=kind == "causal")
-    found = {
+    parts = {
         "neg136": predictions_of(rows["neg136"].columns(), [-1.0] * len(rows["neg136"])),
         "agreement": predictions_of(rows["agreement"].columns(), agreement=agreement),
     }
-    settings = [Setting(rows[task]) for task in found]
-    write_run(tmp_path, list(found.values()), settings, kind=kind)
-    back = read_run(tmp_path, rows, {"model": {"kind": kind}})
-    assert back == {task: {("none", 0): part} for task, part in found.items()}
-    contexts = predictions.read_agreement(tmp_path / "agreement.parquet")
+    write_run(tmp_path, list(parts.values()), [Setting(rows[task]) for task in parts], kind=kind)
+    back = read_run(tmp_path, rows, kind)
+    assert back == {task: {("none", 0): part} for task, part in parts.items()}
+    file = tmp_path / "agreement.parquet"
+    contexts = read_agreement(file)
     assert len(contexts) == len(set(agreement))
+    contexts.pop(next(iter(contexts)))
+    write_agreement(file, contexts)
+    with pytest.raises(BadInput, match=r"agreement\.parquet lacks the context"):
+        read_run(tmp_path, rows, kind)
 
 
 def test_a_run_without_agreement_has_no_such_file(
@@ -199,42 +200,29 @@ def test_a_run_without_agreement_has_no_such_file(
     assert [file.name for file in tmp_path.iterdir()] == ["predictions.parquet"]
 
 
-def test_a_run_that_was_tampered_with_is_refused(
-    tmp_path: Path, rows: dict[str, stimuli.Stimuli]
+@pytest.mark.parametrize(
+    ("tasks", "change", "message"),
+    [
+        (["neg136"], lambda ids: [*ids, "stranger"], "id stranger in none of the tasks neg136"),
+        (["neg136"], lambda ids: ids[1:], "id {0} missing"),
+        (["neg136"], lambda ids: [*ids, ids[0]], "id {0} more than once"),
+        (["neg136", "agreement"], lambda ids: ids, "no predictions for agreement"),
+    ],
+)
+def test_a_run_with_other_rows_is_refused(
+    tmp_path: Path, rows: dict[str, stimuli.Stimuli], tasks: list[str], change: Any, message: str
 ) -> None:
-    only = {"neg136": rows["neg136"]}
     ids = rows["neg136"].columns()["id"]
-    file = tmp_path / "predictions.parquet"
-    for changed, message in (
-        ([*ids, "stranger"], "id stranger in none of the tasks neg136"),
-        (ids[1:], f"id {ids[0]} missing"),
-        ([*ids, ids[0]], f"id {ids[0]} more than once"),
-    ):
-        write(file, [predictions_of({"id": changed}, [-1.0] * len(changed))])
-        with pytest.raises(BadInput, match=message):
-            read_run(tmp_path, only, RUN)
-    write(file, [predictions_of({"id": ids}, [-1.0] * len(ids))])
-    with pytest.raises(BadInput, match="no predictions for agreement"):
-        read_run(tmp_path, rows, RUN)
-
-
-def test_a_context_without_values_is_an_error(
-    tmp_path: Path, rows: dict[str, stimuli.Stimuli]
-) -> None:
-    only = {"agreement": rows["agreement"]}
-    agreement = agreement_of(rows["agreement"], left_only=False)
-    part = predictions_of(rows["agreement"].columns(), agreement=agreement)
-    write_run(tmp_path, [part], [Setting(rows["agreement"])], kind="masked")
-    file = tmp_path / "agreement.parquet"
-    contexts = predictions.read_agreement(file)
-    contexts.pop(next(iter(contexts)))
-    predictions.write_agreement(file, contexts)
-    with pytest.raises(BadInput, match=r"agreement\.parquet lacks the context"):
-        read_run(tmp_path, only, RUN)
+    changed = change(ids)
+    write(
+        tmp_path / "predictions.parquet", [predictions_of({"id": changed}, [-1.0] * len(changed))]
+    )
+    with pytest.raises(BadInput, match=message.format(ids[0])):
+        read_run(tmp_path, {task: rows[task] for task in tasks}, "masked")
 
 
 def test_values_survive_as_they_are(tmp_path: Path) -> None:
     values = (0.1 + 0.2, None, *[math.ulp(0.0)] * (len(AGREEMENT_LAYOUT) - 2))
     contexts = {("The keys", "here.", "plural"): values, ("Women", "", None): values}
-    predictions.write_agreement(tmp_path / "a.parquet", contexts)
-    assert predictions.read_agreement(tmp_path / "a.parquet") == contexts
+    write_agreement(tmp_path / "a.parquet", contexts)
+    assert read_agreement(tmp_path / "a.parquet") == contexts

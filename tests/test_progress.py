@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 from rich.console import Console
 
-from lmdiag.runs.progress import Pace, clock_time, progress
+from lmdiag.runs.progress import Pace, clock_time, show_progress
 
 
 class Clock:
@@ -49,11 +49,11 @@ def test_rate_and_time_left(
 def test_a_log_gets_one_line_at_the_start_and_one_at_the_end() -> None:
     clock, stream = Clock(), io.StringIO()
     log = Console(file=stream, force_terminal=False, width=20)
-    with progress(198, 60, "org/[model]", console=log, clock=clock) as show:
+    with show_progress(198, 60, "org/[model]", console=log, clock=clock) as show:
         for done in range(61, 199):
             clock.now += 0.5
             show(done)
-    with suppress(KeyboardInterrupt), progress(10, console=log, clock=clock) as show:
+    with suppress(KeyboardInterrupt), show_progress(10, console=log, clock=clock) as show:
         clock.now += 1
         show(4)
         raise KeyboardInterrupt
@@ -68,7 +68,7 @@ def test_a_log_gets_one_line_at_the_start_and_one_at_the_end() -> None:
 def test_a_terminal_gets_a_bar_with_rate_and_time_left() -> None:
     clock, stream = Clock(), io.StringIO()
     terminal = Console(file=stream, force_terminal=True, width=80)
-    with progress(20, label="demo:masked", console=terminal, clock=clock) as show:
+    with show_progress(20, label="demo:masked", console=terminal, clock=clock) as show:
         clock.now += 1
         show(5)
     for words in ("demo:masked", "5/20", "5.0 contexts/s, 0:03 left"):
@@ -79,7 +79,7 @@ def test_a_terminal_gets_a_bar_with_rate_and_time_left() -> None:
 def test_without_a_label_nothing_is_printed(terminal: bool) -> None:
     stream = io.StringIO()
     console = Console(file=stream, force_terminal=terminal)
-    with progress(3, label=None, console=console) as show:
+    with show_progress(3, label=None, console=console) as show:
         show(3)
     assert stream.getvalue() == ""
 

@@ -1,17 +1,25 @@
-"""The papers' figures: whether their arithmetic holds, and how they stand beside our own."""
+"""The papers' figures: whether their arithmetic holds, and how they compare with our own."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from scored import perfect
+from runs import model_info, perfect
 
-from lmdiag import published, stimuli, summary
-from lmdiag.published import Figure, figures, lookup
-from lmdiag.schema import Protocol
+from lmdiag import stimuli
+from lmdiag.evaluation import evaluate
+from lmdiag.results import DataInfo, Device, Figure, Measure, Results, SettingResults, TaskData
+from lmdiag.results.published import (
+    PublishedFigure,
+    human_facts,
+    published_beside,
+    published_figures,
+    published_for,
+)
+from lmdiag.schema import DIAGNOSTICS, Protocol
 
 MODELS = ("bert-base-uncased", "bert-large-uncased")
 TABLES = {"4": 16, "5": 4, "7": 16, "8": 16, "9": 4, "11": 4, "12": 4, "14": 8}
@@ -19,9 +27,9 @@ TABLES = {"4": 16, "5": 4, "7": 16, "8": 16, "9": 4, "11": 4, "12": 4, "14": 8}
 
 NOT_A_SHARE = {
     # 7 of 17 is 41.18, which rounds to 41.2
-    ("8", "bert-base-uncased", "accuracy@5", "cloze_quartile", "4"): 41.1,
+    ("8", "bert-base-uncased", "accuracy@5", "cloze_quartile", "4"): 41.1
 }
-"""Cells that are no share of their n, rounded to one decimal."""
+"""Cells that are not a share of their n, rounded to one decimal."""
 
 MEANS = ("shuf", "shuf_trunc")
 """Settings whose figures are means over 100 runs, so that any decimal is possible."""
@@ -32,115 +40,109 @@ def is_share(percent: float, n: int) -> bool:
     return any(round(100 * k / n, 1) == percent for k in range(n + 1))
 
 
-def pick(**wanted: str) -> list[Figure]:
+def pick(**wanted: str) -> list[PublishedFigure]:
+    """The published figures with these properties, parts of their addresses included."""
     return [
         figure
-        for figure in figures()
-        if all(getattr(figure, name) == value for name, value in wanted.items())
+        for figure in published_figures()
+        if wanted.items() <= (vars(figure) | figure.place._asdict()).items()
     ]
 
 
 def test_every_table_is_there_whole() -> None:
     assert {table: len(pick(table=table)) for table in TABLES} == TABLES
-    assert {figure.model for figure in figures()} == set(MODELS)
-    keys = [(f.model, f.task, f.setting, f.measure, f.by, f.level) for f in figures()]
-    assert len(keys) == len(set(keys))
+    assert {figure.model for figure in published_figures()} == set(MODELS)
+    keys = {(figure.model, figure.place) for figure in published_figures()}
+    assert len(keys) == len(published_figures())
 
 
 def test_every_proportion_is_k_of_n_but_for_those_that_are_listed() -> None:
-    found = {
-        (f.table, f.model, f.measure, f.by, f.level): f.value
-        for f in figures()
-        if f.setting not in MEANS and not is_share(f.value, f.n)
-    }
-    assert found == NOT_A_SHARE
-
-
-def test_a_share_is_told_from_another_number() -> None:
     assert is_share(38.9, 18)  # 7 of 18
     assert not is_share(39.0, 18)
-
-
-def test_only_shuffled_figures_have_a_deviation() -> None:
-    for figure in figures():
-        assert (figure.sd is not None) == (figure.setting in MEANS)
-
-
-@pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("measure", ["accuracy@1", "accuracy@5"])
-def test_the_quartiles_of_table_8_add_up_to_table_7(model: str, measure: str) -> None:
-    parts = pick(table="8", model=model, measure=measure)
-    [whole] = pick(table="7", model=model, measure=measure, setting="none")
-    right = sum(round(part.value * part.n / 100) for part in parts)
-    assert sum(part.n for part in parts) == whole.n == 88
-    assert round(100 * right / 88, 1) == whole.value
+    others = {
+        (f.table, f.model, f.place.measure, f.place.by, f.place.level): f.value
+        for f in published_figures()
+        if f.place.setting not in MEANS and not is_share(f.value, f.n)
+    }
+    assert others == NOT_A_SHARE
+    for figure in published_figures():
+        assert (figure.sd is not None) == (figure.place.setting in MEANS)
 
 
 @pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("level", ["natural", "less_natural"])
-def test_the_polarities_of_table_14_add_up_to_the_text(model: str, level: str) -> None:
-    cells = [
-        pick(table="14", model=model, level=f"{level}/{p}")[0] for p in ("affirmative", "negative")
-    ]
-    [whole] = pick(table="section 9.4", model=model, level=level)
-    assert sum(cell.value for cell in cells) / 2 == whole.value
+def test_parts_add_up(model: str) -> None:
+    for measure in ("accuracy@1", "accuracy@5"):  # the quartiles of table 8 to table 7
+        parts = pick(table="8", model=model, measure=measure)
+        [whole] = pick(table="7", model=model, measure=measure, setting="none")
+        right = sum(round(part.value * part.n / 100) for part in parts)
+        assert sum(part.n for part in parts) == whole.n == 88
+        assert round(100 * right / 88, 1) == whole.value
+    for level in ("natural", "less_natural"):  # the polarities of table 14 to section 9.4
+        polarities = [f"{level}/{polarity}" for polarity in ("affirmative", "negative")]
+        cells = [pick(table="14", model=model, level=polarity)[0] for polarity in polarities]
+        [whole] = pick(table="section 9.4", model=model, level=level)
+        assert sum(cell.value for cell in cells) / 2 == whole.value
 
 
-def test_lookup_knows_both_names_of_a_model_and_no_other() -> None:
-    assert lookup("google-bert/bert-base-uncased") == lookup("bert-base-uncased") != []
-    assert len(lookup("bert-large-uncased")) == len(figures()) // 2
-    assert (
-        lookup("bert-base-cased") == lookup("demo:masked") == lookup("me/bert-base-uncased") == []
-    )
+def test_both_names_of_a_model_are_known_and_no_other() -> None:
+    both = published_for("google-bert/bert-base-uncased")
+    assert both == published_for("bert-base-uncased") != {}
+    assert len(published_for("bert-large-uncased")) == len(published_figures()) // 2
+    for name in ("bert-base-cased", "demo:masked", "me/bert-base-uncased"):
+        assert published_for(name) == {}
 
 
-def places(data: str, tasks: Iterable[str]) -> dict[str, Any]:
-    """The `tasks` of a run with perfect predictions, unperturbed."""
-    found = {}
-    for task in tasks:
-        rows = stimuli.load(data, task)
-        found[task] = {"none": summary.evaluate(rows, [perfect(rows.columns())], Protocol(), True)}
-    return found
+def results_of(data: Path, *tasks: str, model: str = "google-bert/bert-base-uncased") -> Results:
+    """Results of perfect predictions, unperturbed."""
+    rows = {task: stimuli.load(str(data), task) for task in tasks}
+    return Results(
+        signature="", model=model_info(id=model), protocol=Protocol(tasks=tasks), versions={},
+        data=DataInfo("", None, "", {task: TaskData("", len(each)) for task, each in rows.items()}),
+        device=Device("cpu", 1), seconds={}, finished="", n_contexts=1,
+        tasks={
+            task: {"none": evaluate(each, [perfect(each.columns())], Protocol(), cased=True)}
+            for task, each in rows.items()
+        },
+    )  # fmt: skip
 
 
 def test_every_unperturbed_figure_has_its_counterpart_with_the_same_n(data_dir: Path) -> None:
-    tasks = places(str(data_dir), ("cprag102", "role88", "neg136"))
-    for figure in pick(setting="none"):
-        cell = published.counterpart(figure, tasks)
-        assert cell is not None, figure
-        assert cell["n"] == figure.n, figure
+    results = results_of(data_dir, *DIAGNOSTICS)
+    for published in pick(setting="none"):
+        figure = results.figure(published.place)
+        assert figure is not None, published
+        assert figure.n == published.n, published
 
 
 def test_figures_beside_a_run(data_dir: Path) -> None:
-    results = {
-        "model": {"id": "google-bert/bert-base-uncased"},
-        "tasks": places(str(data_dir), ("neg136",)),
+    results = results_of(data_dir, "neg136")
+    beside = published_beside(results)
+    assert {f.table for f in beside.values()} == {"11", "12", "14", "section 9.2", "section 9.4"}
+    by_level = {
+        (f.table, place.level): (f.difference(ours), f.is_within(ours))
+        for place, f in beside.items()
+        if (ours := results.figure(place))
     }
-    beside = {(b.figure.table, b.figure.level): b for b in published.beside(results)}
-    assert {table for table, _ in beside} == {"11", "12", "14", "section 9.2", "section 9.4"}
-    found = beside["14", "natural/negative"]
-    assert (found.ours, found.difference) == (100.0, 12.5)
-    assert found.within is True  # 87.5, in Wilson's 67.6 to 100 for 8 of 8
-    assert beside["12", "simp/negative"].difference == 100.0
-    assert beside["12", "simp/negative"].within is False
-    assert published.beside({"model": {"id": "gpt2"}, "tasks": results["tasks"]}) == []
+    assert by_level["14", "natural/negative"] == (12.5, True)  # 87.5, in Wilson's 67.6 to 100
+    assert by_level["12", "simp/negative"] == (100.0, False)
+    assert published_beside(results_of(data_dir, "neg136", model="gpt2")) == {}
+    undefined = SettingResults({"sensitivity": Measure(None, 0)})
+    assert published_beside(replace(results, tasks={"neg136": {"none": undefined}})) == {}
 
 
-def test_rounding_does_not_put_a_figure_outside() -> None:
-    cell = {"ci_low": 0.38912, "ci_high": 0.5}
-    assert published.lies_within(38.9, cell)
-    assert not published.lies_within(38.8, cell)
-    assert published.lies_within(38.9, {"ci_low": None, "ci_high": None}) is None
+@pytest.mark.parametrize(
+    ("value", "bounds", "is_within"),
+    [(38.9, (0.38912, 0.5), True), (38.8, (0.38912, 0.5), False), (38.9, (None, None), None)],
+)
+def test_rounding_does_not_put_a_figure_outside(
+    value: float, bounds: Any, is_within: bool | None
+) -> None:
+    published = PublishedFigure("", "", "", pick()[0].place, value, None, 18)
+    assert published.is_within(Figure(0.4, 18, *bounds)) is is_within
 
 
-def test_undefined_figures_are_not_compared() -> None:
-    cell = {"value": None, "n": 0, "ci_low": None, "ci_high": None, "by": {}}
-    tasks = {"cprag102": {"none": {"measures": {"accuracy@1": cell}}}}
-    assert published.beside({"model": {"id": "bert-base-uncased"}, "tasks": tasks}) == []
-
-
-def test_what_is_said_of_people() -> None:
-    facts = {fact["fact"]: fact["value"] for fact in published.human("role88")}
+def test_human_facts_of_the_papers() -> None:
+    facts = {fact["fact"]: fact["value"] for fact in human_facts("role88")}
     assert facts == {"mean cloze difference of appropriate and reversed contexts": 0.233}
-    assert len(list(published.human("cprag102"))) == 4
-    assert list(published.human("own")) == []
+    assert len(list(human_facts("cprag102"))) == 4
+    assert list(human_facts("own")) == []

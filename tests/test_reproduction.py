@@ -1,28 +1,28 @@
-"""Submitted models are asked again: invented predictions are found out, honest ones agree."""
+"""Submitted models are queried again: invented predictions are found, honest ones agree."""
 
 from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import families
 import pytest
 from hub import LoopbackHub
-from hub.runs import make_run, model_info
+from hub.boards import build
 from huggingface_hub import HfApi
+from runs import make_run, model_info
 
-from lmdiag import stimuli
 from lmdiag.cli import main
-from lmdiag.cli.leaderboard import count
+from lmdiag.cli.leaderboard import parameter_count
 from lmdiag.leaderboard.outcome import Outcome, level, sentence
 from lmdiag.reproduction import attempts, worker
 from lmdiag.reproduction.agree import first_difference, tolerance
-from lmdiag.reproduction.sample import Claim, draw
-from lmdiag.results import Run
-from lmdiag.schema import DIAGNOSTICS, Answer, ModelInfo, Protocol, Query, WordScore
+from lmdiag.reproduction.sample import Claim, draw_contexts
+from lmdiag.results import Run, load_run
+from lmdiag.schema import DIAGNOSTICS, Answer, Protocol, Query, WordScore
 
 pytest_plugins = ["hub.fixtures"]
 
@@ -33,58 +33,49 @@ Json = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
-def made_up(demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    folder = make_run(tmp_path_factory.mktemp("made-up") / "run", demo_dir)
-    rows = {task: stimuli.load(str(demo_dir), task) for task in DIAGNOSTICS}
-    return Run(folder, json.loads((folder / "results.json").read_text()), rows)
+def made_up(honest: Path, demo_dir: Path) -> Run:
+    return load_run(honest, str(demo_dir))
 
 
 def test_contexts_are_drawn_by_the_seed_from_every_task(made_up: Run) -> None:
-    sample = draw(made_up, 9, "seed")
+    sample = draw_contexts(made_up, 9, "seed")
     assert len(sample.questions) == 9
-    assert sample == draw(made_up, 9, "seed")
-    assert sample.questions != draw(made_up, 9, "another seed").questions
-    tasks = {claim.id.split("-")[0] for claim in sample.claims}
-    assert tasks == {"cprag102", "role88", "neg136"}
-    asked = {question.query for question in sample.questions}
-    assert {claim.key[0] for claim in sample.claims} == asked
+    assert sample == draw_contexts(made_up, 9, "seed")
+    assert sample.questions != draw_contexts(made_up, 9, "another seed").questions
+    assert {claim.id.split("-")[0] for claim in sample.claims} == set(DIAGNOSTICS)
+    assert {c.key[0] for c in sample.claims} == {question.query for question in sample.questions}
 
 
 def test_all_contexts_have_all_rows(made_up: Run) -> None:
-    sample = draw(made_up, None, "seed")
-    assert len(sample.questions) == sample.of
+    sample = draw_contexts(made_up, None, "seed")
+    assert (
+        len(sample.questions) == sample.of == len(draw_contexts(made_up, 10_000, "seed").questions)
+    )
     assert sorted(claim.id for claim in sample.claims) == sorted(
         row for rows in made_up.stimuli.values() for row in rows.columns()["id"]
     )
-    assert len(draw(made_up, 10_000, "seed").questions) == sample.of
 
 
 # ---- what agrees --------------------------------------------------------------------------------
 
-QUERY = Query("A robin is a")
-MODEL = {
-    "kind": "masked", "cased": False, "vocab_size": 9, "n_parameters": 100, "dtype": "float32",
-    "quantization": None,
-}  # fmt: skip
-CLAIM = Claim("r1", (QUERY, None), "tree", -3.0, 1, ("bird", "dog"), (-0.5, -1.5), None)
+KEY = (Query("A robin is a"), None)
+MODEL = model_info(vocab_size=9, n_parameters=100)
+CLAIM = Claim("r1", KEY, "tree", -3.0, 1, ("bird", "dog"), (-0.5, -1.5), None)
 ANSWER = Answer(
-    {"tree": WordScore(-3.0, 3, 1)},
-    ("bird", "dog", "tree", "fish"),
-    (-0.5, -1.5, -3.0, -4.0),
+    {"tree": WordScore(-3.0, 3, 1)}, ("bird", "dog", "tree", "fish"), (-0.5, -1.5, -3.0, -4.0)
 )
 
 
 def difference(claim: Claim = CLAIM, answer: Answer = ANSWER, **model: Any) -> str | None:
-    return first_difference(MODEL | model, MODEL, [claim], {(QUERY, None): answer})
+    return first_difference(replace(MODEL, **model), asdict(MODEL), [claim], {KEY: answer})
 
 
 def test_the_same_numbers_agree() -> None:
     assert difference() is None
-    # Within .01 in float32, and with words that change places where they are as close as that.
-    near = replace(CLAIM, log_prob=-3.009, top_log_probs=(-0.509, -1.491))
-    assert difference(near) is None
+    # Within .01 in float32, and with words that change places if they are as close as that.
+    assert difference(CLAIM._replace(log_prob=-3.009, top_log_probs=(-0.509, -1.491))) is None
     swapped = replace(ANSWER, top_log_probs=(-0.5, -1.5, -1.505, -4.0))
-    assert difference(replace(CLAIM, top_words=("bird", "tree")), swapped) is None
+    assert difference(CLAIM._replace(top_words=("bird", "tree")), swapped) is None
 
 
 @pytest.mark.parametrize(
@@ -103,10 +94,10 @@ def test_the_same_numbers_agree() -> None:
     ],
 )
 def test_what_differs_is_named(changes: Json, said: str) -> None:
-    found = difference(replace(CLAIM, **changes))
-    assert found is not None
-    assert found.startswith("r1: ")
-    assert said in found
+    text = difference(CLAIM._replace(**changes))
+    assert text is not None
+    assert text.startswith("r1: ")
+    assert said in text
 
 
 def test_facts_of_the_model_are_compared() -> None:
@@ -117,15 +108,15 @@ def test_facts_of_the_model_are_compared() -> None:
 
 def test_tolerance_follows_the_dtype() -> None:
     dtypes = ("float64", "float32", "float16", "bfloat16")
-    allowed = [tolerance(MODEL | {"dtype": dtype}) for dtype in dtypes]
+    allowed = [tolerance(replace(MODEL, dtype=dtype)) for dtype in dtypes]
     assert allowed == sorted(allowed)
-    assert difference(replace(CLAIM, log_prob=-3.3)) is not None
-    assert difference(replace(CLAIM, log_prob=-3.3), dtype="bfloat16") is None
+    assert difference(CLAIM._replace(log_prob=-3.3)) is not None
+    assert difference(CLAIM._replace(log_prob=-3.3), dtype="bfloat16") is None
 
 
-def test_what_is_said_of_an_outcome() -> None:
+def test_levels_and_sentences_of_outcomes() -> None:
     assert level(None) == level(Outcome("not possible", "gated")) == "recomputed"
-    assert "could not be asked: gated." in sentence(Outcome("not possible", "gated"))
+    assert "could not be queried: gated." in sentence(Outcome("not possible", "gated"))
     asked = Outcome("reproduced", "", asked=30, of=198, seed="ab", tolerance=0.01)
     assert "30 of 198 contexts" in sentence(asked)
     assert "within 0.01 nats" in sentence(asked)
@@ -133,26 +124,25 @@ def test_what_is_said_of_an_outcome() -> None:
 
 
 def test_numbers_of_parameters() -> None:
-    assert [count(text) for text in ("7B", "7e9", "350M", "10000")] == [
-        7_000_000_000, 7_000_000_000, 350_000_000, 10_000,
-    ]  # fmt: skip
+    numbers = [parameter_count(text) for text in ("7B", "7e9", "350M", "10000")]
+    assert numbers == [7_000_000_000, 7_000_000_000, 350_000_000, 10_000]
 
 
 # ---- models of the Hub --------------------------------------------------------------------------
 
 
 @pytest.fixture
-def in_process(monkeypatch: pytest.MonkeyPatch) -> list[Json]:
-    """Answers requests in this process, which has torch already; returns the requests."""
-    requests: list[Json] = []
+def requests(monkeypatch: pytest.MonkeyPatch) -> list[Json]:
+    """Answers requests in this process, which has torch already; the list of the requests."""
+    received: list[Json] = []
 
     def exchange(request: Json, time_limit: int) -> Json:
-        requests.append(json.loads(json.dumps(request)))
-        answered: Json = json.loads(json.dumps(worker.respond(requests[-1])))
+        received.append(json.loads(json.dumps(request)))
+        answered: Json = json.loads(json.dumps(worker.respond(received[-1])))
         return answered
 
     monkeypatch.setattr(attempts, "_exchange", exchange)
-    return requests
+    return received
 
 
 @pytest.fixture(scope="module")
@@ -186,20 +176,18 @@ def make_submissions(output: Path, demo_dir: Path, commit: str) -> None:
     inputs = load_inputs(str(demo_dir), Protocol())
     run = run_model("org/honest", LoadOptions(), inputs, output=output, quiet=True)
     assert run is not None
-    info = ModelInfo(**run.results["model"] | {"id": "org/invented", "commit": commit})
-    make_run(output / "invented", demo_dir, info=info, skill=6.0)
+    facts = asdict(run.results.model) | {"id": "org/invented", "commit": commit}
+    make_run(output / "invented", demo_dir, skill=6.0, **facts)
 
 
-def build(runs: Path, data: Path, *more: str) -> dict[str, Json]:
+def rows_of(runs: Path, data: Path, *more: str) -> dict[str, Json]:
     """Builds the leaderboard as the command does; returns name -> its row."""
-    out = runs.parent / "board"
-    command = ["leaderboard", str(runs), "--data", str(data), "--out", str(out)]
-    assert main([*command, *more]) == 0
+    out = build(runs.parent / "board", data, runs, *more)
     rows = json.loads((out / "leaderboard.json").read_text())["rows"]
     return {row["name"]: row for row in rows if row["origin"] == "submitted"}
 
 
-def check_found_out(rows: dict[str, Json], out: Path, asked: int) -> None:
+def check_found(rows: dict[str, Json], out: Path, asked: int) -> None:
     """The honest run is reproduced; the invented one is not, and the first difference is named."""
     assert rows["org/honest"]["level"] == "reproduced"
     assert rows["org/invented"]["level"] == "differs"
@@ -211,39 +199,41 @@ def check_found_out(rows: dict[str, Json], out: Path, asked: int) -> None:
     assert len(outcome["seed"]) == 32
     assert outcome["seed"] != rows["org/honest"]["reproduction"]["seed"]
     page = (out / rows["org/invented"]["page"]).read_text()
-    assert "First difference: " in page
-    assert "The answers differ." in page
+    assert "The answers differ. First difference: " in page
 
 
 @pytest.mark.slow
-def test_invented_predictions_are_found_out(
-    submissions: Path, demo_dir: Path, in_process: list[Json]
+def test_invented_predictions_are_found(
+    submissions: Path, demo_dir: Path, requests: list[Json]
 ) -> None:
-    rows = build(submissions, demo_dir, "--reproduce", "6")
-    check_found_out(rows, submissions.parent / "board", asked=6)
+    rows = rows_of(submissions, demo_dir, "--reproduce", "6")
+    check_found(rows, submissions.parent / "board", asked=6)
     # Outcomes are kept: the same attempt is not repeated, one with more contexts is made.
-    assert build(submissions, demo_dir, "--reproduce", "6") == rows
-    assert len(in_process) == 2
-    rows = build(submissions, demo_dir, "--reproduce", "all")
-    assert len(in_process) == 4
-    honest = rows["org/honest"]["reproduction"]
-    assert honest["asked"] == honest["of"] > 100
-    assert honest["status"] == "reproduced"
+    assert rows_of(submissions, demo_dir, "--reproduce", "6") == rows
+    assert len(requests) == 2
+    rows = rows_of(submissions, demo_dir, "--reproduce", "all")
+    assert len(requests) == 4
+    outcome = rows["org/honest"]["reproduction"]
+    assert outcome["asked"] == outcome["of"] > 100
+    assert outcome["status"] == "reproduced"
 
 
 @pytest.mark.slow
 def test_an_interrupted_attempt_resumes(
-    submissions: Path, demo_dir: Path, in_process: list[Json], monkeypatch: pytest.MonkeyPatch
+    submissions: Path, demo_dir: Path, requests: list[Json], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Killed after the second model had answered: the first is not asked again, the second keeps
+    """Killed after the second model had answered: the first is not queried again, the second keeps
     its contexts and the batches that it had answered."""
     answer = attempts._exchange
 
     def killed(request: Json, time_limit: int) -> Json:
         reply = answer(request, time_limit)
-        if len(in_process) == 2:
+        if len(requests) == 2:
             raise KeyboardInterrupt
         return reply
+
+    def refuse_to_answer(*arguments: object) -> None:
+        raise AssertionError("this batch was answered before")
 
     monkeypatch.setattr(attempts, "_exchange", killed)
     out = submissions.parent / "board"
@@ -251,37 +241,33 @@ def test_an_interrupted_attempt_resumes(
     assert main([*command, "--reproduce", "6"]) != 0
     assert not out.exists()
 
-    monkeypatch.setattr("lmdiag.models.local.LocalModel.answer", refuse_to_answer)
-    rows = build(submissions, demo_dir, "--reproduce", "6")
-    check_found_out(rows, out, asked=6)
-    first, second, again = in_process
+    monkeypatch.setattr("lmdiag.models.model.Model.answer", refuse_to_answer)
+    check_found(rows_of(submissions, demo_dir, "--reproduce", "6"), out, asked=6)
+    first, second, again = requests
     assert first["model"]["id"] != second["model"]["id"]
     assert again == second
-
-
-def refuse_to_answer(*arguments: object) -> None:
-    raise AssertionError("this batch was answered before")
+    attempted = [path.name for path in (out.parent / "board-attempts").glob("*/*")]
+    assert attempted == ["outcome.json"] * 2
 
 
 @pytest.mark.slow
-def test_what_cannot_be_loaded_stays_recomputed(
-    submissions: Path, demo_dir: Path, in_process: list[Json], hub: LoopbackHub
+def test_a_model_that_cannot_be_loaded_stays_recomputed(
+    submissions: Path, demo_dir: Path, requests: list[Json], hub: LoopbackHub
 ) -> None:
-    info = model_info(id="org/nowhere", commit="d" * 40)
-    make_run(submissions / "nowhere", demo_dir, info=info, seed=5)
-    rows = build(submissions, demo_dir, "--reproduce", "3", "--max-parameters", "1000")
+    make_run(submissions / "nowhere", demo_dir, seed=5, id="org/nowhere", commit="d" * 40)
+    hub.log.clear()
+    rows = rows_of(submissions, demo_dir, "--reproduce", "3", "--max-parameters", "1000")
     assert {row["level"] for row in rows.values()} == {"recomputed"}
     details = {name: row["reproduction"]["detail"] for name, row in rows.items()}
     assert "more than 1,000 parameters" in details["org/honest"]
     assert "org/nowhere at dddddddddddd: not found" in details["org/nowhere"]
-    # No weights were fetched.
-    assert not [path for _, path, _ in hub.log if path.endswith(".safetensors") and "HEAD" in path]
+    assert not [path for _, path, _ in hub.log if path.endswith(".safetensors")], "not downloaded"
 
 
 @pytest.mark.slow
-def test_models_are_asked_in_a_process_of_their_own(submissions: Path, demo_dir: Path) -> None:
-    rows = build(submissions, demo_dir, "--reproduce", "6")
-    check_found_out(rows, submissions.parent / "board", asked=6)
+def test_models_are_queried_in_a_process_of_their_own(submissions: Path, demo_dir: Path) -> None:
+    rows = rows_of(submissions, demo_dir, "--reproduce", "6")
+    check_found(rows, submissions.parent / "board", asked=6)
 
 
 def test_a_process_that_ends_without_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,52 +1,144 @@
-"""Whose directory is whose, and what a signature says."""
+"""What `results.json` says, whom a run directory belongs to, and what a signature says."""
+
+from __future__ import annotations
 
 import json
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lmdiag.report.formats import format_names, render_tables
 from lmdiag.results import (
+    Place,
+    Results,
     RunDirectory,
     combine,
     model_slug,
     protocol_slug,
+    read_results,
     signature,
 )
 from lmdiag.schema import BadInput, Protocol
 from lmdiag.writing import write_atomically
 
+VERSION_1 = Path(__file__).parent / "data" / "results-version-1.json"
 IDENTITY = {"model": "demo:masked", "commit": "0123", "signature": "lmdiag:0.1|data:1a2b3c4d"}
 
 
-def test_the_signature_of_the_default_protocol_is_the_one_of_the_specification() -> None:
-    expected = "lmdiag:0.1|data:1a2b3c4d|unit:token|k:1,5|t:0.01|shuf:100|seed:0"
-    assert signature(Protocol(), "1a2b3c4d") == expected
+# ---- results.json --------------------------------------------------------------------------------
+
+
+def test_results_of_schema_version_1_are_read_and_written_as_the_current_one() -> None:
+    results = Results.read(VERSION_1)
+    statistics = {
+        place.measure: figure.statistic for place, figure in results.figures() if not place.by
+    }
+    assert statistics == {
+        "accuracy@1": "proportion", "sensitivity": "proportion", "probability_difference": "mean",
+        "spearman": "spearman", "pearson": "pearson", "cloze_difference": "mean",
+        "determiner_match@1": "proportion", "determiner_match@5": "share",
+    }  # fmt: skip
+    level = results.figure(Place("role88", "none", "accuracy@1", "cloze_quartile", "4"))
+    assert level is not None
+    assert (level.value, level.n, level.statistic, level.is_percent) == (
+        0.29,
+        17,
+        "proportion",
+        True,
+    )
+    undefined = results.figure(Place("role88", "both", "sensitivity"))
+    assert undefined is not None
+    assert (undefined.value, undefined.not_defined) == (None, "there is nothing to compare")
+    assert results.figure(Place("role88", "none", "accuracy@7")) is None
+    assert results.figure(Place("cprag102", "none", "accuracy@1")) is None
+    document = results.to_json()
+    assert document["schema_version"] == 2
+    assert Results.from_json(document, "results.json") == results
+    old = json.loads(VERSION_1.read_text())
+    for task, settings in old["tasks"].items():  # every number is where it was
+        for setting, content in settings.items():
+            for name, measure in content["measures"].items():
+                assert measure.items() <= document["tasks"][task][setting]["measures"][name].items()
+    for name in format_names():
+        tables = [
+            render_tables(name, [each]) for each in (results, Results.from_json(document, ""))
+        ]
+        assert tables[0] == tables[1]
+    assert "| accuracy@1 | 88 | 25.0 [17.0, 35.0] |" in render_tables("markdown", [results])
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (("schema_version",), 99, r"has schema version 99; .* reads versions 1 to 2"),
+        (("schema_version",), True, r"has schema version True"),
+        (("model", "n_parameters"), "many", r"model\.n_parameters: input should be a valid int"),
+        (("model", "kind"), "human", r"model\.kind: input should be 'masked', 'causal' or "),
+        (("tasks", "role88", "none", "measures", "sensitivity", "value"), "high",
+         r"tasks\.role88\.none\.measures\.sensitivity\.value: input should be a valid number"),
+        (("tasks", "role88", "none", "unscorable", 0), {"id": "x"},
+         r"tasks\.role88\.none\.unscorable\[0\]\.word: .*required"),
+        (("tasks",), {}, "tasks: there are none"),
+        (("tasks", "own"), {}, r"data\.tasks\.own: field required"),
+        (("tasks", "neg136"), {}, r"tasks\.neg136: there are no settings"),
+        (("protocol", "k"), [], r"protocol\.k: the list is empty"),
+        (("protocol", "match"), "exact", r"protocol\.match: must be 'case-blind'"),
+        (("protocol",), {"match": "case-blind"}, r"protocol\.tasks: field required"),
+        ((), [], "has schema version None"),
+    ],
+)  # fmt: skip
+def test_a_damaged_results_json_is_refused_with_file_and_field(
+    path: tuple[Any, ...], value: Any, message: str
+) -> None:
+    document = json.loads(VERSION_1.read_text())
+    changed: Any = document
+    for key in path[:-1]:
+        changed = changed[key]
+    if path:
+        changed[path[-1]] = value
+    with pytest.raises(BadInput, match=rf"^run/results\.json.? {message}") as error:
+        Results.from_json(document if path else value, "run/results.json")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "not a finished run"),
+        ("{", "not valid JSON"),
+        ('{"schema_version": 99}', "version 99"),
+    ],
+)
+def test_unreadable_results_are_refused(tmp_path: Path, content: str | None, message: str) -> None:
+    if content is not None:
+        (tmp_path / "results.json").write_text(content)
+    with pytest.raises(BadInput, match=message):
+        read_results(tmp_path)
+
+
+def own_results() -> Results:
+    return replace(Results.read(VERSION_1), identity=dict(IDENTITY))
+
+
+# ---- signatures and names ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     "change",
-    [
-        {"unit": "word"},
-        {"k": (1, 10)},
-        {"threshold": 0.05},
-        {"shuffles": 10},
-        {"seed": 1},
-        {"perturb": ("shuf",)},
-        {"bos": "never"},
-        {"limit": 3},
-        {"verbs": 1951},
-    ],
-)
-def test_every_knob_changes_the_signature_and_the_directory(change: dict[str, object]) -> None:
-    turned = replace(Protocol(perturb=("trunc",)), **change)
+    [{"unit": "word"}, {"k": (1, 10)}, {"threshold": 0.05}, {"shuffles": 10}, {"seed": 1},
+     {"perturb": ("shuf",)}, {"bos": "never"}, {"limit": 3}, {"verbs": 1951}],
+)  # fmt: skip
+def test_every_option_changes_the_signature_and_the_directory(change: dict[str, object]) -> None:
+    changed = replace(Protocol(perturb=("trunc",)), **change)
     plain = Protocol(perturb=("trunc",))
-    assert signature(turned, "1a2b3c4d") != signature(plain, "1a2b3c4d")
-    assert protocol_slug(turned) != protocol_slug(plain)
+    assert signature(changed, "1a2b3c4d") != signature(plain, "1a2b3c4d")
+    assert protocol_slug(changed) != protocol_slug(plain)
 
 
 def test_tasks_have_directories_of_their_own() -> None:
@@ -93,6 +185,9 @@ def test_folders_of_the_same_last_name_have_directories_of_their_own(
     assert model_slug("../b/step1000", None) == "b--step1000"
 
 
+# ---- run directories -----------------------------------------------------------------------------
+
+
 def test_an_interrupted_run_is_resumed_and_a_finished_one_recognised(tmp_path: Path) -> None:
     for _ in range(2):
         folder = RunDirectory(tmp_path / "run")
@@ -101,7 +196,7 @@ def test_an_interrupted_run_is_resumed_and_a_finished_one_recognised(tmp_path: P
     folder = RunDirectory(tmp_path / "run")
     folder.open(IDENTITY, overwrite=False)
     (folder.path / "predictions.parquet").write_bytes(b"made by the run")
-    folder.finish({"schema_version": 1, "identity": IDENTITY})
+    folder.finish(own_results())
     folder.close()
     assert RunDirectory(tmp_path / "run").open(IDENTITY, overwrite=False) is True
 
@@ -114,7 +209,7 @@ def test_the_directory_of_another_run_is_refused_and_kept(
     folder = RunDirectory(tmp_path)
     folder.open(IDENTITY, overwrite=False)
     if finished:
-        folder.finish({"schema_version": 1, "identity": IDENTITY})
+        folder.finish(own_results())
     folder.close()
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     other = RunDirectory(tmp_path)
@@ -163,16 +258,3 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
         write_atomically(path, "no bytes")  # type: ignore[arg-type]
     assert path.read_bytes() == b"old"
     assert [file.name for file in tmp_path.iterdir()] == ["results.json"]
-
-
-def test_results_of_another_version_are_refused(tmp_path: Path) -> None:
-    from lmdiag.results import read_results
-
-    with pytest.raises(BadInput, match="not a finished run"):
-        read_results(tmp_path)
-    (tmp_path / "results.json").write_text("{")
-    with pytest.raises(BadInput, match="not valid JSON"):
-        read_results(tmp_path)
-    (tmp_path / "results.json").write_text(json.dumps({"schema_version": 99}))
-    with pytest.raises(BadInput, match="schema version 1"):
-        read_results(tmp_path)

@@ -36,5 +36,5 @@ def test_killed_runs_end_as_undisturbed_ones(
     assert facts["left"] == facts["twice"] == 0
     kills = {"every step": 20, "random moments": 40, "whole words": 6}[case]
     assert facts["kills"] >= kills
-    assert facts["midway"] >= kills / 4
-    assert facts["torn"] >= (0 if case == "whole words" else kills / 20)
+    assert facts["midway"] >= kills / 8
+    assert facts["torn"] >= (case != "whole words")

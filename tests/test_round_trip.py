@@ -5,18 +5,22 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import families
 import pytest
 from hub import LoopbackHub, client_env, run_client
-from hub.browser import Complaints, browser, new_context
-from hub.runs import make_run, model_info
 from huggingface_hub import HfApi
 from leaving import LEAVE
+from runs import make_run
 
 from lmdiag.cli import main
-from lmdiag.hub.headline import OVERVIEW
+from lmdiag.hub.benchmark import columns
 from lmdiag.hub.submit import EVAL_RESULTS, run_place
+from lmdiag.results import Results
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 pytest_plugins = ["hub.fixtures"]
 
@@ -52,6 +56,7 @@ def test_from_a_build_to_a_place_in_the_table(
     demo_dir: Path,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
+    page: Page,
 ) -> None:
     # The owner publishes.
     assert main(["publish", "data", str(demo_dir), "--repo-id", "org/lmdiag", "--public"]) == 0
@@ -89,8 +94,8 @@ def test_from_a_build_to_a_place_in_the_table(
     api.merge_pull_request("org/tiny", 1)
     assert EVAL_RESULTS in api.list_repo_files("org/tiny")
     for name, skill in (("org/strong", 6.0), ("org/none", -6.0)):
-        other = make_run(tmp_path / name, demo_dir, info=model_info(id=name), skill=skill)
-        place = run_place(json.loads((other / "results.json").read_text()))
+        other = make_run(tmp_path / name, demo_dir, id=name, skill=skill)
+        place = run_place(Results.read(other / "results.json"))
         api.upload_folder(
             repo_id="org/runs", repo_type="dataset", folder_path=other, path_in_repo=place
         )
@@ -102,28 +107,23 @@ def test_from_a_build_to_a_place_in_the_table(
     assert main(["publish", "leaderboard", str(board), "--repo-id", "org/board"]) == 0
     rows = json.loads((board / "leaderboard.json").read_text())["rows"]
     models = [row for row in rows if row["origin"] == "submitted"]
-    keys = [[row["figures"][key]["value"] for key in OVERVIEW[:7]] for row in models]
+    overview = [column.task_id for column in columns().values() if column.is_overview][:7]
+    keys = [[row["figures"][key]["value"] for key in overview] for row in models]
     assert keys == sorted(keys, reverse=True)
     place = [row["name"] for row in models].index("org/tiny")
     assert models[0]["name"] == "org/strong"
     copy = api.snapshot_download("org/board", repo_type="space", local_dir=tmp_path / "copy")
-    look_up(Path(copy), "org/tiny", place, results)
+    look_up(page, Path(copy), "org/tiny", place, results)
 
 
-def look_up(site: Path, name: str, place: int, results: dict[str, object]) -> None:
+def look_up(page: Page, site: Path, name: str, place: int, results: dict[str, Any]) -> None:
     """Finds a model in the published table with a browser, and its own page."""
-    complaints = Complaints()
-    with browser() as chromium:
-        page = new_context(chromium).new_page()
-        complaints.watch(page)
-        page.goto((site / "index.html").as_uri())
-        rows = page.locator("#board tbody tr[data-origin=submitted]")
-        row = rows.nth(place)
-        assert row.locator("th bdi").inner_text() == name
-        shown = row.locator("td.figure:visible .value").first.inner_text()
-        measures = results["tasks"]["cprag102"]["none"]["measures"]  # type: ignore[index]
-        assert shown == f"{100 * measures['accuracy@5']['value']:.1f}"
-        row.get_by_role("link").click()
-        page.wait_for_url(re.compile(r"/models/org-tiny-[0-9a-f]{10}\.html$"))
-        assert page.locator("h1").inner_text() == name
-    assert not complaints
+    page.goto((site / "index.html").as_uri())
+    row = page.locator("#board tbody tr[data-origin=submitted]").nth(place)
+    assert row.locator("th bdi").inner_text() == name
+    shown = row.locator("td.figure:visible .value").first.inner_text()
+    measures = results["tasks"]["cprag102"]["none"]["measures"]
+    assert shown == f"{100 * measures['accuracy@5']['value']:.1f}"
+    row.get_by_role("link").click()
+    page.wait_for_url(re.compile(r"/models/org-tiny-[0-9a-f]{10}\.html$"))
+    assert page.locator("h1").inner_text() == name

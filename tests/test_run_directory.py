@@ -16,6 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from commands import Commands
 
 from lmdiag import cli
 from lmdiag.runs.journal import Journal
@@ -23,8 +24,6 @@ from lmdiag.schema import Answer, WordScore
 from lmdiag.writing import clear_drafts
 
 FILES = {"results.json", "predictions.parquet", "report.html"}
-Typed = Callable[..., tuple[int, str, str]]
-Refused = Callable[..., str]
 Change = Callable[[Path], object]
 
 
@@ -130,10 +129,10 @@ def leave_foreign_journal(folder: Path) -> None:
     ids=["no predictions", "no report", "after a kill", "journal of another run"],
 )
 def test_what_is_missing_is_made_again_and_what_is_left_over_is_removed(
-    typed: Typed, arguments: list[object], finished: Path, output: Path, change: Change
+    command: Commands, arguments: list[object], finished: Path, output: Path, change: Change
 ) -> None:
     change(folder_of(output))
-    code, out, _ = typed(*arguments, output)
+    code, out, _ = command(*arguments, output)
     assert code == 0
     assert is_whole(output, finished)
     assert set(out.rstrip().rpartition(": ")[2].split(", ")) == FILES
@@ -159,19 +158,19 @@ DAMAGE: dict[str, tuple[Change, str]] = {
 
 @pytest.mark.parametrize(("change", "message"), DAMAGE.values(), ids=DAMAGE)
 def test_a_damaged_directory_is_one_line_and_keeps_its_files(
-    refused: Refused, arguments: list[object], output: Path, change: Change, message: str
+    command: Commands, arguments: list[object], output: Path, change: Change, message: str
 ) -> None:
     change(folder_of(output))
     before = {path: path.read_bytes() for path in folder_of(output).iterdir() if path.is_file()}
-    error = refused(*arguments, output)
+    error = command.refused(*arguments, output)
     assert message in error
     assert "--overwrite" in error
     assert all(path.read_bytes() == content for path, content in before.items())
 
 
-def test_a_report_of_damaged_predictions_is_one_line(refused: Refused, output: Path) -> None:
+def test_a_report_of_damaged_predictions_is_one_line(command: Commands, output: Path) -> None:
     foreign_predictions(folder_of(output))
-    assert "is not the file that this run wrote" in refused("report", folder_of(output))
+    assert "is not the file that this run wrote" in command.refused("report", folder_of(output))
 
 
 def test_temporary_files_of_living_processes_stay(tmp_path: Path) -> None:
@@ -203,27 +202,27 @@ def largest_file(size: int) -> Iterator[None]:
 
 
 def test_a_full_disk_at_any_step_is_one_line_and_the_run_goes_on(
-    typed: Typed, refused: Refused, arguments: list[object], finished: Path, tmp_path: Path
+    command: Commands, arguments: list[object], finished: Path, tmp_path: Path
 ) -> None:
     for kilobytes in (0, 1, 8, 32):
         with largest_file(kilobytes * 1024):
-            error = refused(*arguments, tmp_path / "results", code=1)
+            error = command.refused(*arguments, tmp_path / "results", code=1)
         assert "file too large; what was saved is kept" in error
-    assert typed(*arguments, tmp_path / "results")[0] == 0
+    assert command(*arguments, tmp_path / "results")[0] == 0
     assert is_whole(tmp_path / "results", finished)
 
 
 @pytest.mark.parametrize("output", ["/sys/lmdiag", "{tmp}/file"])
 def test_an_output_that_cannot_be_written_is_one_line(
-    refused: Refused, arguments: list[object], tmp_path: Path, output: str
+    command: Commands, arguments: list[object], tmp_path: Path, output: str
 ) -> None:
     (tmp_path / "file").write_text("mine")
-    assert "error: cannot write (" in refused(*arguments, output.format(tmp=tmp_path))
+    assert "error: cannot write (" in command.refused(*arguments, output.format(tmp=tmp_path))
     assert (tmp_path / "file").read_text() == "mine"
 
 
 @pytest.mark.parametrize(
-    "command",
+    "line",
     [
         "score --task neg136 --predictions {path} --data {path}",
         "report {path}",
@@ -232,13 +231,13 @@ def test_an_output_that_cannot_be_written_is_one_line(
     ],
 )
 def test_paths_that_are_no_files_are_one_line(
-    refused: Refused, finished: Path, tmp_path: Path, command: str
+    command: Commands, finished: Path, tmp_path: Path, line: str
 ) -> None:
     loop = tmp_path / "loop"
     loop.symlink_to(loop)
     strange = [tmp_path, loop, tmp_path / ("x" * 5000), tmp_path / "gone", Path("/dev/null")]
     for path in (*strange, "~nobody-of-this-name/x"):
-        refused(*command.format(path=path, run=folder_of(finished)).split())
+        command.refused(*line.format(path=path, run=folder_of(finished)).split())
 
 
 def test_output_that_nobody_takes_ends_a_command_without_a_traceback(finished: Path) -> None:

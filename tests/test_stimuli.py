@@ -1,15 +1,18 @@
-"""Stimuli from directories, files and caches of the Hub; their fingerprint; every mistake named."""
+"""Stimuli from directories, files, memory and the Hub; fingerprints; errors by row and column."""
 
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import random
 import shutil
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,67 +20,79 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmdiag import stimuli
-from lmdiag.schema import CORE_COLUMNS, BadInput
-from lmdiag.stimuli.records import fingerprint
+from lmdiag import diagnostics, stimuli
+from lmdiag.cli import main
+from lmdiag.diagnostics import CORE_COLUMNS
+from lmdiag.schema import BadInput
+from lmdiag.stimuli.rows import fingerprint
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
+
+pytest_plugins = ["hub.fixtures"]
 
 HEADER = "id,item,condition,context,right_context,target,good,contrast,expected\n"
 GOOD = 'a,1,x,"One, two and",.,three,true,c1,three|four\n'
 BAD = "b,1,y,One and,,two,0,c1,\n"
+TABLE = HEADER + GOOD + BAD
 
 
-def own(folder: Path, *lines: str, header: str = HEADER, name: str = "own.csv") -> str:
-    (folder / name).write_text(header + "".join(lines), "utf-8")
+def own(folder: Path, text: str = TABLE, name: str = "own.csv") -> str:
+    (folder / name).write_text(text, "utf-8")
     return str(folder / name)
 
 
-def test_published_counts(data_dir: Path) -> None:
-    """Rows, contrasts and rows with `expected`, as SPEC 1 has them."""
+def own_csv(
+    folder: Path, rows: list[list[str]], separator: str = ",", name: str = "own.csv"
+) -> str:
+    with (folder / name).open("w", newline="") as out:
+        csv.writer(out, delimiter=separator).writerows(rows)
+    return str(folder / name)
+
+
+# ---- the data set --------------------------------------------------------------------------------
+
+
+def test_a_built_data_set(data_dir: Path, demo_dir: Path) -> None:
     assert stimuli.tasks(str(data_dir)) == ["cprag102", "role88", "neg136"]
-    for task, due in {
-        "cprag102": (102, 34, 34),
-        "role88": (88, 44, 88),
-        "neg136": (136, 68, 34),
-    }.items():
-        rows = stimuli.load(str(data_dir), task)
-        columns = rows.columns()
-        found = (len(rows), len(set(columns["contrast"])), sum(map(bool, columns["expected"])))
-        assert found == due
-        assert tuple(columns)[:9] == CORE_COLUMNS
-        assert rows.revision == "080de8d8b29a3d6f5fe133af73d7e9170f4d4c0c"
-        assert rows.source == str(data_dir)
-
-
-def test_columns_have_their_types(data_dir: Path) -> None:
-    schema = stimuli.load(str(data_dir), "role88").table.schema
-    assert schema.field("good").type == pa.bool_()
-    assert schema.field("expected").type == pa.list_(pa.string())
-    assert schema.field("target_cloze").type == pa.float64()
-
-
-def test_the_demo_has_no_revision(demo_dir: Path) -> None:
     assert stimuli.tasks(str(demo_dir)) == ["cprag102", "role88", "neg136", "agreement"]
+    rows = stimuli.load(str(data_dir), "role88")
+    assert tuple(rows.columns())[:9] == CORE_COLUMNS
+    assert rows.source == str(data_dir)
+    assert rows.revision == "080de8d8b29a3d6f5fe133af73d7e9170f4d4c0c"
     assert stimuli.load(str(demo_dir), "agreement").revision is None
+    types = {name: rows.table.schema.field(name).type for name in ("good", "expected", "item")}
+    assert types == {"good": pa.bool_(), "expected": pa.list_(pa.string()), "item": pa.string()}
 
 
-# A sample of the rows.
+def test_loading_is_light(demo_dir: Path) -> None:
+    """A local directory needs neither torch nor `datasets` nor the client of the Hub."""
+    code = (
+        "import sys; from lmdiag import perturb, stimuli\n"
+        "light = not {'pyarrow', 'yaml', 'numpy'} & set(sys.modules)\n"
+        f"stimuli.load({str(demo_dir)!r}, 'neg136')\n"
+        "print(light, {'torch', 'datasets', 'huggingface_hub', 'transformers'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "True set()\n"
 
 
-def test_limit_shares_whole_contrasts_evenly_over_the_break_downs(demo_dir: Path) -> None:
+# ---- samples -------------------------------------------------------------------------------------
+
+
+def test_a_sample_has_whole_contrasts_evenly_over_the_break_downs(demo_dir: Path) -> None:
     few = stimuli.load(str(demo_dir), "neg136", limit=25).columns()
     # contrasts have two rows, so there are twelve of them, two of each of the six combinations
     counts = Counter(zip(few["subset"], few["polarity"], few["natural"], strict=True))
-    assert set(counts.values()) == {4}
-    assert len(counts) == 6
+    assert list(counts.values()) == [4] * 6
     assert Counter(few["good"]) == {True: 12, False: 12}
     assert set(Counter(few["contrast"]).values()) == {2}
-
-
-def test_a_sample_smaller_than_the_combinations_has_every_level(demo_dir: Path) -> None:
-    few = stimuli.load(str(demo_dir), "neg136", limit=6).columns()
+    few = stimuli.load(str(demo_dir), "neg136", limit=6).columns()  # fewer than combinations
     assert set(few["polarity"]) == {"affirmative", "negative"}
     assert set(few["subset"]) == {"simp", "nat"}
     assert set(few["natural"]) == {True, False, None}
+    rows = [{"context": "A", "target": f"w{i}", "voice": "ab"[i > 5]} for i in range(20)]
+    assert Counter(stimuli.load(rows, limit=6).columns()["voice"]) == {"a": 3, "b": 3}
 
 
 def test_the_same_sample_everywhere(demo_dir: Path) -> None:
@@ -97,143 +112,112 @@ def test_limits_of_a_limit(demo_dir: Path) -> None:
     assert len(stimuli.load(str(demo_dir), "neg136", limit=1)) == 2  # a contrast at least
     with pytest.raises(BadInput, match="--limit must be at least 1"):
         stimuli.load(str(demo_dir), "neg136", limit=0)
-    rows = [{"context": "A", "target": f"w{i}", "voice": "ab"[i > 5]} for i in range(20)]
-    assert Counter(stimuli.load(rows, limit=6).columns()["voice"]) == {"a": 3, "b": 3}
 
 
-def test_loading_is_light(demo_dir: Path) -> None:
-    """A local directory needs neither torch nor `datasets` nor the Hub's client."""
-    code = (
-        "import sys; from lmdiag import perturb, stimuli\n"
-        "light = not {'pyarrow', 'yaml', 'numpy'} & set(sys.modules)\n"
-        f"stimuli.load({str(demo_dir)!r}, 'neg136')\n"
-        "print(light, {'torch', 'datasets', 'huggingface_hub', 'transformers'} & set(sys.modules))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "True set()\n"
-
-
-# Fingerprints.
-
-
-def test_fingerprint_of_a_copy_is_the_same(demo_dir: Path, tmp_path: Path) -> None:
-    copy = shutil.copytree(demo_dir, tmp_path / "copy")
-    for task in stimuli.tasks(str(demo_dir)):
-        ours = stimuli.load(str(demo_dir), task).fingerprint
-        assert stimuli.load(str(copy), task).fingerprint == ours
-        assert len(ours) == 8
-        int(ours, 16)
+# ---- fingerprints --------------------------------------------------------------------------------
 
 
 @given(
     st.lists(st.tuples(st.text(), st.none() | st.booleans(), st.lists(st.text())), max_size=8),
     st.randoms(),
 )
-def test_fingerprint_ignores_the_order(rows: list[tuple], rng: random.Random) -> None:
-    shuffled = rng.sample(rows, len(rows))
-
+def test_the_fingerprint_ignores_the_order(rows: list[tuple], rng: random.Random) -> None:
     def columns(rows: list[tuple], order: str) -> dict[str, list]:
         return {name: [row["abc".index(name)] for row in rows] for name in order}
 
+    shuffled = rng.sample(rows, len(rows))
     assert fingerprint(columns(rows, "abc")) == fingerprint(columns(shuffled, "cab"))
 
 
-def test_fingerprint_sees_every_value() -> None:
-    base = {"id": ["a", "b"], "x": [1.5, None]}
-    changed = [
+def test_the_fingerprint_depends_on_every_value() -> None:
+    tables = [
+        {"id": ["a", "b"], "x": [1.5, None]},
         {"id": ["a", "c"], "x": [1.5, None]},
         {"id": ["a", "b"], "x": [1.5, 0.0]},
         {"id": ["a", "b"], "x": [None, 1.5]},
         {"id": ["a", "b"], "y": [1.5, None]},
         {"id": ["a", "b", "b"], "x": [1.5, None, None]},
     ]
-    assert len({fingerprint(columns) for columns in (base, *changed)}) == 6
+    assert len(set(map(fingerprint, tables))) == len(tables)
 
 
-def test_fingerprint_never_changes() -> None:
-    """Saved results are compared by it. Worked by hand from the definition:
-
-    one row [null,"a"] of the columns ["expected","id"]: sha256 of the names' JSON followed by the
-    sha256 of the row's JSON.
+def test_the_fingerprint_never_changes() -> None:
+    """Saved results are compared by it. The definition, worked by hand for one row [[],"a"] of the
+    columns ["expected","id"]: SHA-256 of the names' JSON followed by the SHA-256 of the row's JSON.
     """
-    import hashlib
-
     row = hashlib.sha256(b'[[],"a"]').digest()
-    due = hashlib.sha256(b'["expected","id"]' + row).hexdigest()[:8]
-    assert fingerprint({"id": ["a"], "expected": [[]]}) == due
+    expected = hashlib.sha256(b'["expected","id"]' + row).hexdigest()[:8]
+    assert fingerprint({"id": ["a"], "expected": [[]]}) == expected
 
 
-# A diagnostic of one's own.
+# ---- files of your own ---------------------------------------------------------------------------
 
 
-def test_own_csv(tmp_path: Path) -> None:
-    file = own(tmp_path, GOOD, BAD)
-    assert stimuli.tasks(file) == ["own"]
-    columns = stimuli.load(file).columns()
-    assert columns == stimuli.load(file, "own").columns()
+def test_a_csv_of_your_own(tmp_path: Path) -> None:
+    assert stimuli.tasks(own(tmp_path)) == ["own"]
+    columns = stimuli.load(own(tmp_path)).columns()
+    assert columns == stimuli.load(own(tmp_path), "own").columns()
     assert columns["context"] == ["One, two and", "One and"]
     assert columns["right_context"] == [".", ""]
     assert columns["good"] == [True, False]
     assert columns["expected"] == [["three", "four"], []]
 
 
-def test_own_formats_agree(tmp_path: Path) -> None:
-    by_csv = stimuli.load(own(tmp_path, GOOD, BAD), "own")
-    rows = by_csv.table.to_pylist()
-    lines = "".join(json.dumps(row) + "\n" for row in rows)
-    by_json = stimuli.load(own(tmp_path, lines, header="", name="own.jsonl"), "own")
-    pq.write_table(by_csv.table, tmp_path / "own.parquet")
-    by_parquet = stimuli.load(str(tmp_path / "own.parquet"), "own")
-    with (tmp_path / "own.tsv").open("w", newline="") as out:
-        csv.writer(out, delimiter="\t").writerows(csv.reader((HEADER, GOOD, BAD)))
-    by_tsv = stimuli.load(str(tmp_path / "own.tsv"), "own")
-    fingerprints = {each.fingerprint for each in (by_csv, by_json, by_parquet, by_tsv)}
-    assert len(fingerprints) == 1
-
-
-def test_right_context_may_be_missing_and_items_may_be_numbers(tmp_path: Path) -> None:
-    row = {"id": "a", "item": 1, "condition": "x", "context": "One and", "contrast": 7}
-    lines = [
-        row | {"target": "two", "good": True, "expected": ["two"]},
-        row | {"target": "ten", "good": False, "expected": [], "id": "b"},
+def test_all_formats_give_the_same_rows(tmp_path: Path) -> None:
+    whole = stimuli.load(own(tmp_path))
+    assert whole.compared
+    pq.write_table(whole.table, tmp_path / "own.parquet")
+    lines = "".join(json.dumps(row) + "\n" for row in whole.table.to_pylist())
+    rows = [*csv.reader((HEADER, GOOD, BAD))]
+    files = [
+        str(tmp_path / "own.parquet"),
+        own(tmp_path, lines, "own.jsonl"),
+        own_csv(tmp_path, rows, "\t", "own.tsv"),
+        own_csv(tmp_path, rows, ";", "semicolon.csv"),
+        own_csv(tmp_path, rows, "\t", "tab.csv"),
     ]
-    file = own(tmp_path, *(json.dumps(line) + "\n" for line in lines), header="", name="n.jsonl")
-    columns = stimuli.load(file, "n").columns()
-    assert columns["right_context"] == ["", ""]
+    assert {stimuli.load(file).fingerprint for file in files} == {whole.fingerprint}
+
+
+def test_context_and_target_are_enough(tmp_path: Path) -> None:
+    rows = stimuli.load(own(tmp_path, "context,target\nOne,two\nTen,ten\n"))
+    assert rows.columns() == {
+        "id": ["own-1", "own-2"], "item": ["", ""], "condition": ["", ""],
+        "context": ["One", "Ten"], "right_context": ["", ""], "target": ["two", "ten"],
+        "expected": [[], []],
+    }  # fmt: skip
+    assert not rows.compared
+    name = {"context": ["In Python, __init__ and a_b are"], "target": ["names"]}
+    assert len(stimuli.load(name)) == 1  # two underscores are not a blank
+    empty = stimuli.load(own(tmp_path, f"{HEADER},,,One,,two,,,\n,,,Ten,,ten,,,\n"))
+    assert empty.columns() == rows.columns()  # core columns without any value count as absent
+
+
+def test_items_and_contrasts_may_be_numbers(tmp_path: Path) -> None:
+    row = {"id": "a", "item": 1, "context": "One and", "contrast": 7, "target": "two"}
+    lines = [row | {"good": True}, row | {"good": False, "id": "b"}]
+    columns = stimuli.load(own(tmp_path, "\n".join(map(json.dumps, lines)), "n.jsonl")).columns()
     assert (columns["item"], columns["contrast"]) == (["1", "1"], ["7", "7"])
 
 
-SPECIAL = (
-    "sentence_1,sentence_2,constraint,explanation,expected_cloze,target_cloze,target_cloze_strict,"
-    "expected_responses,object,subject,subset,polarity,natural,source,template,number"
-)
-"""Names of columns that mean something in one of the project's diagnostics."""
+OWN_COLUMNS = sorted({c.name for d in diagnostics.built_in().values() for c in d.columns})
 
 
-def test_no_further_column_means_anything_in_rows_of_ones_own(tmp_path: Path) -> None:
-    names = SPECIAL.split(",")
-    header = f"{HEADER.strip()},{SPECIAL}\n"
-    more = [",".join(f"{name}-{i}" for name in names) for i in (1, 2)]
-    file = own(tmp_path, f"{GOOD.strip()},{more[0]}\n", f"{BAD.strip()},{more[1]}\n", header=header)
-    rows = stimuli.load(file)
-    assert rows.task == "own"
-    assert {name: rows.columns()[name] for name in names} == {
-        name: [f"{name}-1", f"{name}-2"] for name in names
-    }
+@pytest.mark.parametrize("name", OWN_COLUMNS)
+def test_every_further_column_of_your_own_is_a_break_down(name: str) -> None:
+    """No name has a special meaning, also those of columns of the built-in diagnostics."""
+    rows = stimuli.load({"context": ["A", "B"], "target": ["x", "y"], name: ["one", "two"]})
+    assert rows.columns()[name] == ["one", "two"]
+    assert diagnostics.get(rows.task).levels(rows.columns()) == {name: ["one", "two"]}
 
 
-@pytest.mark.parametrize("name", ["cprag102", "role88", "neg136", "agreement", "verbs"])
-def test_a_file_named_after_a_diagnostic_is_ones_own_without_its_columns(
-    tmp_path: Path, name: str
-) -> None:
-    file = own(tmp_path, GOOD, BAD, name=f"{name}.csv")
-    assert stimuli.tasks(file) == [f"{name}.csv"]
-    assert stimuli.load(file).task == f"{name}.csv"
-
-
-def test_a_file_with_the_columns_of_a_diagnostic_is_the_diagnostic(
+def test_a_file_named_after_a_diagnostic_is_one_if_it_has_its_columns(
     demo_dir: Path, tmp_path: Path
 ) -> None:
+    for name in (*diagnostics.built_in(), "verbs"):
+        file = own(tmp_path, name=f"{name}.csv")
+        assert stimuli.tasks(file) == [f"{name}.csv"]
+        assert stimuli.load(file).task == f"{name}.csv"
     (parquet,) = (demo_dir / "neg136").glob("*.parquet")
     shutil.copy(parquet, tmp_path / "neg136.parquet")
     rows = stimuli.load(str(tmp_path / "neg136.parquet"))
@@ -241,136 +225,72 @@ def test_a_file_with_the_columns_of_a_diagnostic_is_the_diagnostic(
     assert rows.fingerprint == stimuli.load(str(demo_dir), "neg136").fingerprint
 
 
-def test_a_config_named_after_a_diagnostic_needs_its_columns(tmp_path: Path) -> None:
-    own(tmp_path, GOOD, BAD)
-    card = "---\nconfigs: [{config_name: agreement, data_files: own.csv}]\n---\n"
-    (tmp_path / "README.md").write_text(card)
-    with pytest.raises(BadInput, match=r"own.csv: the column number is missing, which the diag"):
-        stimuli.load(str(tmp_path), "agreement")
-
-
-@pytest.mark.parametrize(
-    "expected", ["bird|tree", "bird | tree", '["bird", "tree"]', "['bird', 'tree']"]
-)
-def test_expected_words_of_a_csv(tmp_path: Path, expected: str) -> None:
-    with (tmp_path / "own.csv").open("w", newline="") as out:
-        csv.writer(out).writerows([["context", "target", "expected"], ["A", "b", expected]])
-    assert stimuli.load(str(tmp_path / "own.csv")).columns()["expected"] == [["bird", "tree"]]
-
-
 @pytest.mark.parametrize(
     ("expected", "words"),
-    [("bird|tree", ["bird", "tree"]), (["1,000"], ["1,000"]), (",", [","]), (None, []), ([], [])],
-)
-def test_expected_words_in_memory(expected: object, words: list[str]) -> None:
+    [
+        ("bird|tree", ["bird", "tree"]), ("bird | tree", ["bird", "tree"]),
+        ('["bird", "tree"]', ["bird", "tree"]), ("['bird', 'tree']", ["bird", "tree"]),
+        (["1,000"], ["1,000"]), (",", [","]), (None, []), ([], []),
+    ],
+)  # fmt: skip
+def test_expected_words(tmp_path: Path, expected: Any, words: list[str]) -> None:
     rows = [{"context": "A", "target": "b", "expected": expected}]
     assert stimuli.load(rows).columns()["expected"] == [words]
+    if isinstance(expected, str):
+        file = own_csv(tmp_path, [["context", "target", "expected"], ["A", "b", expected]])
+        assert stimuli.load(file).columns()["expected"] == [words]
 
 
-@pytest.mark.parametrize(
-    "expected",
-    ["bird, tree", "bird;tree", ["bird, tree"], [" bird"], '["bird", 3]', "['a' 'b']", 3, "a|"],
-)
-def test_expected_words_that_could_never_be_found(expected: object) -> None:
-    with pytest.raises(BadInput, match=r"rows, row 1: the column expected"):
-        stimuli.load([{"context": "A", "target": "b", "expected": expected}])
-
-
-def test_a_csv_of_a_spreadsheet_may_begin_with_a_mark(tmp_path: Path) -> None:
+def test_a_csv_of_a_spreadsheet_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
     (tmp_path / "own.csv").write_text("context;target\r\nOne, two and;three\r\n", "utf-8-sig")
     columns = stimuli.load(str(tmp_path / "own.csv")).columns()
     assert (columns["context"], columns["target"]) == (["One, two and"], ["three"])
 
 
-@pytest.mark.parametrize("separator", [";", "\t"])
-def test_a_csv_with_another_separator_is_read(tmp_path: Path, separator: str) -> None:
-    with (tmp_path / "own.csv").open("w", newline="") as out:
-        writer = csv.writer(out, delimiter=separator)
-        writer.writerows([*csv.reader((HEADER, GOOD, BAD))])
-    file = str(tmp_path / "own.csv")
-    other = stimuli.load(own(tmp_path, GOOD, BAD, name="comma.csv"))
-    assert stimuli.load(file).fingerprint == other.fingerprint
-    with (tmp_path / "own.csv").open("a") as out:
-        out.write(separator)
-    with pytest.raises(
-        BadInput, match=r"own\.csv:4: 2 fields, expected 9; put text with a (semi|tab)"
-    ):
-        stimuli.load(file)
-
-
 def test_a_csv_of_r_has_row_names_and_missing_values(tmp_path: Path) -> None:
-    """What `write.csv` makes of a data frame."""
-    header = '"","context","right_context","target","expected","condition","voice"\n'
-    lines = [
-        '"1","The cat sat on the",NA,"mat","mat","x","active"\n',
-        '"2","The cat sat on a","again","mat",NA,NA,NA\n',
-    ]
-    columns = stimuli.load(own(tmp_path, *lines, header=header)).columns()
+    """As `write.csv` writes a data frame."""
+    text = (
+        '"","context","right_context","target","expected","condition","voice"\n'
+        '"1","The cat sat on the",NA,"mat","mat","x","active"\n'
+        '"2","The cat sat on a","again","mat",NA,NA,NA\n'
+    )
+    columns = stimuli.load(own(tmp_path, text)).columns()
     assert columns["right_context"] == ["", "again"]
     assert columns["expected"] == [["mat"], []]
     assert columns["condition"] == ["x", ""]
     assert columns["voice"] == ["active", None]
     assert "" not in columns
-
-
-def test_the_word_na_can_be_given(tmp_path: Path) -> None:
     line = json.dumps({"context": "Sodium is written", "target": "NA", "expected": ["NA"]})
-    columns = stimuli.load(own(tmp_path, line, header="", name="own.jsonl")).columns()
+    columns = stimuli.load(own(tmp_path, line, "own.jsonl")).columns()
     assert (columns["target"], columns["expected"]) == (["NA"], [["NA"]])
 
 
-def test_two_underscores_are_part_of_a_name() -> None:
-    rows = [{"context": "In Python, __init__ and a_b are", "target": "names"}]
-    assert len(stimuli.load(rows)) == 1
+# ---- memory --------------------------------------------------------------------------------------
 
-
-# Rows that are not compared.
-
-
-def test_context_and_target_are_enough(tmp_path: Path) -> None:
-    columns = stimuli.load(own(tmp_path, "One,two\n", "Ten,ten\n", header="context,target\n"))
-    assert columns.columns() == {
-        "id": ["own-1", "own-2"], "item": ["", ""], "condition": ["", ""],
-        "context": ["One", "Ten"], "right_context": ["", ""], "target": ["two", "ten"],
-        "expected": [[], []],
-    }  # fmt: skip
-    assert not columns.compared
-    assert stimuli.load(own(tmp_path, GOOD, BAD)).compared
-
-
-def test_a_core_column_without_any_value_counts_as_absent(tmp_path: Path) -> None:
-    rows = stimuli.load(own(tmp_path, ",,,One,,two,,,\n", ",,,Ten,,ten,,,\n"))
-    assert (rows.compared, rows.columns()["id"]) == (False, ["own-1", "own-2"])
-
-
-# Rows in memory.
-
-
-def in_memory() -> list[dict[str, object]]:
-    base = {"item": "1", "context": "One and", "right_context": "", "contrast": "c"}
-    return [
-        base | {"id": "a", "condition": "x", "target": "two", "good": True, "expected": ["two"],
-                "dose": 1, "note": None},
-        base | {"id": "b", "condition": "y", "target": "ten", "good": False, "expected": [],
-                "dose": 2, "note": "n"},
-    ]  # fmt: skip
+IN_MEMORY: list[dict[str, Any]] = [
+    {
+        "id": name, "item": "1", "condition": name, "context": "One and", "right_context": "",
+        "target": target, "good": good, "contrast": "c", "expected": [target] if good else [],
+        "dose": 1 + good, "note": note,
+    }
+    for name, target, good, note in (("a", "two", True, None), ("b", "ten", False, "n"))
+]  # fmt: skip
 
 
 def test_rows_in_memory_are_the_same_as_in_a_file(tmp_path: Path) -> None:
     import datasets
     import pandas as pd
 
-    rows = in_memory()
-    columns = {name: [row[name] for row in rows] for name in rows[0]}
-    lines = "".join(json.dumps(row) + "\n" for row in rows)
-    file = stimuli.load(own(tmp_path, lines, header="", name="own.jsonl"))
+    columns = {name: [row[name] for row in IN_MEMORY] for name in IN_MEMORY[0]}
+    lines = "".join(json.dumps(row) + "\n" for row in IN_MEMORY)
+    file = stimuli.load(own(tmp_path, lines, "own.jsonl"))
     for data in (
-        rows, iter(rows), columns, pa.Table.from_pylist(rows), pd.DataFrame(rows, index=[7, 8]),
-        datasets.Dataset.from_list(rows),
+        IN_MEMORY, iter(IN_MEMORY), columns, pa.Table.from_pylist(IN_MEMORY),
+        pd.DataFrame(IN_MEMORY, index=[7, 8]), datasets.Dataset.from_list(IN_MEMORY),
     ):  # fmt: skip
-        found = stimuli.load(data, "own")
-        assert found.columns() == file.columns()
-        assert (found.fingerprint, found.task) == (file.fingerprint, "own")
+        rows = stimuli.load(data, "own")
+        assert rows.columns() == file.columns()
+        assert (rows.fingerprint, rows.task) == (file.fingerprint, "own")
 
 
 def test_missing_values_of_pandas_are_missing() -> None:
@@ -387,245 +307,186 @@ def test_missing_values_of_pandas_are_missing() -> None:
     assert (columns["dose"], columns["when"]) == ([1.5, None], [1, None])
 
 
-def test_mistakes_in_memory_name_row_and_column() -> None:
-    rows = in_memory()
-    for data, task, message in (
-        ([rows[0], rows[1] | {"target": ""}], None, "rows, row 2: the column target is empty"),
-        ([rows[0], {"context": "A"}], None, "rows, row 2: the column item is missing"),
-        (
-            {"context": ["A"], "target": []},
-            None,
-            "rows: the columns differ in length: context 1, ta",
-        ),
-        (rows, "neg136", "rows: the column natural is missing, which the diagnostic neg136 has"),
-        ([], None, "rows has no rows"),
-        (
-            {"context": ["A", "B"], "target": ["x", "y"], "dose": [1, "high"]},
-            None,
-            "rows: the column dose cannot be stored: ",
-        ),
-        ({"context": ["A\ud800"], "target": ["x"]}, None, "the column context cannot be stored: "),
-        (3, None, "cannot read stimuli from int: give the name of a data set, a file, a DataFrame"),
-    ):
-        with pytest.raises(BadInput) as error:
-            stimuli.load(data, task)
-        assert message in str(error.value)
+# ---- errors --------------------------------------------------------------------------------------
 
 
-MISTAKES = {
-    "no column": (
-        HEADER.replace(",target", ""),
-        [GOOD.replace(",three,true", ",true"), BAD.replace(",two,0", ",0")],
-        "own.csv: the column target is missing; every row needs context and target",
-    ),
-    "no rows": (HEADER, [], "own.csv has no rows"),
-    "column twice": (HEADER.replace("item", "id"), [GOOD], "own.csv:1: the header must name each"),
-    "fields": (
-        HEADER,
-        [GOOD.replace('"', ""), BAD],
-        "own.csv:2: 10 fields, expected 9; put text with a comma in double quotes",
-    ),
-    "quote": (HEADER, [GOOD.replace('and"', 'and"s'), BAD], "own.csv:2: ',' expected after '\"'"),
-    "good": (
-        HEADER,
-        [GOOD, BAD.replace(",0,", ",no,")],
-        "own.csv:3: the column good: expected true or false, not 'no'",
-    ),
-    "no good": (HEADER, [GOOD, BAD.replace(",0,", ",,")], "own.csv:3: the column good is empty"),
-    "id": (HEADER, [GOOD, BAD.replace("b", "", 1)], "own.csv:3: the column id is empty"),
-    "id twice": (
-        HEADER,
-        [GOOD, BAD.replace("b", "a", 1)],
-        "own.csv:3: the column id has 'a' again",
-    ),
-    "blank": (
-        HEADER,
-        [GOOD.replace('and"', 'and "'), BAD],
-        "own.csv:2: the column context ends in",
-    ),
-    "target": (HEADER, [GOOD, BAD.replace("two", "")], "own.csv:3: the column target is empty"),
-    "padded": (HEADER, [GOOD, BAD.replace("two", " two")], "own.csv:3: the column target has a bl"),
-    "expected": (
-        HEADER,
-        [GOOD.replace("|four", "|"), BAD],
-        "own.csv:2: the column expected has an",
-    ),
-    "contrast": (HEADER, [GOOD, BAD.replace("c1", "")], "own.csv:3: the column contrast is empty"),
-    "two good": (
-        HEADER,
-        [GOOD, BAD.replace(",0,", ",1,")],
-        "own.csv:2: the column contrast: 'c1' has 2 good and 0 bad rows",
-    ),
-    "none good": (HEADER, [GOOD, BAD.replace("c1", "c2")], "'c1' has 1 good and 0 bad rows, it ne"),
-    "good alone": (
-        HEADER.replace("contrast", "pair"),
-        [GOOD, BAD],
-        "own.csv: there is a column good but no contrast: give both, or leave both out if no rows",
-    ),
-    "contrast alone": (
-        HEADER.replace("good", "fits"),
-        [GOOD, BAD],
-        "there is a column contrast but",
-    ),
-    "comma in expected": (
-        HEADER,
-        [GOOD.replace("three|four", '"three, four"'), BAD],
-        "own.csv:2: the column expected: 'three, four': separate words by |, or write a list: [",
-    ),
-    "semicolon in expected": (
-        HEADER,
-        [GOOD.replace("three|", "three;"), BAD],
-        "separate words by |",
-    ),
-    "no list": (HEADER, [GOOD.replace("three|four", "[three]"), BAD], "'[three]' is not a list of"),
-    "NA as target": (
-        HEADER,
-        [GOOD, BAD.replace("two", "NA")],
-        "own.csv:3: the column target is NA, a missing value in R: fill it in; if the word NA is",
-    ),
-    "NA as contrast": (
-        HEADER,
-        [GOOD, BAD.replace("c1", "NA")],
-        "own.csv:3: the column contrast is",
-    ),
-    "blank in context": (
-        HEADER,
-        [GOOD, BAD.replace("One and", "One ____ and")],
-        "own.csv:3: the column context has a blank in it, '____': write what is left of the blank",
-    ),
-    "BLANK in right_context": (
-        HEADER,
-        [GOOD.replace(",.,", ",[blank] it,"), BAD],
-        "own.csv:2: the column right_context has a blank in it, '[blank]'",
-    ),
-    "no name": (
-        HEADER.strip() + ",\n",
-        [GOOD.strip() + ",x\n", BAD.strip() + ",y\n"],
-        "own.csv: a column has no name: name it in the header",
-    ),
-}
+def expected_in_memory(value: object) -> list[dict[str, Any]]:
+    return [{"context": "A", "target": "b", "expected": value}]
 
 
-@pytest.mark.parametrize("case", MISTAKES)
-def test_mistakes_name_row_and_column(tmp_path: Path, case: str) -> None:
-    header, lines, message = MISTAKES[case]
+MISTAKES_IN_MEMORY: list[tuple[Any, str | None, str]] = [
+    ([IN_MEMORY[0], IN_MEMORY[1] | {"target": ""}], None, "row 2: the column target is empty"),
+    ([IN_MEMORY[0], {"context": "A"}], None, "rows, row 2: the column id is missing"),
+    ({"context": ["A"], "target": []}, None, "the columns differ in length: context 1, target 0"),
+    (IN_MEMORY, "neg136", "rows: the column natural is missing, which the diagnostic neg136 has"),
+    ([], None, "rows has no rows"),
+    ({"context": ["A"] * 2, "target": ["x"] * 2, "dose": [1, "a"]}, None, "dose cannot be stored"),
+    ({"context": ["A\ud800"], "target": ["x"]}, None, "the column context cannot be stored: "),
+    (3, None, "cannot read stimuli from int: give the name of a data set, a file, a DataFrame"),
+    *(
+        (expected_in_memory(value), None, "rows, row 1: the column expected")
+        for value in (
+            "bird, tree", "bird;tree", ["bird, tree"], [" bird"], '["bird", 3]', "['a' 'b']", 3,
+            "a|",
+        )
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("data", "task", "message"), MISTAKES_IN_MEMORY)
+def test_mistakes_in_memory_name_row_and_column(data: Any, task: str | None, message: str) -> None:
     with pytest.raises(BadInput) as error:
-        stimuli.load(own(tmp_path, *lines, header=header), "own")
+        stimuli.load(data, task)
+    assert message in str(error.value)
+
+
+MISTAKES: list[tuple[Mapping[str, str], str]] = [
+    ({",target": "", ",three,": ",", ",two,": ","}, "the column target is missing; every row"),
+    ({GOOD: "", BAD: ""}, "own.csv has no rows"),
+    ({"item": "id"}, "own.csv:1: the header must name each column once"),
+    ({'"': ""}, "own.csv:2: 10 fields, expected 9; put text with a comma in double quotes"),
+    ({'and"': 'and"s'}, "own.csv:2: ',' expected after '\"'"),
+    ({",0,": ",no,"}, "own.csv:3: the column good: expected true or false, not 'no'"),
+    ({",0,": ",,"}, "own.csv:3: the column good is empty"),
+    ({"\nb,": "\n,"}, "own.csv:3: the column id is empty"),
+    ({"\nb,": "\na,"}, "own.csv:3: the column id has 'a' again"),
+    ({'and"': 'and "'}, "own.csv:2: the column context ends in a space"),
+    ({"two,0": ",0"}, "own.csv:3: the column target is empty"),
+    ({"two,0": " two,0"}, "own.csv:3: the column target has a space"),
+    ({"|four": "|"}, "own.csv:2: the column expected has an empty word"),
+    ({"0,c1": "0,"}, "own.csv:3: the column contrast is empty"),
+    ({",0,": ",1,"}, "own.csv:2: the column contrast: 'c1' has 2 good and 0 bad rows"),
+    ({"0,c1": "0,c2"}, "'c1' has 1 good and 0 bad rows, it needs exactly one good and"),
+    ({"contrast": "pair"}, "own.csv: there is a column good but no contrast: give both, or leave"),
+    ({"good": "fits"}, "own.csv: there is a column contrast but no good"),
+    ({"three|four": '"three, four"'}, "expected: 'three, four': separate words by |, or write a"),
+    ({"three|": "three;"}, "separate words by |"),
+    ({"three|four": "[three]"}, "'[three]' is not a list of words"),
+    ({"two,0": "NA,0"}, "own.csv:3: the column target is NA, a missing value in R: fill it in; if"),
+    ({"0,c1": "0,NA"}, "own.csv:3: the column contrast is empty"),
+    ({"y,One and": "y,One ____ and"}, "own.csv:3: the column context has a blank in it, '____'"),
+    ({",.,": ",[blank] it,"}, "own.csv:2: the column right_context has a blank in it, '[blank]'"),
+    ({"\n": ",z\n", "expected,z": "expected,"}, "own.csv: a column has no name"),
+]  # fmt: skip
+"""What is replaced in `TABLE` -> part of the message."""
+
+
+@pytest.mark.parametrize(("changes", "message"), MISTAKES, ids=[case[1] for case in MISTAKES])
+def test_mistakes_in_a_csv_name_row_and_column(
+    tmp_path: Path, changes: Mapping[str, str], message: str
+) -> None:
+    text = TABLE
+    for old, new in changes.items():
+        assert old in text
+        text = text.replace(old, new)
+    with pytest.raises(BadInput) as error:
+        stimuli.load(own(tmp_path, text), "own")
     assert message in str(error.value)
     assert "\n" not in str(error.value)
 
 
-def test_mistakes_in_json_lines(tmp_path: Path) -> None:
-    for line, message in {
-        "{": "own.jsonl:1: not valid JSON",
-        "3": "own.jsonl:1: expected one JSON object per line",
-    }.items():
-        with pytest.raises(BadInput, match=message):
-            stimuli.load(own(tmp_path, line, header="", name="own.jsonl"), "own")
-    row = dict.fromkeys(CORE_COLUMNS, "x") | {"good": True, "expected": []}
-    for change, message in {
-        "target": "own.jsonl:2: the column target is missing",
-        "context": "own.jsonl:2: the column context is missing",
-    }.items():
-        lines = [json.dumps(row), json.dumps({k: v for k, v in row.items() if k != change})]
-        with pytest.raises(BadInput, match=message):
-            stimuli.load(own(tmp_path, "\n".join(lines), header="", name="own.jsonl"), "own")
-    wrong = json.dumps(row | {"target": 2.5})
-    with pytest.raises(BadInput, match=r"own.jsonl:1: the column target: expected text, not 2\.5"):
-        stimuli.load(own(tmp_path, wrong, header="", name="own.jsonl"), "own")
+ROW = dict.fromkeys(CORE_COLUMNS, "x") | {"good": True, "expected": []}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "own.jsonl:1: not valid JSON"),
+        ("3", "own.jsonl:1: expected one JSON object per line"),
+        (json.dumps(ROW | {"target": 2.5}), r"own.jsonl:1: the column target: expected text"),
+        *(
+            (f"{json.dumps(ROW)}\n{json.dumps({k: ROW[k] for k in ROW if k != name})}",
+             f"own.jsonl:2: the column {name} is missing")
+            for name in ("target", "context")
+        ),
+    ],
+)  # fmt: skip
+def test_mistakes_in_json_lines(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        stimuli.load(own(tmp_path, text, "own.jsonl"))
 
 
 def test_mistakes_in_parquet(tmp_path: Path) -> None:
-    table = stimuli.load(own(tmp_path, GOOD, BAD), "own").table
-    place = table.column_names.index("target")
-    pq.write_table(table.set_column(place, "target", pa.array([1.5, 2.5])), tmp_path / "p.parquet")
-    with pytest.raises(BadInput, match=r"p.parquet, row 1: the column target: expected text"):
-        stimuli.load(str(tmp_path / "p.parquet"), "p")
-    pq.write_table(table.set_column(place, "target", pa.array(["a", None])), tmp_path / "p.parquet")
-    with pytest.raises(BadInput, match=r"p.parquet, row 2: the column target is empty"):
-        stimuli.load(str(tmp_path / "p.parquet"), "p")
-    (tmp_path / "p.parquet").write_text("no Parquet")
-    with pytest.raises(BadInput, match=r"p.parquet cannot be read: not valid Parquet"):
-        stimuli.load(str(tmp_path / "p.parquet"), "p")
-
-
-# Places.
-
-
-def test_unknown_places_are_named(demo_dir: Path, tmp_path: Path) -> None:
-    for data, message in {
-        str(tmp_path / "lmdiag"): "no data at .*/lmdiag: build the data set by `lmdiag build`",
-        str(tmp_path): "is no data set, it has no README.md: build one by",
-        str(Path(__file__)): "is no data: a directory or a file ending in .csv, .tsv, .jsonl",
-    }.items():
-        with pytest.raises(BadInput, match=message):
-            stimuli.tasks(data)
-    with pytest.raises(
-        BadInput,
-        match=r"no task 'negg' \(did you mean 'neg136'\?\): choose from cprag102, role88, neg136",
+    table = stimuli.load(own(tmp_path)).table
+    index = table.column_names.index("target")
+    path = tmp_path / "p.parquet"
+    for targets, message in (
+        ([1.5, 2.5], "p.parquet, row 1: the column target: expected text"),
+        (["a", None], "p.parquet, row 2: the column target is empty"),
     ):
-        stimuli.load(str(demo_dir), "negg")
-    with pytest.raises(BadInput, match="has several tasks: choose from cprag102, role88"):
-        stimuli.load(str(demo_dir))
-    with pytest.raises(BadInput, match="has no task 'verbs'"):
-        stimuli.load(str(demo_dir), "verbs")
-
-
-def test_broken_directories_are_named(demo_dir: Path, tmp_path: Path) -> None:
-    copy = shutil.copytree(demo_dir, tmp_path / "copy")
-    shutil.rmtree(copy / "neg136")
-    with pytest.raises(BadInput, match=r"no file neg136/test-00000-of-00001\.parquet for neg136"):
-        stimuli.load(str(copy), "neg136")
-    for front, message in {
-        "configs: [": "README.md: not valid YAML in line 1",
-        "configs: []": "names no `configs:`",
-        f"configs: [{{config_name: x, data_files: '{'[' * 100_000}'}}]": "is too long or has too",
-        "configs: [{config_name: x, data_files: ../secret.csv}]": "is no path inside the data set",
-        "configs: [{config_name: x, data_files: /etc/passwd}]": "is no path inside the data set",
-        "configs: [{config_name: x, data_files: [{split: a, path: a}, {split: b, path: b}]}]":
-            "no split 'test' among a, b",
-    }.items():  # fmt: skip
-        (copy / "README.md").write_text(f"---\n{front}\n---\n")
+        pq.write_table(table.set_column(index, "target", pa.array(targets)), path)
         with pytest.raises(BadInput, match=message):
-            stimuli.load(str(copy), "x")
+            stimuli.load(str(path), "p")
+    path.write_text("not Parquet")
+    with pytest.raises(BadInput, match=r"p.parquet cannot be read: not valid Parquet"):
+        stimuli.load(str(path), "p")
 
 
-def test_own_directory_with_configs(tmp_path: Path) -> None:
-    """What someone pushes to the Hub by hand: a card and csv files, in parts, split `train`."""
-    own(tmp_path, GOOD, BAD, name="part-1.csv")
-    own(tmp_path, *(line.replace("c1", "c2").replace(",1,", ",2,", 1) for line in (
-        GOOD.replace("a", "d", 1), BAD.replace("b", "e", 1))), name="part-2.csv")  # fmt: skip
+# ---- where data are found ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("data", "task", "message"),
+    [
+        ("{tmp}/lmdiag", None, "no data at .*/lmdiag: build the data set by `lmdiag build`"),
+        ("{tmp}", None, "is not a data set, it has no README.md: build one by"),
+        (__file__, None, "cannot be read as data: give a directory or a file ending in .csv, .tsv"),
+        ("{demo}", "negg", r"no task 'negg' \(did you mean 'neg136'\?\): choose from cprag102, "),
+        ("{demo}", None, "has several tasks: choose from cprag102, role88"),
+        ("{demo}", "verbs", "has no task 'verbs'"),
+        ("../x", None, r"no data set \.\./x here or on the Hub"),
+    ],
+)
+def test_unknown_data_sets_and_tasks_are_named(
+    demo_dir: Path, tmp_path: Path, data: str, task: str | None, message: str
+) -> None:
+    with pytest.raises(BadInput, match=message):
+        stimuli.load(data.format(tmp=tmp_path, demo=demo_dir), task)
+
+
+@pytest.mark.parametrize(
+    ("front", "message"),
+    [
+        ("configs: [", "README.md: not valid YAML in line 1"),
+        ("configs: []", "names no `configs:`"),
+        (
+            "configs: [{config_name: x, data_files: gone.csv}]",
+            "no file gone.csv for x: build it",
+        ),
+        (f"configs: [{{config_name: x, data_files: '{'[' * 100_000}'}}]", "is too long or has too"),
+        ("configs: [{config_name: x, data_files: ../secret.csv}]", "is not a path inside the data"),
+        ("configs: [{config_name: x, data_files: /etc/passwd}]", "is not a path inside the data"),
+        (
+            "configs: [{config_name: x, data_files: [{split: a, path: a}, {split: b, path: b}]}]",
+            "no split 'test' among a, b",
+        ),
+    ],
+)
+def test_broken_directories_are_named(tmp_path: Path, front: str, message: str) -> None:
+    (tmp_path / "README.md").write_text(f"---\n{front}\n---\n")
+    with pytest.raises(BadInput, match=message):
+        stimuli.load(str(tmp_path), "x")
+
+
+def test_a_directory_of_your_own_with_configs(tmp_path: Path) -> None:
+    """A card and csv files in parts, split `train`, as some people push them to the Hub."""
+    own(tmp_path, name="part-1.csv")
+    second = HEADER + (GOOD + BAD).replace("a,1", "d,2").replace("b,1", "e,2")
+    own(tmp_path, second.replace("c1", "c2"), "part-2.csv")
     (tmp_path / "README.md").write_text(
         "---\nconfigs:\n- config_name: mine\n"
-        "  data_files:\n  - {split: train, path: part-*.csv}\n---\n"
+        "  data_files:\n  - {split: train, path: part-*.csv}\n"
+        "- {config_name: agreement, data_files: part-1.csv}\n---\n"
     )
-    rows = stimuli.load(str(tmp_path), "mine")
-    assert rows.columns()["id"] == ["a", "b", "d", "e"]
-    own(tmp_path, GOOD.replace("a", "d", 1), BAD.replace("b", "e", 1), name="part-2.csv")
-    with pytest.raises(
-        BadInput, match=r"part-1.csv:2: the column contrast: 'c1' has 2 good and 2 bad"
-    ):
+    assert stimuli.load(str(tmp_path), "mine").columns()["id"] == ["a", "b", "d", "e"]
+    with pytest.raises(BadInput, match=r"part-1.csv: the column number is missing, which the diag"):
+        stimuli.load(str(tmp_path), "agreement")
+    own(tmp_path, second, "part-2.csv")
+    with pytest.raises(BadInput, match=r"part-1.csv:2: the column contrast: 'c1' has 2 good and 2"):
         stimuli.load(str(tmp_path), "mine")
 
 
-def test_hub_data_set_without_a_network(tmp_path: Path) -> None:
-    code = "from lmdiag import stimuli; stimuli.tasks('some-org/lmdiag')"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False,
-        env={"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path), "PATH": ""},
-    )  # fmt: skip
-    assert (
-        "BadInput: no network, and some-org/lmdiag is neither here nor in the cache" in done.stderr
-    )
-
-
-# Verbs.
-
-
-def test_verbs_of_a_data_set(demo_dir: Path) -> None:
-    pairs = stimuli.load_verbs(str(demo_dir))
-    assert len(pairs) == len(set(pairs)) == 461
-    assert pairs[:2] == [("is", "are"), ("has", "have")]
+# ---- verbs ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -638,22 +499,88 @@ def test_verbs_of_a_data_set(demo_dir: Path) -> None:
     ],
 )
 def test_verbs_of_a_csv(tmp_path: Path, text: str) -> None:
-    (tmp_path / "v.csv").write_text(text)
-    assert stimuli.load_verbs(str(tmp_path / "v.csv")) == [("goes", "go"), ("has", "have")]
+    assert stimuli.load_verbs(own(tmp_path, text)) == [("goes", "go"), ("has", "have")]
 
 
-def test_mistakes_in_verbs_are_named(data_dir: Path, tmp_path: Path) -> None:
-    for text, message in {
-        "singular,plural\ngoes,\n": "v.csv:2: a singular and a plural form are due",
-        "goes,go\nhas\n": "v.csv:2: a singular and a plural form are due",
-        "a,b,c\n": "v.csv:1: name the columns singular,plural",
-        "singular,plural\n": "v.csv has no verbs",
-        "": "v.csv has no verbs",
-    }.items():
-        (tmp_path / "v.csv").write_text(text)
-        with pytest.raises(BadInput, match=message):
-            stimuli.load_verbs(str(tmp_path / "v.csv"))
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("singular,plural\ngoes,\n", "own.csv:2: expected a singular and a plural form"),
+        ("goes,go\nhas\n", "own.csv:2: 1 fields, expected 2"),
+        ("a,b,c\n", "own.csv:1: name the columns singular,plural"),
+        ("singular,plural\n", "own.csv has no verbs"),
+        ("", "own.csv:1: the header must name each column once"),
+    ],
+)
+def test_mistakes_in_verbs_are_named(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        stimuli.load_verbs(own(tmp_path, text))
+
+
+def test_verbs_of_a_data_set(data_dir: Path, demo_dir: Path, tmp_path: Path) -> None:
+    pairs = stimuli.load_verbs(str(demo_dir))
+    assert len(pairs) == len(set(pairs)) == 461
+    assert pairs[:2] == [("is", "are"), ("has", "have")]
     with pytest.raises(BadInput, match="cannot be read"):
         stimuli.load_verbs(str(tmp_path / "nowhere.csv"))
     with pytest.raises(BadInput, match="has no config verbs: name a csv of singular,plural by"):
         stimuli.load_verbs(str(data_dir))
+
+
+# ---- the Hub: its real client, and a server on the loopback --------------------------------------
+
+
+@pytest.fixture
+def published(api: HfApi, demo_dir: Path) -> str:
+    """The commit of the demo data set, pushed as org/lmdiag."""
+    api.create_repo("org/lmdiag", repo_type="dataset")
+    return api.upload_folder(repo_id="org/lmdiag", repo_type="dataset", folder_path=demo_dir).oid
+
+
+def test_a_data_set_of_the_hub_is_its_directory(published: str, demo_dir: Path) -> None:
+    assert stimuli.tasks("org/lmdiag") == stimuli.tasks(str(demo_dir))
+    for task in ("role88", "agreement"):
+        remote, local = stimuli.load("org/lmdiag", task), stimuli.load(str(demo_dir), task)
+        assert remote.fingerprint == local.fingerprint
+        assert remote.columns() == local.columns()
+        assert (remote.source, remote.revision) == ("org/lmdiag", published)
+    assert stimuli.load_verbs("org/lmdiag") == stimuli.load_verbs(str(demo_dir))
+
+
+def test_revisions_are_resolved_to_commits(published: str, api: HfApi) -> None:
+    api.upload_file(
+        path_or_fileobj=b"later", path_in_repo="note.txt", repo_id="org/lmdiag", repo_type="dataset"
+    )
+    commits = {
+        revision: stimuli.load("org/lmdiag", "neg136", revision=revision).revision
+        for revision in (None, "main", published)
+    }
+    assert commits[None] == commits["main"] != commits[published] == published
+    with pytest.raises(BadInput, match="the data set org/lmdiag has no revision v9"):
+        stimuli.load("org/lmdiag", "neg136", revision="v9")
+    with pytest.raises(BadInput, match="no data set org/nothing here or on the Hub, or no access"):
+        stimuli.tasks("org/nothing")
+
+
+def test_without_a_network_loaded_configs_are_available(
+    published: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = stimuli.load("org/lmdiag", "neg136")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    again = stimuli.load("org/lmdiag", "neg136")
+    assert (again.fingerprint, again.revision) == (first.fingerprint, published)
+    for data, task in (("org/lmdiag", "role88"), ("some-org/lmdiag", None)):
+        with pytest.raises(BadInput, match=f"no network, and {data} is neither here nor in the"):
+            stimuli.load(data, task)
+
+
+def test_a_data_set_without_a_card_is_read_by_datasets(api: HfApi, tmp_path: Path) -> None:
+    assert main(["template", str(tmp_path / "starter.csv")]) == 0
+    api.create_repo("org/starter", repo_type="dataset")
+    api.upload_file(
+        path_or_fileobj=tmp_path / "starter.csv", path_in_repo="starter.csv",
+        repo_id="org/starter", repo_type="dataset",
+    )  # fmt: skip
+    assert stimuli.tasks("org/starter") == ["default"]
+    remote = stimuli.load("org/starter", "default")
+    assert remote.columns() == stimuli.load(str(tmp_path / "starter.csv"), "starter").columns()

@@ -1,15 +1,18 @@
-"""Tokenizer folders as the families publish them: `tokenizer.json` and `tokenizer_config.json`.
+"""Tokenizers of every published convention, with small vocabularies.
 
-Each function writes the files of one published convention (normaliser, splitting, special tokens,
-what the tokenizer adds around a text), with a small vocabulary in place of the real one, so that
-`AutoTokenizer` takes the same way as with the published files. They return the vocabulary's size.
+`write` makes the files of a family (`tokenizer.json`, `tokenizer_config.json`) as it publishes
+them: normalizer, splitting, special tokens, what is added around a text; only the vocabulary is a
+small one (`vocabularies`). `wordpiece`, `byte_level`, `sentencepiece`, `ending` and `wordlevel`
+return tokenizers of a handful of given pieces, for tests whose results can be checked by eye.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import vocabularies
 from tokenizers import (
@@ -22,315 +25,337 @@ from tokenizers import (
     pre_tokenizers,
     processors,
 )
+from transformers import PreTrainedTokenizerFast
 
 
-def bert(folder: Path, *, lower: bool = True) -> int:
-    """WordPiece, lower-cased or not; [CLS] text [SEP]."""
-    specials = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-    vocab = vocabularies.wordpiece(lower=lower, specials=specials)
+@dataclass(frozen=True)
+class Published:
+    """The tokenizer of a family.
+
+    Attributes:
+        model: wordpiece, byte-level, unigram or metaspace-bpe.
+        specials: its special tokens, in the order of their ids.
+        roles: what they are for, as in "unk=[UNK] mask=[MASK]".
+        tokenizer_class: name in transformers.
+        template: what is put around a text; "" for nothing.
+        steps: replaces normalizer or pre-tokenizer of the model.
+        config: further entries of `tokenizer_config.json`.
+        lower: whether the vocabulary is lower-cased.
+        strips: whether the mask takes the space before it.
+        tail: special tokens after the vocabulary.
+    """
+
+    model: str
+    specials: str
+    roles: str
+    tokenizer_class: str = "PreTrainedTokenizerFast"
+    template: str = ""
+    steps: Callable[[], dict[str, Any]] = dict
+    config: dict[str, Any] = field(default_factory=dict)
+    lower: bool = False
+    strips: bool = False
+    tail: tuple[str, ...] = ()
+
+
+def _nmt_nfkc() -> normalizers.Normalizer:
+    """SentencePiece's own normalization."""
+    return normalizers.Precompiled(vocabularies.charsmap())
+
+
+def _albert(*folding: normalizers.Normalizer) -> dict[str, Any]:
+    quotes = [normalizers.Replace("``", '"'), normalizers.Replace("''", '"')]
+    return {"normalizer": normalizers.Sequence([*quotes, *folding, _nmt_nfkc()])}
+
+
+def _split(*steps: pre_tokenizers.PreTokenizer) -> dict[str, Any]:
+    return {"pre_tokenizer": pre_tokenizers.Sequence(list(steps))}
+
+
+def _nfc() -> dict[str, Any]:
+    return {"normalizer": normalizers.NFC()}
+
+
+def _gpt4() -> dict[str, Any]:
+    return {"pre_tokenizer": vocabularies.byte_level_gpt4()}
+
+
+CLS = "unk=[UNK] pad=[PAD] cls=[CLS] sep=[SEP] mask=[MASK]"
+S = "unk=<unk> bos=<s> eos=</s> pad=<pad> cls=<s> sep=</s>"
+ALBERT = "unk=<unk> bos=[CLS] eos=[SEP] pad=<pad> cls=[CLS] sep=[SEP] mask=[MASK]"
+AROUND, S_AROUND = "[CLS] $A [SEP]", "<s> $A </s>"
+BERT, DEBERTA = "[PAD] [UNK] [CLS] [SEP] [MASK]", "[PAD] [CLS] [SEP] [UNK] [MASK]"
+END = "<|endoftext|>"
+_SENTINELS = tuple(f"<extra_id_{number}>" for number in range(99, -1, -1))
+
+PUBLISHED = {
+    "bert": Published(
+        "wordpiece", BERT, CLS, "BertTokenizer", AROUND, config={"do_lower_case": True}, lower=True
+    ),
+    "bert-cased": Published(
+        "wordpiece", BERT, CLS, "BertTokenizer", AROUND, config={"do_lower_case": False}
+    ),
+    "mpnet": Published(
+        "wordpiece", "<s> <pad> </s> <unk> [UNK] <mask>",
+        S.replace("<unk>", "[UNK]") + " mask=<mask>", "MPNetTokenizer", S_AROUND, lower=True,
+        strips=True,
+    ),
+    "roberta": Published(
+        "byte-level", "<s> <pad> </s> <unk> <mask>", S + " mask=<mask>", "RobertaTokenizer",
+        steps=lambda: {"post_processor": processors.RobertaProcessing(("</s>", 2), ("<s>", 0))},
+        strips=True,
+    ),
+    "deberta": Published("byte-level", DEBERTA, CLS, "DebertaTokenizer", AROUND, strips=True),
+    "modernbert": Published(
+        "byte-level", "[UNK] [CLS] [SEP] [PAD] [MASK]", CLS, template=AROUND, steps=_nfc,
+        strips=True,
+    ),
+    "eurobert": Published(
+        "byte-level", "<|begin_of_text|> <|end_of_text|> <|mask|> <|pad|>",
+        "bos=<|begin_of_text|> eos=<|end_of_text|> mask=<|mask|> pad=<|pad|>",
+        template="<|begin_of_text|> $A <|end_of_text|>", steps=_gpt4,
+    ),
+    "xlm-roberta": Published(
+        "unigram", "<s> <pad> </s> <unk> <mask>", S + " mask=<mask>", "XLMRobertaTokenizer",
+        S_AROUND, strips=True,
+    ),
+    "camembert": Published(
+        "unigram", "<s>NOTUSED <pad> </s>NOTUSED <unk> <unk>NOTUSED <s> </s> <mask>",
+        S + " mask=<mask>", "CamembertTokenizer", S_AROUND, strips=True,
+    ),
+    "albert": Published(
+        "unigram", "<pad> <unk> [CLS] [SEP] [MASK]", ALBERT, "AlbertTokenizer", AROUND,
+        steps=lambda: _albert(
+            normalizers.NFKD(), normalizers.StripAccents(), normalizers.Lowercase()
+        ),
+        lower=True, strips=True,
+    ),
+    "fnet": Published(
+        "unigram", "<pad> <unk> [CLS] [SEP] [MASK]",
+        "unk=<unk> pad=<pad> cls=[CLS] sep=[SEP] mask=[MASK]", "FNetTokenizer", AROUND,
+        steps=_albert, config={"do_lower_case": False, "keep_accents": True}, strips=True,
+    ),
+    "deberta-v2": Published(
+        "unigram", DEBERTA, CLS, "DebertaV2Tokenizer", AROUND,
+        config={"do_lower_case": False, "split_by_punct": True},
+    ),
+    "deberta-v3": Published(
+        "unigram", DEBERTA, CLS, "DebertaV2Tokenizer", AROUND,
+        config={"do_lower_case": False, "split_by_punct": False},
+    ),
+    "gpt2": Published(
+        "byte-level", END, f"unk={END} bos={END} eos={END}", "GPT2Tokenizer",
+        config={"add_prefix_space": False, "add_bos_token": False},
+    ),
+    "opt": Published(
+        "byte-level", "</s> <pad>", "unk=</s> bos=</s> eos=</s>", "GPT2Tokenizer", "</s> $A",
+        config={"add_prefix_space": False, "add_bos_token": True},
+    ),
+    "gpt_neox": Published(
+        "byte-level", f"{END} <|padding|>", f"unk={END} bos={END} eos={END}", "GPTNeoXTokenizer",
+        steps=_nfc,
+    ),
+    "bloom": Published(
+        "byte-level", "<unk> <s> </s> <pad>", "unk=<unk> bos=<s> eos=</s> pad=<pad>",
+        "BloomTokenizerFast",
+        steps=lambda: _split(
+            pre_tokenizers.Split(Regex(r" ?[^(\s|[.,!?…。，、।۔،])]+"), "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ),
+    ),
+    "falcon": Published(
+        "byte-level", f">>TITLE<< {END}", f"eos={END}",
+        steps=lambda: _split(
+            pre_tokenizers.Punctuation("contiguous"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False),
+            pre_tokenizers.Digits(individual_digits=False),
+        ),
+    ),
+    "qwen2": Published(
+        "byte-level", f"{END} <|im_start|> <|im_end|>", f"eos={END} pad={END}", "Qwen2Tokenizer",
+        steps=lambda: _nfc() | _gpt4(),
+    ),
+    "llama3": Published(
+        "byte-level", "<|begin_of_text|> <|end_of_text|>",
+        "bos=<|begin_of_text|> eos=<|end_of_text|>", template="<|begin_of_text|> $A", steps=_gpt4,
+    ),
+    "llama": Published(
+        "metaspace-bpe", "<unk> <s> </s>", "unk=<unk> bos=<s> eos=</s>", "LlamaTokenizer", "<s> $A",
+        steps=lambda: {
+            "normalizer": normalizers.Sequence(
+                [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
+            )
+        },
+        config={"add_bos_token": True, "add_eos_token": False, "legacy": False},
+    ),
+    "gemma": Published(
+        "metaspace-bpe", "<pad> <eos> <bos> <unk> <mask>",
+        "unk=<unk> bos=<bos> eos=<eos> pad=<pad>", "GemmaTokenizer", "<bos> $A",
+        steps=lambda: {
+            "normalizer": normalizers.Replace(" ", "▁"),
+            "pre_tokenizer": pre_tokenizers.Split(" ", "merged_with_previous"),
+        },
+    ),
+    "xglm": Published(
+        "unigram", "<s> <pad> </s> <unk>", S, "XGLMTokenizer", "</s> $A",
+        tail=tuple(f"<madeupword{number}>" for number in range(7)),
+    ),
+    "t5": Published(
+        "unigram", "<pad> </s> <unk>", "unk=<unk> eos=</s> pad=<pad>", "T5Tokenizer", "$A </s>",
+        config={"extra_ids": 100, "additional_special_tokens": list(reversed(_SENTINELS))},
+        tail=_SENTINELS,
+    ),
+}  # fmt: skip
+"""Family -> its tokenizer. mpnet is WordPiece with RoBERTa's special tokens, roberta is also
+BART's, gpt_neox is also that of Pythia, Mamba and RWKV."""
+
+
+def write(name: str, folder: Path) -> int:
+    """Writes the files of a family's tokenizer; returns the size of its vocabulary."""
+    published = PUBLISHED[name]
+    specials = tuple(published.specials.split())
+    roles = {"unk": None} | dict(role.split("=") for role in published.roles.split())
+    tokenizer = _build(published, specials)
+    tokenizer.add_special_tokens(
+        [
+            AddedToken(each, lstrip=published.strips and each == roles["mask"], special=True)
+            for each in (*specials, *published.tail)
+        ]
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    config = {"tokenizer_class": published.tokenizer_class, "model_max_length": 64}
+    config |= {f"{role}_token": token for role, token in roles.items()} | published.config
+    (folder / "tokenizer_config.json").write_text(json.dumps(config), "utf-8")
+    return tokenizer.get_vocab_size()
+
+
+def _build(published: Published, specials: tuple[str, ...]) -> Tokenizer:
+    """Returns the tokenizer of a family; its model decides the usual steps."""
+    lower = published.lower
+    if published.model == "wordpiece":
+        vocab = vocabularies.wordpiece(lower=lower, specials=specials)
+        tokenizer = _wordpiece(vocab, lower)
+    elif published.model == "byte-level":
+        tokenizer = _byte_level(*vocabularies.byte_level(specials=specials))
+    elif published.model == "metaspace-bpe":
+        vocab, merges = vocabularies.metaspace_bpe(specials=specials)
+        fallback = {"unk_token": "<unk>", "fuse_unk": True, "byte_fallback": True}
+        tokenizer = Tokenizer(models.BPE(vocab, merges, **fallback))
+    else:
+        pieces = vocabularies.unigram(specials=specials, lower=lower)
+        unknown = next(i for i, (piece, _) in enumerate(pieces) if piece in ("<unk>", "[UNK]"))
+        pieces = [*pieces, *((piece, 0.0) for piece in published.tail)]
+        tokenizer = Tokenizer(models.Unigram(pieces, unknown))
+        single_spaces = normalizers.Replace(Regex(" {2,}"), " ")
+        tokenizer.normalizer = normalizers.Sequence([_nmt_nfkc(), single_spaces])
+        tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+            [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()]
+        )
+        tokenizer.decoder = decoders.Metaspace()
+    _template(tokenizer, published.template)
+    for step, value in published.steps().items():
+        setattr(tokenizer, step, value)
+    return tokenizer
+
+
+def _wordpiece(vocab: dict[str, int], lower: bool) -> Tokenizer:
     tokenizer = Tokenizer(models.WordPiece(vocab, unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lower)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.decoder = decoders.WordPiece()
-    _template(tokenizer, "[CLS] $A [SEP]")
-    config = _names("[UNK]", pad="[PAD]", cls="[CLS]", sep="[SEP]", mask="[MASK]")
-    return _save(tokenizer, folder, "BertTokenizer", config | {"do_lower_case": lower}, specials)
+    return tokenizer
 
 
-def mpnet(folder: Path) -> int:
-    """BERT's WordPiece with RoBERTa's special tokens; the mask takes the blank before it."""
-    specials = ("<s>", "<pad>", "</s>", "<unk>", "[UNK]", "<mask>")
-    vocab = vocabularies.wordpiece(lower=True, specials=specials)
-    tokenizer = Tokenizer(models.WordPiece(vocab, unk_token="[UNK]"))
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokenizer.decoder = decoders.WordPiece()
-    _template(tokenizer, "<s> $A </s>")
-    config = _names(
-        "[UNK]", bos="<s>", eos="</s>", pad="<pad>", cls="<s>", sep="</s>", mask="<mask>"
-    )
-    return _save(tokenizer, folder, "MPNetTokenizer", config, specials, mask_lstrip=True)
-
-
-def roberta(folder: Path) -> int:
-    """Byte-level BPE; <s> text </s>; the mask takes the blank before it (also BART)."""
-    specials = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
-    tokenizer = _byte_level(specials)
-    tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
-    config = _names(
-        "<unk>", bos="<s>", eos="</s>", pad="<pad>", cls="<s>", sep="</s>", mask="<mask>"
-    )
-    return _save(tokenizer, folder, "RobertaTokenizer", config, specials, mask_lstrip=True)
-
-
-def deberta(folder: Path) -> int:
-    """Byte-level BPE with BERT's special tokens."""
-    specials = ("[PAD]", "[CLS]", "[SEP]", "[UNK]", "[MASK]")
-    tokenizer = _byte_level(specials)
-    _template(tokenizer, "[CLS] $A [SEP]")
-    config = _names("[UNK]", pad="[PAD]", cls="[CLS]", sep="[SEP]", mask="[MASK]")
-    return _save(tokenizer, folder, "DebertaTokenizer", config, specials, mask_lstrip=True)
-
-
-def modernbert(folder: Path) -> int:
-    """Byte-level BPE, NFC; [CLS] text [SEP]; the mask takes the blank before it."""
-    specials = ("[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]")
-    tokenizer = _byte_level(specials)
-    tokenizer.normalizer = normalizers.NFC()
-    _template(tokenizer, "[CLS] $A [SEP]")
-    config = _names("[UNK]", pad="[PAD]", cls="[CLS]", sep="[SEP]", mask="[MASK]")
-    return _save(tokenizer, folder, "PreTrainedTokenizerFast", config, specials, mask_lstrip=True)
-
-
-def eurobert(folder: Path) -> int:
-    """Llama 3's byte-level BPE with begin and end of text; the mask leaves the blank before it."""
-    specials = ("<|begin_of_text|>", "<|end_of_text|>", "<|mask|>", "<|pad|>")
-    tokenizer = _byte_level(specials)
-    tokenizer.pre_tokenizer = vocabularies.byte_level_gpt4()
-    _template(tokenizer, "<|begin_of_text|> $A <|end_of_text|>")
-    names = _names(None, bos=specials[0], eos=specials[1], mask=specials[2], pad=specials[3])
-    return _save(tokenizer, folder, "PreTrainedTokenizerFast", names, specials)
-
-
-def xlm_roberta(folder: Path) -> int:
-    """SentencePiece unigram; <s> text </s>; the mask takes the blank before it."""
-    specials = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
-    tokenizer = _unigram(specials)
-    _template(tokenizer, "<s> $A </s>")
-    config = _names(
-        "<unk>", bos="<s>", eos="</s>", pad="<pad>", cls="<s>", sep="</s>", mask="<mask>"
-    )
-    return _save(tokenizer, folder, "XLMRobertaTokenizer", config, specials, mask_lstrip=True)
-
-
-def camembert(folder: Path) -> int:
-    """XLM-R's convention with CamemBERT's order of special tokens."""
-    specials = ("<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>", "<unk>NOTUSED", "<s>", "</s>")
-    specials = (*specials, "<mask>")
-    tokenizer = _unigram(specials)
-    _template(tokenizer, "<s> $A </s>")
-    config = _names(
-        "<unk>", bos="<s>", eos="</s>", pad="<pad>", cls="<s>", sep="</s>", mask="<mask>"
-    )
-    return _save(tokenizer, folder, "CamembertTokenizer", config, specials, mask_lstrip=True)
-
-
-def albert(folder: Path) -> int:
-    """Lower-cased SentencePiece unigram without accents; [CLS] text [SEP]."""
-    specials = ("<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]")
-    tokenizer = _unigram(specials, lower=True)
-    folding = [normalizers.NFKD(), normalizers.StripAccents(), normalizers.Lowercase()]
-    tokenizer.normalizer = normalizers.Sequence([*_quotes(), *folding, _nmt_nfkc()])
-    _template(tokenizer, "[CLS] $A [SEP]")
-    config = _names(
-        "<unk>", bos="[CLS]", eos="[SEP]", pad="<pad>", cls="[CLS]", sep="[SEP]", mask="[MASK]"
-    )
-    return _save(tokenizer, folder, "AlbertTokenizer", config, specials, mask_lstrip=True)
-
-
-def fnet(folder: Path) -> int:
-    """ALBERT's convention with case and accents kept."""
-    specials = ("<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]")
-    tokenizer = _unigram(specials)
-    tokenizer.normalizer = normalizers.Sequence([*_quotes(), _nmt_nfkc()])
-    _template(tokenizer, "[CLS] $A [SEP]")
-    config = _names("<unk>", pad="<pad>", cls="[CLS]", sep="[SEP]", mask="[MASK]")
-    config |= {"do_lower_case": False, "keep_accents": True}
-    return _save(tokenizer, folder, "FNetTokenizer", config, specials, mask_lstrip=True)
-
-
-def deberta_v2(folder: Path, *, split_by_punct: bool) -> int:
-    """SentencePiece unigram with BERT's special tokens; v2 splits at punctuation, v3 does not."""
-    specials = ("[PAD]", "[CLS]", "[SEP]", "[UNK]", "[MASK]")
-    tokenizer = _unigram(specials)
-    _template(tokenizer, "[CLS] $A [SEP]")
-    config = _names("[UNK]", pad="[PAD]", cls="[CLS]", sep="[SEP]", mask="[MASK]")
-    config |= {"do_lower_case": False, "split_by_punct": split_by_punct}
-    return _save(tokenizer, folder, "DebertaV2Tokenizer", config, specials)
-
-
-def gpt2(folder: Path, *, bos: bool = False) -> int:
-    """Byte-level BPE, nothing around the text, or OPT's </s> before it."""
-    end = "</s>" if bos else "<|endoftext|>"
-    specials = (end, "<pad>") if bos else (end,)
-    tokenizer = _byte_level(specials)
-    if bos:
-        _template(tokenizer, f"{end} $A")
-    config = _names(end, bos=end, eos=end) | {"add_prefix_space": False, "add_bos_token": bos}
-    return _save(tokenizer, folder, "GPT2Tokenizer", config, specials)
-
-
-def gpt_neox(folder: Path) -> int:
-    """Byte-level BPE, NFC, nothing around the text (Pythia, also Mamba and RWKV)."""
-    specials = ("<|endoftext|>", "<|padding|>")
-    tokenizer = _byte_level(specials)
-    tokenizer.normalizer = normalizers.NFC()
-    config = _names("<|endoftext|>", bos="<|endoftext|>", eos="<|endoftext|>")
-    return _save(tokenizer, folder, "GPTNeoXTokenizer", config, specials)
-
-
-def bloom(folder: Path) -> int:
-    """Byte-level BPE with BLOOM's own splitting, nothing around the text."""
-    specials = ("<unk>", "<s>", "</s>", "<pad>")
-    tokenizer = _byte_level(specials)
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [
-            pre_tokenizers.Split(Regex(r" ?[^(\s|[.,!?…。，、।۔،])]+"), "isolated"),
-            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
-        ]
-    )
-    config = _names("<unk>", bos="<s>", eos="</s>", pad="<pad>")
-    return _save(tokenizer, folder, "BloomTokenizerFast", config, specials)
-
-
-def falcon(folder: Path) -> int:
-    """Byte-level BPE after splitting off punctuation and digits, nothing around the text."""
-    specials = (">>TITLE<<", "<|endoftext|>")
-    tokenizer = _byte_level(specials)
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [
-            pre_tokenizers.Punctuation("contiguous"),
-            pre_tokenizers.ByteLevel(add_prefix_space=False),
-            pre_tokenizers.Digits(individual_digits=False),
-        ]
-    )
-    config = _names(None, eos="<|endoftext|>")
-    return _save(tokenizer, folder, "PreTrainedTokenizerFast", config, specials)
-
-
-def qwen2(folder: Path) -> int:
-    """Byte-level BPE, NFC, no beginning-of-sequence token at all."""
-    specials = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
-    tokenizer = _byte_level(specials)
-    tokenizer.normalizer = normalizers.NFC()
-    tokenizer.pre_tokenizer = vocabularies.byte_level_gpt4()
-    config = _names(None, eos="<|endoftext|>", pad="<|endoftext|>")
-    return _save(tokenizer, folder, "Qwen2Tokenizer", config, specials)
-
-
-def llama3(folder: Path) -> int:
-    """Byte-level BPE with <|begin_of_text|> before the text."""
-    specials = ("<|begin_of_text|>", "<|end_of_text|>")
-    tokenizer = _byte_level(specials)
-    tokenizer.pre_tokenizer = vocabularies.byte_level_gpt4()
-    _template(tokenizer, "<|begin_of_text|> $A")
-    config = _names(None, bos=specials[0], eos=specials[1])
-    return _save(tokenizer, folder, "PreTrainedTokenizerFast", config, specials)
-
-
-def llama(folder: Path) -> int:
-    """SentencePiece BPE with byte fallback and a blank before the first word; <s> text."""
-    specials = ("<unk>", "<s>", "</s>")
-    tokenizer = _metaspace_bpe(specials)
-    tokenizer.normalizer = normalizers.Sequence(
-        [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
-    )
-    _template(tokenizer, "<s> $A")
-    config = _names("<unk>", bos="<s>", eos="</s>")
-    config |= {"add_bos_token": True, "add_eos_token": False, "legacy": False}
-    return _save(tokenizer, folder, "LlamaTokenizer", config, specials)
-
-
-def gemma(folder: Path) -> int:
-    """SentencePiece BPE with byte fallback, no blank before the first word; <bos> text."""
-    specials = ("<pad>", "<eos>", "<bos>", "<unk>", "<mask>")
-    tokenizer = _metaspace_bpe(specials)
-    tokenizer.normalizer = normalizers.Replace(" ", "▁")
-    tokenizer.pre_tokenizer = pre_tokenizers.Split(" ", "merged_with_previous")
-    _template(tokenizer, "<bos> $A")
-    config = _names("<unk>", bos="<bos>", eos="<eos>", pad="<pad>")
-    return _save(tokenizer, folder, "GemmaTokenizer", config, specials)
-
-
-def xglm(folder: Path) -> int:
-    """SentencePiece unigram for a causal model; </s> before the text."""
-    specials = ("<s>", "<pad>", "</s>", "<unk>")
-    made_up = tuple(f"<madeupword{number}>" for number in range(7))
-    tokenizer = _unigram(specials, tail=made_up)
-    _template(tokenizer, "</s> $A")
-    config = _names("<unk>", bos="<s>", eos="</s>", pad="<pad>", cls="<s>", sep="</s>")
-    return _save(tokenizer, folder, "XGLMTokenizer", config, (*specials, *made_up))
-
-
-def t5(folder: Path) -> int:
-    """SentencePiece unigram; text </s>; a hundred sentinels at the end, the first one last."""
-    sentinels = tuple(f"<extra_id_{number}>" for number in range(99, -1, -1))
-    specials = ("<pad>", "</s>", "<unk>")
-    tokenizer = _unigram(specials, tail=sentinels)
-    _template(tokenizer, "$A </s>")
-    config = _names("<unk>", eos="</s>", pad="<pad>")
-    config |= {"extra_ids": 100, "additional_special_tokens": list(reversed(sentinels))}
-    return _save(tokenizer, folder, "T5Tokenizer", config, (*specials, *sentinels))
-
-
-def _byte_level(specials: tuple[str, ...]) -> Tokenizer:
-    vocab, merges = vocabularies.byte_level(specials=specials)
+def _byte_level(vocab: dict[str, int], merges: list[tuple[str, str]]) -> Tokenizer:
     tokenizer = Tokenizer(models.BPE(vocab, merges))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     return tokenizer
 
 
-def _metaspace_bpe(specials: tuple[str, ...]) -> Tokenizer:
-    vocab, merges = vocabularies.metaspace_bpe(specials=specials)
-    return Tokenizer(
-        models.BPE(vocab, merges, unk_token="<unk>", fuse_unk=True, byte_fallback=True)
-    )
+def _template(tokenizer: Tokenizer, template: str) -> None:
+    names = [name for name in template.split() if name != "$A"]
+    if names:
+        tokenizer.post_processor = processors.TemplateProcessing(
+            single=template, special_tokens=[(name, tokenizer.token_to_id(name)) for name in names]
+        )
 
 
-def _unigram(
-    specials: tuple[str, ...], *, lower: bool = False, tail: Sequence[str] = ()
-) -> Tokenizer:
-    vocab = vocabularies.unigram(specials=specials, lower=lower)
-    unknown = next(i for i, (piece, _) in enumerate(vocab) if piece in ("<unk>", "[UNK]"))
-    vocab = [*vocab, *((piece, 0.0) for piece in tail)]
-    tokenizer = Tokenizer(models.Unigram(vocab, unknown))
-    tokenizer.normalizer = normalizers.Sequence(
-        [_nmt_nfkc(), normalizers.Replace(Regex(" {2,}"), " ")]
-    )
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()]
-    )
-    tokenizer.decoder = decoders.Metaspace()
-    return tokenizer
+def _fast(tokenizer: Tokenizer, template: str = "", **roles: str | None) -> PreTrainedTokenizerFast:
+    _template(tokenizer, template)
+    names = {f"{role}_token": name for role, name in roles.items()}
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names)
 
 
-def _nmt_nfkc() -> normalizers.Normalizer:
-    return normalizers.Precompiled(vocabularies.charsmap())
+def wordpiece(*pieces: str, lower: bool = True) -> PreTrainedTokenizerFast:
+    """BERT's convention: `##` continues a word, [CLS] text [SEP]."""
+    vocab = {piece: index for index, piece in enumerate((*BERT.split(), *pieces))}
+    roles = dict(role.split("=") for role in CLS.split())
+    return _fast(_wordpiece(vocab, lower), AROUND, **roles)
 
 
-def _quotes() -> list[normalizers.Normalizer]:
-    return [normalizers.Replace("``", '"'), normalizers.Replace("''", '"')]
+def byte_level(*merges: str, end: bool = False) -> PreTrainedTokenizerFast:
+    """GPT-2's convention: all 256 bytes, `Ġ` starts a word, then the results of the merges.
+
+    Args:
+        merges: pairs such as "Ġ b", in order.
+        end: whether the tokenizer puts its end token after every text.
+    """
+    pairs = [tuple(merge.split(" ")) for merge in merges]
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    names = dict.fromkeys(("<|end|>", *alphabet, *map("".join, pairs)))
+    vocab = {name: index for index, name in enumerate(names)}
+    template = "$A <|end|>" if end else ""
+    return _fast(_byte_level(vocab, pairs), template, bos="<|end|>", eos="<|end|>", unk=None)
 
 
-def _template(tokenizer: Tokenizer, single: str) -> None:
-    names = [name for name in single.split() if name != "$A"]
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single=single, special_tokens=[(name, tokenizer.token_to_id(name)) for name in names]
-    )
+def sentencepiece(
+    *pieces: str, bos: bool = False, split: bool = True, drop: bool = False
+) -> PreTrainedTokenizerFast:
+    """SentencePiece BPE: `▁` starts a word, the text begins with one.
+
+    Args:
+        pieces: everything that a word is made of; single characters are added.
+        bos: whether `<s>` is put before every text.
+        split: whether pieces end at words' ends; without, they may span several words.
+        drop: whether unknown characters vanish without a trace.
+    """
+    vocab = {"<unk>": 0, "<s>": 1, "</s>": 2}
+    for entry in (*sorted({"▁", *"".join(pieces)}), *pieces):
+        vocab.setdefault(entry, len(vocab))
+    merges: dict[tuple[str, str], None] = {}
+    for piece in pieces:  # built from the left, intermediate pieces added
+        for end in range(2, len(piece) + 1):
+            vocab.setdefault(piece[:end], len(vocab))
+            merges[piece[: end - 1], piece[end - 1]] = None
+    tokenizer = Tokenizer(models.BPE(vocab, list(merges), unk_token=None if drop else "<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first", split=split)
+    tokenizer.decoder = decoders.Metaspace(prepend_scheme="first")
+    return _fast(tokenizer, "<s> $A" if bos else "", unk="<unk>", bos="<s>", eos="</s>")
 
 
-def _names(unknown: str | None, **names: str) -> dict[str, object]:
-    return {"unk_token": unknown, **{f"{role}_token": name for role, name in names.items()}}
+def ending(*pieces: str) -> PreTrainedTokenizerFast:
+    """GPT-1's convention: `</w>` ends a word, marks are words of their own."""
+    vocab = {"<unk>": 0}
+    bare = [piece.removesuffix("</w>") for piece in pieces]
+    last = [text[-1] + piece[len(text) :] for text, piece in zip(bare, pieces, strict=True)]
+    for entry in (*pieces, *sorted({text[0] for text in bare}), *last):
+        vocab.setdefault(entry, len(vocab))
+    merges = [(text[0], end) for text, end in zip(bare, last, strict=True) if len(text) == 2]
+    tokenizer = Tokenizer(models.BPE(vocab, merges, unk_token="<unk>", end_of_word_suffix="</w>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.BPEDecoder(suffix="</w>")
+    return _fast(tokenizer, unk="<unk>")
 
 
-def _save(
-    tokenizer: Tokenizer,
-    folder: Path,
-    tokenizer_class: str,
-    config: dict[str, object],
-    specials: Sequence[str],
-    *,
-    mask_lstrip: bool = False,
-) -> int:
-    tokenizer.add_special_tokens(
-        [
-            AddedToken(name, lstrip=mask_lstrip and name == config["mask_token"], special=True)
-            for name in specials
-        ]
-    )
-    folder.mkdir(parents=True, exist_ok=True)
-    tokenizer.save(str(folder / "tokenizer.json"))
-    config = {"tokenizer_class": tokenizer_class, "model_max_length": 64, **config}
-    (folder / "tokenizer_config.json").write_text(json.dumps(config), "utf-8")
-    return tokenizer.get_vocab_size()
+def wordlevel(*words: str) -> PreTrainedTokenizerFast:
+    """A vocabulary of whole words and marks."""
+    vocab = {"<unk>": 0} | {word: index for index, word in enumerate(words, start=1)}
+    tokenizer = Tokenizer(models.WordLevel(vocab, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    return _fast(tokenizer, unk="<unk>")
+
+
+def names(tokenizer: PreTrainedTokenizerFast, ids: Sequence[int] | None) -> list[str] | None:
+    """Returns the vocabulary's names of ids."""
+    return None if ids is None else tokenizer.convert_ids_to_tokens(list(ids))

@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any
 from lmdiag import comparison, diagnostics, perturb
 from lmdiag.comparison import RESAMPLES
 from lmdiag.controls import control_warning
-from lmdiag.measured import Comparisons, FinishedRun, Measures
-from lmdiag.measured import load_finished as load_run
-from lmdiag.queries import Setting
+from lmdiag.display import Comparisons, FinishedRun, Measures
+from lmdiag.display import load_finished as load_run
+from lmdiag.questions import Setting
 from lmdiag.results import Run
 from lmdiag.runs.asking import predict
 from lmdiag.schema import BadInput, Predictions, Protocol, checked_ranks, checked_threshold
@@ -188,7 +188,7 @@ def compare(
     if measured:
         raise BadInput("compare takes results of `measure`, or runs, but not both")
     runs = [_run(each) for each in (first, *others)]
-    comparisons = comparison.compare(*runs, seed=seed, resamples=resamples)
+    comparisons = comparison.compare_runs(*runs, seed=seed, resamples=resamples)
     return Comparisons([run.results.model.id for run in runs], comparisons)
 
 

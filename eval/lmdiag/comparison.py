@@ -1,4 +1,4 @@
-"""Two runs on the same rows: differences, how sure they are, and which survive being many (SPEC 4).
+"""Runs on the same rows: differences, how certain they are, and which survive multiple testing.
 
 A pair of runs is compared item by item: by rows for accuracy, by contrasts for sensitivity, by
 pairs or contexts for agreement. Items that only one of the two could score count for neither. Of
@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from lmdiag import diagnostics, stats
+from lmdiag.evaluation import HUMAN_MEASURES, scores
 from lmdiag.measures import Scores
 from lmdiag.schema import BadInput
-from lmdiag.summary import HUMAN, scores
 
 if TYPE_CHECKING:
     from lmdiag.results import Run
@@ -26,12 +26,6 @@ if TYPE_CHECKING:
 RESAMPLES = 10_000
 CONTEXTUAL = ("ew", "mw")
 """Measures over contexts, which are others for a model that sees the left side alone."""
-
-
-Part = tuple[str, str]
-"""A break-down and a level of it; two empty strings for the whole."""
-
-WHOLE: Part = ("", "")
 
 
 @dataclass(frozen=True)
@@ -73,23 +67,24 @@ class Comparison:
 
 
 class Pair(NamedTuple):
-    """One measure of two runs, item by item, before it is compared."""
+    """One measure of two runs, item by item, before it is compared; see `Comparison`."""
 
     task: str
     setting: str
-    part: Part
+    by: str
+    level: str
     a: Scores
     b: Scores
     second: int = 1
 
 
-def compare(
+def compare_runs(
     first: Run, *others: Run, seed: int = 0, resamples: int = RESAMPLES
 ) -> list[Comparison]:
     """Returns a comparison of the first run with each other one, for each measure that both have.
 
-    The curves of EW and MW over cut-offs are left out of it, for they would swell the family to
-    which the p-values are adjusted, and so are EW and MW where only one model sees both sides.
+    The curves of EW and MW over cut-offs are left out, for they would enlarge the family to which
+    the p-values are adjusted, and so are EW and MW where only one model sees both sides.
 
     Args:
         first, others: finished runs.
@@ -107,9 +102,9 @@ def compare(
 
 def compare_pairs(pairs: Iterable[Pair], *, seed: int, resamples: int) -> list[Comparison]:
     """Returns a comparison for each pair, p adjusted over all of them."""
-    found = [compare_scores(pair, seed=seed, resamples=resamples) for pair in pairs]
-    adjusted = stats.holm([comparison.p for comparison in found])
-    return [replace(one, p_adjusted=p) for one, p in zip(found, adjusted, strict=True)]
+    comparisons = [_compare(pair, seed, resamples) for pair in pairs]
+    adjusted = stats.holm([one.p for one in comparisons])
+    return [replace(one, p_adjusted=p) for one, p in zip(comparisons, adjusted, strict=True)]
 
 
 def refuse_different(a: Run, b: Run) -> None:
@@ -127,18 +122,15 @@ def differing(first: str, second: str) -> str:
     >>> differing("data:1a2b3c4d|k:1,5", "data:1a2b3c4d|k:1,5|bos:never")
     'bos (- and never)'
     """
-    a, b = parts(first), parts(second)
+    a, b = (
+        {key: value for key, _, value in (part.partition(":") for part in signature.split("|"))}
+        for signature in (first, second)
+    )
     different = [key for key in a | b if a.get(key) != b.get(key)]
     return "; ".join(f"{key} ({a.get(key, '-')} and {b.get(key, '-')})" for key in different)
 
 
-def parts(signature: str) -> dict[str, str]:
-    """Returns the keys and values of a signature.
-
-    >>> parts("lmdiag:0.1|data:1a2b3c4d|k:1,5")
-    {'lmdiag': '0.1', 'data': '1a2b3c4d', 'k': '1,5'}
-    """
-    return {key: value for key, _, value in (part.partition(":") for part in signature.split("|"))}
+# ---- what is compared ----------------------------------------------------------------------------
 
 
 def paired(a: Run, b: Run, second: int = 1) -> Iterator[Pair]:
@@ -146,8 +138,8 @@ def paired(a: Run, b: Run, second: int = 1) -> Iterator[Pair]:
     unlike = sides_differ(a.results.model.kind, b.results.model.kind)
     for task, settings in a.results.tasks.items():
         for setting in settings:
-            first, other = over_runs(a, task, setting), over_runs(b, task, setting)
-            yield from paired_scores(task, setting, first, other, unlike=unlike, second=second)
+            of_a, of_b = _averaged(a, task, setting), _averaged(b, task, setting)
+            yield from paired_scores(task, setting, of_a, of_b, unlike=unlike, second=second)
 
 
 def paired_scores(
@@ -167,24 +159,25 @@ def paired_scores(
         unlike: whether only one of the models sees what is right of the blank.
         second: see `Comparison`.
     """
-    for name, whole in a.items():
-        skipped = unlike and name in CONTEXTUAL
-        if name in b and is_compared(name) and not skipped:
-            others = levels_compared(task, b[name])
-            for part, own in levels_compared(task, whole).items():
-                if part in others:
-                    yield Pair(task, setting, part, own, others[part], second)
+    for name in a:
+        is_curve = "=" in name  # a point of EW and MW over cut-offs
+        is_skipped = is_curve or name.startswith(HUMAN_MEASURES) or (unlike and name in CONTEXTUAL)
+        if name in b and not is_skipped:
+            of_a, of_b = _parts(task, a[name]), _parts(task, b[name])
+            for by, level in of_a:
+                if (by, level) in of_b:
+                    yield Pair(task, setting, by, level, of_a[by, level], of_b[by, level], second)
 
 
-def levels_compared(task: str, whole: Scores) -> dict[Part, Scores]:
-    """Returns the parts of a measure that are compared each for itself: levels, or the whole.
+def _parts(task: str, whole: Scores) -> dict[tuple[str, str], Scores]:
+    """(break-down, level) -> the part of a measure that is compared by itself.
 
     A measure without any item, which says why it is not defined, has none.
     """
     by = diagnostics.get(task).compared_by.get(whole.name.partition("@")[0], "")
     if by in whole.by:
         return {(by, level): part for level, part in whole.by[by].items()}
-    return {WHOLE: whole} if len(whole.items) else {}
+    return {("", ""): whole} if len(whole.items) else {}
 
 
 def sides_differ(a: str, b: str) -> bool:
@@ -192,21 +185,15 @@ def sides_differ(a: str, b: str) -> bool:
     return (a, b).count("causal") == 1
 
 
-def is_compared(measure: str) -> bool:
-    """Returns whether a measure is one of models, and no point of a curve."""
-    return not measure.startswith(HUMAN) and "=" not in measure
-
-
-def over_runs(run: Run, task: str, setting: str) -> dict[str, Scores]:
-    """Returns the scores of a setting by name; those of a shuffled one are means over its runs."""
+def _averaged(run: Run, task: str, setting: str) -> dict[str, Scores]:
+    """The scores of a setting by name; those of a shuffled one are means over its runs."""
     protocol, model = run.results.protocol, run.results.model
-    of_runs: dict[str, list[Scores]] = {}
+    by_measure: dict[str, list[Scores]] = {}
     for (name, _), part in sorted(run.predictions[task].items()):
         if name == setting:
-            found = scores(run.stimuli[task], part, protocol, model.cased, model.kind)
-            for one in found:
-                of_runs.setdefault(one.name, []).append(one)
-    return {name: average(several) for name, several in of_runs.items()}
+            for one in scores(run.stimuli[task], part, protocol, model.cased, model.kind):
+                by_measure.setdefault(one.name, []).append(one)
+    return {name: average(several) for name, several in by_measure.items()}
 
 
 def average(several: Sequence[Scores]) -> Scores:
@@ -214,64 +201,38 @@ def average(several: Sequence[Scores]) -> Scores:
     first = several[0]
     if len(several) == 1:
         return first
-    items = common([one.items.tolist() for one in several])
-    values = np.mean([at(one, items) for one in several], axis=0)
+    items, values = _on_common_items(several)
     statistic = "share" if first.statistic == "proportion" else first.statistic
-    return Scores(first.name, np.array(items, dtype=object), values, statistic)
+    return Scores(first.name, np.array(items, dtype=object), np.mean(values, axis=0), statistic)
 
 
-def compare_scores(pair: Pair, *, seed: int, resamples: int) -> Comparison:
-    """Returns the comparison of one measure; its p-value is not adjusted yet."""
-    a, b = pair.a, pair.b
-    items = common([a.items.tolist(), b.items.tolist()])
-    first, second = at(a, items), at(b, items)
-    place = "/".join(filter(None, (pair.task, pair.setting, a.name, *pair.part)))
-    rng = np.random.default_rng([seed, zlib.crc32(place.encode())])
-    difference, test = tested(first, second, a.statistic, rng, resamples)
+def _on_common_items(several: Sequence[Scores]) -> tuple[list[str], list[stats.Values]]:
+    """The items that all have, in the order of the first, and the values of each on them."""
+    places = [{item: i for i, item in enumerate(one.items)} for one in several]
+    items = [item for item in places[0] if all(item in place for place in places)]
+    rows = [[place[item] for item in items] for place in places]
+    return items, [one.values[where] for one, where in zip(several, rows, strict=True)]
+
+
+# ---- one comparison ------------------------------------------------------------------------------
+
+
+def _compare(pair: Pair, seed: int, resamples: int) -> Comparison:
+    """The comparison of one measure; its p-value is not adjusted yet."""
+    task, setting, by, level, a, b, second = pair
+    items, (of_a, of_b) = _on_common_items((a, b))
+    address = "/".join(filter(None, (task, setting, a.name, by, level)))
+    rng = np.random.default_rng([seed, zlib.crc32(address.encode())])
+    value_a, value_b = stats.point(of_a, a.statistic), stats.point(of_b, a.statistic)
+    if np.array_equal(of_a, of_b):  # no item differs: no spread to take an interval from
+        test, undefined = "none", math.nan
+        difference = stats.Difference(value_a - value_b, undefined, undefined, undefined)
+    else:
+        test = "mcnemar" if a.statistic == "proportion" else "bootstrap"
+        difference = stats.paired_bootstrap(of_a, of_b, a.statistic, rng, resamples)
     return Comparison(
-        task=pair.task,
-        setting=pair.setting,
-        measure=a.name,
-        by=pair.part[0],
-        level=pair.part[1],
-        statistic=a.statistic,
-        n=len(items),
-        a=stats.point(first, a.statistic),
-        b=stats.point(second, a.statistic),
-        difference=difference.value,
-        ci_low=difference.ci_low,
-        ci_high=difference.ci_high,
-        p=difference.p,
-        p_adjusted=math.nan,
-        test=test,
-        second=pair.second,
-    )
-
-
-def tested(
-    first: stats.Floats,
-    second: stats.Floats,
-    statistic: str,
-    rng: np.random.Generator,
-    resamples: int,
-) -> tuple[stats.Difference, str]:
-    """Returns the difference with its interval and p, and the name of the test that p is from."""
-    if np.array_equal(first, second):  # no item differs: no spread to take an interval from
-        value = stats.point(first, statistic) - stats.point(second, statistic)
-        return stats.Difference(value, math.nan, math.nan, math.nan), "none"
-    difference = stats.paired_bootstrap(first, second, statistic, rng, resamples)
-    if statistic != "proportion":
-        return difference, "bootstrap"
-    return replace(difference, p=stats.mcnemar(first, second)), "mcnemar"
-
-
-def common(lists: Sequence[Sequence[str]]) -> list[str]:
-    """Returns the items that are in all lists, in the order of the first."""
-    shared = set(lists[0]).intersection(*lists[1:])
-    return [item for item in lists[0] if item in shared]
-
-
-def at(scores: Scores, items: Sequence[str]) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    """Returns the values of some items, in their order."""
-    place: Mapping[str, int] = {item: i for i, item in enumerate(scores.items)}
-    return scores.values[[place[item] for item in items]]
+        task, setting, a.name, by, level, a.statistic, len(items), value_a, value_b,
+        difference.value, difference.ci_low, difference.ci_high,
+        p=stats.mcnemar(of_a, of_b) if test == "mcnemar" else difference.p,
+        p_adjusted=math.nan, test=test, second=second,
+    )  # fmt: skip

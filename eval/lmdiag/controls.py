@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from lmdiag.queries import row_keys
+from lmdiag.questions import row_keys
 from lmdiag.schema import Query
 
 if TYPE_CHECKING:
     from lmdiag.models import Model
-    from lmdiag.queries import Setting
+    from lmdiag.questions import Setting
 
 _EXAMPLES = 3
 """Rows that are named in a warning."""

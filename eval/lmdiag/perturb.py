@@ -1,4 +1,4 @@
-"""Applies the perturbations that a diagnostic declares: the same rows with other contexts."""
+"""Applies the perturbations that diagnostics declare: the same rows with other contexts."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Reads files that anyone may have written: text, JSON, YAML and Parquet within fixed bounds.
+"""Reads files of any origin: text, JSON, YAML and Parquet, within fixed bounds.
 
-Every reader of the package goes through these functions. Whatever is wrong with a file (missing,
-a directory, not UTF-8, cut off, nested too deeply, a number of a thousand digits) ends in one
+All other modules read files through these functions. Whatever is wrong with a file (missing, a
+directory, not UTF-8, cut off, nested too deeply, a number of a thousand digits) ends in one
 `BadInput` that names the file, and never in another exception.
 """
 
@@ -25,15 +25,25 @@ if TYPE_CHECKING:
 MAX_DOCUMENT = 64_000_000
 """Bytes of a JSON document that is read as a whole, e.g. results.json (a full run has 0.2 MB)."""
 
-MAX_YAML = 200_000
+_MAX_YAML = 200_000
 """Characters of YAML: the parser is slow, and a data set card has a few thousand."""
 
-MAX_DEPTH = 64
+_MAX_DEPTH = 64
 """Levels of nesting in JSON; what lmdiag writes has at most eight."""
 
 _INT64 = range(-(2**63), 2**63)
-_SHOWN = 100
-"""Characters of a library's reason that a message repeats."""
+_MAX_REASON = 100
+"""Characters of a library's message that are repeated in an error."""
+
+
+def user_path(text: str) -> Path:
+    """Returns a path that a user typed, with `~` replaced if there is such a user."""
+    return Path(os.path.expanduser(text))  # noqa: PTH111 (Path's raises for an unknown user)
+
+
+def is_folder(path: Path) -> bool:
+    """Returns whether a path is a folder; False for names that the system does not accept."""
+    return os.path.isdir(path)  # noqa: PTH112 (Path's raises for a name that is too long)
 
 
 @contextmanager
@@ -47,20 +57,10 @@ def readable(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror or error}") from None
-    except ValueError as error:  # a NUL in the name
+    except ValueError as error:
         if "null" not in str(error):
             raise
         raise BadInput(f"{str(path)!r} is not a file name: it has a NUL character") from None
-
-
-def user_path(text: str) -> Path:
-    """Returns a path that a user typed, with `~` replaced where there is such a user."""
-    return Path(os.path.expanduser(text))  # noqa: PTH111 (Path's raises for an unknown user)
-
-
-def is_folder(path: Path) -> bool:
-    """Returns whether a path is a folder; it is not if the system does not take its name."""
-    return os.path.isdir(path)  # noqa: PTH112 (Path's raises for a name that is too long)
 
 
 def read_bytes(path: Path, limit: int | None = None) -> bytes:
@@ -68,7 +68,7 @@ def read_bytes(path: Path, limit: int | None = None) -> bytes:
 
     Args:
         path: of the file.
-        limit: most bytes that it may have; None for any number.
+        limit: maximum size in bytes; None for any size.
 
     Raises:
         BadInput: it does not exist, is a directory or a device, is too large, or cannot be read.
@@ -98,6 +98,12 @@ def read_text(path: Path, limit: int | None = None) -> str:
         ) from None
 
 
+def short(reason: object) -> str:
+    """Returns a library's message on one line of bounded length."""
+    text = re.sub(r"\s+", " ", str(reason)).strip()
+    return text if len(text) <= _MAX_REASON else f"{text[: _MAX_REASON - 1]}…"
+
+
 # ---- JSON and YAML -------------------------------------------------------------------------------
 
 
@@ -110,7 +116,7 @@ def parse_json(text: str | bytes, where: str, *, finite: bool = False) -> Any:
         finite: refuse NaN and Infinity, which are not JSON but which Python writes.
 
     Raises:
-        BadInput: not JSON, nested deeper than `MAX_DEPTH`, an integer beyond 64 bits, half of a
+        BadInput: not JSON, nested deeper than `_MAX_DEPTH`, an integer beyond 64 bits, half of a
             surrogate pair, bytes that are not UTF-8.
     """
     hooks: dict[str, Any] = {"parse_int": _integer}
@@ -120,26 +126,23 @@ def parse_json(text: str | bytes, where: str, *, finite: bool = False) -> Any:
         if isinstance(text, bytes):
             text = text.decode("utf-8-sig")
         value = json.loads(text, **hooks)
-        if text.count("[") + text.count("{") > MAX_DEPTH and _depth(value) > MAX_DEPTH:
-            raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
+        if text.count("[") + text.count("{") > _MAX_DEPTH and _depth(value) > _MAX_DEPTH:
+            raise ValueError(f"nested deeper than {_MAX_DEPTH} levels")
         if "\\u" in text:
             json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
-        raise BadInput(f"{where}: not valid JSON ({error.msg} at character {error.pos})") from None
+        reason = f"{error.msg} at character {error.pos}"
     except UnicodeDecodeError:
-        raise BadInput(f"{where}: not valid JSON (not UTF-8)") from None
+        reason = "not UTF-8"
     except UnicodeEncodeError:
-        raise BadInput(f"{where}: not valid JSON (half of a surrogate pair)") from None
+        reason = "half of a surrogate pair"
     except RecursionError:
-        raise BadInput(f"{where}: not valid JSON (nested too deeply)") from None
+        reason = "nested too deeply"
     except ValueError as error:
-        raise BadInput(f"{where}: not valid JSON ({error})") from None
-    return value
-
-
-def read_json(path: Path, *, finite: bool = True) -> Any:
-    """Returns the value in a JSON file of at most `MAX_DOCUMENT` bytes; see `parse_json`."""
-    return parse_json(read_text(path, MAX_DOCUMENT), str(path), finite=finite)
+        reason = str(error)
+    else:
+        return value
+    raise BadInput(f"{where}: not valid JSON ({reason})")
 
 
 def _integer(digits: str) -> int:
@@ -160,37 +163,66 @@ def _refuse_constant(name: str) -> None:
 
 
 def _depth(value: Any) -> int:
-    """Levels of lists and objects in a JSON value, counted without recursion."""
-    level, depth = [value], 0
-    while level := [each for each in level if isinstance(each, dict | list)]:
-        depth += 1
-        level = [
-            below for each in level for below in (each.values() if isinstance(each, dict) else each)
-        ]
-    return depth
+    """Levels of lists and objects in a JSON value."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    return 1 + max(map(_depth, value), default=0) if isinstance(value, list) else 0
+
+
+def read_json(path: Path) -> Any:
+    """Returns the value in a JSON file of at most `MAX_DOCUMENT` bytes; see `parse_json`."""
+    return parse_json(read_text(path, MAX_DOCUMENT), str(path), finite=True)
+
+
+def read_json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yields ("FILE:LINE", object) for each line that is not empty.
+
+    Raises:
+        BadInput: the file cannot be read, or a line is not a JSON object.
+    """
+    with readable(path), path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            if line.strip():
+                where = f"{path}:{number}"
+                value = parse_json(line, where)
+                if not isinstance(value, dict):
+                    raise BadInput(f"{where}: expected one JSON object per line")
+                yield where, value
+
+
+def a_mapping(value: Any, where: str) -> Mapping[str, Any]:
+    """Returns a JSON or YAML value that must be an object.
+
+    Raises:
+        BadInput: it is something else.
+    """
+    if not isinstance(value, dict):
+        raise BadInput(f"{where}: expected an object, not {type(value).__name__}")
+    return value
 
 
 def parse_yaml(text: str, where: str) -> Any:
-    """Returns the value of a YAML text, by its safe loader.
+    """Returns the value of a YAML text, read with the safe loader.
 
     Raises:
-        BadInput: not YAML, more than `MAX_YAML` characters, impossible dates, absurd numbers.
+        BadInput: not YAML, too long, impossible dates, numbers with too many digits.
     """
     import yaml
 
-    if len(text) > MAX_YAML:
-        raise BadInput(f"{where}: {len(text):,} characters of YAML; at most {MAX_YAML:,} are read")
+    if len(text) > _MAX_YAML:
+        raise BadInput(f"{where}: {len(text):,} characters of YAML; at most {_MAX_YAML:,} are read")
+    line = ""
     try:
         return yaml.safe_load(text)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f" in line {mark.line + 1}" if mark else ""
         reason = getattr(error, "problem", None) or "a character that YAML does not allow"
-        raise BadInput(f"{where}: not valid YAML{line} ({short(reason)})") from None
     except RecursionError:
-        raise BadInput(f"{where}: not valid YAML (nested too deeply)") from None
-    except Exception as error:  # its constructors check nothing: dates, numbers, keys, base64
-        raise BadInput(f"{where}: not valid YAML ({short(error)})") from None
+        reason = "nested too deeply"
+    except Exception as error:  # the constructors of the loader check no dates, numbers or keys
+        reason = str(error)
+    raise BadInput(f"{where}: not valid YAML{line} ({short(reason)})")
 
 
 # ---- Parquet -------------------------------------------------------------------------------------
@@ -204,8 +236,12 @@ def parquet_names(path: Path) -> list[str]:
     """
     import pyarrow.parquet as pq
 
-    with _whole_parquet(path):
-        names = list(pq.read_schema(_regular(path)).names)
+    with readable(path):
+        if not path.is_file():
+            why = "is not a regular file" if path.exists() else "does not exist"
+            raise BadInput(f"{path} {why}")
+    with _valid_parquet(path):
+        names = list(pq.read_schema(path).names)
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise BadInput(f"{path} has the column {twice[0]} twice: rename one of them")
     return names
@@ -214,7 +250,7 @@ def parquet_names(path: Path) -> list[str]:
 def read_parquet(
     path: Path, columns: Sequence[str] | None = None, schema: pa.Schema | None = None
 ) -> pa.Table:
-    """Returns a Parquet file as a table whose every value can become a Python object.
+    """Returns a Parquet file as a table in which every value can become a Python object.
 
     Args:
         path: of the file.
@@ -231,7 +267,7 @@ def read_parquet(
     wanted = list(schema.names) if schema is not None else columns
     if missing := [name for name in wanted or () if name not in names]:
         raise BadInput(f"{path} has no column {missing[0]}")
-    with _whole_parquet(path):
+    with _valid_parquet(path):
         table = pq.read_table(path, columns=wanted)
         if schema is not None:
             table = table.select(schema.names).cast(schema)
@@ -241,75 +277,33 @@ def read_parquet(
     return table
 
 
-def _regular(path: Path) -> Path:
-    with readable(path):
-        if not path.exists():
-            raise BadInput(f"{path} does not exist")
-        if not path.is_file():
-            raise BadInput(f"{path} is not a regular file")
-    return path
-
-
 @contextmanager
-def _whole_parquet(path: Path) -> Iterator[None]:
+def _valid_parquet(path: Path) -> Iterator[None]:
     """Turns what Arrow raises on a damaged file into `BadInput` that names the file."""
     import pyarrow as pa
 
     try:
         yield
-    except pa.ArrowException as error:
+    except (pa.ArrowException, UnicodeDecodeError, OverflowError, ValueError, KeyError,
+            MemoryError) as error:  # fmt: skip
         raise BadInput(f"{path} cannot be read: not valid Parquet ({short(error)})") from None
-    except OSError as error:  # Arrow's own errors of reading have no errno
+    except OSError as error:
         raise BadInput(f"{path} cannot be read: {short(error.strerror or error)}") from None
-    except (UnicodeDecodeError, OverflowError, ValueError, KeyError, MemoryError) as error:
-        raise BadInput(f"{path} cannot be read: not valid Parquet ({short(error)})") from None
 
 
 def _check_values(name: str, column: pa.ChunkedArray) -> None:
-    """Converts the values of types for which `validate` does not say whether Python has them."""
-    if not _is_plain(column.type):
-        try:
-            json.dumps(column.to_pylist(), default=str)
-        except Exception as error:  # time zones, dates and extensions raise what they like
-            raise ValueError(f"column {name} of type {column.type}: {error}") from None
-
-
-def _is_plain(kind: pa.DataType) -> bool:
-    """Whether every valid value of an Arrow type is a text, a number, a bool or lists of these."""
+    """Converts values of types that `validate` accepts although Python may not represent them."""
     from pyarrow import types
 
-    if types.is_list(kind) or types.is_large_list(kind):
-        return _is_plain(kind.value_type)
-    if types.is_dictionary(kind):
-        return _is_plain(kind.value_type)
-    return any(
-        of(kind)
-        for of in (
-            types.is_string,
-            types.is_large_string,
-            types.is_boolean,
-            types.is_integer,
-            types.is_floating,
-            types.is_null,
-        )
-    )
-
-
-# ---- messages ------------------------------------------------------------------------------------
-
-
-def short(reason: object) -> str:
-    """Returns a library's message on one line, of bounded length."""
-    text = re.sub(r"\s+", " ", str(reason)).strip()
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
-
-
-def a_mapping(value: Any, where: str) -> Mapping[str, Any]:
-    """Returns a JSON or YAML value that must be an object.
-
-    Raises:
-        BadInput: it is something else.
-    """
-    if not isinstance(value, dict):
-        raise BadInput(f"{where}: expected an object, not {type(value).__name__}")
-    return value
+    kind = column.type
+    while types.is_list(kind) or types.is_large_list(kind) or types.is_dictionary(kind):
+        kind = kind.value_type
+    safe = (
+        types.is_string, types.is_large_string, types.is_boolean, types.is_integer,
+        types.is_floating, types.is_null,
+    )  # fmt: skip
+    if not any(is_kind(kind) for is_kind in safe):
+        try:
+            json.dumps(column.to_pylist(), default=str)
+        except Exception as error:  # time zones, dates and extension types raise many errors
+            raise ValueError(f"column {name} of type {column.type}: {error}") from None

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numbers
 import operator
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
@@ -26,8 +26,7 @@ Kind = Literal["masked", "causal", "seq2seq"]
 Unit = Literal["token", "word"]
 Bos = Literal["auto", "always", "never"]
 
-
-LONGEST_MESSAGE = 2000
+_LONGEST_MESSAGE = 2000
 """Characters of an error message."""
 
 
@@ -35,13 +34,13 @@ class BadInput(Exception):
     """Something the user gave cannot be used.
 
     The message is one line that names the thing and says what to do; commands print it and exit 2.
-    One that repeats a very long text of a file keeps its beginning and its end.
+    Of a message that quotes a very long text only the beginning and the end are kept.
     """
 
     def __init__(self, message: str) -> None:
-        if len(message) > LONGEST_MESSAGE:
-            message = f"{message[: LONGEST_MESSAGE // 2]} … {message[-LONGEST_MESSAGE // 2 :]}"
-        super().__init__(message)
+        half = _LONGEST_MESSAGE // 2
+        is_long = len(message) > 2 * half
+        super().__init__(f"{message[:half]} … {message[-half:]}" if is_long else message)
 
 
 class Query(NamedTuple):
@@ -90,11 +89,12 @@ class WordScore(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a model says at one blank.
+    """What a model predicts at one blank.
 
     Attributes:
         words: candidate word -> its score.
-        top_words: the most probable items, best first, as SPEC 2 displays them.
+        top_words: the most probable items, best first; see `docs/specification.md` for how
+            pieces of words are shown.
         top_log_probs: their log-probabilities in nats, parallel to `top_words`.
         agreement: the EW and MW of this context at every cut-off, in the order of
             `lmdiag.measures.AGREEMENT_LAYOUT`; None outside agreement.
@@ -127,7 +127,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class ModelInfo:
-    """What a run says about its model.
+    """The facts on a model that a run records.
 
     Attributes:
         id: Hub id, local folder or `demo:*` name, as given.
@@ -165,12 +165,6 @@ class ModelInfo:
     attention: str | None = None
     name: str | None = None
 
-    @classmethod
-    def from_json(cls, record: Mapping[str, Any]) -> ModelInfo:
-        """Returns the facts of a `results.json`; what it does not say is None."""
-        facts: dict[str, Any] = {each.name: record.get(each.name) for each in fields(cls)}
-        return cls(**facts)
-
 
 @dataclass(frozen=True)
 class Protocol:
@@ -178,10 +172,10 @@ class Protocol:
 
     Attributes:
         tasks: names of configs, in order.
-        perturb: names of perturbations beside the unperturbed setting.
+        perturb: names of perturbations; the unperturbed setting is always included.
         shuffles: runs of the shuffled settings (100 in Ettinger 2020, table 4).
         seed: of the shuffles and of the sample.
-        unit: token or word (SPEC 2).
+        unit: token or word, see `docs/specification.md`.
         k: ranks at which accuracy is measured.
         threshold: smallest difference in probability that counts for sensitivity@threshold.
         bos: auto, always or never (causal models).
@@ -205,17 +199,6 @@ class Protocol:
         """Length of the top-k list that is kept: at least the paper's five."""
         return max(5, *self.k)
 
-    def to_json(self) -> dict[str, Any]:
-        """Returns plain JSON values."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, record: Mapping[str, Any]) -> Protocol:
-        """Inverse of `to_json`; keys that are no field are passed over."""
-        values = {each.name: record[each.name] for each in fields(cls) if each.name in record}
-        lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
-        return cls(**values | lists)
-
 
 def checked_ranks(k: Iterable[int]) -> tuple[int, ...]:
     """Returns the ranks of accuracy@k in ascending order, each once.
@@ -224,12 +207,12 @@ def checked_ranks(k: Iterable[int]) -> tuple[int, ...]:
         BadInput: not a list of integers from 1 up.
     """
     try:
-        found = [operator.index(each) for each in k]
+        ranks = sorted({operator.index(rank) for rank in k})
     except TypeError:
-        found = []
-    if not found or min(found) < 1 or any(isinstance(each, bool) for each in k):
+        ranks = []
+    if not ranks or ranks[0] < 1 or any(isinstance(rank, bool) for rank in k):
         raise BadInput(f"k is {k!r}: give integers from 1 up, as in k=[1, 5]")
-    return tuple(sorted(set(found)))
+    return tuple(ranks)
 
 
 def checked_threshold(threshold: Any) -> float:
@@ -238,8 +221,8 @@ def checked_threshold(threshold: Any) -> float:
     Raises:
         BadInput: not a number from 0 up to, but not including, 1.
     """
-    number = isinstance(threshold, numbers.Real) and not isinstance(threshold, bool)
-    if not number or not 0 <= threshold < 1:
+    is_number = isinstance(threshold, numbers.Real) and not isinstance(threshold, bool)
+    if not is_number or not 0 <= threshold < 1:
         raise BadInput(f"threshold is {threshold!r}: give a number from 0 up to below 1, as 0.01")
     return float(threshold)
 
@@ -248,8 +231,7 @@ def checked_threshold(threshold: Any) -> float:
 class Predictions:
     """Columns of `predictions.parquet`, one entry per stimulus row, in the rows' order.
 
-    How they were asked for travels with them, so that measures of different questions are not taken
-    for measures of one.
+    They record how the model was asked, so that measures of different questions are not compared.
 
     Attributes:
         id: row ids.
@@ -259,10 +241,8 @@ class Predictions:
         perturbation: setting, "none" for the unperturbed one.
         run: number of the shuffle, 0 outside the shuffled settings.
         agreement: per row, the EW and MW of its context, see `Answer`; empty where not asked.
-        model: whose predictions they are; None for those of other programs.
-        unit, bos: see `Protocol`.
-        seed: of the shuffles.
-        verbs: number of verb pairs in the list for EW and MW; None outside agreement.
+        model: that made the predictions; None if another program made them.
+        unit, bos, seed, verbs: see `Protocol`.
     """
 
     id: list[str]

@@ -1,7 +1,7 @@
-"""How sure a number is: intervals, paired tests, and their adjustment for many (SPEC 4).
+"""How certain a number is: intervals, paired tests, adjustment for multiple testing.
 
 Pure functions; random draws come from a generator that the caller passes in. scipy does much of the
-arithmetic, and is imported where it is used because it loads slowly. Undefined is NaN.
+arithmetic and is imported where it is used, because it loads slowly. Undefined is NaN.
 """
 
 from __future__ import annotations
@@ -16,9 +16,12 @@ from numpy.typing import NDArray
 LEVEL = 0.95
 """Confidence of every interval."""
 
-UNDEFINED = (math.nan, math.nan)
-Floats = NDArray[np.float64]
+CORRELATIONS = ("spearman", "pearson")
+
+Values = NDArray[np.float64]
+"""Values of items, (n,), or (n, 2) for correlations."""
 Interval = tuple[float, float]
+_UNDEFINED = (math.nan, math.nan)
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,7 @@ class Difference:
 # ---- one sample ---------------------------------------------------------------------------------
 
 
-def point(values: Floats, statistic: str) -> float:
+def point(values: Values, statistic: str) -> float:
     """Returns the value of a measure from its items' values.
 
     Args:
@@ -70,22 +73,22 @@ def point(values: Floats, statistic: str) -> float:
         return math.nan
     if statistic == "median":
         return float(np.median(values))
-    if statistic not in ("spearman", "pearson"):
+    if statistic not in CORRELATIONS:
         return float(values.mean())
     return float(correlation(values[np.newaxis], statistic)[0])
 
 
-def estimate(values: Floats, statistic: str) -> Estimate:
+def estimate(values: Values, statistic: str) -> Estimate:
     """Returns value, n and interval: Wilson, t, order statistics, or Fisher's z.
 
     Args:
         values, statistic: see `point`; a "share" is a mean of values in [0, 1].
     """
     value, n = point(values, statistic), len(values)
-    # shares that never vary give t no spread to work on, but are no surer than proportions
+    # shares that never vary have no spread for t, but are not more certain than proportions
     if statistic == "proportion" or (statistic == "share" and n and not np.ptp(values)):
         bounds = wilson(float(values.sum()), n)
-    elif statistic in ("spearman", "pearson"):
+    elif statistic in CORRELATIONS:
         bounds = correlation_interval(value, n)
     elif statistic == "median":
         bounds = median_interval(values)
@@ -104,7 +107,7 @@ def wilson(successes: float, n: int) -> Interval:
     Source: Wilson (1927).
     """
     if n == 0:
-        return UNDEFINED
+        return _UNDEFINED
     from scipy.special import ndtri
 
     z = -float(ndtri((1 - LEVEL) / 2))
@@ -116,7 +119,7 @@ def wilson(successes: float, n: int) -> Interval:
     return max(0.0, min(center - margin, p)), min(1.0, max(center + margin, p))
 
 
-def mean_interval(values: Floats, within: Interval | None = None) -> Interval:
+def mean_interval(values: Values, within: Interval | None = None) -> Interval:
     """Returns Student's t interval of a mean; NaN for fewer than two values.
 
     Args:
@@ -124,7 +127,7 @@ def mean_interval(values: Floats, within: Interval | None = None) -> Interval:
         within: what the mean can be at all, e.g. (0, 1) for shares; the bounds are clipped to it.
     """
     if len(values) < 2:
-        return UNDEFINED
+        return _UNDEFINED
     from scipy.special import stdtrit
 
     margin = float(
@@ -134,7 +137,7 @@ def mean_interval(values: Floats, within: Interval | None = None) -> Interval:
     return max(low, float(values.mean()) - margin), min(high, float(values.mean()) + margin)
 
 
-def median_interval(values: Floats) -> Interval:
+def median_interval(values: Values) -> Interval:
     """Returns the interval of a median between two order statistics; NaN for fewer than six values.
 
     The number of values below the median of the population is binomial, whatever the distribution;
@@ -144,7 +147,7 @@ def median_interval(values: Floats) -> Interval:
     """
     n = len(values)
     if n < 6:
-        return UNDEFINED
+        return _UNDEFINED
     from scipy.stats import binom
 
     cut = int(binom.ppf((1 - LEVEL) / 2, n, 0.5))  # the bounds are the cut-th values from both ends
@@ -158,7 +161,7 @@ def correlation_interval(r: float, n: int) -> Interval:
     Exact for Pearson of normal data, an approximation for Spearman.
     """
     if n <= 3 or math.isnan(r):
-        return UNDEFINED
+        return _UNDEFINED
     from scipy.special import ndtri
 
     margin = float(ndtri((1 + LEVEL) / 2)) / math.sqrt(n - 3)
@@ -166,7 +169,7 @@ def correlation_interval(r: float, n: int) -> Interval:
     return math.tanh(centre - margin), math.tanh(centre + margin)
 
 
-def correlation(samples: Floats, statistic: str) -> Floats:
+def correlation(samples: Values, statistic: str) -> Values:
     """Returns the correlation within each sample.
 
     Args:
@@ -191,16 +194,16 @@ def correlation(samples: Floats, statistic: str) -> Floats:
 # ---- two paired samples -------------------------------------------------------------------------
 
 
-def mcnemar(first: Floats, second: Floats) -> float:
+def mcnemar(first: Values, second: Values) -> float:
     """Returns the two-sided p of McNemar's exact test on paired verdicts.
 
-    Only items on which the two disagree tell: under no difference, each of them is a fair coin.
+    Only items on which the two disagree count: without a difference, each of them is a fair coin.
 
     Args:
         first, second: (n,), each value 0 or 1.
 
     Raises:
-        ValueError: values are no verdicts, or not paired.
+        ValueError: values other than 0 and 1, or not paired.
 
     Source: McNemar (1947) in its exact binomial form; scipy computes it.
     """
@@ -213,8 +216,8 @@ def mcnemar(first: Floats, second: Floats) -> float:
 
 
 def paired_bootstrap(
-    first: Floats,
-    second: Floats,
+    first: Values,
+    second: Values,
     statistic: str,
     rng: np.random.Generator,
     resamples: int = 10_000,
@@ -238,24 +241,24 @@ def paired_bootstrap(
     if len(first) < 2 or math.isnan(value):
         return Difference(value, math.nan, math.nan, math.nan)
     drawn = np.concatenate(
-        [draw(first, second, statistic, rng, size) for size in batches(resamples, len(first))]
+        [_draw(first, second, statistic, rng, size) for size in batch_sizes(resamples, len(first))]
     )
     drawn = drawn[~np.isnan(drawn)]  # a resample of one item over and over has no correlation
     low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return Difference(value, float(low), float(high), two_sided(drawn))
+    tail = float(min((drawn <= 0).sum(), (drawn >= 0).sum()))
+    return Difference(value, float(low), float(high), min(1.0, 2 * (tail + 1) / (len(drawn) + 1)))
 
 
-def draw(
-    first: Floats, second: Floats, statistic: str, rng: np.random.Generator, size: int
-) -> Floats:
-    """Returns the difference in each of `size` resamples, (size,)."""
+def _draw(
+    first: Values, second: Values, statistic: str, rng: np.random.Generator, size: int
+) -> Values:
+    """The difference in each of `size` resamples, (size,)."""
     n = len(first)
-    if statistic in ("spearman", "pearson"):
+    if statistic in CORRELATIONS or statistic == "median":
         chosen = rng.integers(n, size=(size, n))
+        if statistic == "median":
+            return np.asarray(np.median(first[chosen], axis=1) - np.median(second[chosen], axis=1))
         return correlation(first[chosen], statistic) - correlation(second[chosen], statistic)
-    if statistic == "median":
-        chosen = rng.integers(n, size=(size, n))
-        return np.asarray(np.median(first[chosen], axis=1) - np.median(second[chosen], axis=1))
     distinct, counts = np.unique(first - second, return_counts=True)
     if len(distinct) <= n // 4:
         # few distinct differences, as of verdicts: how often each is drawn is multinomial
@@ -263,16 +266,10 @@ def draw(
     return np.asarray((first - second)[rng.integers(n, size=(size, n))].mean(axis=1))
 
 
-def batches(resamples: int, n: int, cells: int = 4_000_000) -> list[int]:
+def batch_sizes(resamples: int, n: int, cells: int = 4_000_000) -> list[int]:
     """Returns sizes of batches of resamples that keep at most `cells` values in memory each."""
     size = max(1, cells // n)
     return [min(size, resamples - start) for start in range(0, resamples, size)]
-
-
-def two_sided(drawn: Floats) -> float:
-    """Returns the bootstrap's p-value from the resampled differences."""
-    tail = min((drawn <= 0).sum(), (drawn >= 0).sum())
-    return min(1.0, 2 * (float(tail) + 1) / (len(drawn) + 1))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

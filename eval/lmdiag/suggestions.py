@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Iterable
 
-CUTOFF = 0.6
-"""Smallest similarity (`difflib.SequenceMatcher.ratio`) of a name that is suggested."""
+_MIN_SIMILARITY = 0.6
+"""Smallest `difflib.SequenceMatcher.ratio` of a suggested name."""
 
-MOST_COMPARED = 2000
+_MOST_COMPARED = 2000
 """Of more choices than this, only those with the longest common beginning are compared."""
 
 
 def suggest(name: str, choices: Iterable[str]) -> str:
-    """Returns ` (did you mean 'x'?)` for the choice closest to a name; "" where none is close.
+    """Returns ` (did you mean 'x'?)` for the choice closest to a name; "" if none is close.
 
-    Letter case does not count.
+    Letter case is ignored.
 
     >>> suggest("wrod", ["token", "word"])
     " (did you mean 'word'?)"
@@ -23,15 +24,10 @@ def suggest(name: str, choices: Iterable[str]) -> str:
     ''
     """
     known = sorted(set(choices))
-    if len(known) > MOST_COMPARED:
-        known.sort(key=lambda choice: _shared_start(choice, name), reverse=True)
-        known = known[:MOST_COMPARED]
+    if len(known) > _MOST_COMPARED:
+        shared = {choice: len(os.path.commonprefix([choice, name])) for choice in known}  # noqa: RUF071
+        known.sort(key=shared.__getitem__, reverse=True)
+        known = known[:_MOST_COMPARED]
     by_lower = {choice.lower(): choice for choice in reversed(known)}
-    close = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=CUTOFF)
+    close = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=_MIN_SIMILARITY)
     return f" (did you mean {by_lower[close[0]]!r}?)" if close else ""
-
-
-def _shared_start(a: str, b: str) -> int:
-    """Returns the number of letters that two names have in common at their beginning."""
-    pairs = zip(a, b, strict=False)
-    return next((i for i, (x, y) in enumerate(pairs) if x != y), min(len(a), len(b)))

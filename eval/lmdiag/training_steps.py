@@ -1,4 +1,4 @@
-"""Training steps in the names of checkpoints: Hub revisions and folders are named alike.
+"""Reads training steps from the names of checkpoints: Hub revisions and folders.
 
 A run records the step of its model (`ModelInfo.training_step`); runs of several steps of one model
 are shown as curves.
@@ -21,7 +21,7 @@ _UNITS = {"": 1, "k": 1_000, "m": 1_000_000}
 
 
 def training_step(name: str) -> int | None:
-    """Reads the training step off a revision's or a folder's name; None where it names none.
+    """Returns the training step in the name of a revision or folder; None if it names none.
 
     >>> [training_step(n) for n in ("step1000", "checkpoint-500", "1000-steps", "step_20k", "main")]
     [1000, 500, 1000, 20000, None]
@@ -31,7 +31,7 @@ def training_step(name: str) -> int | None:
 
 
 def trained_model(model_id: str, revision: str | None) -> str:
-    """Returns the model that a checkpoint is a step of: its id without the step.
+    """Returns the id of the model that a checkpoint belongs to: its own id without the step.
 
     >>> trained_model("runs/tiny/checkpoint-500", None)
     'runs/tiny'

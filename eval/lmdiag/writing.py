@@ -1,7 +1,7 @@
-"""Writes files so that at any moment either the old or the new content is there, whole.
+"""Writes files atomically: at any moment either the old or the new content is there, complete.
 
-A file is written under a temporary name beside it, flushed to the disk, and renamed. What a killed
-process leaves behind is such a temporary file; `clear_drafts` removes it later.
+A file is written under a temporary name next to it, flushed to the disk, and renamed. A process
+that is killed may leave a temporary file behind; `clear_drafts` removes it later.
 """
 
 from __future__ import annotations
@@ -15,21 +15,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-ABANDONED = 24 * 3600
-"""Seconds after which a temporary file of another machine belongs to no process any more."""
+_ABANDONED = 24 * 3600
+"""Seconds after which a temporary file of another machine is not in use any more."""
 
 _DRAFT = re.compile(r"\..+\.draft-(?P<host>[A-Za-z0-9_-]*)-(?P<pid>\d{1,10})")
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """Opens a temporary file that replaces another when the block ends without an error.
-
-    Args:
-        path: of the file to write.
+    """Opens a temporary file that replaces `path` when the block ends without an error.
 
     Raises:
-        OSError: it cannot be written; the old file is still there.
+        OSError: it cannot be written; the old file is unchanged.
     """
     draft = path.with_name(f".{path.name}.draft-{_host()}-{os.getpid()}")
     try:
@@ -43,7 +40,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Writes a file whole or not at all; see `replacing`."""
+    """Writes a file completely or not at all; see `replacing`."""
     with replacing(path) as file:
         file.write(data)
 
@@ -51,7 +48,7 @@ def write_atomically(path: Path, data: bytes) -> None:
 def clear_drafts(folder: Path) -> None:
     """Removes the temporary files that killed processes left in a folder.
 
-    Those of a process that is still alive stay; so do young ones of other machines, which may share
+    Files of running processes are kept, and so are recent ones of other machines, which may share
     the file system.
     """
     for path in folder.iterdir():
@@ -64,7 +61,7 @@ def _is_abandoned(path: Path, host: str, pid: int) -> bool:
     if host == _host() and not _is_alive(pid):
         return True
     try:
-        return time.time() - path.stat().st_mtime > ABANDONED
+        return time.time() - path.stat().st_mtime > _ABANDONED
     except FileNotFoundError:
         return False
 

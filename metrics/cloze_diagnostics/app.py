@@ -1,6 +1,6 @@
-"""The metric's page on the Hub: rows and predictions as JSON lines in, measures out.
+"""The page of the metric on the Hub: takes rows and predictions as JSON lines, shows measures.
 
-`evaluate`'s own `launch_gradio_widget` asks for parts that gradio dropped with version 4.
+`launch_gradio_widget` of `evaluate` needs parts that gradio removed in version 4.
 """
 
 import json
@@ -23,7 +23,7 @@ PREDICTIONS = """\
 
 
 def compute(predictions: str, rows: str, threshold: float = 0.01) -> dict[str, Any]:
-    """Returns the measures; what is wrong with the input is shown on the page."""
+    """Returns the measures; an error in the input is shown on the page."""
     metric = evaluate.load(str(Path(__file__).with_name("cloze_diagnostics.py")))
     try:
         return dict(
@@ -43,7 +43,7 @@ def page() -> gradio.Interface:
     return gradio.Interface(
         compute,
         inputs=[
-            gradio.Textbox(PREDICTIONS, lines=6, label="Predictions, one JSON object a line"),
+            gradio.Textbox(PREDICTIONS, lines=6, label="Predictions, one JSON object per line"),
             gradio.Textbox(ROWS, lines=6, label="Rows of the data set, in the same order"),
             gradio.Number(0.01, label="Threshold of sensitivity, a difference in probability"),
         ],

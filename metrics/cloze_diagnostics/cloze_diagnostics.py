@@ -1,4 +1,4 @@
-"""Cloze diagnostics as a metric of the `evaluate` library: a thin coat over `lmdiag.summary`."""
+"""Cloze diagnostics as a metric of the `evaluate` library; `lmdiag.evaluation` computes them."""
 
 import json
 import warnings
@@ -9,15 +9,16 @@ import datasets
 import evaluate
 
 from lmdiag import diagnostics
-from lmdiag.elsewhere import gather
+from lmdiag.evaluation import beyond_lists, run_scores, summarise
+from lmdiag.results.external import to_predictions
 from lmdiag.schema import BadInput, checked_ranks, checked_threshold
-from lmdiag.stimuli.tables import normalise, of_rows
-from lmdiag.summary import beyond_lists, run_scores, summarise
+from lmdiag.stimuli.columns import converted
+from lmdiag.stimuli.table import from_rows
 
 _DESCRIPTION = """
-Measures of psycholinguistic diagnostics for language models: accuracy@k against what people say,
-sensitivity to good and bad completions of a sentence, and the break-downs of the diagnostic at
-hand, each with its number of items and a 95% interval.
+Measures of psycholinguistic diagnostics for language models: accuracy@k against human responses,
+sensitivity to good and bad completions of a sentence, and the break-downs of the diagnostic, each
+with its number of items and a 95% interval.
 """
 
 _CITATION = """
@@ -38,23 +39,23 @@ Args:
     predictions: a dict for each row, in the same order, with
         top_words: the most probable words at the blank, best first;
         log_prob: natural log of the probability of the row's target; None if it cannot be scored.
-        Either may be missing from all predictions: what the other allows is computed.
+        One of them may be absent from all predictions: what the other allows is computed.
     references: the rows, as `load_dataset` gives them: the core columns id, item, condition,
         context, right_context, target, good, contrast, expected, and any further ones. Only context
         and target are needed; without good and contrast nothing is compared.
     k: ranks for accuracy, by default [1, 5].
     threshold: smallest difference in probability for sensitivity@threshold, by default 0.01.
-    cased: compare words with `expected` exactly (default), or case-blind for uncased models.
+    cased: compare words with `expected` exactly (default), or ignore letter case.
 
 Returns:
     measure -> {"value", "n", "ci_low", "ci_high", "chance", "by": {column: {level: the same}}}, and
-    "unscorable", a list of {"id", "word"}, where a target could not be scored. A measure that makes
-    no sense on these rows has the value None and a reason in "not_defined". accuracy@k with k
-    beyond the shortest list of top words is left out, with a warning.
+    "unscorable", a list of {"id", "word"}, if targets could not be scored. A measure that is not
+    defined on these rows has the value None and a reason in "not_defined". accuracy@k with k larger
+    than the shortest list of top words is left out, with a warning.
 
 Raises:
-    lmdiag.schema.BadInput: malformed predictions, missing columns, ids that are doubled, k that is
-        not a list of integers from 1 up, a threshold that is not a number from 0 up to below 1.
+    lmdiag.schema.BadInput: malformed predictions, missing columns, repeated ids, k that is not a
+        list of integers from 1 up, a threshold that is not a number from 0 up to below 1.
 
 Example:
     >>> rows = [
@@ -70,19 +71,18 @@ Example:
     ...     {"top_words": ["bird", "seal"], "log_prob": -7.5},
     ... ]
     >>> metric = evaluate.load("metrics/cloze_diagnostics")
-    >>> found = metric.compute(predictions=predictions, references=rows, k=[1, 2])
-    >>> found["sensitivity"]["value"]
+    >>> measures = metric.compute(predictions=predictions, references=rows, k=[1, 2])
+    >>> measures["sensitivity"]["value"]
     1.0
 """
 
 
 class ClozeDiagnostics(evaluate.Metric):
-    """Measures of a cloze diagnostic; the configuration names the task, and any name will do.
+    """Measures of a cloze diagnostic; the configuration names the task, and may be any name.
 
-    The names of the four diagnostics of the project stand for their measures and break-downs.
-
-    Predictions and rows travel through the library's cache as JSON text: its features would refuse
-    the further columns that the break-downs are made of.
+    The names of the diagnostics of lmdiag stand for their measures and break-downs. Predictions and
+    rows are stored in the library's cache as JSON text, because its features are fixed and would
+    refuse the further columns of the break-downs.
     """
 
     def _info(self) -> evaluate.MetricInfo:
@@ -119,7 +119,7 @@ class ClozeDiagnostics(evaluate.Metric):
         rows = [json.loads(row) for row in references]
         columns = _columns(rows, self.config_name)
         given = [json.loads(prediction) for prediction in predictions]
-        run = gather(_records(given, columns["id"]), "predictions")
+        run = to_predictions(_records(given, columns["id"]), "predictions")
         for line in beyond_lists(columns, run, ranks):
             warnings.warn(f"not computed: {line}", stacklevel=2)
         is_own = diagnostics.get(self.config_name).missing_columns(columns)
@@ -150,21 +150,16 @@ def _records(
 
 
 def _text(record: Any) -> str:
-    """Returns a prediction or row as JSON text; what is text already, as from a form, stays."""
-    return record if isinstance(record, str) else json.dumps(record, default=_plain)
-
-
-def _plain(value: Any) -> Any:
-    """Returns the Python value of a number or array of another library."""
-    return value.tolist()
+    """Returns a prediction or row as JSON text, with numbers and arrays of numpy converted."""
+    return record if isinstance(record, str) else json.dumps(record, default=lambda v: v.tolist())
 
 
 def _columns(rows: list[dict[str, Any]], task: str) -> dict[str, list[Any]]:
     """Returns the rows as columns, with None where a row lacks a further column."""
     if not rows:
         raise BadInput("there are no references: give the rows of the data set")
-    raw = of_rows("references", rows, lambda row: f"reference {row + 1}")
-    columns = normalise(raw, task)
+    table = from_rows("references", rows, lambda row: f"reference {row + 1}")
+    columns = converted(table, task)
     if len(set(columns["id"])) < len(rows):
         raise BadInput("references have the same id more than once: give each row once")
     return columns

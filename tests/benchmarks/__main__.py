@@ -8,13 +8,13 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import agreement, material, protocol, shapes, startup, turns
+from benchmarks import agreement, material, shapes, startup, turns
 
 PEERS = ("minicons", "lm-eval")
 CONTENDERS = ("floor", "everywhere", "lmdiag", "lmdiag-report", *PEERS, "one-at-a-time")
 """The first is what the others are compared with."""
 
-WHAT = ("speed", "families", "startup", "agreement", "protocol")
+WHAT = ("speed", "families", "startup", "agreement")
 
 
 def main() -> None:
@@ -57,8 +57,6 @@ def run(args: argparse.Namespace, folder: Path) -> None:
         for shape in args.shapes:
             agreement.show(shapes.make(shape, folder), data, args.threads, args.rounds)
         agreement.show_memory(shapes.make("bert-tiny", folder), data, args.contexts)
-    if "protocol" in what:
-        protocol.show(shapes.make("bert-tiny", folder), data, args.threads)
 
 
 def speed(

@@ -48,7 +48,7 @@ def show(folder: Path, data: Path, threads: int, rounds: int) -> None:
 def prepare(folder: Path, data: Path) -> tuple[Any, list[Any]]:
     """Returns the model, its verbs set, and all questions of agreement; prints what that took."""
     from lmdiag import models, stimuli
-    from lmdiag.queries import Setting, collect
+    from lmdiag.questions import Setting, collect
 
     clock = [time.perf_counter()]
     model = models.load(str(folder))

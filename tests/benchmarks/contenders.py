@@ -85,29 +85,18 @@ class Bare:
             logits.float().log_softmax(-1).topk(5)
 
 
-def bare_loop(model: str, rows: Rows, *, everywhere: bool) -> Work:
-    """Each distinct context once, sorted by length, batches of 32, filled up."""
+def bare_loop(model: str, rows: Rows, *, everywhere: bool, batch: int = BATCH) -> Work:
+    """Each distinct context once, sorted by length, padded batches; every row if one at a time."""
     bare = Bare(model)
-    contexts = list(dict.fromkeys(row["context"] for row in rows))
+    contexts = [row["context"] for row in rows]
+    if batch > 1:
+        contexts = list(dict.fromkeys(contexts))
 
     def work() -> float:
         start = time.perf_counter()
         encoded = sorted(bare.encode(contexts), key=len, reverse=True)
-        for first in range(0, len(encoded), BATCH):
-            bare.ask(encoded[first : first + BATCH], everywhere=everywhere)
-        return time.perf_counter() - start
-
-    return work
-
-
-def one_at_a_time(model: str, rows: Rows) -> Work:
-    """Each row by itself, projection everywhere, as the original code (which does so twice)."""
-    bare = Bare(model)
-
-    def work() -> float:
-        start = time.perf_counter()
-        for row in rows:
-            bare.ask(bare.encode([row["context"]]), everywhere=True)
+        for first in range(0, len(encoded), batch):
+            bare.ask(encoded[first : first + batch], everywhere=everywhere)
         return time.perf_counter() - start
 
     return work
@@ -192,7 +181,7 @@ def prepare(name: str, model: str, rows: Rows, data: str) -> Work:
     makers: dict[str, Callable[[], Work]] = {
         "floor": lambda: bare_loop(model, rows, everywhere=False),
         "everywhere": lambda: bare_loop(model, rows, everywhere=True),
-        "one-at-a-time": lambda: one_at_a_time(model, rows),
+        "one-at-a-time": lambda: bare_loop(model, rows, everywhere=True, batch=1),
         "lmdiag": lambda: lmdiag(model, data, report=False),
         "lmdiag-report": lambda: lmdiag(model, data, report=True),
         "minicons": lambda: minicons(model, rows),

@@ -25,7 +25,7 @@ class Shape:
     Attributes:
         model: class in transformers; its configuration's defaults are the published base model.
         tokenizer: folder of the published tokenizer.
-        small: name of the function of `tokenizer_files` that stands in for it.
+        small: name of the small tokenizer that replaces it, see `tokenizer_files.PUBLISHED`.
         config: what differs from the defaults.
     """
 
@@ -97,7 +97,7 @@ def make(name: str, folder: Path) -> Path:
         for path in published.iterdir():
             shutil.copy(path, out / path.name)
     else:
-        getattr(tokenizer_files, shape.small)(out)
+        tokenizer_files.write(shape.small, out)
     model_class = getattr(transformers, shape.model)
     torch.manual_seed(0)
     model_class(model_class.config_class(**shape.config)).save_pretrained(out)

@@ -6,10 +6,10 @@ import json
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
-from types import TracebackType
 from typing import Any, cast
 
 SCRIPT = Path(__file__).with_name("contenders.py")
@@ -44,12 +44,7 @@ class Contender:
         self.absent = answer.get("absent") if answer else "it ended before it was ready"
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._process.poll() is None:
             self._process.communicate()
 
@@ -98,14 +93,12 @@ def take_turns(
     for name in names:
         arguments = [str(SCRIPT), name, str(model), str(rows), str(data), str(threads)]
         found.append(Contender(name, [pythons.get(name, sys.executable), *arguments]))
-    entered = [contender.__enter__() for contender in found]
-    try:
+    with ExitStack() as stack:
+        for contender in found:
+            stack.enter_context(contender)
         for number in range(rounds + 1):
-            for contender in entered:
+            for contender in found:
                 contender.work(counts=number > 0)
-    finally:
-        for contender in entered:
-            contender.__exit__(None, None, None)
     return found
 
 

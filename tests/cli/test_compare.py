@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
+from commands import Commands
 from runs import make_run
 
 from lmdiag.results import Place, Results, read_results
 from lmdiag.schema import Protocol
-
-Compare = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def compare(typed: Compare) -> Compare:
-    return lambda *arguments: typed("compare", *arguments)
 
 
 def value(results: Results, one: dict[str, str]) -> float | None:
@@ -27,14 +19,14 @@ def value(results: Results, one: dict[str, str]) -> float | None:
     return figure.value
 
 
-def test_json(compare: Compare, finished_runs: list[Path]) -> None:
-    arguments = [*finished_runs, "--json", "--resamples", 200, "--seed", 3]
-    code, out, err = compare(*arguments)
+def test_json(command: Commands) -> None:
+    arguments = [*command.runs, "--json", "--resamples", 200, "--seed", 3]
+    code, out, err = command("compare", *arguments)
     document = json.loads(out)
     assert (code, err) == (0, "")
     assert (document["a"]["model"], document["b"]["model"]) == ("org/[b]first", "org/second")
     assert (document["seed"], document["resamples"]) == (3, 200)
-    first, second = map(read_results, finished_runs)
+    first, second = map(read_results, command.runs)
     assert document["signature"] == first.signature
     assert {one["task"] for one in document["comparisons"]} == {"cprag102", "role88", "neg136"}
     for one in document["comparisons"]:
@@ -47,14 +39,12 @@ def test_json(compare: Compare, finished_runs: list[Path]) -> None:
             assert one["p"] is one["p_adjusted"] is one["ci_low"] is one["ci_high"] is None
         else:
             assert one["p"] <= one["p_adjusted"] <= 1
-    assert compare(*arguments)[1] == out
+    assert command("compare", *arguments)[1] == out
 
 
-def test_several_runs_are_compared_with_the_first(
-    compare: Compare, finished_runs: list[Path], demo_dir: Path, tmp_path: Path
-) -> None:
-    runs = [*finished_runs, make_run(tmp_path / "third", demo_dir, id="org/third", seed=3)]
-    code, out, err = compare(*runs, "--json", "--resamples", 100)
+def test_several_runs_are_compared_with_the_first(command: Commands) -> None:
+    runs = [*command.runs, make_run(command.folder / "third", command.data, id="org/third", seed=3)]
+    code, out, err = command("compare", *runs, "--json", "--resamples", 100)
     document = json.loads(out)
     assert (code, err) == (0, "")
     names = [document[name]["model"] for name in "abc"]
@@ -72,21 +62,21 @@ def test_several_runs_are_compared_with_the_first(
     smallest = min(tested, key=lambda one: one["p"])
     assert smallest["p_adjusted"] == pytest.approx(min(1, smallest["p"] * len(tested)))
 
-    _, out, _ = compare(*runs, "--resamples", 100)
+    _, out, _ = command("compare", *runs, "--resamples", 100)
     for words in ("C  org/third", "A and B, role88", "A and C, role88", "A - C"):
         assert words in out
     assert f"over the {len(tested)} tests above" in out
 
 
-def test_tables(compare: Compare, finished_runs: list[Path]) -> None:
-    code, out, _ = compare(*finished_runs, "--resamples", 20)
+def test_tables(command: Commands) -> None:
+    code, out, _ = command("compare", *command.runs, "--resamples", 20)
     assert code == 0
     assert "A  org/[b]first" in out  # markup in the name of a model has no effect
     for words in ("probability_difference", "Holm"):
         assert words in out
     role88, neg136 = out.split("\nrole88\n")[1].split("\nneg136\n")
     row = next(line for line in role88.splitlines() if line.startswith("sensitivity "))
-    figure = read_results(finished_runs[0]).figure(Place("role88", "none", "sensitivity"))
+    figure = read_results(command.runs[0]).figure(Place("role88", "none", "sensitivity"))
     assert figure is not None
     assert figure.value is not None
     assert f" {100 * figure.value:.1f} " in row
@@ -94,13 +84,11 @@ def test_tables(compare: Compare, finished_runs: list[Path]) -> None:
         assert words in neg136.lower()  # by the levels of its break-downs
 
 
-def test_runs_that_differ_are_refused_by_the_part_that_does(
-    refused: Callable[..., str], finished_runs: list[Path], demo_dir: Path, tmp_path: Path
-) -> None:
-    other = make_run(tmp_path / "other", demo_dir, Protocol(k=(1, 3), threshold=0.05))
-    error = refused("compare", *finished_runs, other)
-    assert f"{finished_runs[0]} and {other} cannot be compared: their signatures differ" in error
+def test_runs_that_differ_are_refused_by_the_part_that_does(command: Commands) -> None:
+    other = make_run(command.folder / "other", command.data, Protocol(k=(1, 3), threshold=0.05))
+    error = command.refused("compare", *command.runs, other)
+    assert f"{command.runs[0]} and {other} cannot be compared: their signatures differ" in error
     assert "differ in k (1,5 and 1,3); t (0.01 and 0.05)" in error
-    less = make_run(tmp_path / "less", demo_dir, Protocol(tasks=("role88",)))
-    assert "differ in data (" in refused("compare", finished_runs[0], less)
-    assert "not a finished run" in refused("compare", finished_runs[0], tmp_path)
+    less = make_run(command.folder / "less", command.data, Protocol(tasks=("role88",)))
+    assert "differ in data (" in command.refused("compare", command.runs[0], less)
+    assert "not a finished run" in command.refused("compare", command.runs[0], command.folder)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
+from commands import Commands
 
 from lmdiag.suggestions import suggest
 
@@ -26,24 +24,18 @@ MISSPELT = [
 ]
 
 
-@pytest.mark.parametrize(("command", "meant"), MISSPELT)
+@pytest.mark.parametrize(("line", "meant"), MISSPELT)
 def test_a_misspelt_name_is_one_line_with_the_closest_one(
-    refused: Callable[..., str],
-    demo_dir: Path,
-    finished_runs: list[Path],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    command: str,
-    meant: str,
+    command: Commands, monkeypatch: pytest.MonkeyPatch, line: str, meant: str
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    arguments = [word.format(run=finished_runs[0], data=demo_dir) for word in command.split()]
-    assert f"(did you mean {meant}?)" in refused(*arguments)
-    assert list(tmp_path.iterdir()) == []
+    monkeypatch.chdir(command.folder)
+    arguments = [word.format(run=command.runs[0], data=command.data) for word in line.split()]
+    assert f"(did you mean {meant}?)" in command.refused(*arguments)
+    assert list(command.folder.iterdir()) == []
 
 
 @pytest.mark.parametrize(
-    ("command", "message"),
+    ("line", "message"),
     [
         ("", "required: COMMAND; see `lmdiag --help`"),
         ("run", "required: --model; see `lmdiag run --help`"),
@@ -55,18 +47,18 @@ def test_a_misspelt_name_is_one_line_with_the_closest_one(
     ],
 )
 def test_an_argument_error_is_one_line_without_the_usage(
-    refused: Callable[..., str], command: str, message: str
+    command: Commands, line: str, message: str
 ) -> None:
-    assert message in refused(*command.split())
+    assert message in command.refused(*line.split())
 
 
 def test_several_processes_report_an_error_of_the_arguments_once(
-    typed: Callable[..., object], refused: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+    command: Commands, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RANK", "1")
-    assert typed("run", "--modle", "x") == (0, "", "")
+    assert command("run", "--modle", "x") == (0, "", "")
     monkeypatch.setenv("RANK", "0")
-    refused("run", "--modle", "x")
+    command.refused("run", "--modle", "x")
 
 
 @pytest.mark.parametrize(

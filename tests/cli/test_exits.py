@@ -6,11 +6,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import Commands
 from launched import SCRIPT, environment, finished, launch, torchrun
 from limits import HANG
 
@@ -44,19 +44,13 @@ def interrupt(command: list[str], output: Path, number: signal.Signals) -> tuple
     ],
 )
 def test_a_run_that_is_stopped_keeps_its_answers_and_the_same_command_continues(
-    tiny_models: dict[str, Path],
-    demo_dir: Path,
-    tmp_path: Path,
-    count: int,
-    number: signal.Signals,
-    code: int | None,
-    word: str,
+    command: Commands, count: int, number: signal.Signals, code: int | None, word: str
 ) -> None:
-    arguments = ["--model", str(tiny_models["bert"]), "--data", str(demo_dir), "--batch-size", "1"]
+    arguments = ["--model", str(command.models["bert"]), "--data", str(command.data)]
     arguments += ["--tasks", "cprag102", "--perturb", "shuf", "--shuffles", "6"]
-    arguments += ["--output", str(tmp_path)]
-    command = [sys.executable, SCRIPT] if count == 1 else torchrun(count)
-    ended, err = interrupt([*command, *arguments, "--quiet"], tmp_path, number)
+    arguments += ["--batch-size", "1", "--output", str(command.folder)]
+    script = [sys.executable, SCRIPT] if count == 1 else torchrun(count)
+    ended, err = interrupt([*script, *arguments, "--quiet"], command.folder, number)
     line = (
         f"lmdiag: {word}; answers saved so far are kept; run the same command again to continue\n"
     )
@@ -64,46 +58,41 @@ def test_a_run_that_is_stopped_keeps_its_answers_and_the_same_command_continues(
     if count == 1:
         assert (ended, err) == (code, line)
     assert f'{SCRIPT}"' not in err  # no traceback of ours; torchrun prints its own
-    assert not [*tmp_path.rglob("results.json")]
+    assert not [*command.folder.rglob("results.json")]
     assert " of them saved before" in launch([sys.executable, SCRIPT], *arguments)
 
 
-@pytest.mark.parametrize("command", ["report", "compare", "score", "leaderboard"])
+@pytest.mark.parametrize("name", ["report", "compare", "score", "leaderboard"])
 def test_other_commands_have_written_nothing(
-    typed: Callable[..., Any],
-    finished_runs: list[Path],
-    demo_dir: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    command: str,
+    command: Commands, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """This process gets SIGINT while a run is read."""
 
     def interrupted(*_: Any, **__: Any) -> None:
         signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(command.folder)
     monkeypatch.setattr("lmdiag.results.load_run", interrupted)
     monkeypatch.setattr("lmdiag.leaderboard.collect.judge", interrupted)
-    run = finished_runs[0]
+    run = command.runs[0]
     arguments = {
         "report": [run, "--out", "new.html"],
         "compare": [run, run],
         "score": ["--task", "role88", "--predictions", run],
-        "leaderboard": [run, "--data", demo_dir, "--out", "board"],
-    }[command]
+        "leaderboard": [run, "--data", command.data, "--out", "board"],
+    }[name]
     said = (130, "", "lmdiag: interrupted; nothing was written\n")
-    assert typed(command, *arguments) == said
-    assert list(tmp_path.iterdir()) == []
+    assert command(name, *arguments) == said
+    assert list(command.folder.iterdir()) == []
 
 
 def test_an_interrupted_run_with_overwrite_continues_without_it(
-    typed: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    command: Commands, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
         "lmdiag.cli.run.requested_models", lambda _: signal.raise_signal(signal.SIGINT)
     )
-    code, _, err = typed("run", "--model", "x", "--overwrite")
+    code, _, err = command("run", "--model", "x", "--overwrite")
     assert code == 130
     assert "again without --overwrite to continue" in err
 
@@ -138,7 +127,7 @@ ACCELERATE = "/usr/bin/python /env/bin/accelerate launch"
 
 
 @pytest.mark.parametrize(
-    ("command", "expected"),
+    ("line", "expected"),
     [
         (f"{ACCELERATE} eval/run.py --model x", True),
         (f"{ACCELERATE} eval/run.py --model x --quiet", True),
@@ -150,11 +139,11 @@ ACCELERATE = "/usr/bin/python /env/bin/accelerate launch"
     ],
 )
 def test_the_traceback_of_accelerate_is_foreseen(
-    monkeypatch: pytest.MonkeyPatch, command: str, expected: bool
+    monkeypatch: pytest.MonkeyPatch, line: str, expected: bool
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["eval/run.py"])
     monkeypatch.delenv("RANK", raising=False)
-    assert launchers.prints_traceback(command.split()) is expected
+    assert launchers.prints_traceback(line.split()) is expected
 
 
 @pytest.mark.slow

@@ -6,38 +6,34 @@ import csv
 import io
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from commands import Commands
 from runs import make_run
-
-Typed = Callable[..., tuple[int, str, str]]
 
 
 def test_a_page_goes_into_the_run_directory_and_one_of_several_runs_here(
-    typed: Typed, finished_runs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: Commands, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    copy = Path(shutil.copytree(finished_runs[0], tmp_path / "run"))
-    assert typed("report", copy) == (0, f"Saved in {copy / 'report.html'}\n", "")
+    monkeypatch.chdir(command.folder)
+    copy = Path(shutil.copytree(command.runs[0], command.folder / "run"))
+    assert command("report", copy) == (0, f"Saved in {copy / 'report.html'}\n", "")
     assert "<h1>org/[b]first</h1>" in (copy / "report.html").read_text()
-    assert typed("report", *finished_runs)[:2] == (0, "Saved in report.html\n")
-    page = (tmp_path / "report.html").read_text()
+    assert command("report", *command.runs)[:2] == (0, "Saved in report.html\n")
+    page = (command.folder / "report.html").read_text()
     assert "<h1>org/[b]first and org/second</h1>" in page
 
 
-def test_tables_go_to_standard_output_and_need_no_data_set(
-    typed: Typed, finished_runs: list[Path], tmp_path: Path
-) -> None:
-    code, out, err = typed("report", *finished_runs, "--format", "markdown")
+def test_tables_go_to_standard_output_and_need_no_data_set(command: Commands) -> None:
+    code, out, err = command("report", *command.runs, "--format", "markdown")
     assert (code, err) == (0, "")
     assert "| org/second |" in out
-    results = json.loads((finished_runs[0] / "results.json").read_text())
+    results = json.loads((command.runs[0] / "results.json").read_text())
     results["data"]["source"] = "gone"
-    (tmp_path / "results.json").write_text(json.dumps(results))
-    assert r"\toprule" in typed("report", tmp_path, "--format", "latex")[1]
-    code, out, _ = typed("report", tmp_path, "--format", "csv")
+    (command.folder / "results.json").write_text(json.dumps(results))
+    assert r"\toprule" in command("report", command.folder, "--format", "latex")[1]
+    code, out, _ = command("report", command.folder, "--format", "csv")
     assert code == 0
     rows = {
         (row["task"], row["measure"], row["by"]): row for row in csv.DictReader(io.StringIO(out))
@@ -46,33 +42,29 @@ def test_tables_go_to_standard_output_and_need_no_data_set(
     assert float(rows["role88", "sensitivity", ""]["value"]) == measure["value"]
 
 
-def test_chosen_items_come_with_their_words(
-    typed: Typed, finished_runs: list[Path], tmp_path: Path
-) -> None:
-    out = tmp_path / "items.csv"
+def test_chosen_items_come_with_their_words(command: Commands) -> None:
+    out = command.folder / "items.csv"
     arguments = ["--format", "csv", "--items", "role88-1", "--out", out]
-    assert typed("report", *finished_runs, *arguments)[:2] == (0, f"Saved in {out}\n")
+    assert command("report", *command.runs, *arguments)[:2] == (0, f"Saved in {out}\n")
     rows = list(csv.DictReader(io.StringIO(out.read_text())))
     assert len(rows) == 2 * 2 * 5  # two contexts, two models, five words
     assert {row["model"] for row in rows} == {"org/[b]first", "org/second"}
 
 
-def test_training_steps_are_shown_in_their_order(
-    typed: Typed, demo_dir: Path, tmp_path: Path
-) -> None:
+def test_training_steps_are_shown_in_their_order(command: Commands) -> None:
     steps = {"checkpoint-500": 500, "step1": 1, "global_step20": 20}
     paths = [
         make_run(
-            tmp_path / name, demo_dir, seed=step, skill=step / 300, training_step=step,
+            command.folder / name, command.data, seed=step, skill=step / 300, training_step=step,
             id=f"runs/tiny/{name}", commit=f"sha256:{step:016}",
         )
         for name, step in steps.items()
     ]  # fmt: skip
-    assert typed("report", *paths, "--out", tmp_path / "curves.html")[0] == 0
-    page = (tmp_path / "curves.html").read_text()
+    assert command("report", *paths, "--out", command.folder / "curves.html")[0] == 0
+    page = (command.folder / "curves.html").read_text()
     assert "<h1>runs/tiny: 3 checkpoints</h1>" in page
     assert "over training steps" in page
-    out = typed("report", *paths, "--format", "markdown")[1]
+    out = command("report", *paths, "--format", "markdown")[1]
     places = [out.index(f"| step {step} |") for step in (1, 20, 500)]
     assert places == sorted(places)
 
@@ -85,7 +77,5 @@ def test_training_steps_are_shown_in_their_order(
         ("{run} --data nowhere", "no data at nowhere"),
     ],
 )
-def test_bad_input_is_one_line(
-    refused: Callable[..., str], finished_runs: list[Path], arguments: str, message: str
-) -> None:
-    assert message in refused("report", *arguments.format(run=finished_runs[0]).split())
+def test_bad_input_is_one_line(command: Commands, arguments: str, message: str) -> None:
+    assert message in command.refused("report", *arguments.format(run=command.runs[0]).split())

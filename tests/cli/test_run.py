@@ -13,24 +13,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def output(tmp_path: Path) -> Path:
-    return tmp_path / "results"
+from commands import Commands
 
 
 @pytest.fixture
-def options(demo_dir: Path, output: Path) -> list[object]:
-    """Arguments of a short run."""
-    return ["--data", demo_dir, "--output", output, "--quiet", "--tasks", "neg136"]
+def run(command: Commands) -> Callable[..., Any]:
+    """Runs models on one diagnostic; `refused=True` for a run that must fail."""
 
+    def run(*models: object, refused: bool = False) -> Any:
+        options = ["--data", command.data, "--output", command.folder / "out", "--quiet"]
+        call = command.refused if refused else command
+        return call("run", *options, "--tasks", "neg136", "--model", *models)
 
-@pytest.fixture
-def run(typed: Run, options: list[object]) -> Run:
-    return lambda *arguments: typed("run", *options, "--model", *arguments)
+    return run
 
 
 def results(folder: Path) -> Any:
@@ -38,53 +33,52 @@ def results(folder: Path) -> Any:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def test_a_run_leaves_the_files_of_the_specification(
-    typed: Run, tiny_models: dict[str, Path], demo_dir: Path, output: Path
-) -> None:
-    arguments = ["--model", tiny_models["bert"], "--data", demo_dir, "--output", output, "--quiet"]
-    code, out, err = typed("run", *arguments)
+def test_a_run_leaves_the_files_of_the_specification(command: Commands) -> None:
+    output = command.folder / "out"
+    arguments = ["--model", command.models["bert"], "--data", command.data, "--output", output]
+    code, out, err = command("run", *arguments, "--quiet")
     assert (code, err) == (0, "")
     assert "table 4" in out
     assert "lmdiag:0.1|data:" in out
     folder = output / "bert" / "diagnostics-token"
     names = {path.name for path in folder.iterdir()} - {".lock"}
     assert names == {"results.json", "predictions.parquet", "report.html"}
-    found = results(folder)
-    assert found["model"]["kind"] == "masked"
-    assert found["protocol"]["match"] == "case-blind"
-    assert found["tasks"]["neg136"]["none"]["measures"]["accuracy@1"]["n"] > 0
+    document = results(folder)
+    assert document["model"]["kind"] == "masked"
+    assert document["protocol"]["match"] == "case-blind"
+    assert document["tasks"]["neg136"]["none"]["measures"]["accuracy@1"]["n"] > 0
 
 
-def test_a_finished_run_is_not_asked_again(
-    run: Run, tiny_models: dict[str, Path], output: Path
-) -> None:
-    code, out, _ = run(tiny_models["bert"], "--json")
+def test_a_finished_run_is_not_asked_again(run: Callable[..., Any], command: Commands) -> None:
+    bert, output = command.models["bert"], command.folder / "out"
+    code, out, _ = run(bert, "--json")
     assert code == 0
     assert json.loads(out) == results(output)
     (path,) = output.rglob("results.json")
     before = path.read_bytes()
-    code, out, _ = run(tiny_models["bert"])
+    code, out, _ = run(bert)
     assert (code, path.read_bytes()) == (0, before)
     assert "Affirmative" in out
-    run(tiny_models["bert"], "--overwrite")
+    run(bert, "--overwrite")
     assert path.read_bytes() != before  # another time, other seconds
 
 
 def test_a_failure_of_one_model_does_not_stop_the_rest(
-    run: Run, tiny_models: dict[str, Path], tmp_path: Path, output: Path
+    run: Callable[..., Any], command: Commands
 ) -> None:
-    code, out, err = run(tmp_path / "absent", *tiny_models.values())
+    code, out, err = run(command.folder / "absent", *command.models.values())
     assert code == 1
     assert "1 of 3 runs failed" in err
     assert "absent" in err
-    assert {path.parts[-3] for path in output.rglob("results.json")} == {"bert", "gpt2"}
-    code, again, _ = run(*tiny_models.values())
+    files = (command.folder / "out").rglob("results.json")
+    assert {path.parts[-3] for path in files} == {"bert", "gpt2"}
+    code, again, _ = run(*command.models.values())
     assert code == 0
     assert again in out
 
 
 def test_the_memory_of_a_model_is_free_before_the_next_is_loaded(
-    run: Run, tiny_models: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+    run: Callable[..., Any], command: Commands, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The loader is watched, not replaced: every model that it returned must be gone."""
     from lmdiag import models
@@ -99,7 +93,7 @@ def test_the_memory_of_a_model_is_free_before_the_next_is_loaded(
         return model
 
     monkeypatch.setattr(models, "load", watched)
-    assert run(*tiny_models.values(), tiny_models["bert"])[0] == 0
+    assert run(*command.models.values(), command.models["bert"])[0] == 0
     assert alive == [0, 0, 0]
 
 
@@ -120,29 +114,23 @@ def test_the_memory_of_a_model_is_free_before_the_next_is_loaded(
     ],
 )
 def test_bad_input_is_one_line(
-    refused: Callable[..., str],
-    options: list[object],
-    tiny_models: dict[str, Path],
-    output: Path,
-    arguments: list[str],
-    message: str,
+    run: Callable[..., Any], command: Commands, arguments: list[str], message: str
 ) -> None:
-    assert message in refused("run", *options, "--model", tiny_models["gpt2"], *arguments)
-    assert not [*output.rglob("results.json")]
+    assert message in run(command.models["gpt2"], *arguments, refused=True)
+    assert not [*command.folder.rglob("results.json")]
 
 
 def test_models_of_one_name_need_names_of_their_own(
-    run: Run,
-    refused: Callable[..., str],
-    options: list[object],
-    tiny_models: dict[str, Path],
-    tmp_path: Path,
-    output: Path,
+    run: Callable[..., Any], command: Commands
 ) -> None:
     """They are refused before any is run; a later one leaves the results of the first alone."""
-    models = [shutil.copytree(tiny_models[n], tmp_path / n / "final") for n in ("bert", "gpt2")]
+    output = command.folder / "out"
+    models = [
+        shutil.copytree(model, command.folder / name / "final")
+        for name, model in command.models.items()
+    ]
     for names in ([], ["--name", "a", "a"]):
-        error = refused("run", *options, "--model", *models, *names)
+        error = run(*models, *names, refused=True)
         assert f"{models[0]} and {models[1]} would share the folder" in error
         assert "--name" in error
         assert not output.exists()
@@ -152,10 +140,10 @@ def test_models_of_one_name_need_names_of_their_own(
     assert all(name in out for name in given)
     assert not any(str(folder) in out for folder in models)
     for folder, name, model in zip(("masked--one", "causal"), given, models, strict=True):
-        found = results(output / folder)["model"]
-        assert (found["name"], found["id"]) == (name, str(model))
+        model_facts = results(output / folder)["model"]
+        assert (model_facts["name"], model_facts["id"]) == (name, str(model))
     before = results(output / "causal")
-    error = refused("run", *options, "--model", models[0], "--name", "causal")
+    error = run(models[0], "--name", "causal", refused=True)
     assert "holds a run of another" in error
     assert results(output / "causal") == before
 

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import Commands
 from runs import make_run, perfect
 
-from lmdiag import results, stimuli, summary
+from lmdiag import evaluation, results, stimuli
 from lmdiag.results import predictions
 from lmdiag.schema import Protocol
 
@@ -29,14 +30,14 @@ def records(demo_dir: Path) -> list[Json]:
 
 
 @pytest.fixture
-def score(typed: Callable[..., Any], demo_dir: Path, tmp_path: Path) -> Callable[..., Any]:
+def score(command: Commands) -> Callable[..., Any]:
     """Scores records; returns the document, or what is printed without --json, and the remarks."""
 
     def run(records: list[Json], *arguments: object, as_json: bool = True) -> tuple[Any, str]:
-        file = tmp_path / "p.jsonl"
+        file = command.folder / "p.jsonl"
         file.write_text("\n".join(map(json.dumps, records)))
-        asked = ["--task", "neg136", "--predictions", file, "--data", demo_dir, *arguments]
-        code, out, err = typed("score", *asked, *(["--json"] if as_json else []))
+        asked = ["--task", "neg136", "--predictions", file, "--data", command.data, *arguments]
+        code, out, err = command("score", *asked, *(["--json"] if as_json else []))
         assert code == 0, err
         return (json.loads(out) if as_json else out), err
 
@@ -48,7 +49,7 @@ def test_the_document_and_the_tables(
 ) -> None:
     document, err = score(records)
     rows = stimuli.load(str(demo_dir), "neg136")
-    expected = summary.evaluate(rows, [perfect(rows.columns())], Protocol(), True)
+    expected = evaluation.evaluate(rows, [perfect(rows.columns())], Protocol(), True)
     signature = results.signature(Protocol(), rows.fingerprint)
     assert document == {"task": "neg136", **replace(expected, signature=signature).to_json()}
     assert list(document) == ["task", "signature", "measures", "unscorable"]
@@ -95,25 +96,21 @@ def test_words_are_compared_exactly_by_default(
 
 
 @pytest.mark.parametrize("task", ["cprag102", "role88", "neg136"])
-def test_a_run_is_computed_again_bit_for_bit(
-    typed: Callable[..., Any], finished_runs: list[Path], demo_dir: Path, task: str
-) -> None:
+def test_a_run_is_computed_again_bit_for_bit(command: Commands, task: str) -> None:
     """From its directory, and from its predictions.parquet and the data set alone."""
-    run = finished_runs[0]
+    run = command.runs[0]
     told = json.loads((run / "results.json").read_text())["tasks"][task]["none"]
-    file = ("--predictions", run / "predictions.parquet", "--data", demo_dir, "--uncased")
+    file = ("--predictions", run / "predictions.parquet", "--data", command.data, "--uncased")
     for source in (("--predictions", run), file):
-        code, out, err = typed("score", "--task", task, *source, "--json")
+        code, out, err = command("score", "--task", task, *source, "--json")
         assert (code, err) == (0, "")
         assert json.loads(out) == {"task": task, **told}
     asked = ("--task", task, "--predictions", run, "--json", "--threshold", 0.3, "--k", 2)
-    assert "|k:2|t:0.3|" in json.loads(typed("score", *asked)[1])["signature"]
+    assert "|k:2|t:0.3|" in json.loads(command("score", *asked)[1])["signature"]
 
 
-def test_the_shuffles_of_a_run_are_averaged(
-    typed: Callable[..., Any], demo_dir: Path, tmp_path: Path
-) -> None:
-    folder = make_run(tmp_path / "run", demo_dir, Protocol(tasks=("cprag102",)))
+def test_the_shuffles_of_a_run_are_averaged(command: Commands) -> None:
+    folder = make_run(command.folder / "run", command.data, Protocol(tasks=("cprag102",)))
     plain = predictions.read(folder / "predictions.parquet")["none", 0]
     shuffles = [replace(plain, perturbation="shuf", run=number) for number in range(3)]
     predictions.write(folder / "predictions.parquet", [plain, *shuffles])
@@ -122,10 +119,10 @@ def test_the_shuffles_of_a_run_are_averaged(
     settings["shuf"] = settings["none"]
     (folder / "results.json").write_text(json.dumps(told))
     asked = ("--task", "cprag102", "--predictions", folder, "--setting", "shuf")
-    measure = json.loads(typed("score", *asked, "--json")[1])["measures"]["sensitivity"]
+    measure = json.loads(command("score", *asked, "--json")[1])["measures"]["sensitivity"]
     assert (measure["runs"], measure["sd"]) == (3, 0.0)
     assert measure["value"] == settings["none"]["measures"]["sensitivity"]["value"]
-    tables = typed("score", *asked)[1]
+    tables = command("score", *asked)[1]
     assert "Shuf" in tables
     assert "Orig" not in tables
 
@@ -140,40 +137,35 @@ def test_the_shuffles_of_a_run_are_averaged(
         ("--task role88 --setting non", "(did you mean 'none'?)"),
     ],
 )
-def test_what_a_run_does_not_have(
-    refused: Callable[..., str], finished_runs: list[Path], arguments: str, message: str
-) -> None:
-    assert message in refused("score", *arguments.split(), "--predictions", finished_runs[0])
+def test_what_a_run_does_not_have(command: Commands, arguments: str, message: str) -> None:
+    asked = [*arguments.split(), "--predictions", command.runs[0]]
+    assert message in command.refused("score", *asked)
 
 
-def test_bad_predictions_are_one_line(
-    refused: Callable[..., str], demo_dir: Path, records: list[Json], tmp_path: Path
-) -> None:
+def test_bad_predictions_are_one_line(command: Commands, records: list[Json]) -> None:
     first, second, *_ = map(json.dumps, records)
-    broken, short = tmp_path / "broken.jsonl", tmp_path / "short.jsonl"
+    broken, short = command.folder / "broken.jsonl", command.folder / "short.jsonl"
     broken.write_text(f"{first}\n{second[:-5]}\n")
     short.write_text(first)
     for file, data, message in (
-        (broken, demo_dir, "broken.jsonl, line 2: not valid JSON"),
-        (tmp_path / "none", demo_dir, "does not exist"),
-        (tmp_path, demo_dir, "not a finished run"),
-        (short, tmp_path / "nowhere", "nowhere"),
-        (short, demo_dir, f"{len(records) - 1} ids (neg136-"),
+        (broken, command.data, "broken.jsonl, line 2: not valid JSON"),
+        (command.folder / "none", command.data, "does not exist"),
+        (command.folder, command.data, "not a finished run"),
+        (short, command.folder / "nowhere", "nowhere"),
+        (short, command.data, f"{len(records) - 1} ids (neg136-"),
     ):
         asked = ("--task", "neg136", "--predictions", file, "--data", data)
-        assert message in refused("score", *asked)
+        assert message in command.refused("score", *asked)
 
 
-@pytest.mark.parametrize("command", ["score --task neg136 --predictions {0}", "compare {0} {1}"])
-def test_neither_torch_nor_transformers_is_imported(
-    finished_runs: list[Path], command: str
-) -> None:
+@pytest.mark.parametrize("line", ["score --task neg136 --predictions {0}", "compare {0} {1}"])
+def test_neither_torch_nor_transformers_is_imported(command: Commands, line: str) -> None:
     code = (
         "import sys; from lmdiag.cli import main; code = main(sys.argv[1:]);"
         "heavy = {'torch', 'transformers', 'tokenizers', 'evaluate', 'datasets', 'accelerate'};"
         "print(code, heavy & set(sys.modules), file=sys.stderr)"
     )
-    arguments = command.format(*finished_runs).split()
+    arguments = line.format(*command.runs).split()
     done = subprocess.run(
         [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True
     )
@@ -181,12 +173,12 @@ def test_neither_torch_nor_transformers_is_imported(
 
 
 def test_a_run_finds_its_data_from_any_folder(
-    typed: Callable[..., Any], demo_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: Commands, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "work").mkdir()
-    (tmp_path / "work/org").symlink_to(demo_dir.parent)
-    monkeypatch.chdir(tmp_path / "work")
+    (command.folder / "work").mkdir()
+    (command.folder / "work/org").symlink_to(command.data.parent)
+    monkeypatch.chdir(command.folder / "work")
     # the name of the data set is one that a data set of the Hub could have
-    make_run(Path("results/run"), Path("org") / demo_dir.name)
-    monkeypatch.chdir(tmp_path)
-    assert typed("score", "--task", "role88", "--predictions", "work/results/run")[0] == 0
+    make_run(Path("results/run"), Path("org") / command.data.name)
+    monkeypatch.chdir(command.folder)
+    assert command("score", "--task", "role88", "--predictions", "work/results/run")[0] == 0

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from commands import Commands
 
 from lmdiag import stimuli
 
-Typed = Callable[..., tuple[int, str, str]]
 NAMES = ("my.csv", "my.tsv", "my.jsonl")
 
 
 def test_starter_files_load_and_agree(
-    typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: Commands, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert typed("template")[0] == 0
+    assert command("template")[0] == 0
     loaded = [stimuli.load("my_diagnostic.csv")]
     for name in NAMES:
-        code, out, _ = typed("template", tmp_path / name)
+        code, out, _ = command("template", tmp_path / name)
         assert code == 0
         assert f"lmdiag run --model MODEL --data {tmp_path / name}" in out
         loaded.append(stimuli.load(name))
@@ -29,24 +28,22 @@ def test_starter_files_load_and_agree(
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_smallest_form_is_shown_and_loads(typed: Typed, tmp_path: Path, name: str) -> None:
-    file = tmp_path / name
-    _, out, _ = typed("template", file, "--minimal")
+def test_the_smallest_form_is_shown_and_loads(command: Commands, name: str) -> None:
+    file = command.folder / name
+    _, out, _ = command("template", file, "--minimal")
     first, second, *_ = file.read_text().splitlines()
     assert f"  {first}\n  {second}\n" in out
     rows = stimuli.load(str(file))
     assert (len(rows), rows.compared) == (5, False)
 
 
-def test_a_file_is_replaced_only_when_asked(
-    typed: Typed, refused: Callable[..., str], tmp_path: Path
-) -> None:
-    file = tmp_path / "my.csv"
+def test_a_file_is_replaced_only_when_asked(command: Commands) -> None:
+    file = command.folder / "my.csv"
     file.write_text("years of work")
-    error = refused("template", file)
+    error = command.refused("template", file)
     assert "my.csv exists already: choose another name, or add --overwrite" in error
     assert file.read_text() == "years of work"
-    assert typed("template", file, "--overwrite")[0] == 0
+    assert command("template", file, "--overwrite")[0] == 0
     assert file.read_text().startswith("id,item,")
-    assert "the file name must end in .csv, .tsv, .jsonl" in refused("template", "my.xlsx")
-    assert "no directory" in refused("template", tmp_path / "no/my.csv")
+    assert "the file name must end in .csv, .tsv, .jsonl" in command.refused("template", "my.xlsx")
+    assert "no directory" in command.refused("template", file.parent / "no/my.csv")

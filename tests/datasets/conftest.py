@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -21,5 +24,19 @@ def scripts() -> Path:
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     """A copy of the demo source, to be changed."""
-    shutil.copytree(SCRIPTS / "demo", tmp_path / "tree")
-    return tmp_path / "tree"
+    return shutil.copytree(SCRIPTS / "demo", tmp_path / "tree")
+
+
+@pytest.fixture(scope="session")
+def import_file() -> Callable[[Path], ModuleType]:
+    """Imports a file that is not in a package."""
+
+    def load(path: Path) -> ModuleType:
+        spec = importlib.util.spec_from_file_location(f"file_{path.stem}", path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    return load

@@ -1,4 +1,4 @@
-"""Fetching from a real server on the loopback: kept, checked, tried again, given up clearly."""
+"""Downloads from a real server on the loopback: kept, checked, tried again, refused clearly."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ from loading import sources
 from loading.download import Download
 from loading.lines import BadSource
 
+CONTENT = b"item\tcontext\n"
+FILE = {"a file.tsv": hashlib.sha256(CONTENT).hexdigest()}
+
 
 class Server(http.server.ThreadingHTTPServer):
     """Serves a folder; the first requests can be made to fail."""
@@ -23,10 +26,7 @@ class Server(http.server.ThreadingHTTPServer):
         self.failures: list[int] = []
         self.paths: list[str] = []
         super().__init__(("127.0.0.1", 0), functools.partial(Handler, directory=str(folder)))
-
-    @property
-    def address(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}"
+        self.address = f"http://127.0.0.1:{self.server_address[1]}"
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
@@ -45,7 +45,9 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
+    """A server with one file."""
     (tmp_path / "www").mkdir()
+    (tmp_path / "www" / "a file.tsv").write_bytes(CONTENT)
     with Server(tmp_path / "www") as running:
         thread = threading.Thread(target=running.serve_forever)
         thread.start()
@@ -54,106 +56,82 @@ def server(tmp_path: Path) -> Iterator[Server]:
         thread.join()
 
 
-@pytest.fixture
-def file(tmp_path: Path, server: Server) -> dict[str, str]:
-    """A file on the server: its path and SHA-256."""
-    content = b"item\tcontext\n"
-    (tmp_path / "www" / "a file.tsv").write_bytes(content)
-    return {"a file.tsv": hashlib.sha256(content).hexdigest()}
+def fetch(server: Server, folder: Path, sums: dict[str, str] = FILE, attempts: int = 5) -> None:
+    Download(server.address, folder / "kept", "test", attempts=attempts, pause=0.0).all(sums)
 
 
-def download(server: Server, tmp_path: Path, **options: float) -> Download:
-    return Download(server.address, tmp_path / "kept", "test", **{"pause": 0.0, **options})
-
-
-def test_a_file_is_fetched_once(server: Server, tmp_path: Path, file: dict[str, str]) -> None:
+def test_a_file_is_fetched_once_unless_its_copy_is_damaged(server: Server, tmp_path: Path) -> None:
     for _ in range(2):
-        download(server, tmp_path).all(file)
+        fetch(server, tmp_path)
     assert server.paths == ["/a%20file.tsv"]
     assert [path.name for path in (tmp_path / "kept").iterdir()] == ["a file.tsv"]
+    (tmp_path / "kept" / "a file.tsv").write_text("damaged")
+    fetch(server, tmp_path)
+    assert (tmp_path / "kept" / "a file.tsv").read_bytes() == CONTENT
 
 
-def test_a_spoiled_copy_is_fetched_again(
-    server: Server, tmp_path: Path, file: dict[str, str]
-) -> None:
-    download(server, tmp_path).all(file)
-    (tmp_path / "kept" / "a file.tsv").write_text("spoiled")
-    download(server, tmp_path).all(file)
-    assert (tmp_path / "kept" / "a file.tsv").read_bytes() == b"item\tcontext\n"
-
-
-def test_passing_failures_are_tried_again(
-    server: Server, tmp_path: Path, file: dict[str, str]
-) -> None:
+def test_temporary_failures_are_tried_again(server: Server, tmp_path: Path) -> None:
     server.failures = [503, 429, 500]
-    download(server, tmp_path).all(file)
+    fetch(server, tmp_path)
     assert len(server.paths) == 4
 
 
-def test_lasting_failures_are_given_up(
-    server: Server, tmp_path: Path, file: dict[str, str]
+@pytest.mark.parametrize(
+    ("failures", "sums", "requests", "message"),
+    [
+        ([503] * 9, FILE, 3, r"cannot be fetched \(the server said 503.*--source demo"),
+        ([], {"nothing.tsv": "0" * 64}, 1, "the server said 404"),
+        ([], {"a file.tsv": "0" * 64}, 1, r"checksum of http.*/a file.tsv differs: expected 00000"),
+    ],
+)
+def test_lasting_failures_are_named_and_nothing_is_kept(
+    server: Server,
+    tmp_path: Path,
+    failures: list[int],
+    sums: dict[str, str],
+    requests: int,
+    message: str,
 ) -> None:
-    server.failures = [503] * 9
-    with pytest.raises(BadSource, match=r"cannot be fetched \(the server said 503.*--source demo"):
-        download(server, tmp_path, attempts=3).all(file)
-    assert len(server.paths) == 3
-
-
-def test_a_missing_file_is_not_asked_for_again(server: Server, tmp_path: Path) -> None:
-    with pytest.raises(BadSource, match="the server said 404"):
-        download(server, tmp_path).all({"nothing.tsv": "0" * 64})
-    assert len(server.paths) == 1
-
-
-def test_another_checksum_is_refused_and_not_kept(
-    server: Server, tmp_path: Path, file: dict[str, str]
-) -> None:
-    with pytest.raises(
-        BadSource, match=r"checksum of http.*/a file.tsv differs: 000000000000\.\.\."
-    ):
-        download(server, tmp_path).all({"a file.tsv": "0" * 64})
+    server.failures = failures
+    with pytest.raises(BadSource, match=message):
+        fetch(server, tmp_path, sums, attempts=3)
+    assert len(server.paths) == requests
     assert not (tmp_path / "kept").exists()
 
 
-def test_no_network_says_what_to_do(tmp_path: Path) -> None:
-    with http.server.HTTPServer(("127.0.0.1", 0), Handler) as closed:
-        port = closed.server_address[1]
-    with pytest.raises(BadSource, match="--source demo, or --source DIR"):
-        Download(f"http://127.0.0.1:{port}", tmp_path, "test", attempts=2, pause=0).all({"a": "0"})
-
-
-def test_offline_mode_asks_nobody(
-    server: Server, tmp_path: Path, file: dict[str, str], monkeypatch: pytest.MonkeyPatch
+def test_no_network_says_what_to_do(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    with http.server.HTTPServer(("127.0.0.1", 0), Handler) as closed:
+        address = f"http://127.0.0.1:{closed.server_address[1]}"
+    with pytest.raises(BadSource, match="--source demo, or --source DIR"):
+        Download(address, tmp_path, "test", attempts=2, pause=0).all({"a": "0"})
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(BadSource, match="HF_HUB_OFFLINE is set"):
-        download(server, tmp_path).all(file)
+        fetch(server, tmp_path)
     assert server.paths == []
 
 
 def test_upstream_fetches_the_pinned_files(server: Server, tmp_path: Path, upstream: Path) -> None:
     """The addresses are repository/commit/path, and the pinned checksums are those of the files."""
+    commits = {}
     for folder, entry in sources.pinned().items():
+        commits[entry["repository"]] = entry["commit"]
         place = tmp_path / "www" / entry["repository"] / entry["commit"]
         shutil.copytree(upstream / folder, place)
-    source = sources.Upstream(server.address, tmp_path / "kept")
+    assert commits == {
+        "aetting/lm-diagnostics": "080de8d8b29a3d6f5fe133af73d7e9170f4d4c0c",
+        "bnewm0609/refining-tse": "db423f80246ba2d7c2fc602fc514943949cfaf71",
+    }
+    source, tree = sources.Upstream(server.address, tmp_path / "kept"), sources.Tree(upstream)
     assert source.configs() == list(sources.CONFIGS)
     for config in sources.CONFIGS:
-        tree = sources.Tree(upstream)
         fetched, copied = source.files(config), tree.files(config)
         assert [file.path for file in fetched] == [file.path for file in copied]
         assert all(file.pinned for file in fetched + copied)
         assert source.digest(config) == tree.digest(config)
-        for ours, theirs in zip(fetched, copied, strict=True):
-            assert ours.location.read_bytes() == theirs.location.read_bytes()
+        for one, other in zip(fetched, copied, strict=True):
+            assert one.location.read_bytes() == other.location.read_bytes()
     notice = source.notice("refining-tse")
     assert notice is not None
     assert "MIT License" in notice.location.read_text()
-
-
-def test_upstream_is_the_repositories_at_their_commits() -> None:
-    commits = {entry["repository"]: entry["commit"] for entry in sources.pinned().values()}
-    assert commits == {  # SPEC, "Sources"
-        "aetting/lm-diagnostics": "080de8d8b29a3d6f5fe133af73d7e9170f4d4c0c",
-        "bnewm0609/refining-tse": "db423f80246ba2d7c2fc602fc514943949cfaf71",
-    }

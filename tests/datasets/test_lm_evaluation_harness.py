@@ -1,12 +1,10 @@
-"""The task files for lm-evaluation-harness: what they say and make, and what it finds by them."""
+"""The task files for lm-evaluation-harness: their content, documents, measures and results."""
 
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import math
 from collections import defaultdict
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -37,14 +35,9 @@ def read(name: str) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def contrasts() -> ModuleType:
+def contrasts(import_file: Any) -> ModuleType:
     """The functions that the files name."""
-    spec = importlib.util.spec_from_file_location("task_files_contrasts", FILES / "contrasts.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return import_file(FILES / "contrasts.py")
 
 
 def rows_of(data: Path, config: str) -> list[dict[str, Any]]:
@@ -52,21 +45,21 @@ def rows_of(data: Path, config: str) -> list[dict[str, Any]]:
 
 
 def by_contrast(rows: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    found = defaultdict(list)
+    groups = defaultdict(list)
     for row in rows:
-        found[row["contrast"]].append(row)
-    return found
+        groups[row["contrast"]].append(row)
+    return groups
 
 
 def documents(contrasts: ModuleType, data: Path, task: str) -> Any:
-    """What the harness makes of a task, by the functions that its file names."""
+    """The documents of a task, by the function that its file names."""
     config = read(f"{task}.yaml")
     function = getattr(contrasts, config["process_docs"].removeprefix("contrasts."))
     return function(rows_of(data, config["dataset_name"]))
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_every_task_is_multiple_choice_on_a_config_of_ours(
+def test_every_task_is_multiple_choice_on_a_config_of_the_data_set(
     contrasts: ModuleType, demo_dir: Path, task: str
 ) -> None:
     config = read(f"{task}.yaml")
@@ -95,14 +88,14 @@ def test_every_choice_is_its_row_of_the_contrast(
     docs = documents(contrasts, demo_dir, task)
     assert len(set(docs["contrast"])) == len(docs)
     for doc in docs:
-        of = rows[doc["contrast"]]
-        n = len(of)
-        texts = [f"{row['context']} {row['target']}" for row in of]
+        contrast = rows[doc["contrast"]]
+        n = len(contrast)
+        texts = [f"{row['context']} {row['target']}" for row in contrast]
         if task == "lmdiag_agreement":
             texts = [text[0].upper() + text[1:] for text in texts]
         assert [f"{doc['shared']} {choice}" for choice in doc["choices"][:n]] == texts
-        assert [i for i, row in enumerate(of) if row["good"]] == [doc["good"]]
-        assert doc["targets"] == [row["target"] for row in of]
+        assert [i for i, row in enumerate(contrast) if row["good"]] == [doc["good"]]
+        assert doc["targets"] == [row["target"] for row in contrast]
         if len(doc["choices"]) == n:
             assert len(set(doc["contexts"])) == 1
         else:
@@ -116,19 +109,19 @@ def test_together_the_tasks_ask_every_contrast_once(contrasts: ModuleType, demo_
         asked[read(f"{task}.yaml")["dataset_name"]] += list(
             documents(contrasts, demo_dir, task)["contrast"]
         )
-    for config, found in asked.items():
-        assert sorted(found) == sorted(by_contrast(rows_of(demo_dir, config)))
+    for config, names in asked.items():
+        assert sorted(names) == sorted(by_contrast(rows_of(demo_dir, config)))
 
 
 def test_the_words_that_two_contexts_share(contrasts: ModuleType) -> None:
-    pair = {"contrast": "1", "good": True}, {"contrast": "1", "good": False}
-    texts = ({"context": "An ant is an", "target": "insect"}, {"context": "An ant is a"})
-    doc = contrasts.document([pair[0] | texts[0], pair[1] | texts[1] | {"target": "tool"}])
+    good = {"contrast": "1", "good": True, "context": "An ant is an", "target": "insect"}
+    bad = {"contrast": "1", "good": False, "context": "An ant is a", "target": "tool"}
+    doc = contrasts.document([good, bad])
     assert doc["shared"] == "An ant is"
     assert doc["choices"] == ["an insect", "a tool", "an", "a"]
 
 
-def test_measures_take_off_what_is_the_contexts(contrasts: ModuleType) -> None:
+def test_measures_subtract_what_belongs_to_the_contexts(contrasts: ModuleType) -> None:
     """p(insect | an) = e^-3 / e^-1 = 0.135; p(tool | a) = e^-2.5 / e^-0.25 = 0.105."""
     doc = {"targets": ["insect", "tool"], "good": 0}
     results = [(value, False) for value in (-3.0, -2.5, -1.0, -0.25)]
@@ -136,18 +129,18 @@ def test_measures_take_off_what_is_the_contexts(contrasts: ModuleType) -> None:
     assert contrasts.measures(doc | {"good": 1}, results) == {"acc": 0.0, "sensitivity@0.01": 0.0}
 
 
-def test_a_tie_is_no_preference_and_a_small_lead_none_by_the_threshold(
+def test_a_tie_is_not_a_preference_and_a_small_lead_does_not_pass_the_threshold(
     contrasts: ModuleType,
 ) -> None:
     doc = {"targets": ["a", "b", "c"], "good": 1}
-    for probabilities, found in (
+    for probabilities, expected in (
         ((0.2, 0.3, 0.1), (1.0, 1.0)),
         ((0.2, 0.209, 0.1), (1.0, 0.0)),
         ((0.2, 0.2, 0.1), (0.0, 0.0)),
         ((0.1, 0.2, 0.3), (0.0, 0.0)),
     ):
         results = [(math.log(p), False) for p in probabilities]
-        assert tuple(contrasts.measures(doc, results).values()) == found
+        assert tuple(contrasts.measures(doc, results).values()) == expected
 
 
 def test_they_are_built_and_published_with_the_data(demo_dir: Path) -> None:
@@ -159,22 +152,15 @@ def test_they_are_built_and_published_with_the_data(demo_dir: Path) -> None:
 # ---- lm-evaluation-harness itself, where it is installed ----------------------------------------
 
 
-@contextlib.contextmanager
-def offline(monkeypatch: pytest.MonkeyPatch, data: Path) -> Iterator[None]:
-    """Beside the data set, and not on the network."""
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    with contextlib.chdir(data.parent):
-        yield
-
-
 @pytest.mark.parametrize("family", ["gpt2", "llama"])
-def test_it_finds_what_lmdiag_finds(
+def test_its_results_are_those_of_lmdiag(
     family: str, demo_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Contrast by contrast, on a model without and with a beginning-of-sequence token."""
     lm_eval = pytest.importorskip("lm_eval", reason="lm-evaluation-harness is not installed")
     folder = FAMILIES[family].make(tmp_path / family)
-    with offline(monkeypatch, demo_dir):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with contextlib.chdir(demo_dir.parent):
         found = lm_eval.simple_evaluate(
             model="hf",
             model_args=f"pretrained={folder},dtype=float32",

@@ -1,12 +1,12 @@
-"""Leaderboards for tests, and texts that try to get out of a page or to pass for another name."""
+"""Leaderboards for tests, of runs whose texts try to get out of a page or to pass for another."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from lmdiag.cli import main
+from runs import make_run
 
-from .runs import make_run, model_info
+from lmdiag.cli import main
 
 HOSTILE = {
     "script": "<script>document.title = 'owned'</script>",
@@ -27,17 +27,21 @@ HOSTILE = {
 
 
 def hostile_runs(folder: Path, data: Path, texts: dict[str, str]) -> None:
-    """Writes, for each text, a run whose every free text it is, and one whose id it is."""
+    """Writes two runs for each text: one with it as every free text, one with it as its id."""
     for index, text in enumerate(texts.values()):
-        free = dict.fromkeys(("revision", "architecture", "tokenizer"), text)
-        fillers = [f"{text} {number}" for number in range(20)]
-        info = model_info(id=f"org/model-{index}", cased=True, **free)
-        make_run(folder / f"a{index:02}", data, info=info, seed=index, fillers=fillers)
-        make_run(folder / f"b{index:02}", data, info=model_info(id=text))
+        facts = dict.fromkeys(("revision", "architecture", "tokenizer"), text)
+        words = [f"{text} {number}" for number in range(20)]
+        run = folder / f"a{index:02}"
+        make_run(run, data, seed=index, fillers=words, id=f"org/model-{index}", cased=True, **facts)
+        make_run(folder / f"b{index:02}", data, id=text)
 
 
-def build(out: Path, data: Path, *places: Path | str) -> Path:
-    """Builds the leaderboard of some runs as the command does, and returns its directory."""
-    command = ["leaderboard", *map(str, places), "--out", str(out), "--data", str(data)]
+def build(out: Path, data: Path, *arguments: Path | str) -> Path:
+    """Builds a leaderboard as the command does, and returns its directory.
+
+    Args:
+        arguments: runs, and options of the command.
+    """
+    command = ["leaderboard", *map(str, arguments), "--out", str(out), "--data", str(data)]
     assert main(command) == 0
     return out

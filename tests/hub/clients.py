@@ -1,7 +1,7 @@
 """Clients of the loopback Hub in processes of their own.
 
-`HF_ENDPOINT` and the caches are read when the libraries are imported, so a client that is to know
-the loopback Hub alone, and to start from empty caches, needs a fresh process.
+`HF_ENDPOINT` and the caches are read when the libraries are imported, so a client that knows the
+loopback Hub alone, and starts with empty caches, needs a new process.
 """
 
 from __future__ import annotations
@@ -13,31 +13,33 @@ from pathlib import Path
 
 from limits import HANG
 
+_FOREIGN = ("HF_", "HUGGING", "TRANSFORMERS_", "LMDIAG_")
+
 
 def client_env(endpoint: str, home: Path, token: str | None = "hf_test") -> dict[str, str]:
     """Environment of a client: this Hub, this token, caches and configuration under `home`."""
     env = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith(("HF_", "HUGGING", "TRANSFORMERS_", "LMDIAG_"))
-        and not name.lower().endswith("_proxy")
+        if not name.startswith(_FOREIGN) and not name.lower().endswith("_proxy")
     }
-    env |= {
+    for name in (
+        "DISABLE_XET",
+        "DISABLE_TELEMETRY",
+        "DISABLE_UPDATE_CHECK",
+        "DISABLE_PROGRESS_BARS",
+    ):
+        env[f"HF_HUB_{name}"] = "1"
+    return env | {
         "HF_ENDPOINT": endpoint,
         "HF_HOME": str(home / "hf"),
-        "HF_HUB_DISABLE_XET": "1",
-        "HF_HUB_DISABLE_TELEMETRY": "1",
-        "HF_HUB_DISABLE_UPDATE_CHECK": "1",
         "HF_UPDATE_DOWNLOAD_COUNTS": "0",
-        "HF_HUB_DISABLE_PROGRESS_BARS": "1",
         "XDG_CACHE_HOME": str(home / "cache"),
         "HOME": str(home),
         "OMP_NUM_THREADS": "1",
         "NO_PROXY": "127.0.0.1",
+        **({"HF_TOKEN": token} if token is not None else {}),
     }
-    if token is not None:
-        env["HF_TOKEN"] = token
-    return env
 
 
 def run_client(

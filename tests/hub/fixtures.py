@@ -1,12 +1,17 @@
-"""Fixtures for tests that talk to the loopback Hub."""
+"""Fixtures for tests that talk to the loopback Hub, or judge runs."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from runs import make_run
+
+from lmdiag.hub.benchmark import Benchmark
+from lmdiag.hub.isolation import Judges
 
 from .server import LoopbackHub
 
@@ -18,13 +23,12 @@ if TYPE_CHECKING:
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackHub]:
     """An empty Hub, and this process set to speak plain HTTP to it, with its owner's token.
 
-    The settings are those that the environment would give a fresh process (see `client_env`).
+    The settings are those that the environment would give a new process (see `client_env`).
     """
-    with LoopbackHub(tmp_path / "hub") as server:
-        template = server.url + "/{repo_id}/resolve/{revision}/{filename}"
+    with LoopbackHub() as server:
         settings = {
             "ENDPOINT": server.url,
-            "HUGGINGFACE_CO_URL_TEMPLATE": template,
+            "HUGGINGFACE_CO_URL_TEMPLATE": server.url + "/{repo_id}/resolve/{revision}/{filename}",
             "HF_HUB_CACHE": str(tmp_path / "hub-cache"),
             "HF_HUB_OFFLINE": False,
             "HF_HUB_DISABLE_XET": True,
@@ -49,3 +53,26 @@ def stranger(hub: LoopbackHub) -> HfApi:
     from huggingface_hub import HfApi
 
     return HfApi(endpoint=hub.url, token="hf_other")
+
+
+@pytest.fixture(scope="session")
+def benchmark(demo_dir: Path) -> Benchmark:
+    """The demo data as the data that submissions are measured on."""
+    return Benchmark(str(demo_dir))
+
+
+@pytest.fixture(scope="session")
+def judges(demo_dir: Path) -> Iterator[Judges]:
+    with Judges(Benchmark(str(demo_dir))) as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def honest(demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with nothing wrong. Read only: `run` is a copy to change."""
+    return make_run(tmp_path_factory.mktemp("honest") / "run", demo_dir)
+
+
+@pytest.fixture
+def run(honest: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(honest, tmp_path / "run"))

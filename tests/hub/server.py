@@ -1,25 +1,70 @@
-"""The endpoints that huggingface_hub, datasets and evaluate call, in front of the store.
-
-What each refuses is in `store` and `rules`; how requests and replies travel is in `wire`.
-"""
+"""The endpoints that huggingface_hub, datasets and evaluate call, in front of the store."""
 
 from __future__ import annotations
 
 import base64
 import json
+import re
 import threading
-from http.server import ThreadingHTTPServer
-from pathlib import Path
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from . import records, rules
-from .store import Entry, Refused, Repository, Store, User, is_lfs
-from .wire import ROUTES, Reply, Request, make_handler, paths_asked, ranged, refused_reply, route
+from . import rules
+from .store import Refused, Repository, Store, User, describe, is_lfs, sha256
 
 _API = r"/api/(?P<kind>models|datasets|spaces)/(?P<id>[^/]+/[^/]+)"
 _PLAIN = r"/(?:(?P<kind>datasets|spaces)/)?(?P<id>[^/]+/[^/]+?)"
+_CREATED = "2024-01-01T00:00:00.000Z"
+
+
+@dataclass
+class Request:
+    """What a client asks: who, parts of the path, parameters, body, headers in lower case."""
+
+    user: User | None
+    groups: dict[str, str]
+    query: dict[str, str]
+    body: bytes
+    headers: dict[str, str]
+
+    @property
+    def kind(self) -> str:
+        return self.groups.get("kind") or "models"
+
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    def member(self) -> User:
+        """The user; refuses those without a token."""
+        if self.user is None:
+            raise Refused(401, "Invalid username or password.")
+        return self.user
+
+
+@dataclass
+class Reply:
+    """What the Hub answers: JSON for a dict or list, bytes as they are."""
+
+    content: Any = field(default_factory=dict)
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+ROUTES: list[tuple[str, re.Pattern[str], Callable[[LoopbackHub, Request], Reply]]] = []
+
+
+def route(methods: str, pattern: str) -> Callable[[Any], Any]:
+    """Registers a handler for a path pattern; `methods` are separated by blanks."""
+
+    def register(handler: Any) -> Any:
+        ROUTES.extend((method, re.compile(pattern), handler) for method in methods.split())
+        return handler
+
+    return register
 
 
 class LoopbackHub:
@@ -31,11 +76,12 @@ class LoopbackHub:
         log: (method, path, status) of every request so far.
     """
 
-    def __init__(self, root: Path, users: dict[str, User] | None = None):
-        self.store = Store(root)
-        self.users = users or {"hf_test": User("tester", ("org",)), "hf_other": User("stranger")}
+    def __init__(self) -> None:
+        self.store = Store()
+        self.users = {"hf_test": User("tester", ("org",)), "hf_other": User("stranger")}
         self.log: list[tuple[str, str, int]] = []
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), make_handler(self))
+        self._lock = threading.Lock()
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _make_handler(self))
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
 
@@ -53,100 +99,134 @@ class LoopbackHub:
         self._server.server_close()
 
     def answer(self, method: str, target: str, headers: dict[str, str], body: bytes) -> Reply:
-        """Finds the handler of a path and runs it; what is refused becomes a reply of its own."""
+        """Runs the handler of a path; what is refused becomes a reply, too."""
         parts = urlsplit(target)
+        query = {name: values[0] for name, values in parse_qs(parts.query).items()}
         try:
             user = self._identify(headers.get("authorization"))
             for wanted, pattern, handler in ROUTES:
                 match = pattern.fullmatch(parts.path)
                 if match and wanted == method:
                     groups = {k: unquote(v) for k, v in match.groupdict().items() if v is not None}
-                    query = {name: values[0] for name, values in parse_qs(parts.query).items()}
-                    return handler(self, Request(user, groups, query, body, headers))
+                    with self._lock:
+                        return handler(self, Request(user, groups, query, body, headers))
             raise Refused(404, f"no endpoint {method} {parts.path}", "EntryNotFound")
         except Refused as refusal:
-            return refused_reply(refusal)
+            said = {"X-Error-Message": str(refusal).replace("\n", " ")[:500]}
+            code = {"X-Error-Code": refusal.code} if refusal.code else {}
+            return Reply({"error": str(refusal)}, refusal.status, said | code)
 
     def _identify(self, authorization: str | None) -> User | None:
-        if authorization is None:
-            return None
-        try:
-            return self.users[authorization.removeprefix("Bearer ")]
-        except KeyError:
-            raise Refused(401, "Invalid credentials in Authorization header") from None
+        token = (authorization or "").removeprefix("Bearer ")
+        if token and token not in self.users:
+            raise Refused(401, "Invalid credentials in Authorization header")
+        return self.users.get(token)
+
+    def _find(self, request: Request) -> Repository:
+        return self.store.find(request.user, request.kind, request.groups["id"])
+
+    def _address(self, kind: str, repo_id: str) -> str:
+        return f"{self.url}/{'' if kind == 'models' else f'{kind}/'}{repo_id}"
+
+    # ---- repositories ----
 
     @route("GET", r"/api/whoami-v2")
     def whoami(self, request: Request) -> Reply:
-        """Name and organisations of the token."""
         user = request.member()
         orgs = [{"name": name, "roleInOrg": "write"} for name in user.orgs]
         return Reply({"type": "user", "name": user.name, "orgs": orgs, "auth": {}})
 
     @route("POST", r"/api/repos/create")
     def create(self, request: Request) -> Reply:
-        """Makes a repository."""
         user, wish = request.member(), request.json()
-        kind = wish.get("type", "model") + "s"
-        if kind == "spaces" and wish.get("sdk") not in rules.SPACE_SDKS:
+        kind, sdk = wish.get("type", "model") + "s", wish.get("sdk")
+        if kind == "spaces" and sdk not in rules.SPACE_SDKS:
             raise Refused(400, "Invalid sdk")
-        namespace = wish.get("organization") or user.name
-        private = wish.get("visibility") == "private"
-        prefix = "" if kind == "models" else f"{kind}/"
-        made = {"url": f"{self.url}/{prefix}{namespace}/{wish['name']}"}
+        repo_id = f"{wish.get('organization') or user.name}/{wish['name']}"
+        made = {"url": self._address(kind, repo_id)}
         try:
-            self.store.create(
-                user, kind, namespace, wish["name"], private=private, sdk=wish.get("sdk")
-            )
+            private = wish.get("visibility") == "private"
+            self.store.create(user, kind, repo_id, private=private, sdk=sdk)
         except Refused as refusal:
-            # Clients that do not mind an existing repository read its address from the refusal.
+            # Clients that accept an existing repository read its address from the refusal.
             return Reply({"error": str(refusal)} | made, refusal.status)
         return Reply(made)
+
+    @route("GET", _API)
+    @route("GET", _API + r"/revision/(?P<revision>[^/]+)")
+    def info(self, request: Request) -> Reply:
+        repository = self._find(request)
+        sha = repository.resolve(request.groups.get("revision", "main"))
+        record = {
+            "id": repository.id, "author": repository.namespace, "sha": sha,
+            "private": repository.private, "gated": False, "disabled": False, "tags": [],
+            "lastModified": _CREATED, "createdAt": _CREATED, "downloads": 0, "likes": 0,
+            "siblings": [{"rfilename": path} for path in repository.files(sha)],
+        }  # fmt: skip
+        return Reply(record | ({"sdk": repository.sdk} if repository.sdk else {}))
+
+    @route("GET", _API + r"/tree/(?P<revision>[^/]+)(?:/(?P<path>.+))?")
+    def tree(self, request: Request) -> Reply:
+        """Files and folders below a folder: all, or those directly below it."""
+        repository, revision = self._find(request), request.groups["revision"]
+        prefix = f"{request.groups.get('path', '').strip('/')}/".lstrip("/")
+        files = {p: c for p, c in repository.files(revision).items() if p.startswith(prefix)}
+        if prefix and not files:
+            raise Refused(404, f"{prefix} does not exist", "EntryNotFound")
+        ends = {
+            p[: m.start()] for p in files for m in re.finditer("/", p) if m.start() >= len(prefix)
+        }
+        entries = [describe(path, content) for path, content in files.items()]
+        entries += [{"type": "directory", "path": p, "size": 0, "oid": "0" * 40} for p in ends]
+        yes = ("true", "1")
+        if request.query.get("recursive", "").lower() not in yes:
+            entries = [entry for entry in entries if "/" not in entry["path"][len(prefix) :]]
+        if request.query.get("expand", "").lower() in yes:
+            last = repository.last_commits(revision)
+            entries = [each | {"lastCommit": last.get(each["path"])} for each in entries]
+        return Reply(sorted(entries, key=lambda entry: entry["path"]))
+
+    @route("POST", _API + r"/paths-info/(?P<revision>[^/]+)")
+    def paths_info(self, request: Request) -> Reply:
+        """The files among the paths asked for, which clients send as a form or as JSON."""
+        if request.headers.get("content-type", "").startswith("application/json"):
+            paths = request.json()["paths"]
+        else:
+            paths = parse_qs(request.body.decode())["paths"]
+        files = self._find(request).files(request.groups["revision"])
+        asked = [paths] if isinstance(paths, str) else paths
+        return Reply([describe(path, files[path]) for path in asked if path in files])
+
+    @route("HEAD GET", _PLAIN + r"/resolve/(?P<revision>[^/]+)/(?P<path>.+)")
+    def resolve(self, request: Request) -> Reply:
+        """The bytes of a file, or the range of them that was asked for."""
+        repository, path = self._find(request), request.groups["path"]
+        sha = repository.resolve(request.groups["revision"])
+        headers = {"X-Repo-Commit": sha, "Accept-Ranges": "bytes"}
+        content = repository.files(sha).get(path)
+        if content is None:
+            return Reply({}, 404, headers | {"X-Error-Code": "EntryNotFound"})
+        lfs = describe(path, content).get("lfs")
+        name = lfs["oid"] if lfs else describe(path, content)["oid"]
+        headers |= {"ETag": f'"{name}"', "Content-Type": "application/octet-stream"}
+        if lfs:
+            headers |= {"X-Linked-Etag": f'"{name}"', "X-Linked-Size": str(len(content))}
+        asked = re.fullmatch(r"bytes=(\d+)-(\d*)", request.headers.get("range", ""))
+        if asked is None:
+            return Reply(content, 200, headers)
+        start, end = int(asked[1]), min(int(asked[2] or len(content) - 1), len(content) - 1)
+        span = f"bytes {start}-{end}/{len(content)}"
+        return Reply(content[start : end + 1], 206, headers | {"Content-Range": span})
+
+    # ---- commits ----
 
     @route("POST", r"/api/validate-yaml")
     def validate_yaml(self, request: Request) -> Reply:
         """Checks a card before it is sent."""
         wish = request.json()
-        errors, warnings = rules.check_card(wish["repoType"] + "s", wish["content"])
-        lists = {
-            "errors": [{"message": text} for text in errors],
-            "warnings": [{"message": text} for text in warnings],
-        }
-        return Reply(lists, status=400 if errors else 200)
-
-    @route("GET", _API)
-    @route("GET", _API + r"/revision/(?P<revision>[^/]+)")
-    def info(self, request: Request) -> Reply:
-        """What a repository is and which files it has."""
-        repository = self._find(request)
-        revision = request.groups.get("revision", "main")
-        sha = repository.resolve(revision)
-        return Reply(records.repository(repository, sha))
-
-    @route("GET", _API + r"/tree/(?P<revision>[^/]+)(?:/(?P<path>.+))?")
-    def tree(self, request: Request) -> Reply:
-        """Files and folders below a folder."""
-        repository = self._find(request)
-        files = repository.files(request.groups["revision"])
-        folder = request.groups.get("path", "").strip("/")
-        prefix = folder + "/" if folder else ""
-        below = {path: entry for path, entry in files.items() if path.startswith(prefix)}
-        if folder and not below:
-            raise Refused(404, f"{folder} does not exist", "EntryNotFound")
-        recursive = request.query.get("recursive", "").lower() in ("true", "1")
-        entries = records.listing(below, prefix, recursive, self.store.blobs)
-        if request.query.get("expand", "").lower() in ("true", "1"):
-            last = repository.last_commits(request.groups["revision"])
-            entries = [each | {"lastCommit": last.get(each["path"])} for each in entries]
-        return Reply(entries)
-
-    @route("POST", _API + r"/paths-info/(?P<revision>[^/]+)")
-    def paths_info(self, request: Request) -> Reply:
-        """The files among the paths asked for."""
-        files = self._find(request).files(request.groups["revision"])
-        paths = paths_asked(request)
-        return Reply(
-            [records.file(path, files[path], self.store.blobs) for path in paths if path in files]
-        )
+        errors = rules.check_card(wish["repoType"] + "s", wish["content"])
+        listed = {"errors": [{"message": text} for text in errors], "warnings": []}
+        return Reply(listed, status=400 if errors else 200)
 
     @route("POST", _API + r"/preupload/(?P<revision>[^/]+)")
     def preupload(self, request: Request) -> Reply:
@@ -155,10 +235,10 @@ class LoopbackHub:
         files = self._find(request).files(request.groups["revision"])
         replies = []
         for wish in request.json()["files"]:
-            path, lfs = wish["path"], is_lfs(wish["path"], wish["size"])
-            old = files.get(path)
-            oid = old and (old.sha256 if old.lfs else old.oid(self.store.blobs))
-            mode = "lfs" if lfs else "regular"
+            path, old = wish["path"], files.get(wish["path"])
+            record = describe(path, old) if old is not None else {"oid": None}
+            mode = "lfs" if is_lfs(path, wish["size"]) else "regular"
+            oid = record.get("lfs", record)["oid"]
             replies.append({"path": path, "uploadMode": mode, "shouldIgnore": False, "oid": oid})
         return Reply({"files": replies})
 
@@ -170,27 +250,26 @@ class LoopbackHub:
         objects = []
         for wish in request.json()["objects"]:
             reply: dict[str, Any] = {"oid": wish["oid"], "size": wish["size"]}
-            if not (self.store.blobs / wish["oid"]).is_file():
-                upload, verify = (
-                    f"{self.url}/lfs/{verb}/{wish['oid']}" for verb in ("put", "verify")
-                )
-                reply["actions"] = {"upload": {"href": upload}, "verify": {"href": verify}}
+            if wish["oid"] not in self.store.uploads:
+                verbs = {"upload": "put", "verify": "verify"}
+                reply["actions"] = {
+                    name: {"href": f"{self.url}/lfs/{verb}/{wish['oid']}"}
+                    for name, verb in verbs.items()
+                }
             objects.append(reply)
         return Reply({"transfer": "basic", "objects": objects})
 
     @route("PUT", r"/lfs/put/(?P<oid>[0-9a-f]{64})")
     def lfs_put(self, request: Request) -> Reply:
-        """Takes the bytes of a large file."""
-        if self.store.add_blob(request.body) != request.groups["oid"]:
+        if sha256(request.body) != request.groups["oid"]:
             raise Refused(400, "the bytes do not have the promised SHA-256")
+        self.store.uploads[request.groups["oid"]] = request.body
         return Reply()
 
     @route("POST", r"/lfs/verify/(?P<oid>[0-9a-f]{64})")
     def lfs_verify(self, request: Request) -> Reply:
-        """Confirms that a large file is there in full."""
-        request.member()
-        path = self.store.blobs / request.groups["oid"]
-        if not path.is_file() or path.stat().st_size != request.json()["size"]:
+        content = self.store.uploads.get(request.groups["oid"])
+        if content is None or len(content) != request.json()["size"]:
             raise Refused(404, "object missing or of another size")
         return Reply()
 
@@ -200,88 +279,64 @@ class LoopbackHub:
         user, repository = request.member(), self._find(request)
         lines = [json.loads(line) for line in request.body.splitlines() if line.strip()]
         header = next(line["value"] for line in lines if line["key"] == "header")
-        with self.store.lock:
-            oid, number = self.store.push(
-                user,
-                repository,
-                request.groups["revision"],
-                header,
-                self._changes(repository, lines),
-                pull_request="create_pr" in request.query,
-            )
-        address = self._address(repository)
+        revision, new_pull = request.groups["revision"], "create_pr" in request.query
+        changes = self._changes(repository, lines)
+        oid, number = repository.push(user, revision, header, changes, new_pull=new_pull)
+        address = self._address(repository.kind, repository.id)
         pull = f"{address}/discussions/{number}" if number else None
-        return Reply(
-            {
-                "success": True,
-                "commitOid": oid,
-                "commitUrl": f"{address}/commit/{oid}",
-                "pullRequestUrl": pull,
-                "hookOutput": "",
-            }
-        )
+        made = {"commitOid": oid, "commitUrl": f"{address}/commit/{oid}", "pullRequestUrl": pull}
+        return Reply({"success": True, "hookOutput": "", **made})
 
-    def _changes(self, repository: Repository, lines: list[Any]) -> dict[str, Entry | None]:
-        changes: dict[str, Entry | None] = {}
-        for line in lines:
-            key, value = line["key"], line["value"]
+    def _changes(self, repository: Repository, lines: list[Any]) -> dict[str, bytes | None]:
+        changes: dict[str, bytes | None] = {}
+        for key, value in ((line["key"], line["value"]) for line in lines):
             path = value.get("path", "")
             if path.startswith("/") or ".." in path.split("/"):
                 raise Refused(400, f"Invalid path: {path}")
             if key == "file":
-                content = base64.b64decode(value["content"])
-                changes[path] = Entry(self.store.add_blob(content), len(content), lfs=False)
+                changes[path] = base64.b64decode(value["content"])
             elif key == "lfsFile":
-                changes[path] = self._uploaded(value)
+                if value["oid"] not in self.store.uploads:
+                    raise Refused(400, f"{path}: its LFS object was never uploaded")
+                changes[path] = self.store.uploads[value["oid"]]
             elif key == "deletedFile":
                 changes[path] = None
             elif key == "deletedFolder":
-                folder = path.rstrip("/") + "/"
-                names = repository.files("main")
-                changes |= {name: None for name in names if name.startswith(folder)}
+                prefix = path.rstrip("/") + "/"
+                gone = [name for name in repository.files("main") if name.startswith(prefix)]
+                changes |= dict.fromkeys(gone)
         return changes
-
-    def _uploaded(self, value: dict[str, Any]) -> Entry:
-        blob = self.store.blobs / value["oid"]
-        if not blob.is_file():
-            raise Refused(400, f"{value['path']}: its LFS object was never uploaded")
-        return Entry(value["oid"], blob.stat().st_size, lfs=True)
-
-    @route("HEAD GET", _PLAIN + r"/resolve/(?P<revision>[^/]+)/(?P<path>.+)")
-    def resolve(self, request: Request) -> Reply:
-        """The bytes of a file, or a part of them."""
-        repository = self._find(request)
-        sha = repository.resolve(request.groups["revision"])
-        headers = {"X-Repo-Commit": sha, "Accept-Ranges": "bytes"}
-        entry = repository.files(sha).get(request.groups["path"])
-        if entry is None:
-            refused = refused_reply(Refused(404, "Entry not found", "EntryNotFound"))
-            return Reply(refused.content, 404, refused.headers | headers)
-        name = entry.sha256 if entry.lfs else entry.oid(self.store.blobs)
-        headers |= {"ETag": f'"{name}"', "Content-Type": "application/octet-stream"}
-        if entry.lfs:
-            headers |= {"X-Linked-Etag": f'"{name}"', "X-Linked-Size": str(entry.size)}
-        return ranged(self.store.read(entry), request.headers.get("range"), headers)
-
-    @route("GET", _API + r"/discussions/(?P<number>\d+)")
-    def discussion(self, request: Request) -> Reply:
-        """A pull request."""
-        repository, number = self._find(request), request.groups["number"]
-        if number not in repository.pulls:
-            raise Refused(404, "Discussion not found", "EntryNotFound")
-        return Reply(records.pull_request(repository, number))
 
     @route("POST", _API + r"/discussions/(?P<number>\d+)/merge")
     def merge(self, request: Request) -> Reply:
         """Merges a pull request."""
-        user = request.member()
-        with self.store.lock:
-            oid = self.store.merge(user, self._find(request), request.groups["number"])
-        return Reply({"mergeCommitId": oid})
+        user, repository = request.member(), self._find(request)
+        return Reply({"mergeCommitId": repository.merge(user, request.groups["number"])})
 
-    def _find(self, request: Request) -> Repository:
-        return self.store.find(request.user, request.kind, request.groups["id"])
 
-    def _address(self, repository: Repository) -> str:
-        prefix = "" if repository.kind == "models" else f"{repository.kind}/"
-        return f"{self.url}/{prefix}{repository.id}"
+def _make_handler(hub: LoopbackHub) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+
+        def answer(self) -> None:
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            body = self.rfile.read(int(headers.get("content-length", 0)))
+            reply = hub.answer(self.command, self.path, headers, body)
+            is_bytes = isinstance(reply.content, bytes)
+            content = reply.content if is_bytes else json.dumps(reply.content).encode()
+            hub.log.append((self.command, self.path, reply.status))
+            self.send_response(reply.status)
+            for name, value in ({"Content-Type": "application/json"} | reply.headers).items():
+                self.send_header(name, value.encode("latin-1", "replace").decode("latin-1"))
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            if self.command != "HEAD":
+                self.wfile.write(content)
+
+        do_GET = do_HEAD = do_POST = do_PUT = answer
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """`LoopbackHub.log` has every request; nothing is printed."""
+
+    return Handler

@@ -1,7 +1,8 @@
-"""The metric as `evaluate` users meet it: loaded from its folder, fed with real rows, offline."""
+"""The metric as users of `evaluate` load it: from its folder, with real rows, offline."""
 
 from __future__ import annotations
 
+import doctest
 import json
 import math
 from pathlib import Path
@@ -12,10 +13,23 @@ import evaluate
 import numpy as np
 import pytest
 import yaml
-from scored import perfect, uniform
+from runs import perfect, uniform
 
-from lmdiag import stimuli, summary
+from lmdiag import evaluation, stimuli
 from lmdiag.schema import BadInput, Predictions, Protocol
+
+ROWS: list[dict[str, Any]] = [
+    {
+        "id": f"{i}{side}", "item": str(i), "condition": side, "context": f"Sentence {i} is",
+        "right_context": "today.", "target": "good" if side == "a" else "bad",
+        "good": side == "a", "contrast": str(i), "expected": ["good"] if side == "a" else [],
+        "length": "long" if i else "short",
+    }
+    for i in range(3)
+    for side in "ab"
+]  # fmt: skip
+"""A user's own diagnostic, with a further column."""
+PREDICTIONS: list[dict[str, Any]] = [{"top_words": ["good"] * 5, "log_prob": -1.0}] * 6
 
 
 @pytest.fixture(scope="module")
@@ -23,12 +37,15 @@ def folder(root: Path) -> Path:
     return root / "metrics/cloze_diagnostics"
 
 
+@pytest.fixture(scope="module")
+def metric(folder: Path) -> evaluate.Metric:
+    return evaluate.load(str(folder))
+
+
 def records(run: Predictions) -> list[dict[str, Any]]:
-    """Predictions as a user hands them over."""
-    return [
-        {"top_words": words, "log_prob": log_prob}
-        for words, log_prob in zip(run.top_words, run.log_prob, strict=True)
-    ]
+    """Predictions as a user passes them."""
+    pairs = zip(run.top_words, run.log_prob, strict=True)
+    return [{"top_words": words, "log_prob": log_prob} for words, log_prob in pairs]
 
 
 @pytest.mark.parametrize("task", ["cprag102", "role88", "neg136"])
@@ -36,151 +53,106 @@ def test_rows_of_the_data_set_give_the_measures_of_a_run(
     folder: Path, data_dir: Path, task: str
 ) -> None:
     rows = datasets.load_dataset(str(data_dir), task, split="test")
-    ours = stimuli.load(str(data_dir), task)
+    loaded = stimuli.load(str(data_dir), task)
     metric = evaluate.load(str(folder), task)
-    for run in (perfect(ours.columns()), uniform(ours.columns())):
-        found = metric.compute(predictions=records(run), references=rows, k=[1, 5], threshold=0.01)
-        assert found == summary.evaluate(ours, [run], Protocol(), cased=True)["measures"]
+    for run in (perfect(loaded.columns()), uniform(loaded.columns())):
+        computed = metric.compute(
+            predictions=records(run), references=rows, k=[1, 5], threshold=0.01
+        )
+        expected = evaluation.evaluate(loaded, [run], Protocol(), cased=True).to_json()["measures"]
+        assert computed == expected
 
 
-def own_rows() -> list[dict[str, Any]]:
-    """A diagnostic of one's own, with a column that nobody knows."""
-    return [
-        {
-            "id": f"{i}{side}", "item": str(i), "condition": side, "context": f"Sentence {i} is",
-            "right_context": "today.", "target": "good" if side == "a" else "bad",
-            "good": side == "a", "contrast": str(i), "expected": ["good"] if side == "a" else [],
-            "length": "long" if i else "short",
-        }
-        for i in range(3)
-        for side in "ab"
-    ]  # fmt: skip
+def test_token_counts_give_tse_for_agreement(folder: Path, demo_dir: Path) -> None:
+    rows = datasets.load_dataset(str(demo_dir), "agreement", split="test")
+    predictions = [{"log_prob": -1.0 if row["good"] else -2.0, "n_tokens": 1} for row in rows]
+    metric = evaluate.load(str(folder), "agreement")
+    tse = metric.compute(predictions=predictions, references=rows)["tse"]
+    assert (tse["value"], tse["n"]) == (1.0, len(rows) // 2)
 
 
-def test_a_diagnostic_of_ones_own_needs_no_code(folder: Path) -> None:
+def test_a_diagnostic_of_your_own_needs_no_code(folder: Path) -> None:
     logs = [-1.0, -2.0, -3.0, -2.0, -1.0, None]
     predictions = [
         {"top_words": np.array(["fine", "good"]), "log_prob": value, "note": 1} for value in logs
     ]
     metric = evaluate.load(str(folder), "my_own")
-    found = metric.compute(predictions=predictions, references=own_rows(), k=[1, 2], threshold=0.1)
-    assert set(found) == {
-        "accuracy@1",
-        "accuracy@2",
-        "sensitivity",
-        "sensitivity@0.1",
-        "unscorable",
-    }
-    assert (found["accuracy@1"]["value"], found["accuracy@2"]["value"]) == (0.0, 1.0)
-    assert (found["sensitivity"]["value"], found["sensitivity"]["n"]) == (0.5, 2)
-    by_length = found["sensitivity"]["by"]["length"]
-    assert {level: cell["value"] for level, cell in by_length.items()} == {
-        "short": 1.0,
-        "long": 0.0,
-    }
-    assert found["unscorable"] == [{"id": "2b", "word": "bad"}]
+    measures = metric.compute(predictions=predictions, references=ROWS, k=[1, 2], threshold=0.1)
+    names = {"accuracy@1", "accuracy@2", "sensitivity", "sensitivity@0.1", "unscorable"}
+    assert set(measures) == names
+    assert (measures["accuracy@1"]["value"], measures["accuracy@2"]["value"]) == (0.0, 1.0)
+    assert (measures["sensitivity"]["value"], measures["sensitivity"]["n"]) == (0.5, 2)
+    by_length = measures["sensitivity"]["by"]["length"]
+    assert {level: by_length[level]["value"] for level in by_length} == {"short": 1.0, "long": 0.0}
+    assert measures["unscorable"] == [{"id": "2b", "word": "bad"}]
 
 
-def test_predictions_may_come_one_by_one_and_without_a_configuration(folder: Path) -> None:
-    metric = evaluate.load(str(folder))
-    for row in own_rows():
+def test_predictions_can_be_added_one_by_one_without_a_configuration(
+    metric: evaluate.Metric,
+) -> None:
+    for row in ROWS:
         log_prob = np.float32(-1) if row["good"] else -math.inf
         metric.add(prediction={"top_words": ["Good"] * 5, "log_prob": log_prob}, reference=row)
-    found = metric.compute(cased=False)
-    assert found["sensitivity"]["value"] == found["accuracy@1"]["value"] == 1.0
+    measures = metric.compute(cased=False)
+    assert measures["sensitivity"]["value"] == measures["accuracy@1"]["value"] == 1.0
 
 
-def test_either_half_of_a_prediction_will_do(folder: Path) -> None:
-    metric = evaluate.load(str(folder))
-    rows = own_rows()
-    tops = [{"top_words": ["good", "-", "-", "-", "-"]}] * 6
-    words = metric.compute(predictions=tops, references=rows)
-    assert set(words) == {"accuracy@1", "accuracy@5"}
-    logs = metric.compute(predictions=[{"log_prob": -1.0}] * 6, references=rows)
-    assert set(logs) == {"sensitivity", "sensitivity@0.01"}
+def test_one_part_of_a_prediction_is_enough(metric: evaluate.Metric) -> None:
+    tops, logs = ([{key: p[key]} for p in PREDICTIONS] for key in ("top_words", "log_prob"))
+    assert set(metric.compute(predictions=tops, references=ROWS)) == {"accuracy@1", "accuracy@5"}
+    measures = metric.compute(predictions=logs, references=ROWS)
+    assert set(measures) == {"sensitivity", "sensitivity@0.01"}
 
 
-def test_accuracy_beyond_the_lists_is_left_out_with_a_warning(folder: Path) -> None:
-    metric = evaluate.load(str(folder))
+def test_accuracy_beyond_the_lists_is_left_out_with_a_warning(metric: evaluate.Metric) -> None:
     predictions = [{"top_words": ["bad", "good"]}] * 6
     with pytest.warns(UserWarning, match="not computed: accuracy@5: 0a has 2 top words only"):
-        found = metric.compute(predictions=predictions, references=own_rows(), k=[1, 2, 5])
-    assert set(found) == {"accuracy@1", "accuracy@2"}
+        measures = metric.compute(predictions=predictions, references=ROWS, k=[1, 2, 5])
+    assert set(measures) == {"accuracy@1", "accuracy@2"}
+
+
+@pytest.mark.parametrize("configuration", ["my_own", "neg136"])
+def test_rows_that_are_not_compared_have_surprisal(folder: Path, configuration: str) -> None:
+    """Without its columns, `neg136` is not that diagnostic."""
+    rows = [
+        {"context": "A robin is a", "target": "bird"},
+        {"context": "A bee is an", "target": "ox"},
+    ]
+    measures = evaluate.load(str(folder), configuration).compute(
+        predictions=[{"log_prob": -math.log(2)}, {"log_prob": -math.log(8)}], references=rows
+    )
+    assert set(measures) == {"surprisal"}
+    assert measures["surprisal"]["value"] == pytest.approx(2)  # one bit and three
+
+
+def changed(rows: list[dict[str, Any]], at: int, **values: Any) -> list[dict[str, Any]]:
+    return [*rows[:at], rows[at] | values, *rows[at + 1 :]]
 
 
 @pytest.mark.parametrize(
-    ("knobs", "message"),
+    ("arguments", "message"),
     [
         ({"k": [0, 5]}, r"k is \[0, 5\]: give integers from 1 up"),
         ({"k": [2.0]}, r"k is \[2.0\]"),
         ({"threshold": 1.0}, "threshold is 1.0: give a number from 0 up to below 1"),
         ({"threshold": math.inf}, "threshold is inf"),
+        ({"predictions": changed(PREDICTIONS, 1, log_prob=math.nan)}, "prediction 2: log_prob is"),
+        ({"predictions": changed(PREDICTIONS, 1, log_prob=1.0)}, "prediction 2: log_prob is 1.0"),
+        ({"predictions": changed(PREDICTIONS, 1, top_words="good")}, "2: top_words is 'good'"),
+        ({"predictions": changed(PREDICTIONS, 1, top_words=None)}, "given for some ids only"),
+        (
+            {"predictions": changed(PREDICTIONS, 1, id="0a")},
+            "is for 0a, its reference is 0b",
+        ),
+        ({"references": [*ROWS[:5], {"id": "2b"}]}, "reference 6: the column item is missing"),
+        ({"references": changed(ROWS, 2, id="0a")}, "same id more than once"),
     ],
 )
-def test_knobs_are_checked_as_by_the_command(
-    folder: Path, knobs: dict[str, Any], message: str
+def test_errors_name_prediction_row_or_argument(
+    metric: evaluate.Metric, arguments: dict[str, Any], message: str
 ) -> None:
-    predictions = [{"top_words": ["good"] * 5, "log_prob": -1.0}] * 6
-    metric = evaluate.load(str(folder))
     with pytest.raises(BadInput, match=message):
-        metric.compute(predictions=predictions, references=own_rows(), **knobs)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"log_prob": math.nan}, "prediction 2: log_prob is NaN"),
-        ({"log_prob": 1.0}, "prediction 2: log_prob is 1.0"),
-        ({"top_words": "good"}, "prediction 2: top_words is 'good'"),
-        ({"top_words": None}, "prediction 2: top_words are there for some"),
-        ({"id": "0a"}, "prediction 2 is for 0a, its reference is 0b"),
-    ],
-)
-def test_what_is_wrong_with_a_prediction_is_said(
-    folder: Path, change: dict[str, Any], message: str
-) -> None:
-    predictions: list[dict[str, Any]] = [{"top_words": ["good"] * 5, "log_prob": -1.0}] * 6
-    predictions[1] = predictions[1] | change
-    with pytest.raises(BadInput, match=message):
-        evaluate.load(str(folder)).compute(predictions=predictions, references=own_rows())
-
-
-def test_what_is_wrong_with_the_rows_is_said(folder: Path) -> None:
-    metric = evaluate.load(str(folder))
-    predictions = [{"log_prob": -1.0}] * 6
-    rows = own_rows()
-    rows[2].pop("contrast")
-    with pytest.raises(BadInput, match="reference 3: the column contrast is missing"):
-        metric.compute(predictions=predictions, references=rows)
-    rows = own_rows()
-    rows[2]["id"] = "0a"
-    with pytest.raises(BadInput, match="same id more than once"):
-        metric.compute(predictions=predictions, references=rows)
-    with pytest.raises(ValueError, match="Mismatch in the number"):
-        metric.compute(predictions=predictions[:5], references=own_rows())
-
-
-def test_rows_that_are_not_compared_have_surprisal(folder: Path) -> None:
-    rows = [
-        {"context": "A robin is a", "target": "bird"},
-        {"context": "A bee is an", "target": "ox"},
-    ]
-    for configuration in ("my_own", "neg136"):  # without its columns it is not that diagnostic
-        found = evaluate.load(str(folder), configuration).compute(
-            predictions=[{"log_prob": -math.log(2)}, {"log_prob": -math.log(8)}], references=rows
-        )
-        assert set(found) == {"surprisal"}
-        assert found["surprisal"]["value"] == pytest.approx(2)  # one bit and three
-
-
-def test_token_counts_pass_for_agreement(folder: Path, demo_dir: Path) -> None:
-    rows = datasets.load_dataset(str(demo_dir), "agreement", split="test")
-    predictions = [{"log_prob": -1.0 if row["good"] else -2.0, "n_tokens": 1} for row in rows]
-    found = evaluate.load(str(folder), "agreement").compute(
-        predictions=predictions, references=rows
-    )
-    assert found["tse"]["value"] == 1.0
-    assert found["tse"]["n"] == len(rows) // 2
+        metric.compute(**{"predictions": PREDICTIONS, "references": ROWS} | arguments)
 
 
 def test_it_loads_by_the_path_of_the_documentation_without_a_network(
@@ -191,14 +163,9 @@ def test_it_loads_by_the_path_of_the_documentation_without_a_network(
     metric = evaluate.load("metrics/cloze_diagnostics", "cprag102")
     assert metric.config_name == "cprag102"
     assert set(metric.features) == {"predictions", "references"}
-
-
-def test_the_example_of_its_documentation_holds(folder: Path) -> None:
-    import doctest
-
-    metric = evaluate.load(str(folder))
-    example = metric.inputs_description.replace('"metrics/cloze_diagnostics"', repr(str(folder)))
-    test = doctest.DocTestParser().get_doctest(example, {"evaluate": evaluate}, "example", None, 0)
+    test = doctest.DocTestParser().get_doctest(
+        metric.inputs_description, {"evaluate": evaluate}, "example", None, 0
+    )
     assert len(test.examples) == 5
     assert doctest.DocTestRunner().run(test).failed == 0
 
@@ -208,15 +175,13 @@ def test_the_card_describes_a_space(folder: Path) -> None:
     card = yaml.safe_load(header)
     assert (card["sdk"], card["app_file"]) == ("gradio", "app.py")
     assert {"evaluate", "metric"} <= set(card["tags"])
-    assert (folder / card["app_file"]).is_file()
-    assert {path.name for path in folder.iterdir() if path.is_file()} == {
-        "README.md", "app.py", "cloze_diagnostics.py", "requirements.txt",
-    }  # fmt: skip
+    files = {path.name for path in folder.iterdir() if path.is_file()}
+    assert files == {"README.md", "app.py", "cloze_diagnostics.py", "requirements.txt"}
     for name in ("accuracy@k", "sensitivity", "within_category_boost", "determiner_match@k", "tse"):
         assert f"`{name}`" in body
 
 
-def test_the_page_computes_what_its_form_holds(
+def test_the_page_computes_the_example_in_its_form(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("gradio", reason="gradio runs the page on the Hub, and is not needed here")

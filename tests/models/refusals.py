@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from lmdiag.models.loading.load import LoadOptions, load_parts
+from lmdiag.models.loading.load import load_parts
+from lmdiag.models.loading.options import LoadOptions
 from lmdiag.schema import BadInput
 
 
@@ -19,6 +20,7 @@ def refusal(model: object, **options: Any) -> str:
     message = str(caught.value)
     assert message.isprintable()
     assert str(model) in message
+    assert "secret" not in message
     assert len(message) < 1000
     return message
 

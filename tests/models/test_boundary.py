@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 import torch
+from tokenizer_files import byte_level, ending, sentencepiece, wordlevel, wordpiece
 from transformers import PreTrainedTokenizerFast
 
+from lmdiag.models.tokens import conventions
 from lmdiag.models.tokens.boundaries import Boundaries, Prefix
+from lmdiag.models.tokens.conventions import Convention, VocabularyItem
 from lmdiag.models.tokens.vocabulary import Vocabulary
-from models.toys import byte_level, ending, sentencepiece, wordlevel, wordpiece
 
 BYTES = byte_level("Ġ b", "Ġb i", "' t", "- -", "Ġ Ġ")
 SPACED = sentencepiece("▁ab", "b'", "'a", "b.", "▁-")
@@ -133,6 +135,30 @@ class TestWords:
     def test_combining_marks_are_letters(self) -> None:
         tokenizer = sentencepiece("▁e\u0301", "\u0301")
         assert look(tokenizer, "▁e", "\u0301").word == "e\u0301"
+
+
+class Continued(Convention):
+    """subword-nmt's convention: `bi@@ rd` is one word."""
+
+    marks_ends = True
+
+    @classmethod
+    def of(cls, tokenizer: PreTrainedTokenizerFast) -> Continued | None:
+        return cls() if any(name.endswith("@@") for name in tokenizer.get_vocab()) else None
+
+    def read(self, name: str) -> VocabularyItem:
+        text = name.removesuffix("@@")
+        return VocabularyItem(text, True, text.encode(), ends=text == name)
+
+
+def test_another_convention_is_one_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conventions, "CONVENTIONS", (Continued, *conventions.CONVENTIONS))
+    tokenizer = wordlevel("bi@@", "rd", "tree", ".")
+    assert look(tokenizer, "bi@@") == Prefix(None, True)
+    assert look(tokenizer, "bi@@", "rd") == Prefix("bird", False)
+    assert look(tokenizer, "tree", "rd").open is False
+    assert Vocabulary(tokenizer).show(tokenizer.convert_tokens_to_ids("bi@@")) == "bi"
+    assert boundaries(tokenizer).certain
 
 
 class TestEnd:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 from families import CAUSAL, SEEING_RIGHT, Family
+from tokenizer_files import byte_level, wordpiece
 from transformers import AutoModelForCausalLM
 
 from lmdiag.models import LoadOptions, load
@@ -16,7 +17,7 @@ from lmdiag.models.forward.causality import check_causality
 from lmdiag.models.forward.reader import Reader
 from lmdiag.models.tokens.questions import TokenRow
 from lmdiag.schema import BadInput
-from models.toys import asked, bert, byte_level, gpt2, wordpiece
+from models.toys import asked, bert, gpt2
 
 BYTES = byte_level("Ġ b", "Ġb i")
 TEXT = TokenRow((5, 9, 17, 33, 7, 21, 8, 40, 13, 6), (9,))

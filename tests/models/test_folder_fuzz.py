@@ -1,17 +1,156 @@
-"""Whatever is in a model folder: the model answers, or one line says why not; no code runs."""
+"""Whatever is in a model folder: the model answers, or one line says why not; no code runs.
+
+Valid folders are changed at random, as a function of a seed, and loaded.
+"""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable
+import random
+import shutil
+import struct
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from lmdiag.models import load
+from lmdiag.models.loading.load import load_parts
 from lmdiag.schema import BadInput, Query, Question
 
-from .folder_fuzz import mutate, watched
+JUNK: tuple[Any, ...] = (
+    None, True, False, 0, 1, -1, 2, 7, 10**6, 10**12, 2**31, 2**63, 10**400, 0.5, -0.0, 1e308,
+    float("nan"), float("inf"), "", "x", "0", "32", "auto", "cuda", "../x", "/etc/passwd",
+    "someone/model", "https://example.org/x", "\x00", "\ud800", "\x1b[31m", "e\u0301" * 50,
+    "a" * 100_000, [], [[]], [None], [1, "a", {}], {}, {"": None}, {"a": {"b": {"c": []}}},
+    [0] * 10_000, "BertModel", "gpt2", "float16", "eager",
+)  # fmt: skip
+"""Values put in the place of another."""
+
+FIELDS = (
+    "model_type", "architectures", "auto_map", "dtype", "torch_dtype", "quantization_config",
+    "transformers_weights", "attn_implementation", "experts_implementation", "is_decoder",
+    "is_encoder_decoder", "tie_word_embeddings", "num_labels", "id2label", "per_layer_config",
+    "layer_types", "rope_scaling", "rope_parameters", "text_config", "sliding_window", "use_cache",
+    "tokenizer_class", "added_tokens_decoder", "additional_special_tokens", "extra_special_tokens",
+    "mask_token", "unk_token", "model_max_length", "chat_template", "padding_side", "fusion_config",
+    "output_attentions", "distributed_config", "use_bfloat16", "chunk_size_feed_forward",
+)  # fmt: skip
+"""Fields that are added with junk in them."""
+
+FILES = (
+    "config.json", "tokenizer.json", "tokenizer_config.json", "generation_config.json",
+    "model.safetensors.index.json", "model.safetensors",
+)  # fmt: skip
+
+FORBIDDEN = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "pickle.find_class",
+             "socket.connect", "socket.getaddrinfo")  # fmt: skip
+"""Events of Python's audit that mean that code of another's runs, or that the network is asked."""
+
+_watching: list[str] | None = None
+
+
+def _audit(event: str, _: object) -> None:
+    if _watching is not None and event in FORBIDDEN:
+        _watching.append(event)
+
+
+@contextmanager
+def watched() -> Iterator[list[str]]:
+    """Collects the forbidden events of the block."""
+    global _watching
+    if not getattr(sys, "_lmdiag_audited", False):
+        sys.addaudithook(_audit)  # there is no way to take a hook away again
+        sys._lmdiag_audited = True  # type: ignore[attr-defined]
+    _watching = events = []
+    try:
+        yield events
+    finally:
+        _watching = None
+
+
+def mutate(source: Path, target: Path, seed: int) -> str:
+    """Copies a model folder and breaks one to three things; returns what was broken."""
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(source, target)
+    dice = random.Random(seed)
+    return "; ".join(_break_one(target, dice) for _ in range(dice.choice((1, 1, 1, 2, 3))))
+
+
+def _break_one(folder: Path, dice: random.Random) -> str:
+    path = folder / dice.choice([name for name in FILES if (folder / name).is_file()])
+    try:
+        how = _break_json if path.suffix == ".json" else _break_header
+        told = how(path, dice) if dice.random() < 0.8 else _break_bytes(path, dice)
+    except (ValueError, RecursionError, struct.error):  # broken before
+        told = _break_bytes(path, dice)
+    return f"{path.name}: {told}"
+
+
+def _break_bytes(path: Path, dice: random.Random) -> str:
+    content = bytearray(path.read_bytes()) or bytearray(b"x")
+    place = dice.randrange(len(content))
+    kind = dice.choice(("flip", "cut", "double", "gone"))
+    if kind == "gone":
+        path.unlink()
+        return "removed"
+    if kind == "flip":
+        content[place] ^= 1 << dice.randrange(8)
+    path.write_bytes(content[:place] if kind == "cut" else content * (1 + (kind == "double")))
+    return f"{kind} at {place}"
+
+
+def _break_json(path: Path, dice: random.Random) -> str:
+    content = json.loads(path.read_text("utf-8"))
+    told = _replace(content, dice)
+    path.write_text(json.dumps(content), "utf-8")
+    return told
+
+
+def _break_header(path: Path, dice: random.Random) -> str:
+    """Changes the header of a safetensors file: its length, or an entry of its JSON."""
+    raw = path.read_bytes()
+    (length,) = struct.unpack("<Q", raw[:8])
+    if dice.random() < 0.2:
+        path.write_bytes(
+            struct.pack("<Q", dice.choice((0, 1, length - 1, 2**40, 2**64 - 1))) + raw[8:]
+        )
+        return "length of the header"
+    header = json.loads(raw[8 : 8 + length])
+    told = _replace(header, dice)
+    made = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(made)) + made + raw[8 + length :])
+    return told
+
+
+def _replace(content: Any, dice: random.Random) -> str:
+    """Replaces, removes or adds an entry somewhere in a JSON document."""
+    holder, name = content, ""
+    while isinstance(holder, dict | list) and holder:
+        key = dice.choice(list(holder)) if isinstance(holder, dict) else dice.randrange(len(holder))
+        name += f".{str(key)[:40]}"
+        inner = holder[key]
+        if not isinstance(inner, dict | list) or not inner or dice.random() < 0.5:
+            return f"{name} {_set(holder, key, dice)}"
+        holder = inner
+    return "nothing"
+
+
+def _set(holder: Any, key: Any, dice: random.Random) -> str:
+    kind = dice.choice(("junk", "junk", "junk", "remove", "add"))
+    if kind == "remove":
+        del holder[key]
+        return "removed"
+    if kind == "add" and isinstance(holder, dict):
+        key = dice.choice(FIELDS)
+    value = dice.choice(JUNK)
+    holder[key] = value
+    return f"{str(key)[:40]} = {ascii(value)[:60]}"
+
 
 BASES = ("bert", "gpt2", "llama", "t5")
 
@@ -21,8 +160,6 @@ def bases(
     family_dir: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory
 ) -> list[Path]:
     """Valid folders: with one file of weights and, the last one, with several."""
-    from lmdiag.models.loading.load import load_parts
-
     folders = [family_dir(name) for name in BASES]
     sharded = tmp_path_factory.mktemp("fuzz") / "sharded"
     parts = load_parts(str(family_dir("bert")))

@@ -13,6 +13,8 @@ import torch
 from families import FAMILIES
 from hypothesis import given
 from hypothesis import strategies as st
+from tokenizer_files import byte_level, wordpiece
+from transformers.activations import FastGELUActivation, NewGELUActivation
 
 from lmdiag.models import LoadOptions, Model, load
 from lmdiag.models.answers import best
@@ -21,33 +23,14 @@ from lmdiag.models.forward.layout import reach
 from lmdiag.models.tokens.questions import TokenRow
 from lmdiag.schema import BadInput, Query, Question
 from models.test_masked import some_questions
-from models.toys import asked, bert, byte_level, gpt2, wordpiece
+from models.toys import asked, bert, gpt2
 
 TOKENIZER = wordpiece("a", "the", "robin", "is", "bird", "tree", "##s", ".", "near")
 BYTES = byte_level("Ġ b", "Ġb i")
-
-PACKED = ("bert", "roberta", "albert", "distilbert", "gpt2", "llama", "opt", "gpt_neox", "phi")
-PADDED = ("deberta-v3", "bloom", "mamba", "rwkv", "t5", "mistral", "modernbert", "gpt_neo")
+ROWS = (TokenRow((1, 2, 3, 4), (3,)), TokenRow((5, 6), (0, 1)))
 
 
 class TestLayout:
-    @pytest.mark.parametrize("name", PACKED)
-    def test_packed(self, name: str, family_dir: Callable[[str], Path]) -> None:
-        assert load(str(family_dir(name))).reader.layout == "packed"
-
-    @pytest.mark.parametrize("name", PADDED)
-    def test_padded(self, name: str, family_dir: Callable[[str], Path]) -> None:
-        """Other position schemes, and windows narrower than a pack."""
-        assert load(str(family_dir(name))).reader.layout == "padded"
-
-    def test_equal(self, family_dir: Callable[[str], Path]) -> None:
-        """FNet mixes all positions, those filled up too: only rows of one length go together."""
-        assert load(str(family_dir("fnet"))).reader.layout == "equal"
-
-    def test_never(self, family_dir: Callable[[str], Path]) -> None:
-        model = load(str(family_dir("bert")), LoadOptions(packing="never"))
-        assert model.reader.layout == "padded"
-
     def test_always(self, family_dir: Callable[[str], Path]) -> None:
         with pytest.raises(BadInput, match="cannot read several contexts in one row"):
             load(str(family_dir("mamba")), LoadOptions(packing="always"))
@@ -164,8 +147,7 @@ class TestProjection:
         network.lm_head.__class__ = ByName
         reader = asked(network, BYTES, "causal").reader
         assert reader.gate is None
-        rows = [TokenRow((1, 2, 3, 4), (3,)), TokenRow((5, 6), (0, 1))]
-        assert (reader.read(rows) - plain.read(rows)).abs().max() < 1e-6
+        assert (reader.read(ROWS) - plain.read(ROWS)).abs().max() < 1e-6
 
     def test_a_gate_that_changes_the_numbers_is_left_open(
         self, family_dir: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
@@ -187,8 +169,7 @@ class TestProjection:
         model = asked(network, BYTES, "causal")
         seen = []
         network.lm_head.register_forward_hook(lambda _, inputs, __: seen.append(inputs[0].shape))
-        rows = [TokenRow((1, 2, 3, 4), (3,)), TokenRow((5, 6), (0, 1))]
-        assert model.reader.read(rows).shape == (3, len(BYTES))
+        assert model.reader.read(ROWS).shape == (3, len(BYTES))
         assert [tuple(shape[:2]) for shape in seen] == [(1, 3)]
 
     def test_a_model_that_projects_otherwise(self) -> None:
@@ -196,9 +177,8 @@ class TestProjection:
         network = gpt2(len(BYTES))
         network.get_output_embeddings = lambda: None  # type: ignore[method-assign]
         model = asked(network, BYTES, "causal")
-        rows = [TokenRow((1, 2, 3, 4), (3,)), TokenRow((5, 6), (0, 1))]
-        plain = asked(gpt2(len(BYTES)), BYTES, "causal").reader.read(rows)
-        assert (model.reader.read(rows) - plain).abs().max() < 1e-6
+        plain = asked(gpt2(len(BYTES)), BYTES, "causal").reader.read(ROWS)
+        assert (model.reader.read(ROWS) - plain).abs().max() < 1e-6
 
     def test_softmax_is_never_in_half_precision(self) -> None:
         network = gpt2(len(BYTES)).to(torch.bfloat16)
@@ -210,6 +190,18 @@ class TestProjection:
         network = gpt2(len(BYTES)).double()
         found = asked(network, BYTES, "causal").reader.read([TokenRow((1, 2, 3), (2,))])
         assert found.dtype == torch.float64
+
+
+@pytest.mark.parametrize("spelt_out", [NewGELUActivation, FastGELUActivation])
+def test_the_tanh_form_of_gelu_is_one_operation(spelt_out: type[torch.nn.Module]) -> None:
+    """transformers spells it out; half precision is left alone."""
+    states = torch.linspace(-6, 6, 1001)
+    for dtype, fused in ((torch.float32, True), (torch.bfloat16, False)):
+        network = gpt2(len(BYTES)).to(dtype)
+        network.transformer.h[0].mlp.act = spelt_out()
+        act = asked(network, BYTES, "causal").reader.model.transformer.h[0].mlp.act
+        assert isinstance(act, torch.nn.GELU) == fused
+        assert (act(states) - spelt_out()(states)).abs().max() < 1e-6
 
 
 class TestBest:

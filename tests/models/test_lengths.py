@@ -12,7 +12,7 @@ from reference import Reference
 from transformers import AutoConfig, AutoModelForMaskedLM
 
 from lmdiag.models import LoadOptions, load
-from lmdiag.models.forward.batches import batches
+from lmdiag.models.forward.batches import plan_batches
 from lmdiag.models.forward.lengths import short_limit, split
 from lmdiag.models.tokens.questions import EncodedQuestion, TokenRow
 from lmdiag.schema import Answer, Query, Question
@@ -113,7 +113,9 @@ def test_batches_keep_the_sides_apart(packed: bool, causal: bool) -> None:
         EncodedQuestion(Question(Query(str(n)), ()), (TokenRow(tuple(range(n)), (0,)),), {})
         for n in lengths
     ]
-    dealt = batches(encoded, budget=10_000, count=None, packed=packed, causal=causal, short_limit=8)
+    dealt = plan_batches(
+        encoded, budget=10_000, count=None, packed=packed, causal=causal, short_limit=8
+    )
     assert sorted(map(sorted, dealt)) == [[0, 2, 4, 6], [1, 3, 5]]
 
 

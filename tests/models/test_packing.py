@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmdiag.models.forward.batches import batches
+from lmdiag.models.forward.batches import plan_batches
 from lmdiag.models.forward.packing import Pack, pack
 from lmdiag.models.tokens.questions import EncodedQuestion, TokenRow
 from lmdiag.schema import Query, Question
@@ -83,7 +83,7 @@ def test_every_question_is_in_one_batch(
     contexts: list[tuple[int, ...]], budget: int, count: int | None, packed: bool, causal: bool
 ) -> None:
     questions = encoded(contexts)
-    dealt = batches(questions, budget=budget, count=count, packed=packed, causal=causal)
+    dealt = plan_batches(questions, budget=budget, count=count, packed=packed, causal=causal)
     assert sorted(number for batch in dealt for number in batch) == list(range(len(contexts)))
     sizes = [sum(questions[number].length for number in batch) for batch in dealt]
     assert sizes == sorted(sizes, reverse=True)
@@ -106,9 +106,9 @@ def test_every_question_is_in_one_batch(
 def test_batches_are_a_function_of_the_questions() -> None:
     """Twins together where that is cheaper, all lengths in a pack, like lengths where padded."""
     contexts = [(1, 2, 3), (4, 5, 6), (1, 2, 7), (4, 5, 8), (9,)]
-    shared = batches(encoded(contexts), budget=5, count=None, packed=True, causal=True)
+    shared = plan_batches(encoded(contexts), budget=5, count=None, packed=True, causal=True)
     assert shared == [[0, 2], [1, 3], [4]]
-    mixed = batches(encoded(contexts), budget=8, count=None, packed=True, causal=False)
+    mixed = plan_batches(encoded(contexts), budget=8, count=None, packed=True, causal=False)
     assert mixed == [[0, 2, 4], [1, 3]]
-    plain = batches(encoded(contexts), budget=6, count=None, packed=False, causal=True)
+    plain = plan_batches(encoded(contexts), budget=6, count=None, packed=False, causal=True)
     assert plain == [[0, 1], [2, 3], [4]]

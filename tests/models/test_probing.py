@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 from families import FAMILIES
+from tokenizer_files import byte_level, wordpiece
 
 from lmdiag.models import LoadOptions, load
 from lmdiag.models.loading.checks import check_precision
@@ -17,7 +18,7 @@ from lmdiag.models.loading.errors import one_line_errors
 from lmdiag.models.loading.load import _dtype
 from lmdiag.models.tokens.questions import TokenRow
 from lmdiag.schema import BadInput, Query, Question
-from models.toys import alone, asked, bert, byte_level, gpt2, wordpiece
+from models.toys import alone, asked, bert, gpt2
 
 BYTES = byte_level("Ġ b", "Ġb i")
 TOKENIZER = wordpiece("a", "the", "robin", "is", "bird", "tree", "##s", ".", "near")

@@ -13,12 +13,13 @@ import pytest
 import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from tokenizer_files import byte_level, ending, sentencepiece, wordlevel, wordpiece
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 from lmdiag.models import Model
 from lmdiag.models.whole_words.search import WordSearch
 from lmdiag.schema import Answer, BadInput, Kind, Query, Question
-from models.toys import asked, bert, byte_level, ending, gpt2, sentencepiece, wordlevel, wordpiece
+from models.toys import asked, bert, gpt2
 
 SPACED = sentencepiece("▁a", "▁ab", "ba", "▁b'", "▁.", "b.")
 PIECES = wordpiece("a", "ab", "b", "##a", "##b", "##ba", "-", ".")

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from families import FAMILIES, each
+from families import FAMILIES, family_params
 
 from lmdiag.models import LoadOptions, Model, load
 from lmdiag.models.forward.prefixes import KeyValues, Rereading, Sources
 from lmdiag.models.whole_words.search import WordSearch
 from lmdiag.schema import Answer, Query, Question
-from models.comparison import QUERIES, WORDS, compare, questions
+from models.comparison import QUERIES, WORDS, questions
 
 TOLERANCE = 2e-5
 """Nats: float32 against float64."""
@@ -52,19 +52,7 @@ def ask(model: Model, questions: list[Question]) -> list[Answer]:
     return model.answer([model.encode(question) for question in questions], 5)
 
 
-@pytest.mark.parametrize("name", each(FAMILIES))
-def test_candidates(name: str, family_dir: Callable[[str], Path]) -> None:
-    for compared in compare(FAMILIES[name], family_dir(name), unit="word"):
-        for word, right in compared.words.items():
-            given = compared.answer.words[word]
-            if right is None:
-                assert given == (None, None, 0)
-            else:
-                near = pytest.approx(right.log_prob, abs=TOLERANCE)
-                assert given.log_prob == near, (compared.query, word)
-
-
-@pytest.mark.parametrize("name", each(SOME))
+@pytest.mark.parametrize("name", family_params(SOME))
 def test_listed_words_are_candidates(name: str, loaded: Callable[[str], Model]) -> None:
     """A listed word, asked for, has the probability and the rank that it is listed with."""
     model = loaded(name)
@@ -82,7 +70,7 @@ def test_listed_words_are_candidates(name: str, loaded: Callable[[str], Model]) 
             assert other.words[word].rank == rank
 
 
-@pytest.mark.parametrize("name", each(SOME))
+@pytest.mark.parametrize("name", family_params(SOME))
 def test_batches_do_not_matter(name: str, loaded: Callable[[str], Model]) -> None:
     model = loaded(name)
     together = ask(model, questions())
@@ -100,7 +88,7 @@ def test_batches_do_not_matter(name: str, loaded: Callable[[str], Model]) -> Non
 
 
 class TestSharing:
-    @pytest.mark.parametrize("name", each(FAMILIES))
+    @pytest.mark.parametrize("name", family_params(FAMILIES))
     def test_what_is_shared(self, name: str, loaded: Callable[[str], Model]) -> None:
         family = FAMILIES[name]
         words = loaded(family.name).words

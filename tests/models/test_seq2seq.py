@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from tokenizer_files import wordpiece
 from transformers import (
     AutoModelForSeq2SeqLM,
     AutoTokenizer,
@@ -16,8 +17,7 @@ from transformers import (
 
 from lmdiag.models import load
 from lmdiag.schema import BadInput, Query, Question
-from models.test_masked import some_questions
-from models.toys import asked, wordpiece
+from models.toys import asked
 
 NEAR = Question(Query("The old woman", "near the sea."), ("tree", "sparrows", "trees"))
 
@@ -74,17 +74,6 @@ def test_bart(family_dir: Callable[[str], Path]) -> None:
     prompt = [start, *left]
     assert list(row.ids[: len(prompt)]) == prompt
     asked.check(prompt, list(row.source))
-
-
-@pytest.mark.parametrize("name", ["t5", "bart"])
-def test_whatever_the_batch(name: str, family_dir: Callable[[str], Path]) -> None:
-    model = load(str(family_dir(name)))
-    encoded = [model.encode(question) for question in some_questions(10)]
-    for question, answer in zip(encoded, model.answer(encoded, 5), strict=True):
-        (alone,) = model.answer([question], 5)
-        assert answer.top_words == alone.top_words
-        for word, score in answer.words.items():
-            assert score.log_prob == pytest.approx(alone.words[word].log_prob, abs=2e-5)
 
 
 def test_each_sentence_is_encoded_once(family_dir: Callable[[str], Path]) -> None:

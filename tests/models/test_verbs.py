@@ -10,17 +10,13 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tokenizer_files import wordpiece
 
 from lmdiag.measures import AGREEMENT_LAYOUT, CUTOFFS, ew_mw
 from lmdiag.models import agreement, load
 from lmdiag.models.agreement import BOTTOM_CUTOFFS, TOP_CUTOFFS, Verbs
 from lmdiag.schema import Query, Question
-from models.toys import asked, bert, wordpiece
-
-ARE, IS, EXIST, EXISTS = range(4)
-TOY = torch.tensor([[0.6, 0.05, 0.1, 0.25]], dtype=torch.float64).log()
-PAIRS = [(IS, ARE), (EXISTS, EXIST)]
-"""(singular, plural), as the data have them."""
+from models.toys import asked, bert
 
 
 def literal(row: torch.Tensor, pairs: Sequence[tuple[int, int]], plural: bool) -> list[float]:
@@ -38,57 +34,6 @@ def check(found: Sequence[float | None], expected: Sequence[float], tolerance: f
         assert (value is None) == math.isnan(right), name
         if value is not None:
             assert value == pytest.approx(right, abs=tolerance), name
-
-
-class TestToy:
-    """The example of the paper's text: the keys are .6, is .05, exist .1, exists .25."""
-
-    def values(self, *, plural: bool = True) -> dict[str, float | None]:
-        (found,) = Verbs.of(PAIRS).agreement(TOY, [plural])
-        return dict(zip(AGREEMENT_LAYOUT, found, strict=True))
-
-    def test_all_verbs(self) -> None:
-        values = self.values()
-        assert values["mw"] == pytest.approx(0.7, abs=1e-12)
-        assert values["ew"] == pytest.approx(0.5, abs=1e-12)
-
-    def test_singular(self) -> None:
-        values = self.values(plural=False)
-        assert values["mw"] == pytest.approx(0.3, abs=1e-12)
-        assert values["ew"] == pytest.approx(0.5, abs=1e-12)
-
-    def test_top(self) -> None:
-        """Sorted: are .6, exists .85, exist .95, is 1.
-
-        .5: nothing is kept before `are`, so that its values count: MW 1, EW 1, mass .6.
-        .7: between are (MW 1, EW 1, mass .6) and exists (.6 / .85, 1/2, .85) at (.7 - .6) / .25.
-        """
-        values = self.values()
-        assert (values["ew@top=0.5"], values["mw@top=0.5"]) == (1.0, 1.0)
-        assert values["mass@top=0.5"] == pytest.approx(0.6)
-        assert values["mw@top=0.7"] == pytest.approx(1 + 0.4 * (0.6 / 0.85 - 1))
-        assert values["ew@top=0.7"] == pytest.approx(1 + 0.4 * (0.5 - 1))
-        assert values["mass@top=0.7"] == pytest.approx(0.6 + 0.4 * 0.25)
-        assert values["mw@top=1"] == values["mw"]
-
-    def test_bottom(self) -> None:
-        """Sorted: is .05, exist .15, exists .4, are 1; both forms of a verb must be kept.
-
-        .5: before it exist/exists is kept (MW .1 / .35, EW 0), at it both (.7, 1/2), at .1 / .6.
-        .1: neither is/are nor exist/exists is whole among is and exist: left out.
-        """
-        values = self.values()
-        before = 0.1 / 0.35
-        assert values["mw@bottom=0.5"] == pytest.approx(before + (0.7 - before) / 6)
-        assert values["ew@bottom=0.5"] == pytest.approx(0.5 / 6)
-        assert values["mw@bottom=0.1"] is None
-        assert values["ew@bottom=0.1"] is None
-
-    def test_as_likely_is_not_more_likely(self) -> None:
-        even = torch.full((1, 4), 0.25, dtype=torch.float64).log()
-        (found,) = Verbs.of(PAIRS).agreement(even, [True])
-        assert found[0] == 0
-        assert found[1] == pytest.approx(0.5)
 
 
 def test_layout_is_that_of_the_measures() -> None:
@@ -119,7 +64,7 @@ def test_literal_definition(seed: int, spread: float, n_verbs: int) -> None:
 
 
 def test_no_verbs() -> None:
-    (found,) = Verbs.of([]).agreement(TOY, [True])
+    (found,) = Verbs.of([]).agreement(torch.zeros(1, 4).log_softmax(-1), [True])
     assert set(found) == {None}
 
 

@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
+from families import FAMILIES
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokenizers import Tokenizer, models
+from tokenizer_files import byte_level, ending, names, sentencepiece, wordpiece
+from tokenizers import AddedToken, Tokenizer, models
 from transformers import PreTrainedTokenizerFast
 
+import lmdiag
+from lmdiag import cli
+from lmdiag.models.tokens.controls import control_names
 from lmdiag.models.tokens.spelling import Spelling, is_cased
 from lmdiag.models.tokens.vocabulary import Vocabulary
 from lmdiag.schema import BadInput, Query
-from models.toys import byte_level, names, sentencepiece, wordpiece
 
 BERT = wordpiece(
     "a", "the", "robin", "is", "bird", "##s", "##ing", "don", "’", "t", ".", ",", "it", "naive"
 )  # fmt: skip
 GPT2 = byte_level("Ġ t", "Ġt h", "Ġth e", "Ġ b", "Ġb i", "Ġbi r", "Ġbir d", "b i", "bi r", "bir d")
 LLAMA = sentencepiece("▁the", "▁bird", "bird", "s", "word", "a", "it")
+DROPPING = sentencepiece("▁the", "▁bird", drop=True)
+"""A byte-pair vocabulary without unknown token loses what it lacks."""
+PHRASES = sentencepiece("▁new", "▁new▁york", "▁york", "▁the", "▁etc", "▁etc.", split=False)
+"""Its pieces cross the boundary between word and text."""
 
 
 class TestWord:
-    """Pieces of a candidate."""
-
     @pytest.mark.parametrize(
         ("word", "pieces"),
         [
@@ -32,48 +41,43 @@ class TestWord:
             ("don’t", ["don", "’", "t"]),  # punctuation splits a word into pieces
             ("penguin", None),  # [UNK]
             ("birdx", None),
-            ("[MASK]", None),  # no word at all
+            ("[MASK]", None),  # not a word
             ("", None),
         ],
     )
-    def test_wordpiece(self, word: str, pieces: list[str] | None) -> None:
+    def test_in_a_sentence(self, word: str, pieces: list[str] | None) -> None:
         spelling = Spelling(BERT)
         assert names(BERT, spelling.in_sentence(word, Query("a robin is a"))) == pieces
         assert names(BERT, spelling.in_sentence(word, Query("", "is the robin."))) == pieces
 
     @pytest.mark.parametrize(
-        ("context", "word", "pieces"),
+        ("tokenizer", "context", "word", "pieces"),
         [
-            ("the", "bird", ["Ġbird"]),
-            ("the", "bat", ["Ġb", "a", "t"]),
-            ("", "bird", ["bird"]),  # opens the text: no blank before it
-            ("the“", "bird", ["Ġbird"]),
-            ("the", "é", ["Ġ", "Ã", "©"]),  # two bytes, none unknown
+            (GPT2, "the", "bird", ["Ġbird"]),
+            (GPT2, "the", "bat", ["Ġb", "a", "t"]),
+            (GPT2, "", "bird", ["bird"]),  # opens the text: no blank before it
+            (GPT2, "the“", "bird", ["Ġbird"]),
+            (GPT2, "the", "é", ["Ġ", "Ã", "©"]),  # two bytes, none unknown
+            (LLAMA, "the", "bird", ["▁bird"]),
+            (LLAMA, "the", "birds", ["▁bird", "s"]),
+            (LLAMA, "the", "sit", ["▁", "s", "it"]),  # the single space belongs to the word
+            (LLAMA, "", "bird", ["▁bird"]),
+            (LLAMA, "", "sit", ["▁", "s", "it"]),
+            (LLAMA, "the", "bixd", None),
+            (DROPPING, "the", "birxd", None),
+            (DROPPING, "the", "x", None),
+            (DROPPING, "the", "bird", ["▁bird"]),
+            (PHRASES, "the new", "york", ["▁york"]),  # as elsewhere after a space
         ],
     )
-    def test_byte_level(self, context: str, word: str, pieces: list[str]) -> None:
-        assert names(GPT2, Spelling(GPT2).after(word, context)) == pieces
-
-    @pytest.mark.parametrize(
-        ("context", "word", "pieces"),
-        [
-            ("the", "bird", ["▁bird"]),
-            ("the", "birds", ["▁bird", "s"]),
-            ("the", "sit", ["▁", "s", "it"]),  # the lone blank is the word's
-            ("", "bird", ["▁bird"]),
-            ("", "sit", ["▁", "s", "it"]),
-            ("the", "bixd", None),
-        ],
-    )
-    def test_sentencepiece(self, context: str, word: str, pieces: list[str] | None) -> None:
-        assert names(LLAMA, Spelling(LLAMA).after(word, context)) == pieces
-
-    def test_dropped_characters_are_unscorable(self) -> None:
-        """A byte-pair vocabulary without unknown token loses what it lacks: no pieces, no score."""
-        tokenizer = sentencepiece("▁the", "▁bird", drop=True)
-        assert names(tokenizer, Spelling(tokenizer).after("birxd", "the")) is None
-        assert names(tokenizer, Spelling(tokenizer).after("x", "the")) is None
-        assert names(tokenizer, Spelling(tokenizer).after("bird", "the")) == ["▁bird"]
+    def test_after_a_context(
+        self,
+        tokenizer: PreTrainedTokenizerFast,
+        context: str,
+        word: str,
+        pieces: list[str] | None,
+    ) -> None:
+        assert names(tokenizer, Spelling(tokenizer).after(word, context)) == pieces
 
     @given(st.text("abirdst ", min_size=1, max_size=8).map(lambda w: w.strip() or "a"))
     @settings(max_examples=60)
@@ -84,29 +88,13 @@ class TestWord:
         assert pieces is not None
         assert GPT2.decode([*spelling.text("the bird"), *pieces]) == f"the bird {word}"
 
-
-class TestBoundary:
-    """Vocabularies whose pieces cross the boundary between word and text."""
-
-    PHRASES = sentencepiece("▁new", "▁new▁york", "▁york", "▁the", "▁etc", "▁etc.", split=False)
-
-    def test_premise(self) -> None:
-        whole = self.PHRASES.encode("the new york", add_special_tokens=False)
-        assert names(self.PHRASES, whole) == ["▁the", "▁new▁york"]
-
-    def test_left(self) -> None:
-        """The context keeps its own pieces, and the word those it has elsewhere after a space."""
-        spelling = Spelling(self.PHRASES)
-        assert names(self.PHRASES, spelling.text("the new")) == ["▁the", "▁new"]
-        assert names(self.PHRASES, spelling.after("york", "the new")) == ["▁york"]
-
-    def test_right(self) -> None:
-        spelling = Spelling(self.PHRASES)
-        assert names(self.PHRASES, spelling.in_sentence("etc", Query("the"))) == ["▁etc"]
-
-    def test_words_exclude_each_other(self) -> None:
-        """Different words have different pieces, so that no mass is counted twice."""
-        spelling = Spelling(self.PHRASES)
+    def test_pieces_that_cross_the_boundary(self) -> None:
+        """The text keeps its own pieces; different words have different pieces."""
+        spelling = Spelling(PHRASES)
+        whole = PHRASES.encode("the new york", add_special_tokens=False)
+        assert names(PHRASES, whole) == ["▁the", "▁new▁york"]
+        assert names(PHRASES, spelling.text("the new")) == ["▁the", "▁new"]
+        assert names(PHRASES, spelling.in_sentence("etc", Query("the"))) == ["▁etc"]
         pieces = {word: spelling.after(word, "the new") for word in ("york", "new", "the", "etc")}
         assert len(set(pieces.values())) == len(pieces)
 
@@ -115,52 +103,49 @@ class TestAround:
     """Pieces of the text on both sides of a blank."""
 
     @pytest.mark.parametrize(
-        ("query", "left", "right"),
+        ("tokenizer", "query", "left", "right"),
         [
-            (Query("a robin is a"), ["a", "robin", "is", "a"], ["."]),
-            (Query("the", "is a bird."), ["the"], ["is", "a", "bird", "."]),
-            (Query("", "is a bird"), [], ["is", "a", "bird"]),
-            (Query("the", ", the bird"), ["the"], [",", "the", "bird"]),
+            (BERT, Query("a robin is a"), ["a", "robin", "is", "a"], ["."]),
+            (BERT, Query("the", "is a bird."), ["the"], ["is", "a", "bird", "."]),
+            (BERT, Query("", "is a bird"), [], ["is", "a", "bird"]),
+            (BERT, Query("the", ", the bird"), ["the"], [",", "the", "bird"]),
+            # No lone `Ġ` before the blank, the blank of what follows kept, none before a period.
+            (GPT2, Query("the", "the bird."), ["t", "h", "e"], ["Ġthe", "Ġbird", "."]),
+            (GPT2, Query("the"), ["t", "h", "e"], ["."]),
         ],
     )
-    def test_wordpiece(self, query: Query, left: list[str], right: list[str]) -> None:
-        found = Spelling(BERT).around(query)
-        assert [names(BERT, side) for side in found] == [left, right]
+    def test_around(
+        self, tokenizer: PreTrainedTokenizerFast, query: Query, left: list[str], right: list[str]
+    ) -> None:
+        assert [names(tokenizer, side) for side in Spelling(tokenizer).around(query)] == [
+            left,
+            right,
+        ]
 
-    def test_no_blank_is_doubled_or_lost(self) -> None:
-        """No lone `Ġ` before the blank, the blank of what follows kept, none before a period."""
-        spelling = Spelling(GPT2)
-        left, right = spelling.around(Query("the", "the bird."))
-        assert names(GPT2, left) == ["t", "h", "e"]
-        assert names(GPT2, right) == ["Ġthe", "Ġbird", "."]
-        assert names(GPT2, spelling.around(Query("the"))[1]) == ["."]
-
-    @pytest.mark.parametrize("right", ["’s", "'s bird", ".", "…", "’ll the"])
-    def test_glued(self, right: str) -> None:
-        """Marks and clitics follow the word directly: their first piece has no blank."""
+    @pytest.mark.parametrize(
+        ("right", "glued"),
+        [("’s", 1), ("'s bird", 1), (".", 1), ("…", 1), ("’ll the", 1), ("'so' the", 0)],
+    )
+    def test_marks_and_clitics_follow_the_word_directly(self, right: str, glued: int) -> None:
         first = names(GPT2, Spelling(GPT2).around(Query("the", right))[1])[0]  # type: ignore[index]
-        assert not first.startswith("Ġ")
-
-    def test_quotes_are_not_clitics(self) -> None:
-        first = names(GPT2, Spelling(GPT2).around(Query("the", "'so' the"))[1])[0]  # type: ignore[index]
-        assert first.startswith("Ġ")
+        assert first.startswith("Ġ") != glued
 
 
-class TestTemplate:
-    def test_both_sides(self) -> None:
-        spelling = Spelling(BERT)
-        assert (spelling.opening, spelling.closing) == ((2,), (3,))
-
-    def test_bos(self) -> None:
-        tokenizer = sentencepiece("▁the", bos=True)
-        assert Spelling(tokenizer).opening == (1,)
-
-    def test_end(self) -> None:
-        spelling = Spelling(byte_level(end=True))
-        assert (spelling.opening, spelling.closing) == ((), (0,))
-
-    def test_none(self) -> None:
-        assert (Spelling(GPT2).opening, Spelling(GPT2).closing) == ((), ())
+class TestTokenizer:
+    @pytest.mark.parametrize(
+        ("tokenizer", "opening", "closing"),
+        [
+            (BERT, (2,), (3,)),
+            (sentencepiece("▁the", bos=True), (1,), ()),
+            (byte_level(end=True), (), (0,)),
+            (GPT2, (), ()),
+        ],
+    )
+    def test_special_tokens_around_a_text(
+        self, tokenizer: PreTrainedTokenizerFast, opening: tuple[int], closing: tuple[int]
+    ) -> None:
+        spelling = Spelling(tokenizer)
+        assert (spelling.opening, spelling.closing) == (opening, closing)
 
     def test_nothing_spelt(self) -> None:
         cyrillic = Tokenizer(models.BPE({"ж": 0, "у": 1, "к": 2}, []))
@@ -173,70 +158,128 @@ class TestTemplate:
         tokenizer.backend_tokenizer.enable_truncation(2)
         assert len(Spelling(tokenizer).text("a long text")) == 11
 
+    @pytest.mark.parametrize(
+        ("tokenizer", "cased"),
+        [
+            (wordpiece("a", "A"), False),
+            (wordpiece("a", "A", lower=False), True),
+            (wordpiece("x", lower=False), True),  # both unknown: still cased
+            (GPT2, True),
+            (LLAMA, True),
+        ],
+    )
+    def test_is_cased(self, tokenizer: PreTrainedTokenizerFast, cased: bool) -> None:
+        assert is_cased(tokenizer) is cased
 
-@pytest.mark.parametrize(
-    ("tokenizer", "cased"),
-    [
-        (wordpiece("a", "A"), False),
-        (wordpiece("a", "A", lower=False), True),
-        (wordpiece("x", lower=False), True),  # both unknown: still cased
-        (GPT2, True),
-        (LLAMA, True),
-    ],
-)
-def test_is_cased(tokenizer: object, cased: bool) -> None:
-    assert is_cased(tokenizer) is cased  # type: ignore[arg-type]
+
+def with_added_words() -> PreTrainedTokenizerFast:
+    tokenizer = byte_level("Ġ b")
+    tokenizer.add_tokens([" zebra", "gnu"])
+    return tokenizer
 
 
 class TestShow:
     """Items as they stand in a list of answers."""
 
-    @staticmethod
-    def shown(tokenizer: object, *, opening: bool = False) -> dict[str, str]:
-        vocabulary = Vocabulary(tokenizer)  # type: ignore[arg-type]
-        entries = tokenizer.get_vocab()  # type: ignore[attr-defined]
-        return {name: vocabulary.show(token, opening=opening) for name, token in entries.items()}
+    @pytest.mark.parametrize(
+        ("tokenizer", "expected"),
+        [
+            (BERT, {"bird": "bird", "##s": "##s", ".": ".", "[MASK]": "[MASK]", "[UNK]": "[UNK]"}),
+            (GPT2, {"Ġbird": "bird", "bird": "##bird", ".": "##.", "<|end|>": "<|end|>"}),
+            (GPT2, {"Ġ": "Ġ", "Ċ": "Ċ"}),  # nothing to be seen: its name
+            (GPT2, {"Ã": "##Ã"}),  # half a character: its name
+            (byte_level("Ã ©", "Ġ Ã©"), {"Ã©": "##é", "ĠÃ©": "é"}),
+            (LLAMA, {"▁bird": "bird", "bird": "##bird", "▁": "▁", "</s>": "</s>"}),
+            (
+                sentencepiece("▁the", "<0x41>", "<0xE2>", "<0x0A>"),
+                {"<0x41>": "##A", "<0xE2>": "##<0xE2>", "<0x0A>": "<0x0A>"},
+            ),
+            (ending("a</w>", "ab</w>"), {"a</w>": "a", "a": "a##", "ab</w>": "ab"}),
+            (with_added_words(), {" zebra": "zebra", "gnu": "##gnu"}),
+        ],
+    )
+    def test_show(self, tokenizer: PreTrainedTokenizerFast, expected: dict[str, str]) -> None:
+        vocabulary, ids = Vocabulary(tokenizer), tokenizer.get_vocab()
+        assert {name: vocabulary.show(ids[name]) for name in expected} == expected
 
-    def test_wordpiece(self) -> None:
-        shown = self.shown(BERT)
-        expected = {"bird": "bird", "##s": "##s", ".": ".", "[MASK]": "[MASK]", "[UNK]": "[UNK]"}
-        assert {name: shown[name] for name in expected} == expected
-
-    def test_byte_level(self) -> None:
-        shown = self.shown(GPT2)
-        expected = {
-            "Ġbird": "bird", "bird": "##bird", ".": "##.", "<|end|>": "<|end|>",
-            "Ġ": "Ġ",  # nothing to be seen: its name
-            "Ċ": "Ċ", "Ã": "##Ã",  # half a character: its name
-        }  # fmt: skip
-        assert {name: shown[name] for name in expected} == expected
-
-    def test_bytes_make_text(self) -> None:
-        shown = self.shown(byte_level("Ã ©", "Ġ Ã©"))
-        assert shown["Ã©"] == "##é"
-        assert shown["ĠÃ©"] == "é"
-
-    def test_opening(self) -> None:
-        """Where the blank opens the text there is no word to continue."""
-        assert self.shown(GPT2, opening=True)["bird"] == "bird"
-        assert self.shown(LLAMA, opening=True)["bird"] == "##bird"  # would have a ▁ there, too
-        assert self.shown(BERT, opening=True)["##s"] == "##s"
-
-    def test_sentencepiece(self) -> None:
-        shown = self.shown(LLAMA)
-        expected = {"▁bird": "bird", "bird": "##bird", "▁": "▁", "</s>": "</s>"}
-        assert {name: shown[name] for name in expected} == expected
-
-    def test_byte_fallback(self) -> None:
-        shown = self.shown(sentencepiece("▁the", "<0x41>", "<0xE2>", "<0x0A>"))
-        assert (shown["<0x41>"], shown["<0xE2>"]) == ("##A", "##<0xE2>")
-        assert shown["<0x0A>"] == "<0x0A>"
-
-    def test_added_words(self) -> None:
-        tokenizer = byte_level("Ġ b")
-        tokenizer.add_tokens([" zebra", "gnu"])
-        shown = self.shown(tokenizer)
-        assert (shown[" zebra"], shown["gnu"]) == ("zebra", "##gnu")
+    @pytest.mark.parametrize(
+        ("tokenizer", "name", "shown"),
+        [
+            (GPT2, "bird", "bird"),
+            (LLAMA, "bird", "##bird"),  # would have a ▁ there, too
+            (BERT, "##s", "##s"),
+        ],
+    )
+    def test_opening(self, tokenizer: PreTrainedTokenizerFast, name: str, shown: str) -> None:
+        """If the blank opens the text there is no word to continue."""
+        assert Vocabulary(tokenizer).show(tokenizer.get_vocab()[name], opening=True) == shown
 
     def test_beyond_the_tokenizer(self) -> None:
         assert Vocabulary(GPT2).show(50_300) == "[id 50300]"
+
+
+def with_controls() -> PreTrainedTokenizerFast:
+    """GPT-2's convention with a token in each of the lists that a tokenizer has."""
+    tokenizer = byte_level("Ġ b", "Ġb i")
+    tokenizer.add_special_tokens({"additional_special_tokens": ["<|user|>"]})
+    tokenizer.add_special_tokens({"cls_token": "CLASSIFY"})
+    tokenizer.add_tokens([AddedToken("SYSTEM", special=True)])
+    tokenizer.add_tokens([AddedToken("<|im_start|>", special=False), "[INST]", "</think>"])
+    tokenizer.add_tokens([" zebra", "gnu"])
+    return tokenizer
+
+
+class TestControls:
+    """The text of a control token: unscorable as a word, warned of in a context."""
+
+    @pytest.mark.parametrize(
+        "name",
+        ["<|end|>", "<|user|>", "CLASSIFY", "SYSTEM", "<|im_start|>", "[INST]", "</think>"],
+    )
+    def test_in_every_list_of_a_tokenizer(self, name: str) -> None:
+        tokenizer = with_controls()
+        spelling = Spelling(tokenizer)
+        assert spelling.after(name, "a bird") is None
+        assert spelling.in_sentence(name, Query("a bird", "is here.")) is None
+        assert spelling.after(f"x{name}", "a bird") is None
+        texts = ["a bird", f"a {name} bird", f"{name}{name}"]
+        assert control_names(tokenizer, texts) == [[], [name], [name]]
+
+    def test_other_tokens_and_marks(self) -> None:
+        """Brackets of the text's own, words that were added, characters that are unknown."""
+        tokenizer = with_controls()
+        texts = ["a [bird] <b> zebra gnu", "a жук"]
+        assert control_names(tokenizer, texts) == [[], []]
+        assert control_names(wordpiece("a"), ["a robin", "a [UNK]"]) == [[], ["[UNK]"]]
+        assert control_names(sentencepiece("▁a"), ["a ж", "a <s> b </s>"]) == [[], ["<s>", "</s>"]]
+        for word, pieces in (("zebra", [" zebra"]), ("gnu", ["Ġ", "gnu"])):
+            assert names(tokenizer, Spelling(tokenizer).after(word, "a bird")) == pieces
+
+    def test_one_warning(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        """Two contrasts, the second with [MASK] in its contexts."""
+        file = tmp_path / "rows.jsonl"
+        contexts = {"plain": "A robin is a", "masked": "A [MASK] is a"}
+        rows = [
+            {
+                "id": f"{item}-{target}", "item": item, "condition": "c", "context": context,
+                "target": target, "good": target == "bird", "contrast": item, "right_context": "",
+                "expected": [],
+            }
+            for item, context in contexts.items()
+            for target in ("bird", "tree")
+        ]  # fmt: skip
+        file.write_text("\n".join(map(json.dumps, rows)), "utf-8")
+        model = str(FAMILIES["bert"].make(tmp_path / "bert"))
+        line = (
+            f"2 contexts contain the text of a control token, which model {model} reads as the "
+            "token itself and not as text ([MASK] in row masked-bird, [MASK] in row masked-tree): "
+            "rewrite these rows if this is not intended"
+        )
+        stimuli = lmdiag.load_stimuli(str(file), "rows")
+        with pytest.warns(UserWarning, match="control token") as caught:
+            lmdiag.load_model(model).predict(stimuli)
+        assert [str(each.message) for each in caught] == [line]
+        capsys.readouterr()
+        options = ["--data", str(file), "--tasks", "rows", "--output", str(tmp_path / "out")]
+        assert cli.main(["run", "--model", model, "--quiet", *options]) == 0
+        assert capsys.readouterr().err == f"lmdiag: warning: {line}\n"

@@ -1,4 +1,4 @@
-"""The reference of unit `word`: float64 scores of pieces, made those of whole words (SPEC 2)."""
+"""The reference of unit `word`: float64 scores of whole words (docs/specification.md, 2)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lmdiag.schema import Query
 
 
 def score(reference: Reference, query: Query, word: str) -> Scored | None:
-    """Returns what the reference says of a whole word, by the formulas of SPEC 2 and `search`."""
+    """Returns what the reference says of a whole word, by the formulas of the specification."""
     scored = reference.score(*query, word)
     if scored is None:
         return None

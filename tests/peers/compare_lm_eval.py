@@ -1,4 +1,4 @@
-"""Holds lm-evaluation-harness on our task files against lmdiag, contrast by contrast.
+"""Compares lm-evaluation-harness on our task files with lmdiag, contrast by contrast.
 
     python tests/peers/compare_lm_eval.py MODEL DATA [--dtype float32] [--softmax-dtype float32] \\
         [--bos auto|always] [--tasks lmdiag_agreement ...]
@@ -58,50 +58,43 @@ def log_probs(sample: dict[str, Any]) -> list[float]:
     return [whole - part for whole, part in zip(values[:n], rest, strict=True)]
 
 
-def by_contrast(model: Any, data: Path, task: str) -> dict[str, dict[str, Any]]:
-    """Returns contrast -> its rows' log-probabilities and pieces by lmdiag, and the outcomes."""
+def by_contrast(model: Any, data: Path, task: str) -> dict[str, list[tuple[float, int]]]:
+    """Returns contrast -> log-probability (nats) and pieces of its rows by lmdiag."""
     import lmdiag
 
     stimuli = lmdiag.load_stimuli(str(data), task)
     predictions = model.predict(stimuli)
-    measures = lmdiag.measure(predictions, stimuli)
-    found: dict[str, dict[str, Any]] = {}
-    contrasts = stimuli.columns()["contrast"]
+    rows: dict[str, list[tuple[float, int]]] = {}
     for contrast, value, n in zip(
-        contrasts, predictions.log_prob, predictions.n_tokens, strict=True
+        stimuli.columns()["contrast"], predictions.log_prob, predictions.n_tokens, strict=True
     ):
-        entry = found.setdefault(contrast, {"log_probs": [], "n_tokens": []})
-        entry["log_probs"].append(value)
-        entry["n_tokens"].append(n)
-    for name in ("sensitivity", "sensitivity@0.01"):
-        scores = measures.scores[name]
-        for contrast, value in zip(scores.items, scores.values, strict=True):
-            found[contrast][name] = bool(value)
-    return found
+        rows.setdefault(contrast, []).append((value, n))
+    return rows
 
 
-def compare(task: str, samples: list[dict[str, Any]], ours: dict[str, dict[str, Any]]) -> None:
+def compare(task: str, samples: list[dict[str, Any]], ours: dict[str, Any]) -> None:
     """Prints how far the two agree on one task."""
-    largest, differ, normalised = 0.0, [], []
+    largest, differ, normalized = 0.0, [], []
     for sample in samples:
         contrast, good = sample["doc"]["contrast"], sample["doc"]["good"]
-        own, theirs = ours[contrast], log_probs(sample)
-        gaps = np.abs(np.subtract(theirs, own["log_probs"]))
-        largest = max(largest, float(gaps.max()))
-        for mine, name in (("sensitivity", "acc"), ("sensitivity@0.01", "sensitivity@0.01")):
-            if own[mine] != bool(sample[name]):
-                differ.append(f"{contrast} ({name}): lmdiag {own['log_probs']}, lm_eval {theirs}")
+        own, theirs = [value for value, _ in ours[contrast]], log_probs(sample)
+        largest = max(largest, float(np.abs(np.subtract(theirs, own)).max()))
+        p = np.exp(own)
+        gaps = p[good] - np.delete(p, good)
+        for name, threshold in (("acc", 0.0), ("sensitivity@0.01", 0.01)):
+            if bool((gaps > threshold).all()) != bool(sample[name]):
+                differ.append(f"{contrast} ({name}): lmdiag {own}, lm_eval {theirs}")
         per_character = [
             value / len(word) for value, word in zip(theirs, sample["doc"]["targets"], strict=True)
         ]
         if (int(np.argmax(per_character)) == good) != bool(sample["acc"]):
-            normalised.append(contrast)
-    n, pieces = len(samples), max(max(own["n_tokens"]) for own in ours.values())
+            normalized.append(contrast)
+    n, pieces = len(samples), max(n for rows in ours.values() for _, n in rows)
     print(
         f"{task}: {n} contrasts, at most {pieces} pieces a word, largest difference {largest:.1e}"
     )
     print(f"  outcomes that differ: {len(differ)}", *differ, sep="\n    ")
-    print(f"  outcomes that dividing by the word's letters would change: {len(normalised)}")
+    print(f"  outcomes that dividing by the word's letters would change: {len(normalized)}")
 
 
 def main() -> None:

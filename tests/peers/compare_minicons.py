@@ -1,4 +1,4 @@
-"""Holds minicons against lmdiag, and both against the float64 reference where they differ.
+"""Compares minicons with lmdiag, and both with the float64 reference where they differ.
 
     python tests/peers/compare_minicons.py MODEL DATA --convention wordpiece|byte-level [--n 60]
 
@@ -13,8 +13,8 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,13 +32,6 @@ class Asked(NamedTuple):
     context: str
     right: str
     word: str
-
-
-def batched(items: Iterable[Asked], size: int) -> Iterator[list[Asked]]:
-    """Yields the items a few at a time."""
-    left = iter(items)
-    while few := list(islice(left, size)):
-        yield few
 
 
 def rows(data: str, n: int) -> list[Asked]:
@@ -68,12 +61,13 @@ def verbs(data: str, blanks: Sequence[Asked], n: int) -> list[Asked]:
     ]
 
 
-def ask_lmdiag(model: Any, asked: Iterable[Asked]) -> Iterator[tuple[float | None, int]]:
+def ask_lmdiag(model: Any, asked: Sequence[Asked]) -> Iterator[tuple[float | None, int]]:
     """Yields log-probability (nats) and number of pieces."""
     from lmdiag.schema import Query, Question
 
     kind = model.info.kind
-    for few in batched(asked, 32):
+    for start in range(0, len(asked), 32):
+        few = asked[start : start + 32]
         questions = [
             Question(Query(context, "" if kind == "causal" else right), (word,))
             for context, right, word in few
@@ -86,7 +80,8 @@ def ask_lmdiag(model: Any, asked: Iterable[Asked]) -> Iterator[tuple[float | Non
 def ask_minicons(scorer: Any, kind: str, asked: Sequence[Asked], **options: Any) -> list[float]:
     """Returns minicons' conditional scores; the last full stop is given as the suffix."""
     found: list[float] = []
-    for few in batched(asked, 16):
+    for start in range(0, len(asked), 16):
+        few = asked[start : start + 16]
         contexts, rights, words = (list(column) for column in zip(*few, strict=True))
         if kind == "masked":
             options["suffix"] = [right or "." for right in rights]

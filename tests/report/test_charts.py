@@ -15,7 +15,6 @@ from runs import make_run
 
 import lmdiag
 from lmdiag import diagnostics
-from lmdiag.hub.text import visible
 from lmdiag.report.charts import curves, intervals, output, probabilities
 from lmdiag.report.charts.charted import Plot
 from lmdiag.report.charts.kinds import CHART_KINDS
@@ -23,6 +22,7 @@ from lmdiag.report.charts.theme import palette, resolved, theme
 from lmdiag.report.html import charts
 from lmdiag.results import Place, Run, load_run
 from lmdiag.schema import Protocol
+from lmdiag.text import visible
 
 
 @pytest.fixture(scope="module")

@@ -15,12 +15,12 @@ import pytest
 from hostile import HOSTILE
 from runs import ONE_TASK, make_run
 
-from lmdiag.hub.text import visible
 from lmdiag.report.html import render
 from lmdiag.report.items import items, sample
 from lmdiag.report.page import digest
 from lmdiag.results import Run, load_run
 from lmdiag.schema import BadInput
+from lmdiag.text import visible
 
 VOID = {"meta", "link", "input", "br", "img"}
 

@@ -1,10 +1,10 @@
-"""Makes the generated part of the demo source: NEG-136-SIMP, the agreement pairs, the verbs.
+"""Writes the generated part of the demo source: NEG-136-SIMP, the agreement pairs, the verbs.
 
     python datasets/lmdiag/demo/generate.py
 
 The rest of the demo source (CPRAG-102, ROLE-88, NEG-136-NAT) was written by hand for this project.
-Needed only to change the demo: what it writes is kept beside it. The same program writes the same
-files. The verbs need `lemminflect` and `wordfreq`, of the development extras.
+This program is needed only to change the demo: its output is committed, and each call writes the
+same files. The verbs need `lemminflect` and `wordfreq`, of the development extras.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 SEED = 1983
 PAIRS = 20
-"""Minimal pairs a template, drawn from all that its grammar makes."""
+"""Minimal pairs per template, drawn from all that its grammar generates."""
 
 CATEGORIES = {
     "fish": ("trout", "salmon"),
@@ -258,15 +258,15 @@ def write_simple_negation(path: Path) -> None:
 
 
 def write_verbs(path: Path, most: int = 20_000, rarest: float = 3.6) -> None:
-    """Writes the verbs all of whose forms are frequent, by the Zipf scale of wordfreq.
+    """Writes the verbs of which all forms are frequent, by the Zipf scale of wordfreq.
 
-    That the past tense and the participle must be frequent too keeps out words that are verbs only
-    by the way ("homes", "ups").
+    The past tense and the participle must be frequent, too: this excludes words that are rarely
+    used as verbs ("homes", "ups").
 
     Args:
         path: the csv file.
-        most: words that are looked at, the most frequent ones first.
-        rarest: Zipf frequency of the rarest form, at least.
+        most: number of words to try, the most frequent ones first.
+        rarest: minimum Zipf frequency of the rarest form.
     """
     from lemminflect import getAllLemmas, getInflection
     from wordfreq import top_n_list, zipf_frequency

@@ -1,11 +1,12 @@
-"""From rows of the lmdiag data set to documents of lm-evaluation-harness, and to its metrics.
+"""Documents and metrics of lm-evaluation-harness, from rows of the lmdiag data set.
 
-A document is a contrast: its good row against its bad ones. What is compared is the probability of
-each row's target after the row's own context. Where the contexts differ ("is a bird", "is an
-insect"), multiple choice has no form for that: the choices then begin where the contexts part, and
-the log-probability of what a row's context has beyond that point is asked for and taken off.
+A document is a contrast: its good row against its bad ones. The probabilities of the targets, each
+after the context of its own row, are compared. A multiple-choice document has one context for all
+choices. If the contexts of the rows differ ("is a bird", "is an insect"), the choices begin with
+the first word that differs, and the log-probability of the part that belongs to the context is
+asked for as a further choice and subtracted.
 
-Used by the YAML files beside this one: `lm_eval --include_path DIRECTORY_OF_THIS_FILE`.
+Used by the YAML files in this folder: `lm_eval --include_path DIRECTORY_OF_THIS_FILE`.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ THRESHOLD = 0.01
 
 
 def documents(rows: Iterable[Row]) -> Dataset:
-    """Returns a document per contrast, in order of first appearance.
+    """Returns one document per contrast, in order of first appearance.
 
     Columns:
         contrast: its id.
         contexts, targets: of its rows.
-        good: place of the good row among them.
-        shared: the words that all contexts begin with.
-        choices: what follows `shared` in each row; then, where the contexts differ, the part of it
+        good: index of the good row.
+        shared: the words with which all contexts begin.
+        choices: what follows `shared` in each row; then, if the contexts differ, the part of each
             that belongs to the context.
     """
     import datasets
@@ -39,7 +40,7 @@ def documents(rows: Iterable[Row]) -> Dataset:
     by_contrast: dict[str, list[Row]] = {}
     for row in rows:
         by_contrast.setdefault(row["contrast"], []).append(row)
-    return datasets.Dataset.from_list([document(of) for of in by_contrast.values()])
+    return datasets.Dataset.from_list([document(contrast) for contrast in by_contrast.values()])
 
 
 def document(rows: Sequence[Row]) -> dict[str, Any]:
@@ -64,28 +65,30 @@ def document(rows: Sequence[Row]) -> dict[str, Any]:
 
 def simp_affirmative(rows: Iterable[Row]) -> Dataset:
     """Returns the contrasts of NEG-136 SIMP in affirmative statements."""
-    return documents(row for row in rows if is_simp(row) and row["polarity"] == "affirmative")
+    return _neg136(rows, "simp", "affirmative")
 
 
 def simp_negative(rows: Iterable[Row]) -> Dataset:
     """Returns the contrasts of NEG-136 SIMP in negated statements."""
-    return documents(row for row in rows if is_simp(row) and row["polarity"] == "negative")
+    return _neg136(rows, "simp", "negative")
 
 
 def nat(rows: Iterable[Row]) -> Dataset:
     """Returns the contrasts of NEG-136 NAT."""
-    return documents(row for row in rows if not is_simp(row))
+    return _neg136(rows, "nat", "affirmative", "negative")
 
 
-def is_simp(row: Row) -> bool:
-    """Returns whether a row of NEG-136 is about category membership."""
-    return bool(row["subset"] == "simp")
+def _neg136(rows: Iterable[Row], subset: str, *polarities: str) -> Dataset:
+    """The contrasts of a subset and of some polarities."""
+    return documents(
+        row for row in rows if row["subset"] == subset and row["polarity"] in polarities
+    )
 
 
 def sentences(rows: Iterable[Row]) -> Dataset:
-    """Returns the contrasts of rows that begin a sentence, its first letter upper-cased.
+    """Returns the contrasts of rows that begin a sentence, with a capital as its first letter.
 
-    A model that knows no capitals does not see the difference.
+    This makes no difference to a model without capital letters.
     """
     return documents(
         {**row, "context": row["context"][:1].upper() + row["context"][1:]} for row in rows
@@ -97,10 +100,10 @@ def measures(doc: Mapping[str, Any], results: Sequence[tuple[float, bool]]) -> d
 
     Args:
         doc: a document.
-        results: for each choice its log-probability (nats), and whether it is the likeliest text.
+        results: for each choice its log-probability (nats), and whether it is the most likely text.
 
     Returns:
-        acc: more probable at all; a tie is none. sensitivity@0.01: by more than `THRESHOLD`.
+        acc: whether it is more probable; sensitivity@0.01: whether by more than `THRESHOLD`.
     """
     log_probs = [log_prob for log_prob, _ in results]
     n = len(doc["targets"])

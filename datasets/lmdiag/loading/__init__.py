@@ -1,7 +1,7 @@
 """The loading scripts of lmdiag: from the published source files to the rows of the data set.
 
-`lines` reads text files and says where a line is wrong; `diagnostics` and `agreement` turn lines
-into rows; `sources` finds or fetches the files; `columns` holds the features; `builder` is the
-`datasets` builder class; `card` and `directory` write what the Hub shows. They need `datasets`
-alone, not the `lmdiag` package, so that they run from a copy of the published data set too.
+`sources` and `download` find the files; `lines` reads them; `diagnostics` and `agreement` make rows
+of them; `columns` has the features; `builder` is the `datasets` builder; `directory` and `card`
+write what the Hub shows. They need only `datasets`, not the `lmdiag` package, so that they also run
+from a copy of the published data set.
 """

@@ -1,7 +1,7 @@
 """The minimal pairs and verbs of Newman et al. (2021): source files of bnewm0609/refining-tse.
 
-A pair is two sentences that differ in one verb; the verb's place is the blank, and the pair becomes
-a good and a bad row with the same contexts.
+A pair is two sentences that differ in one verb. The position of the verb is the blank, and the pair
+becomes a good and a bad row with the same contexts.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from .lines import BadSource, Unique, json_rows, numbered_lines
+from .lines import BadSource, json_rows, numbered_lines, refuse_repeated
 
 Row = dict[str, Any]
 
 NUMBERS = {-1: "singular", -2: "plural"}
-"""What the source's labels mean: the number of the subject, hence of the right verb."""
+"""The source's labels: the number of the subject, and so of the right verb."""
 
 SOURCES = {"ML": "marvin_linzen", "blimp": "blimp"}
-"""Folder of the source -> whose minimal pairs it holds (Marvin & Linzen 2018, BLiMP)."""
+"""Folder of the source -> origin of its minimal pairs (Marvin & Linzen 2018, BLiMP)."""
 
 PUNCTUATION = string.punctuation + "“”‘’…–—"
 
@@ -34,18 +34,22 @@ def agreement(*paths: Path) -> Iterator[Row]:
     Raises:
         BadSource: a malformed line, or a pair that does not differ in exactly one word.
     """
-    seen = Unique()
+    seen: dict[str, str] = {}
     for path in paths:
-        seen.add(str(path), path.stem)
-        for number, pair in json_rows(path):
-            yield from _pair(path, number, pair)
+        refuse_repeated(seen, str(path), path.stem)
+        for where, pair in json_rows(path):
+            yield from _pair(path, where, pair)
 
 
-def _pair(path: Path, line: int, pair: Row) -> Iterator[Row]:
-    where = f"{path}:{line}"
-    left, words, right = split_pair(where, *_sentences(where, pair))
-    # Counted from 0, as BLiMP's own pairID.
-    item = str(line - 1)
+def _pair(path: Path, where: str, pair: Row) -> Iterator[Row]:
+    for key in ("sentence_good", "sentence_bad"):
+        if not isinstance(pair.get(key), str):
+            raise BadSource(f"{where}: {key} is missing or not text")
+    label = pair.get("label")
+    if isinstance(label, bool) or label not in NUMBERS:
+        raise BadSource(f"{where}: label must be -1 (singular) or -2 (plural), not {label!r}")
+    left, words, right = split_pair(where, pair["sentence_good"], pair["sentence_bad"])
+    item = str(int(where.rpartition(":")[2]) - 1)  # counted from 0, as BLiMP's own pairID
     contrast = f"agreement-{path.stem}-{item}"
     for condition, target in zip(("good", "bad"), words, strict=True):
         yield {
@@ -60,18 +64,8 @@ def _pair(path: Path, line: int, pair: Row) -> Iterator[Row]:
             "expected": [],
             "source": SOURCES[path.parent.name],
             "template": path.stem,
-            "number": NUMBERS[pair["label"]],
+            "number": NUMBERS[label],
         }
-
-
-def _sentences(where: str, pair: Row) -> tuple[str, str]:
-    for key in ("sentence_good", "sentence_bad"):
-        if not isinstance(pair.get(key), str):
-            raise BadSource(f"{where}: {key} is missing or no text")
-    label = pair.get("label")
-    if isinstance(label, bool) or label not in NUMBERS:
-        raise BadSource(f"{where}: label must be -1 (singular) or -2 (plural), not {label!r}")
-    return pair["sentence_good"], pair["sentence_bad"]
 
 
 def split_pair(where: str, good: str, bad: str) -> tuple[str, tuple[str, str], str]:
@@ -91,34 +85,31 @@ def split_pair(where: str, good: str, bad: str) -> tuple[str, tuple[str, str], s
     >>> split_pair("", "The dogs that bark run.", "The dogs that bark runs.")
     ('The dogs that bark', ('run', 'runs'), '')
     """
-    ours, theirs = good.strip(PUNCTUATION).split(), bad.strip(PUNCTUATION).split()
-    places = [i for i, (a, b) in enumerate(zip(ours, theirs, strict=False)) if a != b]
-    if len(ours) != len(theirs) or len(places) != 1:
-        how = "nowhere" if ours == theirs else "in several places"
-        raise BadSource(f"{where}: the pair differs {how}, one word is due: {good!r} and {bad!r}")
-    place = places[0]
-    words = (ours[place], theirs[place])
-    return " ".join(ours[:place]), words, " ".join(ours[place + 1 :])
+    words, others = good.strip(PUNCTUATION).split(), bad.strip(PUNCTUATION).split()
+    differ = [i for i, (a, b) in enumerate(zip(words, others, strict=False)) if a != b]
+    if len(words) != len(others) or len(differ) != 1:
+        how = "nowhere" if words == others else "in several places"
+        raise BadSource(f"{where}: the pair differs {how}, not in one word: {good!r} and {bad!r}")
+    i = differ[0]
+    return " ".join(words[:i]), (words[i], others[i]), " ".join(words[i + 1 :])
 
 
 def verbs(path: Path) -> Iterator[Row]:
     """Yields {"singular", "plural"} of the present-tense verbs for EW and MW.
 
     Args:
-        path: csv with the header idx,sing,plur,freq, of which the two middle columns count.
+        path: csv with the header idx,sing,plur,freq, of which the two middle columns are used.
 
     Raises:
         BadSource: another header, another number of fields, an empty or a repeated pair.
     """
-    seen = Unique()
+    seen: dict[str, str] = {}
     lines = numbered_lines(path)
-    if next(lines, (1, ""))[1].split(",") != ["idx", "sing", "plur", "freq"]:
+    if next(lines, ("", ""))[1].split(",") != ["idx", "sing", "plur", "freq"]:
         raise BadSource(f"{path}:1: the header must be idx,sing,plur,freq")
-    for number, line in lines:
-        where = f"{path}:{number}"
-        fields = next(csv.reader([line]))
-        if len(fields) != 4 or not all(field.strip() for field in fields[1:3]):
-            raise BadSource(f"{where}: idx,sing,plur,freq are due, not {line!r}")
-        singular, plural = (field.strip() for field in fields[1:3])
-        seen.add(where, f"{singular},{plural}")
-        yield {"singular": singular, "plural": plural}
+    for where, line in lines:
+        fields = [field.strip() for field in next(csv.reader([line]))]
+        if len(fields) != 4 or not (fields[1] and fields[2]):
+            raise BadSource(f"{where}: expected idx,sing,plur,freq, not {line!r}")
+        refuse_repeated(seen, where, f"{fields[1]},{fields[2]}")
+        yield {"singular": fields[1], "plural": fields[2]}

@@ -20,8 +20,7 @@ import datasets
 from .columns import DESCRIPTIONS, PARSERS, features
 from .sources import open_source
 
-VERSION = "1.0.0"
-HOMEPAGE = "https://github.com/aetting/lm-diagnostics"
+VERSION = datasets.Version("1.0.0")
 
 CITATION = """\
 @article{ettinger-2020-bert,
@@ -54,17 +53,17 @@ class LmdiagConfig(datasets.BuilderConfig):  # type: ignore[misc]
     def create_config_id(
         self, config_kwargs: dict[str, Any], custom_features: datasets.Features | None = None
     ) -> str:
-        """Keys the cache by the bytes of the source files, so that changed files are read again."""
+        """A key of the cache that depends on the bytes of the source files."""
         return f"{self.name}-{open_source(self.source).digest(self.name)[:16]}"
 
 
 class Lmdiag(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
     """Psycholinguistic diagnostics for language models."""
 
-    VERSION = datasets.Version(VERSION)
+    VERSION = VERSION
     BUILDER_CONFIG_CLASS = LmdiagConfig
     BUILDER_CONFIGS: ClassVar[list[LmdiagConfig]] = [
-        LmdiagConfig(name=name, version=datasets.Version(VERSION), description=description)
+        LmdiagConfig(name=name, version=VERSION, description=description)
         for name, description in DESCRIPTIONS.items()
     ]
     DEFAULT_CONFIG_NAME = "cprag102"
@@ -75,7 +74,7 @@ class Lmdiag(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         return datasets.DatasetInfo(
             description=self.config.description,
             features=features(self.config.name),
-            homepage=HOMEPAGE,
+            homepage="https://github.com/aetting/lm-diagnostics",
             license="mit",
             citation=CITATION,
         )

@@ -1,8 +1,8 @@
 """Fills in the data set card: the YAML that the Hub reads, and the tables of what was built.
 
-The card in the repository is a complete card; what depends on the build stands between marker
-comments and in a few YAML fields, and is replaced. A card that is filled in again from a built one
-comes out the same.
+The card in the repository is complete. The parts that depend on the build, between marker comments
+and in a few YAML fields, are replaced. Filling in a card that is filled in already does not change
+it.
 """
 
 from __future__ import annotations
@@ -42,24 +42,21 @@ def fill(card: str, source: str, built: list[Built]) -> str:
     if parts is None:
         raise BadSource("README.md has no YAML front matter: restore it from the project")
     front = yaml.safe_load(parts[1])
-    front["size_categories"] = [_size(sum(each.rows for each in built))]
-    front["configs"] = [_config(each, default=each is built[0]) for each in built]
+    rows = sum(part.rows for part in built)
+    front["size_categories"] = [next((n for bound, n in SIZES if rows < bound), "1M<n<10M")]
+    front["configs"] = [_config(part, default=part is built[0]) for part in built]
     front["dataset_info"] = _infos(built)
     body = _replace(parts[2], "configs", _config_table(built))
     body = _replace(body, "provenance", _provenance_table(source, built))
     return f"---\n{yaml.safe_dump(front, sort_keys=False, allow_unicode=True)}---\n{body}"
 
 
-def _size(rows: int) -> str:
-    return next((name for bound, name in SIZES if rows < bound), "1M<n<10M")
-
-
 def _config(built: Built, *, default: bool) -> dict[str, Any]:
     entry: dict[str, Any] = {"config_name": built.config}
     if default:
         entry["default"] = True
-    # `datasets` keys its cache by this entry and not by the bytes of the file: without the digest
-    # the rows of an earlier build would come back.
+    # The cache of `datasets` depends on this entry and not on the bytes of the file: without the
+    # digest, it would return the rows of an earlier build.
     entry["description"] = f"{DESCRIPTIONS[built.config]} (Parquet sha256 {built.sha256})"
     entry["data_files"] = [{"split": "test", "path": built.parquet}]
     return entry
@@ -70,40 +67,39 @@ def _infos(built: list[Built]) -> list[dict[str, Any]]:
     from huggingface_hub import DatasetCardData
 
     data = DatasetCardData()
-    DatasetInfosDict({each.config: each.info for each in built}).to_dataset_card_data(data)
+    DatasetInfosDict({part.config: part.info for part in built}).to_dataset_card_data(data)
     infos = data.to_dict()["dataset_info"]  # type: ignore[no-untyped-call]
     return infos if isinstance(infos, list) else [{"config_name": built[0].config, **infos}]
 
 
 def _replace(body: str, name: str, text: str) -> str:
     begin, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"
-    before, found, rest = body.partition(begin)
+    before, opened, rest = body.partition(begin)
     _, closed, after = rest.partition(end)
-    if not found or not closed:
+    if not opened or not closed:
         raise BadSource(f"README.md has no section {begin} ... {end}: restore it from the project")
     return f"{before}{begin}\n{text}\n{end}{after}"
 
 
 def _config_table(built: list[Built]) -> str:
     lines = ["| config | rows | what it tests |", "| --- | ---: | --- |"]
-    for each in built:
-        lines.append(f"| `{each.config}` | {each.rows:,} | {DESCRIPTIONS[each.config]} |")
+    lines += [f"| `{p.config}` | {p.rows:,} | {DESCRIPTIONS[p.config]} |" for p in built]
     return "\n".join(lines)
 
 
 def _provenance_table(source: str, built: list[Built]) -> str:
     lines = [f"Built from {ORIGINS[source]}.", ""]
-    for folder in dict.fromkeys(repository_of(each.config) for each in built):
+    for folder in dict.fromkeys(repository_of(part.config) for part in built):
         entry = pinned()[folder]
-        files = [file for each in built for file in each.files if file.repository == folder]
+        files = [file for part in built for file in part.files if file.repository == folder]
         if source != "demo" and all(file.pinned for file in files):
             where = f"https://github.com/{entry['repository']}/tree/{entry['commit']}"
             lines.append(f"- [{entry['repository']}]({where}) (MIT) at commit `{entry['commit']}`")
         elif source != "demo":
             lines.append(f"- {folder}: **not the bytes of the pinned commit**")
     lines += ["", "| input | SHA-256 |", "| --- | --- |"]
-    for each in built:
-        lines += [f"| `{file.repository}/{file.path}` | `{file.sha256}` |" for file in each.files]
+    for part in built:
+        lines += [f"| `{file.repository}/{file.path}` | `{file.sha256}` |" for file in part.files]
     lines += ["", "| Parquet | SHA-256 |", "| --- | --- |"]
-    lines += [f"| `{each.parquet}` | `{each.sha256}` |" for each in built]
+    lines += [f"| `{part.parquet}` | `{part.sha256}` |" for part in built]
     return "\n".join(lines)

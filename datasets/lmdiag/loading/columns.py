@@ -1,4 +1,4 @@
-"""The columns of every config, as SPEC 1 fixes them, and the parsers that fill them."""
+"""The columns of every config (section 1 of docs/specification.md), and their parsers."""
 
 from __future__ import annotations
 
@@ -14,35 +14,18 @@ if TYPE_CHECKING:
 STRINGS = "list of string"
 
 CORE = {
-    "id": "string",
-    "item": "string",
-    "condition": "string",
-    "context": "string",
-    "right_context": "string",
-    "target": "string",
-    "good": "bool",
-    "contrast": "string",
+    "id": "string", "item": "string", "condition": "string", "context": "string",
+    "right_context": "string", "target": "string", "good": "bool", "contrast": "string",
     "expected": STRINGS,
-}
-"""Core columns: the same in every config but `verbs`, so that one metric serves all."""
+}  # fmt: skip
+"""Core columns: the same in every config but `verbs`, so that one metric is enough for all."""
 
 COLUMNS: dict[str, dict[str, str]] = {
     "cprag102": CORE
-    | {
-        "sentence_1": "string",
-        "sentence_2": "string",
-        "constraint": "string",
-        "explanation": "string",
-    },
+    | dict.fromkeys(("sentence_1", "sentence_2", "constraint", "explanation"), "string"),
     "role88": CORE
-    | {
-        "expected_cloze": "float64",
-        "target_cloze": "float64",
-        "target_cloze_strict": "float64",
-        "expected_responses": STRINGS,
-        "object": "string",
-        "subject": "string",
-    },
+    | dict.fromkeys(("expected_cloze", "target_cloze", "target_cloze_strict"), "float64")
+    | {"expected_responses": STRINGS, "object": "string", "subject": "string"},
     "neg136": CORE | {"subset": "string", "polarity": "string", "natural": "bool"},
     "agreement": CORE | {"source": "string", "template": "string", "number": "string"},
     "verbs": {"singular": "string", "plural": "string"},
@@ -72,9 +55,5 @@ def features(config: str) -> datasets.Features:
     """The exact `datasets.Features` of a config."""
     from datasets import Features, List, Value
 
-    return Features(
-        {
-            name: List(Value("string")) if kind == STRINGS else Value(kind)
-            for name, kind in COLUMNS[config].items()
-        }
-    )
+    types = COLUMNS[config].items()
+    return Features({n: List(Value("string")) if t == STRINGS else Value(t) for n, t in types})

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 from .sources import CONFIGS
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the directory to write and what it is built from."""
+    """Declares the arguments of the command."""
     parser.add_argument(
-        "out",
-        metavar="DIR",
-        type=Path,
-        nargs="?",
-        default=Path("lmdiag"),
+        "out", metavar="DIR", type=Path, nargs="?", default=Path("lmdiag"),
         help="directory to write (lmdiag)",
-    )
+    )  # fmt: skip
     parser.add_argument(
         "--source",
         default="upstream",
@@ -28,18 +23,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "DIR: a directory with the tree of lm-diagnostics, of refining-tse, or with both",
     )
     parser.add_argument(
-        "--configs",
-        nargs="+",
-        metavar="CONFIG",
+        "--configs", nargs="+", metavar="CONFIG",
         help=f"any of {', '.join(CONFIGS)}; all that the source has by default",
-    )
+    )  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> None:
     """Builds the data set and prints the number of rows of each config.
 
     Raises:
-        BadSource: the source cannot be used, or the directory holds something else.
+        BadSource: the source cannot be used, or the directory contains other files.
     """
     for name, rows in build(args.out, args.source, args.configs).items():
         print(f"{name:<10} {rows:>8,} rows")
@@ -47,7 +40,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def build(out: Path, source: str, configs: Sequence[str] | None = None) -> dict[str, int]:
-    """Builds the data set, with progress bars where standard error is a terminal.
+    """Builds the data set, with progress bars if standard error is a terminal.
 
     Args:
         out: the directory to write.
@@ -55,26 +48,20 @@ def build(out: Path, source: str, configs: Sequence[str] | None = None) -> dict[
         configs: what to build; all that the source has by default.
 
     Returns:
-        Config -> number of rows.
+        config -> number of rows.
 
     Raises:
-        BadSource: the source cannot be used, or the directory holds something else.
+        BadSource: the source cannot be used, or the directory contains other files.
     """
-    from .directory import build  # not at the top: `--help` need not wait for `datasets`
+    import datasets  # not at the top: `--help` need not wait for it
 
-    with _bars_in_terminals_only():
-        return {each.config: each.rows for each in build(out, source, configs)}
-
-
-@contextmanager
-def _bars_in_terminals_only() -> Iterator[None]:
-    import datasets
+    from .directory import build
 
     hide = not sys.stderr.isatty() and not datasets.are_progress_bars_disabled()
     if hide:
         datasets.disable_progress_bars()
     try:
-        yield
+        return {built.config: built.rows for built in build(out, source, configs)}
     finally:
         if hide:
             datasets.enable_progress_bars()

@@ -1,7 +1,7 @@
-"""The three diagnostics of Ettinger (2020): source files of aetting/lm-diagnostics to rows.
+"""The three diagnostics of Ettinger (2020): rows from the source files of aetting/lm-diagnostics.
 
 Every parser yields rows with the core columns first (see `columns.CORE`) and then its own. A row is
-one (context, target); rows that are compared with each other share a `contrast`, one of them good.
+one context and one target; rows that are compared share a `contrast`, and one of them is good.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from .lines import BadSource, Unique, choice, decimal, tsv_rows
+from .lines import BadSource, choice, proportion, refuse_repeated, tsv_rows
 
 Row = dict[str, Any]
 
@@ -30,7 +30,7 @@ ROLES = re.compile(r"which (?P<object>\S+) the (?P<subject>\S+) had$")
 """The nouns of a ROLE-88 context: "... which OBJECT the SUBJECT had"."""
 
 DETERMINER = "(a|an)"
-"""What NEG-136-SIMP writes where the determiner depends on the completion."""
+"""In NEG-136-SIMP, a determiner that depends on the completion."""
 
 
 def cprag102(items: Path, explanations: Path) -> Iterator[Row]:
@@ -43,12 +43,11 @@ def cprag102(items: Path, explanations: Path) -> Iterator[Row]:
     Raises:
         BadSource: a malformed line, or an item without its explanation.
     """
-    why = {}
-    for where, line in tsv_rows(explanations, EXPLANATION_COLUMNS, header=False):
-        why[line["item"]] = (where, line)
-    seen = Unique()
+    explained = tsv_rows(explanations, EXPLANATION_COLUMNS, header=False)
+    why = {line["item"]: (where, line) for where, line in explained}
+    seen: dict[str, str] = {}
     for where, line in tsv_rows(items, CPRAG_COLUMNS):
-        seen.add(where, line["item"])
+        refuse_repeated(seen, where, line["item"])
         if line["item"] not in why:
             raise BadSource(f"{where}: item {line['item']} has no explanation in {explanations}")
         yield from _completions(where, line, *why[line["item"]])
@@ -77,19 +76,21 @@ def _completions(where: str, line: Row, where_explained: str, explained: Row) ->
 
 
 def role88(path: Path) -> Iterator[Row]:
-    """ROLE-88 (Chow et al. 2016): 44 pairs of a context and its role reversal, one verb a pair.
+    """ROLE-88 (Chow et al. 2016): 44 pairs of a context and its role reversal, with one verb each.
 
     Raises:
-        BadSource: a malformed line, a context without the two nouns, a context whose pair is
-            missing or has another target.
+        BadSource: a malformed line, a context without the two nouns, a pair that is incomplete or
+            has two targets.
     """
-    seen = Unique()
+    seen: dict[str, str] = {}
     pairs: dict[str, dict[str, str]] = {}
     for where, line in tsv_rows(path, ROLE_COLUMNS):
-        seen.add(where, line["item"])
+        refuse_repeated(seen, where, line["item"])
         number, _, order = line["item"].rpartition("-")
         if not number or order not in ("a", "b"):
-            raise BadSource(f"{where}: an item is a number with -a or -b, not {line['item']!r}")
+            raise BadSource(
+                f"{where}: an item must be a number with -a or -b, not {line['item']!r}"
+            )
         pairs.setdefault(number, {})[order] = line["target"]
         yield _reversal(where, line, number, appropriate=order == "a")
     for number, targets in pairs.items():
@@ -100,7 +101,7 @@ def role88(path: Path) -> Iterator[Row]:
 def _reversal(where: str, line: Row, number: str, *, appropriate: bool) -> Row:
     roles = ROLES.search(line["context"])
     if roles is None:
-        raise BadSource(f'{where}: a context ends in "which NOUN the NOUN had"')
+        raise BadSource(f'{where}: the context must end in "which NOUN the NOUN had"')
     responses = [response.strip() for response in line["expected"].split("|")]
     if not all(responses):
         raise BadSource(f"{where}: an expected response is empty: {line['expected']!r}")
@@ -113,11 +114,11 @@ def _reversal(where: str, line: Row, number: str, *, appropriate: bool) -> Row:
         "target": line["target"],
         "good": appropriate,
         "contrast": f"role88-{number}",
-        # Of a response of several words ("worked for") the first is what fits the blank.
+        # Only the first word of a response of several words ("worked for") fits the blank.
         "expected": list(dict.fromkeys(response.split()[0] for response in responses)),
-        "expected_cloze": decimal(where, line, "exp_cloze"),
-        "target_cloze": decimal(where, line, "tgt_cloze"),
-        "target_cloze_strict": decimal(where, line, "tgt_cloze(strict)"),
+        "expected_cloze": proportion(where, line, "exp_cloze"),
+        "target_cloze": proportion(where, line, "tgt_cloze"),
+        "target_cloze_strict": proportion(where, line, "tgt_cloze(strict)"),
         "expected_responses": responses,
         "object": roles["object"],
         "subject": roles["subject"],
@@ -134,15 +135,15 @@ def neg136(simp: Path, nat: Path) -> Iterator[Row]:
     Raises:
         BadSource: a malformed line.
     """
-    seen = Unique()
+    seen: dict[str, str] = {}
     for where, line in tsv_rows(simp, SIMP_COLUMNS):
-        seen.add(where, f"simp {line['item']}")
+        refuse_repeated(seen, where, f"simp {line['item']}")
         for context in (line["context_aff"], line["context_neg"]):
             if not context.endswith(f" {DETERMINER}"):
-                raise BadSource(f"{where}: a context ends in {DETERMINER}, not {context!r}")
+                raise BadSource(f"{where}: a context must end in {DETERMINER}, not {context!r}")
         yield from _statements("simp", line, natural=None)
     for where, line in tsv_rows(nat, NAT_COLUMNS):
-        seen.add(where, f"nat {line['item']}")
+        refuse_repeated(seen, where, f"nat {line['item']}")
         natural = choice(where, line, "licensing", {"Y": True, "N": False})
         yield from _statements("nat", line, natural=natural)
 
@@ -172,7 +173,7 @@ def _statements(subset: str, line: Row, *, natural: bool | None) -> Iterator[Row
 
 
 def fit_determiner(context: str, target: str) -> str:
-    """Writes out a final `(a|an)`: `an` before a, e, i, o, u, else `a`.
+    """Replaces a final `(a|an)`: by `an` before a, e, i, o, u, otherwise by `a`.
 
     >>> fit_determiner("A robin is not (a|an)", "insect")
     'A robin is not an'

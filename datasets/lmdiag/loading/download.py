@@ -1,4 +1,4 @@
-"""Fetches files over HTTP: checked by SHA-256, kept, tried again when the network stumbles."""
+"""Downloads files over HTTP: checked by SHA-256, kept, with repeated attempts."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from pathlib import Path
 from .lines import BadSource
 
 INSTEAD = "use --source demo, or --source DIR with a copy of the repository"
-PASSING = (408, 425, 429, 500, 502, 503, 504)
-"""HTTP codes after which it is worth trying again."""
+TEMPORARY = (408, 425, 429, 500, 502, 503, 504)
+"""HTTP codes after which another attempt is made."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Download:
         remote: address of the folder.
         local: the folder where files are kept, under the same paths.
         what: name for the progress line.
-        attempts: how often a file is tried.
+        attempts: maximum number of attempts per file.
         pause: seconds before the second attempt; doubled before each further one.
         timeout: seconds without an answer after which an attempt has failed.
     """
@@ -41,7 +41,7 @@ class Download:
     timeout: float = 30.0
 
     def all(self, sums: dict[str, str]) -> None:
-        """Fetches what is not there yet, with a progress line on standard error.
+        """Downloads what is missing, with a progress line on standard error.
 
         Args:
             sums: path -> SHA-256, hexadecimal.
@@ -49,25 +49,25 @@ class Download:
         Raises:
             BadSource: no network, no such file, or a checksum that differs.
         """
-        missing = [path for path in sums if not self._kept(path, sums[path])]
+        missing = [path for path in sums if not self._is_kept(path, sums[path])]
         for done, path in enumerate(missing, start=1):
             self._show(f"fetching {self.what} {done}/{len(missing)}: {path}")
             self._keep(path, self._fetch(path), sums[path])
         if missing:
             self._show(f"fetched {self.what}: {len(missing)} files", end="\n")
 
-    def _kept(self, path: str, digest: str) -> bool:
+    def _is_kept(self, path: str, digest: str) -> bool:
         try:
             return hashlib.sha256((self.local / path).read_bytes()).hexdigest() == digest
         except OSError:
             return False
 
     def _keep(self, path: str, content: bytes, digest: str) -> None:
-        found = hashlib.sha256(content).hexdigest()
-        if found != digest:
+        actual = hashlib.sha256(content).hexdigest()
+        if actual != digest:
             raise BadSource(
-                f"checksum of {self.remote}/{path} differs: {digest[:12]}... is due, "
-                f"{found[:12]}... came; {INSTEAD}"
+                f"checksum of {self.remote}/{path} differs: expected {digest[:12]}..., "
+                f"got {actual[:12]}...; {INSTEAD}"
             )
         target = self.local / path
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -87,7 +87,7 @@ class Download:
                     return bytes(answer.read())
             except urllib.error.HTTPError as error:
                 why = f"the server said {error.code} {error.reason}"
-                if error.code not in PASSING:
+                if error.code not in TEMPORARY:
                     break
             except (OSError, http.client.HTTPException) as error:
                 why = str(getattr(error, "reason", error))

@@ -1,4 +1,4 @@
-"""Reads text files line by line, so that whatever is wrong can be said with file and line."""
+"""Reads text files line by line, so that every error names file and line."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 
 class BadSource(Exception):
-    """A source cannot be used. The message is one line that names the thing and what to do."""
+    """A source cannot be used. The message is one line that names the thing and the remedy."""
 
 
-def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yields (line number from 1, text without its line end), leaving out empty lines.
+def numbered_lines(path: Path) -> Iterator[tuple[str, str]]:
+    """Yields ("FILE:LINE", text without its line end), skipping empty lines.
 
     Raises:
         BadSource: the file cannot be read, or a line is not UTF-8.
@@ -26,7 +26,7 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
                 except UnicodeDecodeError as error:
                     raise BadSource(f"{path}:{number}: not UTF-8 ({error.reason})") from error
                 if line:
-                    yield number, line
+                    yield f"{path}:{number}", line
     except OSError as error:
         raise BadSource(f"{path}: cannot be read ({error.strerror})") from error
 
@@ -36,68 +36,58 @@ def tsv_rows(
 ) -> Iterator[tuple[str, dict[str, str]]]:
     """Yields ("FILE:LINE", {column: text}) of a tab-separated file without quoting.
 
-    Blanks around a field are dropped: ROLE-88's contexts end in one.
+    Spaces around a field are removed: ROLE-88's contexts end in one.
 
     Args:
         path: the file.
         columns: names of all columns, in order.
-        header: whether the first line must hold exactly these names.
+        header: whether the first line must consist of exactly these names.
 
     Raises:
         BadSource: another header, another number of fields, or an empty field.
     """
     lines = numbered_lines(path)
-    if header:
-        number, line = next(lines, (1, ""))
-        if line.split("\t") != list(columns):
-            names = ", ".join(columns)
-            raise BadSource(f"{path}:{number}: the header must name the columns {names}")
-    for number, line in lines:
+    if header and next(lines, ("", ""))[1].split("\t") != list(columns):
+        raise BadSource(f"{path}:1: the header must name the columns {', '.join(columns)}")
+    for where, line in lines:
         fields = [field.strip(" ") for field in line.split("\t")]
         if len(fields) != len(columns):
-            raise BadSource(
-                f"{path}:{number}: {len(fields)} tab-separated fields where {len(columns)} are due"
-            )
-        row = dict(zip(columns, fields, strict=True))
-        for column, field in row.items():
-            if not field:
-                raise BadSource(f"{path}:{number}: the column {column} is empty")
-        yield f"{path}:{number}", row
+            raise BadSource(f"{where}: {len(fields)} tab-separated fields, expected {len(columns)}")
+        if "" in fields:
+            raise BadSource(f"{where}: the column {columns[fields.index('')]} is empty")
+        yield where, dict(zip(columns, fields, strict=True))
 
 
-def json_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yields (line number from 1, object) of a file of JSON objects, one a line.
+def json_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yields ("FILE:LINE", object) of a file with one JSON object per line.
 
     Raises:
         BadSource: a line is not a JSON object.
     """
-    for number, line in numbered_lines(path):
+    for where, line in numbered_lines(path):
         try:
             row = json.loads(line)
-            if "\\u" in line:  # half of a surrogate pair is no text
+            if "\\u" in line:  # half of a surrogate pair is not text
                 json.dumps(row, ensure_ascii=False).encode()
-        except json.JSONDecodeError as error:
-            message = f"{path}:{number}: not JSON ({error.msg}, column {error.colno})"
-            raise BadSource(message) from error
         except (ValueError, RecursionError) as error:
-            raise BadSource(f"{path}:{number}: not JSON ({str(error)[:100]})") from error
+            raise BadSource(f"{where}: not JSON ({str(error)[:100]})") from error
         if not isinstance(row, dict):
-            raise BadSource(f"{path}:{number}: a JSON object is due, not {line[:40]}")
-        yield number, row
+            raise BadSource(f"{where}: expected a JSON object, not {line[:40]}")
+        yield where, row
 
 
-def decimal(where: str, row: dict[str, str], column: str) -> float:
+def proportion(where: str, row: dict[str, str], column: str) -> float:
     """The number in a column, as the double nearest to the source's decimals.
 
     Raises:
-        BadSource: the field is no number in [0, 1]; the sources have proportions only.
+        BadSource: the field is not a number in [0, 1].
     """
     try:
         value = float(row[column])
     except ValueError as error:
-        raise BadSource(f"{where}: {column} is no number: {row[column]!r}") from error
+        raise BadSource(f"{where}: {column} is not a number: {row[column]!r}") from error
     if not 0 <= value <= 1:
-        raise BadSource(f"{where}: {column} is no proportion: {row[column]!r}")
+        raise BadSource(f"{where}: {column} is not a proportion: {row[column]!r}")
     return value
 
 
@@ -105,7 +95,7 @@ def choice(where: str, row: dict[str, str], column: str, meanings: dict[str, Any
     """What the code in a column means.
 
     Raises:
-        BadSource: the code is none of the known ones.
+        BadSource: an unknown code.
     """
     if row[column] not in meanings:
         known = ", ".join(meanings)
@@ -113,19 +103,12 @@ def choice(where: str, row: dict[str, str], column: str, meanings: dict[str, Any
     return meanings[row[column]]
 
 
-class Unique:
-    """Refuses an id that comes twice."""
+def refuse_repeated(seen: dict[str, str], where: str, identifier: str) -> None:
+    """Adds an id and its place to those seen.
 
-    def __init__(self) -> None:
-        """Starts with no ids."""
-        self._first: dict[str, str] = {}
-
-    def add(self, where: str, identifier: str) -> None:
-        """Notes an id and where it stands.
-
-        Raises:
-            BadSource: it was there before.
-        """
-        first = self._first.setdefault(identifier, where)
-        if first != where:
-            raise BadSource(f"{where}: the item {identifier} was there before, at {first}")
+    Raises:
+        BadSource: it was seen before.
+    """
+    first = seen.setdefault(identifier, where)
+    if first != where:
+        raise BadSource(f"{where}: the item {identifier} is repeated, first at {first}")

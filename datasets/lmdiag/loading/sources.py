@@ -1,6 +1,6 @@
 """Where source files come from: the pinned commits, a directory with their trees, or the demo.
 
-All three hand the same files to the same parsers. `sources.json` names, for each of the two
+All three give the same files to the same parsers. `sources.json` has, for each of the two
 repositories, the commit and the SHA-256 of every file that is read.
 """
 
@@ -13,19 +13,18 @@ import os
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from .download import Download
 from .lines import BadSource
 
 HERE = Path(__file__).resolve().parent
 DEMO = HERE.parent / "demo"
-RAW = "https://raw.githubusercontent.com"
 NOTICE = "LICENSE"
 CONFIGS = ("cprag102", "role88", "neg136", "agreement", "verbs")
 
 AGREEMENT_FOLDERS = ("data/ML", "data/blimp")
-"""A directory may hold other templates than the published ones: all of these folders count."""
+"""All templates in these folders are read; a directory may have other ones than the published."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ class SourceFile:
     Attributes:
         repository: folder name of its repository, e.g. "lm-diagnostics".
         path: its path inside the repository.
-        location: where it lies on this machine.
+        location: its path on this machine.
         sha256: of its bytes, hexadecimal.
         pinned: whether these are the bytes of the pinned commit.
     """
@@ -45,28 +44,6 @@ class SourceFile:
     location: Path
     sha256: str
     pinned: bool
-
-
-class Source(Protocol):
-    """What the builder needs of a source.
-
-    Attributes:
-        name: upstream, demo or directory.
-    """
-
-    name: str
-
-    def configs(self) -> list[str]:
-        """Names of the configs that can be built."""
-
-    def digest(self, config: str) -> str:
-        """A hash of the bytes that a config is built from, without fetching them."""
-
-    def files(self, config: str) -> list[SourceFile]:
-        """The config's files, on this machine, in the order in which its parser takes them."""
-
-    def notice(self, repository: str) -> SourceFile | None:
-        """The repository's licence, where the source has it."""
 
 
 @cache
@@ -96,41 +73,33 @@ def checksums(config: str) -> dict[str, str]:
     return sums
 
 
-def open_source(source: str) -> Source:
-    """The source that `--source` names: upstream, demo, or else a directory.
+def digest_of(sums: dict[str, str]) -> str:
+    """A hash of the checksums of several files."""
+    lines = "".join(f"{path} {digest}\n" for path, digest in sums.items())
+    return hashlib.sha256(lines.encode()).hexdigest()
+
+
+def sha256(path: Path) -> str:
+    """SHA-256 of a file, hexadecimal.
 
     Raises:
-        BadSource: it is neither of the two and no directory.
+        BadSource: it cannot be read.
     """
-    if source == "upstream":
-        return Upstream()
-    if source == "demo":
-        return Tree(DEMO, name="demo")
-    if not Path(source).is_dir():
-        raise BadSource(f"no directory {source}: --source is upstream, demo or a directory")
-    return Tree(Path(source))
-
-
-def _hash(path: Path) -> str:
     try:
         return hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError as error:
         raise BadSource(f"{path}: cannot be read ({error.strerror})") from error
 
 
-def _join(sums: dict[str, str]) -> str:
-    lines = "".join(f"{path} {digest}\n" for path, digest in sums.items())
-    return hashlib.sha256(lines.encode()).hexdigest()
-
-
 class Tree:
-    """A directory with the tree of one of the repositories, or a folder that holds both."""
+    """A directory with the tree of one of the repositories, or a folder with both.
+
+    Args:
+        root: the directory.
+        name: its name in the provenance.
+    """
 
     def __init__(self, root: Path, name: str = "directory") -> None:
-        """Args:
-        root: the directory.
-        name: what provenance calls it.
-        """
         self.root = root
         self.name = name
 
@@ -142,27 +111,27 @@ class Tree:
         if config != "agreement":
             return list(checksums(config))
         base = self._repository(repository_of(config))
-        found = (sorted((base / folder).glob("*.jsonl")) for folder in AGREEMENT_FOLDERS)
-        return [path.relative_to(base).as_posix() for paths in found for path in paths]
+        templates = (sorted((base / folder).glob("*.jsonl")) for folder in AGREEMENT_FOLDERS)
+        return [path.relative_to(base).as_posix() for paths in templates for path in paths]
 
     def configs(self) -> list[str]:
-        """Configs of which at least one file is there; `files` says what else is missing."""
-        found = []
+        """Configs of which at least one file exists; `files` says what else is missing."""
+        configs = []
         for config in CONFIGS:
             base = self._repository(repository_of(config))
             if any((base / path).is_file() for path in self._paths(config)):
-                found.append(config)
-        if not found:
-            wanted = ", ".join(next(iter(checksums(config))) for config in CONFIGS)
-            raise BadSource(f"{self.root} holds no source files such as {wanted}")
-        return found
+                configs.append(config)
+        if not configs:
+            examples = ", ".join(next(iter(checksums(config))) for config in CONFIGS)
+            raise BadSource(f"{self.root} has no source files such as {examples}")
+        return configs
 
     def digest(self, config: str) -> str:
-        """See `Source`."""
-        return _join({file.path: file.sha256 for file in self.files(config)})
+        """A hash of the bytes that a config is built from."""
+        return digest_of({file.path: file.sha256 for file in self.files(config)})
 
     def files(self, config: str) -> list[SourceFile]:
-        """See `Source`.
+        """The config's files, in the order in which its parser takes them.
 
         Raises:
             BadSource: a file is missing.
@@ -179,55 +148,75 @@ class Tree:
 
     def _file(self, folder: str, path: str, sums: dict[str, str]) -> SourceFile:
         location = self._repository(folder) / path
-        digest = _hash(location)
+        digest = sha256(location)
         return SourceFile(folder, path, location, digest, digest == sums.get(path))
 
     def notice(self, repository: str) -> SourceFile | None:
-        """See `Source`."""
+        """The licence of a repository, if the tree has it."""
         if not (self._repository(repository) / NOTICE).is_file():
             return None
         return self._file(repository, NOTICE, pinned()[repository]["notice"])
 
 
-class Upstream:
-    """The two repositories on GitHub at their pinned commits, fetched once and kept."""
+class Upstream(Tree):
+    """The two repositories on GitHub at their pinned commits, downloaded once.
 
-    name = "upstream"
-
-    def __init__(self, base: str = RAW, cache: Path | None = None) -> None:
-        """Args:
+    Args:
         base: address of the server, without the repository.
         cache: where files are kept; `lmdiag/sources` in the user's cache by default.
-        """
+    """
+
+    def __init__(
+        self, base: str = "https://raw.githubusercontent.com", cache: Path | None = None
+    ) -> None:
+        super().__init__(cache or user_cache() / "sources", name="upstream")
         self.base = base
-        self.cache = cache or user_cache() / "sources"
+
+    def _repository(self, folder: str) -> Path:
+        commit: str = pinned()[folder]["commit"]
+        return self.root / folder / commit
 
     def configs(self) -> list[str]:
-        """See `Source`."""
+        """All configs."""
         return list(CONFIGS)
 
     def digest(self, config: str) -> str:
-        """See `Source`."""
-        return _join(checksums(config))
+        """See `Tree.digest`; nothing is downloaded."""
+        return digest_of(checksums(config))
 
     def files(self, config: str) -> list[SourceFile]:
-        """See `Source`.
+        """See `Tree.files`.
 
         Raises:
             BadSource: no network, or a checksum that differs.
         """
-        return self._fetch(repository_of(config), checksums(config), config)
+        self._fetch(repository_of(config), checksums(config), config)
+        return super().files(config)
 
     def notice(self, repository: str) -> SourceFile | None:
-        """See `Source`."""
-        return self._fetch(repository, pinned()[repository]["notice"], repository)[0]
+        """See `Tree.notice`."""
+        self._fetch(repository, pinned()[repository]["notice"], repository)
+        return super().notice(repository)
 
-    def _fetch(self, folder: str, sums: dict[str, str], what: str) -> list[SourceFile]:
+    def _fetch(self, folder: str, sums: dict[str, str], what: str) -> None:
         entry = pinned()[folder]
         remote = f"{self.base}/{entry['repository']}/{entry['commit']}"
-        local = self.cache / folder / entry["commit"]
-        Download(remote, local, what).all(sums)
-        return [SourceFile(folder, path, local / path, sums[path], True) for path in sums]
+        Download(remote, self._repository(folder), what).all(sums)
+
+
+def open_source(source: str) -> Tree:
+    """The source that `--source` names: upstream, demo, or else a directory.
+
+    Raises:
+        BadSource: there is no such directory.
+    """
+    if source == "upstream":
+        return Upstream()
+    if source == "demo":
+        return Tree(DEMO, name="demo")
+    if not Path(source).is_dir():
+        raise BadSource(f"no directory {source}: --source is upstream, demo or a directory")
+    return Tree(Path(source))
 
 
 def user_cache() -> Path:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from lmdiag.building import script
 from lmdiag.schema import BadInput
+from lmdiag.stimuli.building import script
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lmdiag.results import Run
 
 _WIDTH = 100
-"""Characters of a line where the output is no terminal."""
+"""Characters of a line where the output is not a terminal."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,11 +42,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Compares and prints."""
-    from lmdiag.comparison import compare
+    from lmdiag.comparison import compare_runs
     from lmdiag.results import load_run
 
     runs = [load_run(path, args.data) for path in (args.run_a, *args.others)]
-    comparisons = compare(*runs, seed=args.seed, resamples=args.resamples)
+    comparisons = compare_runs(*runs, seed=args.seed, resamples=args.resamples)
     for line in _not_compared(runs):
         say(f"lmdiag: not compared: {line}")
     if args.json:
@@ -79,9 +79,9 @@ def _document(
     The runs are named a, b, c and so on. If there are more than two, `pair` names the two runs of a
     comparison.
     """
-    from lmdiag.report.paired import letter
+    from lmdiag.report.labels import run_letter
 
-    models = {letter(i).lower(): run.results.model for i, run in enumerate(runs)}
+    models = {run_letter(i).lower(): run.results.model for i, run in enumerate(runs)}
     records = []
     for one in comparisons:
         values = asdict(one)
@@ -108,14 +108,14 @@ def _print_tables(
     from rich.console import Console
     from rich.text import Text
 
-    from lmdiag.hub.text import visible
-    from lmdiag.report.labels import short_commit
-    from lmdiag.report.paired import letter, print_comparisons
+    from lmdiag.report.formats.terminal import print_comparisons
+    from lmdiag.report.labels import run_letter, short_commit
+    from lmdiag.text import visible
 
     console = Console(highlight=False, width=None if sys.stdout.isatty() else _WIDTH)
     for number, run in enumerate(runs):
         model = run.results.model
-        name = visible(f"{letter(number)}  {model.id}  ")
+        name = visible(f"{run_letter(number)}  {model.id}  ")
         commit = visible(f"commit {short_commit(model.commit)}")
         console.print(Text.assemble((name, "bold"), (commit, "dim")))
     print_comparisons(comparisons, console)

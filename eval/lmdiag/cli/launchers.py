@@ -50,7 +50,7 @@ def parent_command() -> list[str]:
 def prints_traceback(command: list[str]) -> bool:
     """Returns whether a command line is one of `accelerate launch` that is not `--quiet`.
 
-    Accelerate heeds `--quiet` where it starts a single process. The option must stand before the
+    Accelerate obeys `--quiet` if it starts a single process. The option must be before the
     script; what follows the script are arguments of lmdiag.
     """
     script = command.index(sys.argv[0]) if sys.argv[0] in command else len(command)

@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="load each submitted model and compare its answers to N random contexts (30), or all",
     )  # fmt: skip
     again.add_argument(
-        "--max-parameters", type=count, default=3_000_000_000, metavar="N",
+        "--max-parameters", type=parameter_count, default=3_000_000_000, metavar="N",
         help="load no larger model (3B)",
     )  # fmt: skip
     again.add_argument("--device", metavar="D", help="device of the models, e.g. cpu or cuda:1")
@@ -90,7 +90,7 @@ def _number_or_all(text: str) -> int | str:
     return text if text == "all" else positive(text)
 
 
-def count(text: str) -> int:
+def parameter_count(text: str) -> int:
     """A number of parameters: 7000000000, 7e9 or 7B."""
     units = {"K": 1e3, "M": 1e6, "B": 1e9}
     try:

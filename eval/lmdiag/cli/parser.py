@@ -38,7 +38,7 @@ class Parser(argparse.ArgumentParser):
         return super().parse_known_args(args, namespace)
 
     def _options_in(self, args: Sequence[str]) -> Iterator[str]:
-        """Yields the options of this parser; those of a subcommand come after its name."""
+        """Yields the options of this parser; the options of a subcommand follow its name."""
         for arg in args:
             if arg == "--" or (self._subparsers is not None and not arg.startswith("-")):
                 return

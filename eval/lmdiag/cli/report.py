@@ -6,7 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
-_FORMATS = ("html", "markdown", "latex", "csv")
+from lmdiag.report.formats import format_names
+
 _FIGURES = ("svg", "pdf", "png")
 
 
@@ -17,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="run directory; several runs are compared, checkpoints of one model shown as curves",
     )  # fmt: skip
     parser.add_argument(
-        "--format", choices=_FORMATS + _FIGURES,
+        "--format", choices=("html", *format_names(), *_FIGURES),
         help="html (default): full report with charts; markdown, latex, csv: tables only",
     )  # fmt: skip
     parser.add_argument(
@@ -43,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Writes the report; returns the exit code."""
-    from lmdiag.hub.text import visible
+    from lmdiag.text import visible
     from lmdiag.writing import clear_drafts, write_atomically
 
     if args.figures or args.format in _FIGURES:
@@ -76,11 +77,11 @@ def _width(text: str) -> float:
 
 def _figures(args: argparse.Namespace) -> int:
     """Writes the charts as files."""
-    from lmdiag.hub.text import visible
     from lmdiag.report.charts.output import write_figures
     from lmdiag.report.html import charts
     from lmdiag.results import load_run
     from lmdiag.schema import BadInput
+    from lmdiag.text import visible
 
     kind = args.format or "svg"
     if not args.figures or kind not in _FIGURES:
@@ -96,8 +97,8 @@ def _figures(args: argparse.Namespace) -> int:
 
 def _tables(args: argparse.Namespace) -> str:
     """The tables as text. They need no data set; the top words of chosen items do."""
-    from lmdiag.report import text
     from lmdiag.report.checkpoints import training_order
+    from lmdiag.report.formats import render_tables
     from lmdiag.report.qualitative import choose
     from lmdiag.results import load_run, read_results
 
@@ -106,6 +107,4 @@ def _tables(args: argparse.Namespace) -> str:
     results = [results[i] for i in order]
     loaded = [load_run(args.runs[i], args.data) for i in order] if args.items else []
     chosen = choose(loaded, args.items) if loaded else []
-    if args.format == "csv":
-        return text.chosen_csv(chosen) if chosen else text.table_csv(results)
-    return text.latex(results, chosen) if args.format == "latex" else text.markdown(results, chosen)
+    return render_tables(args.format, results, chosen)

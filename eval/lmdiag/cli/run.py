@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the arguments; those of `Protocol` and `LoadOptions` are named as their fields."""
+    """Declares the arguments, named as the fields of `Protocol` and `LoadOptions`."""
     _add_models_and_data(parser.add_argument_group("models and data"))
     _add_scoring(parser.add_argument_group("scoring"))
     _add_loading(parser.add_argument_group("loading the model"))
@@ -269,9 +269,9 @@ def _run(
 
 
 def _show(run: Run, *, as_tables: bool) -> None:
-    from lmdiag.hub.text import visible
-    from lmdiag.report.terminal import print_results
+    from lmdiag.report.formats.terminal import print_results
     from lmdiag.results import REPORT, saved_files
+    from lmdiag.text import visible
     from lmdiag.writing import write_atomically
 
     if not (run.path / REPORT).exists():

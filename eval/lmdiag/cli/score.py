@@ -52,16 +52,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Scores and prints; what cannot be computed is said on standard error."""
-    from lmdiag import results, summary
-    from lmdiag.original import is_original
-    from lmdiag.report.terminal import print_setting
+    from lmdiag import evaluation, results
+    from lmdiag.report.formats.terminal import print_setting
+    from lmdiag.results.original_code import is_original
 
     is_run = args.predictions.is_dir() and not is_original(args.predictions)
     given = _of_a_run(args) if is_run else _of_a_file(args)
-    measured = summary.evaluate(given.stimuli, given.runs, given.protocol, given.cased, given.kind)
+    measured = evaluation.evaluate(
+        given.stimuli, given.runs, given.protocol, given.cased, given.kind
+    )
     signature = results.signature(given.protocol, given.stimuli.fingerprint)
     measured = replace(measured, signature=signature)
-    for note in summary.not_computed(given.stimuli, given.runs[0], given.protocol):
+    for note in evaluation.not_computed(given.stimuli, given.runs[0], given.protocol):
         say(f"lmdiag: not computed: {note}")
     if args.json:
         print(json.dumps({"task": args.task, **measured.to_json()}, allow_nan=False))
@@ -83,10 +85,10 @@ class ScoreInputs(NamedTuple):
 def _of_a_file(args: argparse.Namespace) -> ScoreInputs:
     """Returns the predictions of files; of their model only the options are known."""
     from lmdiag import stimuli
-    from lmdiag.elsewhere import read_elsewhere
+    from lmdiag.results.external import read_external
 
     rows = stimuli.load(args.data or "lmdiag", args.task, revision=args.data_revision)
-    runs = read_elsewhere(args.predictions, rows, args.setting)
+    runs = read_external(args.predictions, rows, args.setting)
     protocol = scored(args, Protocol(tasks=(args.task,)))
     return ScoreInputs(rows, runs, protocol, args.cased is not False, "masked")
 

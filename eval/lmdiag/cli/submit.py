@@ -33,12 +33,12 @@ def main(args: argparse.Namespace) -> int:
     from lmdiag.hub.submit import check_commit, prepare
 
     api = client()
-    prepared = prepare(args.run, args.data, args.results_repo, str(api.endpoint))
+    model, offers = prepare(args.run, args.data, args.results_repo, str(api.endpoint))
     if args.dry_run:
-        print("\n".join(offer.describe() for offer in prepared.offers))
+        print("\n".join(offer.describe() for offer in offers))
         return 0
-    check_commit(api, prepared.model)
-    for offer in prepared.offers:
+    check_commit(api, model)
+    for offer in offers:
         address = offer.send(api)
         print(address or f"{offer.repo_id} has all of it already")
     return 0

@@ -90,7 +90,7 @@ def _lines(suffix: str, columns: Sequence[str]) -> list[str]:
 
 
 def _field(value: Any) -> str:
-    """A value as csv files have it: see `lmdiag.stimuli.values`."""
+    """A value as csv files have it: see `lmdiag.stimuli.columns`."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return "|".join(value) if isinstance(value, list) else str(value)

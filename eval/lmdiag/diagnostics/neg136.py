@@ -1,7 +1,7 @@
 """NEG-136: category membership and negation.
 
-Two data sets: SIMP (18 items, simple sentences, from Fischler et al. 1983) and NAT (16 items whose
-negation is more or less natural, from Nieuwland and Kuperberg 2008).
+Two data sets: SIMP (18 items, simple sentences, from Fischler et al. 1983) and NAT (16 items
+with more or less natural negation, from Nieuwland and Kuperberg 2008).
 
 Source: Ettinger (2020), sections 5.3 and 9.
 """

@@ -1,4 +1,4 @@
-"""The data that submissions are measured on."""
+"""The data that submissions are measured on, and the figures that are shown of them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,32 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lmdiag import diagnostics
 from lmdiag.hub.client import REPO_ID
+from lmdiag.results import Figure, Place, Results
 from lmdiag.schema import AGREEMENT
 
 if TYPE_CHECKING:
+    from lmdiag.diagnostics import LeaderboardColumn
     from lmdiag.stimuli import Stimuli
+
+
+def columns() -> dict[Place, LeaderboardColumn]:
+    """Returns the address of each figure of the leaderboard, with what its diagnostic declares.
+
+    They are in the order of the diagnostics, and of the tasks in `eval.yaml`.
+    """
+    return {
+        Place(diagnostic.name, "none", column.measure, column.by, column.level): column
+        for diagnostic in diagnostics.built_in().values()
+        for column in diagnostic.leaderboard
+    }
+
+
+def leaderboard_figures(results: Results) -> dict[str, Figure]:
+    """Returns the id of each task of the benchmark -> the run's figure, without undefined ones."""
+    figures = {column.task_id: results.figure(place) for place, column in columns().items()}
+    return {key: each for key, each in figures.items() if each and each.value is not None}
 
 
 class NotLoaded(Exception):
@@ -31,7 +52,7 @@ class Benchmark:
     revision: str | None = None
     is_sealed: bool = False
     _loaded: dict[str, Stimuli] = field(default_factory=dict, repr=False)
-    _verbs: int | None = field(default=None, repr=False)
+    _verbs: list[tuple[str, str]] = field(default_factory=list, repr=False)
 
     @property
     def is_on_hub(self) -> bool:
@@ -49,31 +70,40 @@ class Benchmark:
         Raises:
             BadInput: the data set cannot be loaded or does not have the task.
         """
-        if task not in self._loaded:
-            if self.is_sealed:
-                raise NotLoaded(task)
-            from lmdiag import stimuli
-
-            self._loaded[task] = stimuli.load(self.data, task, revision=self.revision)
+        self.load(task)
         return self._loaded[task]
 
-    def verbs(self) -> int:
-        """Number of pairs in its list of verbs.
+    def verbs(self) -> list[tuple[str, str]]:
+        """The verbs of EW and MW, as (singular, plural).
 
         Raises:
             BadInput: the data set has none.
         """
-        if self._verbs is None:
-            if self.is_sealed:
-                raise NotLoaded(AGREEMENT)
-            from lmdiag import stimuli
-
-            self._verbs = len(stimuli.load_verbs(self.data, revision=self.revision))
+        self.load(AGREEMENT)
         return self._verbs
 
-    def tasks(self) -> list[str]:
-        """The tasks that are loaded."""
-        return list(self._loaded)
+    def load(self, task: str) -> None:
+        """Loads the rows of a task, and the verbs with those of agreement; once.
+
+        Raises:
+            BadInput: the data set cannot be loaded or does not have the task.
+            NotLoaded: the benchmark is sealed.
+        """
+        if task in self._loaded:
+            return
+        if self.is_sealed:
+            raise NotLoaded(task)
+        from lmdiag import stimuli
+
+        rows = stimuli.load(self.data, task, revision=self.revision)
+        if task == AGREEMENT:
+            self._verbs = stimuli.load_verbs(self.data, revision=self.revision)
+        self._loaded[task] = rows
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows that are loaded."""
+        return sum(map(len, self._loaded.values()))
 
     def sealed(self) -> Benchmark:
         """Returns a copy of what is loaded, to be sent to another process."""

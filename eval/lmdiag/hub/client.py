@@ -1,4 +1,4 @@
-"""The connection to the Hub, and its errors as one line that holds no secret."""
+"""The connection to the Hub, and its errors as one line without secrets."""
 
 from __future__ import annotations
 
@@ -7,17 +7,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from lmdiag.redact import find_secret, without_secrets
+from lmdiag.redact import without_secrets
 from lmdiag.schema import BadInput
-
-__all__ = ["REPO_ID", "check_repo_id", "client", "find_secret", "plain_errors", "without_secrets"]
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
     from huggingface_hub.errors import HfHubHTTPError
 
 REPO_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
-"""namespace/name, as the Hub takes them."""
+"""namespace/name, as the Hub accepts them."""
 
 
 def client(token: str | None = None) -> HfApi:
@@ -34,16 +32,16 @@ def check_repo_id(repo_id: str, option: str) -> str:
         BadInput: it is not namespace/name.
     """
     if not REPO_ID.fullmatch(repo_id) or ".." in repo_id or "--" in repo_id:
-        raise BadInput(f"{option} {repo_id!r} is no repository: write namespace/name")
+        raise BadInput(f"{option} {repo_id!r} is not a repository id: write namespace/name")
     return repo_id
 
 
 @contextmanager
 def plain_errors(doing: str) -> Iterator[None]:
-    """Turns what the Hub refuses, and a Hub out of reach, into `BadInput`.
+    """Turns a refusal of the Hub, and a Hub that cannot be reached, into `BadInput`.
 
     Args:
-        doing: what is going on, for the message, e.g. "cannot publish to org/lmdiag".
+        doing: start of the message, e.g. "cannot publish to org/lmdiag".
     """
     import httpx2
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, OfflineModeIsEnabled
@@ -61,15 +59,14 @@ def plain_errors(doing: str) -> Iterator[None]:
 
 
 def _explain(error: HfHubHTTPError) -> str:
-    """One line for an HTTP error: what to do where the status tells, else the server's words."""
+    """Says what to do where the HTTP status tells, else repeats the server's message."""
     status = error.response.status_code
     if status == 401 and "authorization" not in error.response.request.headers:
         return "no token; log in with `hf auth login`, or set HF_TOKEN"
     if status in (401, 404):
-        return "not found, or not yours to see; check the name, and the token with `hf auth whoami`"
+        return "not found, or not visible to you; check the name and `hf auth whoami`"
     if status == 403:
         return "your token may not write there; use one with write access to that namespace"
     if status == 412:
-        return "the repository has changed meanwhile; try again"
-    said = error.server_message or f"HTTP status {status}"
-    return " ".join(said.split())
+        return "the repository has changed in the meantime; try again"
+    return " ".join((error.server_message or f"HTTP status {status}").split())

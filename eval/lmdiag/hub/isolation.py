@@ -1,44 +1,46 @@
 """Judges each submission in a child process with limits of time and memory.
 
-Whatever a submission does to the process that reads it (an exception, a crash of a decoder, memory
-or time without end), it is rejected with a reason, and the next one is judged by another process.
+An exception, a crash of a decoder, or memory and time without end reject one submission. The next
+one is judged by another process. The child replies in JSON, never in pickles: after it has read a
+submission, it is not trusted to run code here.
 """
 
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
-import pickle
 import signal
-import subprocess
 import sys
 import tempfile
-import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnProcess
 from pathlib import Path
-from types import TracebackType
-from typing import IO, Any
+from typing import Any
 
-from lmdiag.hub.benchmark import Benchmark
+from lmdiag.hub.benchmark import Benchmark, NotLoaded
+from lmdiag.hub.bounded import read_files
 from lmdiag.hub.refusal import Refused
-from lmdiag.schema import AGREEMENT, DIAGNOSTICS, BadInput
+from lmdiag.hub.verify import verify
+from lmdiag.results import RESULTS, Results
+from lmdiag.schema import DIAGNOSTICS, BadInput
 
-MAX_REPLY = 64_000_000
-"""Bytes of a reply: the figures of a run have a hundredth of it."""
+_MAX_REPLY = 64_000_000
+"""Bytes of a reply; the results of a run have a hundredth of it."""
 
-READY = b"ready\n"
-"""What the child says when it has the benchmark."""
-
-PLAIN_MEMORY = {
+_PLAIN_MEMORY = {
     **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
     "MALLOC_ARENA_MAX": "1",
     "ARROW_DEFAULT_MEMORY_POOL": "system",
 }
-"""One thread, one heap, and plain malloc: no memory is reserved that is not used."""
+"""One thread, one heap and plain malloc, so that no memory is reserved without being used."""
 
-PATIENCE = 20
-"""How many times its processor time a judgement may take on the clock of a busy machine."""
+_PATIENCE = 20
+"""Seconds on the clock of a busy machine for each second of processor time."""
 
 
 @dataclass(frozen=True)
@@ -53,11 +55,6 @@ class Limits:
     seconds: int
     memory: int
 
-    @classmethod
-    def for_rows(cls, rows: int) -> Limits:
-        """The limits for a benchmark of so many rows: many times what an honest run needs."""
-        return cls(seconds=10 + rows // 2000, memory=400_000_000 + 12_000 * rows)
-
 
 @dataclass(frozen=True)
 class Judged:
@@ -65,11 +62,11 @@ class Judged:
 
     Attributes:
         results: see `Verified`.
-        copy: folder with the verified predictions, written by the child in a form of its own.
-        log_probs: of the rows of the three diagnostics, to recognise equal predictions.
+        copy: folder with the verified predictions, written by the child.
+        log_probs: of the rows of the three diagnostics; equal predictions have equal ones.
     """
 
-    results: dict[str, Any]
+    results: Results
     copy: Path
     log_probs: Sequence[float | None]
 
@@ -89,28 +86,23 @@ class Judges:
         for task in DIAGNOSTICS:
             benchmark.stimuli(task)
         self.benchmark = benchmark
-        self._limits = limits
+        self._given = limits
         self._scratch = tempfile.TemporaryDirectory(prefix="lmdiag-judges-")
-        self._worker: subprocess.Popen[bytes] | None = None
-        self._rows = 0
+        self._child: tuple[SpawnProcess, Connection] | None = None
         self._count = 0
 
     def __enter__(self) -> Judges:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._stop()
         self._scratch.cleanup()
 
     @property
     def limits(self) -> Limits:
-        """What judging one submission may cost."""
-        return self._limits or Limits.for_rows(self._rows)
+        """What judging one submission may cost: many times what an honest run needs."""
+        rows = self.benchmark.n_rows
+        return self._given or Limits(10 + rows // 2000, 400_000_000 + 12_000 * rows)
 
     def judge(self, folder: Path) -> Judged:
         """Verifies the submission in a folder.
@@ -125,66 +117,59 @@ class Judges:
             self._load(reply["needs"])
             reply = self._ask(folder, copy)
         if "results" in reply:
-            return Judged(reply["results"], copy, reply["log_probs"])
+            results = Results.from_json(reply["results"], RESULTS)
+            return Judged(results, copy, reply["log_probs"])
         raise Refused(reply.get("reasons") or [self._explain(reply.get("broken", ""))])
 
     def _load(self, task: str) -> None:
-        """Loads a task that the worker's copy of the benchmark lacks, for a new worker."""
+        """Loads a task that the child's benchmark lacks; the next child has it."""
         try:
-            self.benchmark.stimuli(task)
-            if task == AGREEMENT:
-                self.benchmark.verbs()
+            self.benchmark.load(task)
         except BadInput:
             raise Refused([f"this leaderboard's data have no {task}"]) from None
         self._stop()
 
     def _ask(self, folder: Path, copy: Path) -> dict[str, Any]:
-        """Sends one request and waits for the reply; what the process died of is one, too."""
-        worker = self._worker if self._worker is not None else self._start()
-        overtime = threading.Event()
-        timer = threading.Timer(PATIENCE * self.limits.seconds, _end, (worker, overtime))
-        timer.start()
+        """Sends one request; the reply says what the process died of if it did."""
+        process, connection = self._child = self._child or self._start()
         try:
-            reply = _exchange(worker, [str(folder.resolve()), str(copy)])
-        finally:
-            timer.cancel()
-        if reply is not None and "broken" not in reply:
+            connection.send_bytes(json.dumps([str(folder.resolve()), str(copy)]).encode())
+            if not connection.poll(_PATIENCE * self.limits.seconds):
+                process.kill()
+                self._stop()
+                return {"broken": "time"}
+            reply = dict(json.loads(connection.recv_bytes(_MAX_REPLY)))
+        except (OSError, EOFError):
+            reply = {}
+        if reply and "broken" not in reply:
             return reply
-        code = self._stop()
-        if overtime.is_set() or code == -getattr(signal, "SIGXCPU", 0):
+        status = self._stop()
+        if status == -getattr(signal, "SIGXCPU", 0):
             return {"broken": "time"}
-        return reply or {"broken": f"exit status {code}"}
+        return reply or {"broken": f"exit status {status}"}
 
-    def _start(self) -> subprocess.Popen[bytes]:
-        sealed = self.benchmark.sealed()
-        self._rows = sum(len(sealed.stimuli(task)) for task in sealed.tasks())
-        worker = subprocess.Popen(
-            [sys.executable, "-m", "lmdiag.hub.worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=os.environ | PLAIN_MEMORY,
-        )
-        self._worker = worker
-        if not _greet(worker, pickle.dumps((sealed, self.limits))):
-            raise RuntimeError(f"the process that judges submissions ended ({self._stop()})")
-        return worker
+    def _start(self) -> tuple[SpawnProcess, Connection]:
+        context = multiprocessing.get_context("spawn")
+        ours, theirs = context.Pipe()
+        arguments = theirs, self.benchmark.sealed(), self.limits
+        process = context.Process(target=_serve, args=arguments, daemon=True)
+        with _environment(_PLAIN_MEMORY):
+            process.start()
+        theirs.close()
+        return process, ours
 
     def _stop(self) -> int | None:
-        """Ends the worker, if there is one; returns its exit status."""
-        worker, self._worker = self._worker, None
-        if worker is None:
+        """Ends the child, if there is one; returns its exit status."""
+        if self._child is None:
             return None
-        for pipe in (worker.stdin, worker.stdout):
-            _close(pipe)
-        try:
-            return worker.wait(timeout=PATIENCE)
-        except subprocess.TimeoutExpired:
-            worker.kill()
-            return worker.wait()
+        (process, connection), self._child = self._child, None
+        connection.close()
+        process.join(_PATIENCE)
+        process.kill()
+        process.join()
+        return process.exitcode
 
     def _explain(self, broken: str) -> str:
-        """One line for what happened to the process."""
         limits = self.limits
         if broken == "time":
             return f"judging it took more than {limits.seconds} seconds of processor time"
@@ -193,39 +178,89 @@ class Judges:
         return f"it could not be judged: reading it ended in an error ({broken})"
 
 
-def _greet(worker: subprocess.Popen[bytes], benchmark: bytes) -> bool:
-    """Hands over the benchmark; returns whether the process is ready for requests."""
-    if worker.stdin is None or worker.stdout is None:
-        return False
+@contextmanager
+def _environment(values: dict[str, str]) -> Iterator[None]:
+    """Sets environment variables for the child processes that start in the block."""
+    before = dict(os.environ)
+    os.environ.update(values)
     try:
-        worker.stdin.write(benchmark)
-        worker.stdin.flush()
-    except OSError:
-        return False
-    return worker.stdout.readline(MAX_REPLY) == READY
+        yield
+    finally:
+        for name in values:
+            del os.environ[name]
+        os.environ.update(before)
 
 
-def _exchange(worker: subprocess.Popen[bytes], request: list[str]) -> dict[str, Any] | None:
-    """Returns the reply to a request; None where the process ends without a whole one."""
-    if worker.stdin is None or worker.stdout is None:
-        return None
+# ---- in the child process -----------------------------------------------------------------------
+
+
+def _serve(connection: Connection, benchmark: Benchmark, limits: Limits) -> None:
+    """Answers requests until the connection closes, or a submission broke something."""
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    for stream in (1, 2):  # the output of a library must not reach the user's terminal
+        os.dup2(nothing, stream)
+    _import_all()
+    _limit_memory(limits.memory)
+    while True:
+        try:
+            request = connection.recv_bytes()
+        except EOFError:
+            return
+        _limit("RLIMIT_CPU", int(time.process_time()) + 1 + limits.seconds)
+        folder, copy = map(Path, json.loads(request))
+        reply = _answer(folder, copy, benchmark)
+        connection.send_bytes(json.dumps(reply, allow_nan=False).encode())
+        if "broken" in reply:
+            sys.exit(1)
+
+
+def _import_all() -> None:
+    """Imports what judging needs, before memory is limited."""
+    import pyarrow.compute
+    import pyarrow.parquet
+
+    import lmdiag.evaluation
+    import lmdiag.results.predictions
+    import lmdiag.stats
+    from lmdiag import diagnostics
+
+    diagnostics.built_in()
+    lmdiag.stats.wilson(1, 2)
+    pyarrow.set_cpu_count(1)
+    pyarrow.set_io_thread_count(1)
+
+
+def _answer(folder: Path, copy: Path, benchmark: Benchmark) -> dict[str, Any]:
     try:
-        worker.stdin.write(json.dumps(request).encode() + b"\n")
-        worker.stdin.flush()
-    except OSError:
-        return None
-    line = worker.stdout.readline(MAX_REPLY)
-    return dict(json.loads(line)) if line.endswith(b"\n") else None
+        verified = verify(read_files(folder), benchmark)
+        verified.save(copy)
+    except Refused as refusal:
+        return {"reasons": refusal.reasons}
+    except NotLoaded as missing:
+        return {"needs": missing.args[0]}
+    except MemoryError:
+        return {"broken": "memory"}
+    except Exception as error:
+        # The text of an exception may hold anything, and paths of this machine.
+        return {"broken": type(error).__name__}
+    log_probs = [p for task in DIAGNOSTICS for p in verified.predictions[task].log_prob]
+    return {"results": verified.results.to_json(), "log_probs": log_probs}
 
 
-def _end(worker: subprocess.Popen[bytes], overtime: threading.Event) -> None:
-    overtime.set()
-    worker.kill()
+def _limit_memory(headroom: int) -> None:
+    """Limits the address space to what is in use now and a headroom, in bytes (Linux)."""
+    with suppress(OSError):  # other systems do not enforce it; the limit of time remains
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        _limit("RLIMIT_AS", pages * os.sysconf("SC_PAGESIZE") + headroom)
+        _limit("RLIMIT_FSIZE", headroom)
+        _limit("RLIMIT_CORE", 0)
 
 
-def _close(pipe: IO[bytes] | None) -> None:
-    try:
-        if pipe is not None:
-            pipe.close()
-    except OSError:
-        pass  # what was left in the buffer of a process that has ended
+def _limit(name: str, most: int) -> None:
+    """Sets a limit, no higher than the system allows, on systems that have limits."""
+    with suppress(ImportError):
+        import resource
+
+        _, hard = resource.getrlimit(getattr(resource, name))
+        allowed = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(getattr(resource, name), (max(allowed, 0), hard))

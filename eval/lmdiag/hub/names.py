@@ -1,14 +1,16 @@
-"""What a submission may call its model, and what makes two submissions the same.
+"""What a submission may call its model.
 
-A model is either one of the Hub, at a commit, or a local one. Names that only look like another
-one's (homoglyphs, hidden characters) and paths are not accepted.
+A model is either on the Hub, at a commit, or local. Paths are not accepted as names, nor are names
+that only look like another one (homoglyphs, invisible characters).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lmdiag.schema import ModelInfo
 
 DTYPES = ("float64", "float32", "float16", "bfloat16")
 """Dtypes of the weights that a submission may name."""
@@ -24,39 +26,6 @@ _DIGEST = re.compile(r"sha256:[0-9a-f]{16,64}")
 _FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,95}")
 
 
-class Identity(NamedTuple):
-    """A model as it was run. Two entries of one leaderboard differ in at least one field.
-
-    Attributes:
-        model: Hub id in lower case (the Hub does not tell them apart by case), or a local name.
-        commit: 40 hexadecimal digits, or the digest of a local folder.
-        kind: masked, causal or seq2seq.
-        dtype: one of `DTYPES`.
-        quantization: one of `QUANTIZATIONS`.
-        signature: of the protocol and the data.
-    """
-
-    model: str
-    commit: str
-    kind: str
-    dtype: str
-    quantization: str | None
-    signature: str
-
-
-def identity(results: Mapping[str, Any]) -> Identity:
-    """Returns what a verified `results.json` says of its model and protocol."""
-    model = results["model"]
-    return Identity(
-        model["id"].lower(),
-        model["commit"],
-        model["kind"],
-        model["dtype"],
-        model["quantization"],
-        results["signature"],
-    )
-
-
 def is_hub_id(name: str) -> bool:
     """Returns whether a name is an id of a Hub repository: the Hub's own rule, and plain ASCII."""
     from huggingface_hub.errors import HFValidationError
@@ -69,42 +38,43 @@ def is_hub_id(name: str) -> bool:
     return name.isascii()
 
 
-def is_commit(text: str) -> bool:
+def is_commit(text: str | None) -> bool:
     """Returns whether a text is a full commit of a Hub repository: 40 hexadecimal digits."""
-    return bool(_COMMIT.fullmatch(text))
+    return text is not None and bool(_COMMIT.fullmatch(text))
 
 
-def is_local(model: Mapping[str, Any]) -> bool:
+def is_local(model: ModelInfo) -> bool:
     """Returns whether a model is named by the digest of its files, not by a commit of the Hub."""
-    return bool(_DIGEST.fullmatch(model["commit"]))
+    return bool(_DIGEST.fullmatch(model.commit))
 
 
-def name_reason(model: Mapping[str, Any], *, allow_local: bool = False) -> str | None:
-    """Returns why a model cannot be listed under its id and commit; None where it can.
+def name_reason(model: ModelInfo, *, allow_local: bool = False) -> str | None:
+    """Returns why a model cannot be listed under its id and commit; None if it can.
 
     Args:
-        model: `model` of a `results.json` of the right form.
+        model: facts of a verified run.
         allow_local: whether models of local folders are listed.
     """
+    name, commit = model.id, model.commit
     if is_local(model):
-        if model["id"] in DEMO_MODELS or (allow_local and _FOLDER.fullmatch(_last(model["id"]))):
+        if name in DEMO_MODELS or (allow_local and _FOLDER.fullmatch(_folder(name))):
             return None
         return (
-            f"model.id “{model['id']}” is a local folder, which nobody else can check: push the "
-            "model to the Hub and run it by its id (--allow-local lists local folders)"
+            f"model.id “{name}” is a local folder, which nobody else can check: push the model to "
+            "the Hub and run it by its id (--allow-local lists local folders)"
         )
-    if not is_hub_id(model["id"]):
-        return f"model.id “{model['id']}” is not an id of a model on the Hub"
-    if not is_commit(model["commit"]):
-        return f"model.commit “{model['commit']}” is not a commit: expected 40 hexadecimal digits"
+    if not is_hub_id(name):
+        return f"model.id “{name}” is not an id of a model on the Hub"
+    if not is_commit(commit):
+        return f"model.commit “{commit}” is not a commit: expected 40 hexadecimal digits"
     return None
 
 
-def display_name(model: Mapping[str, Any]) -> str:
+def display_name(model: ModelInfo) -> str:
     """Returns what to call a model: its Hub id, or `local:` and the name of its folder."""
-    name: str = model["id"]
-    return name if not is_local(model) or name in DEMO_MODELS else f"local:{_last(name)}"
+    is_folder = is_local(model) and model.id not in DEMO_MODELS
+    return f"local:{_folder(model.id)}" if is_folder else model.id
 
 
-def _last(path: str) -> str:
+def _folder(path: str) -> str:
     return re.split(r"[/\\]", path.rstrip("/\\"))[-1]

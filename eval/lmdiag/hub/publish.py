@@ -1,7 +1,7 @@
 """What the owner publishes: the data set, the metric, the leaderboard.
 
-A publication is planned first, from files alone and without a network, then described or sent as
-one commit: the Hub never shows half of it.
+A publication is planned first, from files alone and without a network. It is then described, or
+sent as one commit, so that the Hub never shows a part of it.
 """
 
 from __future__ import annotations
@@ -9,23 +9,25 @@ from __future__ import annotations
 import hashlib
 import re
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from lmdiag.home import home
-from lmdiag.hub.client import check_repo_id, find_secret, plain_errors
+from lmdiag.hub.client import check_repo_id, plain_errors
 from lmdiag.reading import MAX_DOCUMENT, read_json, read_text, short
+from lmdiag.redact import find_secret
+from lmdiag.resources import resource_path
 from lmdiag.schema import BadInput
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
-METRIC = "cloze_diagnostics"
-BENCHMARK = "eval.yaml"
-PROVENANCE = "provenance.json"
+_METRIC = "cloze_diagnostics"
+_BENCHMARK = "eval.yaml"
+_PROVENANCE = "provenance.json"
 SITE_INDEX = "leaderboard.json"
+"""The file by which a directory is recognised as a leaderboard."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +39,7 @@ class Publication:
         repo_type: dataset or space.
         files: path in the repository -> file on this machine.
         sdk: of a Space.
-        replaces: pattern of the paths that this publication owns: those of them that the repository
-            has and `files` has not are removed.
+        replaces: pattern of paths; those that the repository has and `files` has not are removed.
     """
 
     repo_id: str
@@ -48,7 +49,7 @@ class Publication:
     replaces: str = r"(?!)"
 
     def describe(self, *, private: bool) -> str:
-        """What would go, a file a line with its size in bytes."""
+        """Returns what would be sent, one line per file with its size in bytes."""
         kind = f"{self.sdk} space" if self.sdk else self.repo_type
         sizes = {path: file.stat().st_size for path, file in self.files.items()}
         width = len(f"{max(sizes.values()):,}")
@@ -58,73 +59,62 @@ class Publication:
         return "\n".join([f"{self.repo_id} ({kind}, {visibility}): {total}", *lines])
 
     def send(self, api: HfApi, *, private: bool) -> tuple[str, bool]:
-        """Makes the repository if need be and commits.
+        """Creates the repository if it does not exist and commits.
 
         Returns:
-            The address of the commit, and whether the repository is private: one that was there
-            before keeps its visibility.
+            The address of the commit, and whether the repository is private: an existing one keeps
+            its visibility.
 
         Raises:
             BadInput: the Hub refuses, or cannot be reached.
         """
-        with plain_errors(f"cannot publish to {self.repo_id}"), warnings.catch_warnings():
-            # A leaderboard's Parquet belongs where it is, in a Space.
-            warnings.filterwarnings("ignore", message=".*about to commit a data file")
-            api.create_repo(
-                self.repo_id,
-                repo_type=self.repo_type,
-                private=private,
-                space_sdk=self.sdk,
-                exist_ok=True,
-            )
-            there = api.list_repo_files(self.repo_id, repo_type=self.repo_type)
-            commit = api.create_commit(
-                self.repo_id,
-                self._operations(there),
-                commit_message="Publish with lmdiag",
-                repo_type=self.repo_type,
-            )
-            info = api.repo_info(self.repo_id, repo_type=self.repo_type)
-        return str(commit.commit_url), bool(info.private)
-
-    def _operations(self, there: Iterable[str]) -> list[Any]:
         from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
-        gone = [
-            path for path in there if path not in self.files and re.fullmatch(self.replaces, path)
-        ]
-        return [
-            *(CommitOperationAdd(path, file) for path, file in sorted(self.files.items())),
-            *(CommitOperationDelete(path) for path in gone),
-        ]
+        where: dict[str, Any] = {"repo_id": self.repo_id, "repo_type": self.repo_type}
+        with plain_errors(f"cannot publish to {self.repo_id}"), warnings.catch_warnings():
+            # The Parquet of a leaderboard belongs into its Space.
+            warnings.filterwarnings("ignore", message=".*about to commit a data file")
+            api.create_repo(**where, private=private, space_sdk=self.sdk, exist_ok=True)
+            old = [
+                path
+                for path in api.list_repo_files(**where)
+                if path not in self.files and re.fullmatch(self.replaces, path)
+            ]
+            operations: list[Any] = [CommitOperationDelete(path) for path in old]
+            operations += [CommitOperationAdd(path, file) for path, file in self.files.items()]
+            commit = api.create_commit(
+                **where, operations=operations, commit_message="Publish with lmdiag"
+            )
+            info = api.repo_info(**where)
+        return str(commit.commit_url), bool(info.private)
 
 
 def plan_data(folder: Path, repo_id: str, *, benchmark: bool = False) -> Publication:
     """Plans to publish a built data set directory: the files that were built, and no others.
 
     Args:
-        folder: what `lmdiag build` wrote.
-        repo_id: where to.
-        benchmark: whether to send `eval.yaml`, which the Hub takes from registered benchmarks only.
+        folder: directory that `lmdiag build` wrote.
+        repo_id: target repository.
+        benchmark: send `eval.yaml` too, which the Hub accepts from registered benchmarks only.
 
     Raises:
-        BadInput: no built data set, files that are not the ones that were built, a card that the
-            Hub would refuse, a token in a file.
+        BadInput: not a built data set, files that differ from the ones that were built, a card
+            that the Hub would refuse, a token in a file.
     """
     files = _collect(folder, repo_id)
-    provenance = _read_provenance(folder)
-    for path, digest in provenance["outputs"].items():
-        if path not in files or _sha256(files[path]) != digest:
+    built = _built_files(folder)
+    for path, digest in built.items():
+        if path not in files or hashlib.sha256(files[path].read_bytes()).hexdigest() != digest:
             raise BadInput(
-                f"{folder / path} is not the file that was built (provenance.json has another "
+                f"{folder / path} is not the file that was built ({_PROVENANCE} has another "
                 "SHA-256): build the data set again"
             )
-    files = {path: files[path] for path in (*provenance["outputs"], PROVENANCE)}
+    files = {path: files[path] for path in (*built, _PROVENANCE)}
     _check_card(files, kind="dataset")
-    if benchmark and BENCHMARK not in files:
-        raise BadInput(f"{folder} has no {BENCHMARK} for --benchmark: build the data set again")
+    if benchmark and _BENCHMARK not in files:
+        raise BadInput(f"{folder} has no {_BENCHMARK} for --benchmark: build the data set again")
     if not benchmark:
-        files.pop(BENCHMARK, None)
+        files.pop(_BENCHMARK, None)
     return Publication(repo_id, "dataset", files, replaces=r".*\.parquet")
 
 
@@ -135,12 +125,12 @@ def plan_metric(repo_id: str) -> Publication:
         BadInput: a repository name under which `evaluate` would not find the script.
     """
     check_repo_id(repo_id, "--repo-id")
-    if not repo_id.endswith(f"/{METRIC}"):
+    if not repo_id.endswith(f"/{_METRIC}"):
         raise BadInput(
-            f"--repo-id {repo_id}: evaluate looks for a script named like the Space; "
-            f"name it {repo_id.split('/')[0]}/{METRIC}"
+            f"--repo-id {repo_id}: evaluate looks for a script with the name of the Space; "
+            f"name it {repo_id.split('/')[0]}/{_METRIC}"
         )
-    files = _collect(home("metrics", METRIC), repo_id)
+    files = _collect(resource_path("metrics", _METRIC), repo_id)
     _check_card(files, kind="space")
     return Publication(repo_id, "space", files, sdk="gradio")
 
@@ -149,59 +139,52 @@ def plan_leaderboard(folder: Path, repo_id: str) -> Publication:
     """Plans to publish a leaderboard as a static Space; pages of models that left it are removed.
 
     Raises:
-        BadInput: the folder is no leaderboard that `lmdiag leaderboard` made.
+        BadInput: the folder was not made by `lmdiag leaderboard`.
     """
     if not (folder / SITE_INDEX).is_file():
         raise BadInput(
-            f"{folder} is no leaderboard: make one with `lmdiag leaderboard RUN... --out`"
+            f"{folder} is not a leaderboard: make one with `lmdiag leaderboard RUN... --out`"
         )
     files = _collect(folder, repo_id)
     _check_card(files, kind="space")
     return Publication(repo_id, "space", files, sdk="static", replaces=r"models/.*")
 
 
-def _is_litter(name: str) -> bool:
-    return name.startswith(".") or name == "__pycache__"
-
-
 def _collect(folder: Path, repo_id: str) -> dict[str, Path]:
-    """Path in the repository -> file, for all files of a folder but hidden ones and bytecode."""
+    """Returns path in the repository -> file, without hidden files and bytecode."""
     check_repo_id(repo_id, "--repo-id")
     if not folder.is_dir():
-        raise BadInput(f"{folder} is no directory: name the one to publish")
-    files = {
-        path.relative_to(folder).as_posix(): path
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and not any(map(_is_litter, path.relative_to(folder).parts))
-    }
-    for name, path in files.items():
+        raise BadInput(f"{folder} is not a directory: name the one to publish")
+    files = {}
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder)
+        hidden = any(part.startswith(".") or part == "__pycache__" for part in name.parts)
+        if hidden or not path.is_file():
+            continue
         if path.is_symlink():
             raise BadInput(f"{path} is a link: put the file itself there")
         if find_secret(path.read_bytes()):
-            raise BadInput(f"{folder / name} holds a token of the Hub: remove it, and revoke it")
+            raise BadInput(f"{path} contains a token of the Hub: remove it, and revoke it")
+        files[name.as_posix()] = path
     return files
 
 
-def _read_provenance(folder: Path) -> dict[str, Any]:
+def _built_files(folder: Path) -> dict[str, str]:
+    """Returns path -> SHA-256 of the files that `lmdiag build` wrote."""
     try:
-        record = read_json(folder / PROVENANCE)
-        outputs = record["outputs"]
-        if outputs and all(isinstance(value, str) for value in outputs.values()):
-            return dict(record)
+        outputs = read_json(folder / _PROVENANCE)["outputs"]
+        if outputs and all(isinstance(digest, str) for digest in outputs.values()):
+            return dict(outputs)
     except (BadInput, KeyError, TypeError, AttributeError):
         pass
     raise BadInput(
-        f"{folder} is no built data set (no provenance.json that lists its files): "
+        f"{folder} is not a built data set (it has no {_PROVENANCE} that lists its files): "
         "make one with `lmdiag build DIR`"
     )
 
 
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def _check_card(files: Mapping[str, Path], kind: str) -> None:
-    """Refuses a card whose metadata no reader could use, and configs without their files."""
+def _check_card(files: Mapping[str, Path], *, kind: str) -> None:
+    """Raises BadInput if a card would be refused, or names files that are not there."""
     from huggingface_hub import DatasetCard, SpaceCard
     from yaml import YAMLError
 
@@ -220,10 +203,10 @@ def _check_card(files: Mapping[str, Path], kind: str) -> None:
         reason = short(error)
         raise BadInput(f"{files['README.md']}: metadata cannot be read ({reason})") from None
     if not metadata:
-        raise BadInput(f"{files['README.md']} has no YAML metadata: the Hub would not know it")
+        raise BadInput(f"{files['README.md']} has no YAML metadata, which the Hub needs")
     for config, path in named:
         if path not in files:
             raise BadInput(
-                f"{files['README.md']}: config {config} names {path}, which is not there: "
+                f"{files['README.md']}: config {config} names {path}, which does not exist: "
                 "build the data set again"
             )

@@ -6,24 +6,22 @@ has accepted the run, and nothing but the files that `describe` shows.
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from lmdiag.hub.benchmark import Benchmark
-from lmdiag.hub.card import result_card
-from lmdiag.hub.client import REPO_ID, check_repo_id, find_secret, plain_errors
-from lmdiag.hub.files import Files, read_files
-from lmdiag.hub.headline import HEADLINES
+from lmdiag import diagnostics
+from lmdiag.hub.benchmark import Benchmark, columns, leaderboard_figures
+from lmdiag.hub.bounded import parse_results, read_files
+from lmdiag.hub.client import REPO_ID, check_repo_id, plain_errors
 from lmdiag.hub.names import is_commit, is_hub_id
-from lmdiag.hub.refusal import Refused
-from lmdiag.hub.shape import parse_results
-from lmdiag.hub.verify import protocol_of, protocol_reasons, refuse, verify
-from lmdiag.results import protocol_slug
-from lmdiag.schema import DIAGNOSTICS, BadInput
+from lmdiag.hub.refusal import Refused, refuse
+from lmdiag.hub.verify import protocol_reasons, verify
+from lmdiag.redact import find_secret
+from lmdiag.results import RESULTS, Results, protocol_slug
+from lmdiag.schema import DIAGNOSTICS, BadInput, ModelInfo
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResultEntry, HfApi
@@ -32,12 +30,10 @@ EVAL_RESULTS = ".eval_results/lmdiag.yaml"
 RUNS = "runs"
 """Folder of the results repository: `runs/<model>/<commit and precision>/<protocol>/`."""
 
-_TASK_ID = re.compile(r"[a-z0-9][a-z0-9_]{0,95}")
-
 
 @dataclass(frozen=True)
 class Offer:
-    """A pull request to be.
+    """A pull request that has not been opened yet.
 
     Attributes:
         repo_id: namespace/name.
@@ -54,7 +50,7 @@ class Offer:
     description: str
 
     def describe(self) -> str:
-        """The files, those that people read with their content."""
+        """Returns the files, the evaluation results with their content."""
         lines = [f"pull request on {self.repo_id} ({self.repo_type}): {self.title}"]
         for path, content in self.files.items():
             lines.append(f"  {len(content):,} bytes  {path}")
@@ -63,7 +59,7 @@ class Offer:
         return "\n".join([*lines, "  description:", *_indented(self.description)])
 
     def send(self, api: HfApi) -> str | None:
-        """Opens the pull request and returns its address; None where all of it is there already.
+        """Opens the pull request and returns its address; None if the repository has it all.
 
         Raises:
             BadInput: the Hub refuses, or cannot be reached.
@@ -83,19 +79,24 @@ class Offer:
 
 
 @dataclass(frozen=True)
-class Prepared:
-    """A verified run, ready to be sent.
+class Published:
+    """What the pull requests of a run refer to.
 
     Attributes:
-        model: id and commit of the model, as verified.
-        offers: the pull requests.
+        data, revision: the published data set and its commit.
+        results_repo: where the predictions are; None for nowhere.
+        endpoint: address of the Hub, for links.
     """
 
-    model: Mapping[str, Any]
-    offers: Sequence[Offer]
+    data: str
+    revision: str
+    results_repo: str | None
+    endpoint: str
 
 
-def prepare(folder: Path, data: str | None, results_repo: str | None, endpoint: str) -> Prepared:
+def prepare(
+    folder: Path, data: str | None, results_repo: str | None, endpoint: str
+) -> tuple[ModelInfo, list[Offer]]:
     """Verifies a run and makes the pull requests that offer it.
 
     Args:
@@ -104,52 +105,54 @@ def prepare(folder: Path, data: str | None, results_repo: str | None, endpoint: 
         results_repo: id of the results repository; None to leave it out.
         endpoint: address of the Hub, for links.
 
+    Returns:
+        The facts on its model, and the pull requests.
+
     Raises:
-        BadInput: the run is not fit to submit; the message has every reason.
+        BadInput: the run cannot be submitted; the message has every reason.
     """
     if results_repo is not None:
         check_repo_id(results_repo, "--results-repo")
     try:
         files = read_files(folder)
-        claimed = parse_results(files.results)
-        refuse(protocol_reasons(claimed))
-        benchmark = Benchmark(*_published(folder, claimed, data))
-        refuse(_model_reasons(claimed["model"]))
+        claimed = parse_results(files[RESULTS])
+        refuse(protocol_reasons(claimed.protocol))
+        benchmark = Benchmark(*_data_set(folder, claimed, data))
+        model = claimed.model
+        if not is_hub_id(model.id) or not is_commit(model.commit):
+            where = f"{model.id} at {model.commit}"
+            advice = "push the model and run it by its id"
+            raise Refused([f"{where} is not a commit of a model on the Hub: {advice}"])
         results = verify(files, benchmark).results
     except Refused as refusal:
-        raise BadInput(f"{folder} is not fit to submit: {refusal}") from None
+        raise BadInput(f"{folder} cannot be submitted: {refusal}") from None
     revision = benchmark.stimuli(DIAGNOSTICS[0]).revision
     if revision is None:
         raise BadInput(f"{benchmark.data} has no commit on the Hub: name a published one by --data")
-    card = result_card(results, benchmark.data, revision, results_repo, endpoint)
-    entries = eval_results(results, benchmark.data, revision, results_repo, endpoint)
-    offers = [_model_offer(results, entries, card)]
-    if results_repo is not None:
-        offers.insert(0, _results_offer(files, results, results_repo, card))
+    published = Published(benchmark.data, revision, results_repo, endpoint)
+    offers = _offers(files, results, published)
     for offer in offers:
         for path, content in offer.files.items():
             if find_secret(content):
-                raise BadInput(f"{folder}: {path} would hold a token of the Hub; it is not sent")
-    return Prepared(results["model"], offers)
+                raise BadInput(f"{folder}: {path} would contain a token of the Hub; it is not sent")
+    return model, offers
 
 
-def check_commit(api: HfApi, model: Mapping[str, Any]) -> None:
-    """Makes sure that the commit the run names is one of the model's repository.
+def check_commit(api: HfApi, model: ModelInfo) -> None:
+    """Checks that the commit that a run names is one of the model's repository.
 
     Raises:
-        BadInput: it is not, so the run was made of something else.
+        BadInput: it is not, so the run was made with something else.
     """
-    commit, repo_id = model["commit"], model["id"]
-    with plain_errors(f"cannot find commit {commit[:12]} in {repo_id}"):
-        api.model_info(repo_id, revision=commit)
+    with plain_errors(f"cannot find commit {model.commit[:12]} in {model.id}"):
+        api.model_info(model.id, revision=model.commit)
 
 
-def run_place(results: Mapping[str, Any]) -> str:
-    """Returns where in a results repository a run belongs, one place for each model as run."""
-    model = results["model"]
-    parts = [model["commit"][:12], model["dtype"], model["quantization"] or ""]
-    precision = _slug("-".join(part for part in parts if part))
-    return f"{RUNS}/{_slug(model['id'])}/{precision}/{protocol_slug(protocol_of(results))}"
+def run_place(results: Results) -> str:
+    """Returns the folder of a run in a results repository, one for each model as it was run."""
+    model = results.model
+    precision = "-".join(filter(None, [model.commit[:12], model.dtype, model.quantization]))
+    return f"{RUNS}/{_slug(model.id)}/{_slug(precision)}/{protocol_slug(results.protocol)}"
 
 
 def _indented(text: str) -> list[str]:
@@ -160,85 +163,87 @@ def _slug(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9._+-]+", "--", text).strip("-.") or "model"
 
 
-def _published(
-    folder: Path, results: Mapping[str, Any], data: str | None
-) -> tuple[str, str | None]:
-    """Id and revision of the data set to verify against."""
+def _data_set(folder: Path, claimed: Results, data: str | None) -> tuple[str, str | None]:
+    """Returns id and revision of the data set to verify against."""
     if data is not None:
         if Path(data).exists():
-            raise BadInput(f"--data {data} is a local copy here: give the id of the published one")
+            raise BadInput(f"--data {data} is a local copy: give the id of the published one")
         return check_repo_id(data, "--data"), None
-    source, revision = results["data"]["source"], results["data"]["revision"]
-    if REPO_ID.fullmatch(source) and is_commit(revision or "") and not Path(source).exists():
+    source, revision = claimed.data.source, claimed.data.revision
+    if REPO_ID.fullmatch(source) and is_commit(revision) and not Path(source).exists():
         return source, revision
     raise BadInput(
-        f"{folder} was run on {source}, which is no data set of the Hub: name the published one by "
-        "--data ORG/NAME; its rows are compared with the run's"
+        f"{folder} was run on {source}, which is not a data set of the Hub: name the published one "
+        "by --data ORG/NAME; its rows are compared with the run's"
     )
 
 
-def _model_reasons(model: Mapping[str, Any]) -> Iterator[str]:
-    """Whether the Hub can know which model this is."""
-    if not is_hub_id(model["id"]) or not is_commit(model["commit"]):
-        yield (
-            f"{model['id']} at {model['commit']} is not a commit of a model on the Hub: push the "
-            "model and run it by its id"
-        )
-
-
-def _results_offer(run: Files, results: Mapping[str, Any], repo_id: str, card: str) -> Offer:
-    place = run_place(results)
-    files = {f"{place}/{name}": content for name, content in run.by_name().items()}
-    title = f"Add a run of {results['model']['id']}"
-    return Offer(repo_id, "dataset", files, title, card)
-
-
-def _model_offer(
-    results: Mapping[str, Any], entries: Sequence[EvalResultEntry], card: str
-) -> Offer:
+def _offers(files: Mapping[str, bytes], results: Results, published: Published) -> list[Offer]:
     import yaml
     from huggingface_hub import eval_result_entries_to_yaml
 
-    text = yaml.safe_dump(eval_result_entries_to_yaml(list(entries)), sort_keys=False)
-    files = {EVAL_RESULTS: text.encode()}
+    description = _describe(results, published)
+    entries = eval_result_entries_to_yaml(eval_results(results, published))
+    content = {EVAL_RESULTS: yaml.safe_dump(entries, sort_keys=False).encode()}
     title = "Add results of the lmdiag diagnostics"
-    return Offer(results["model"]["id"], "model", files, title, card)
+    offers = [Offer(results.model.id, "model", content, title, description)]
+    if published.results_repo is not None:
+        place = run_place(results)
+        content = {f"{place}/{name}": content for name, content in files.items()}
+        title = f"Add a run of {results.model.id}"
+        offers.insert(0, Offer(published.results_repo, "dataset", content, title, description))
+    return offers
 
 
-def eval_results(
-    results: Mapping[str, Any], data: str, revision: str, results_repo: str | None, endpoint: str
-) -> list[EvalResultEntry]:
-    """Returns one entry per headline figure that the run has.
-
-    huggingface_hub writes whatever it is given, so everything is checked here.
+def eval_results(results: Results, published: Published) -> list[EvalResultEntry]:
+    """Returns one entry for each figure of the leaderboard that the run has.
 
     Raises:
-        BadInput: a value that is no proportion, or an id that the Hub would not take.
+        BadInput: a figure is not a proportion; huggingface_hub writes any value.
     """
     from huggingface_hub import EvalResultEntry
 
-    found = [(headline, headline.find(results)) for headline in HEADLINES]
     entries = []
-    for headline, figure in found:
-        if figure is None:
-            continue
-        value = figure["value"]
-        if not (isinstance(value, float) and math.isfinite(value) and 0 <= value <= 1):
-            raise BadInput(f"{headline.id}: {value!r} is no proportion; it is not sent")
-        if not _TASK_ID.fullmatch(headline.id):
-            raise BadInput(f"{headline.id!r} is no task id; it is not sent")
-        low, high = figure["ci_low"], figure["ci_high"]
+    for task_id, figure in leaderboard_figures(results).items():
+        if figure.value is None or not 0 <= figure.value <= 1:
+            raise BadInput(f"{task_id}: {figure.value} is not a proportion; it is not sent")
+        low, high = figure.ci_low, figure.ci_high
         interval = "" if low is None else f", 95% interval {low:.3f}-{high:.3f}"
+        source = published.results_repo
         entries.append(
             EvalResultEntry(
-                dataset_id=data,
-                task_id=headline.id,
-                value=value,
-                dataset_revision=revision,
-                date=results["finished"],
-                source_url=f"{endpoint}/datasets/{results_repo or data}",
-                source_name="lmdiag runs" if results_repo else "lmdiag",
-                notes=f"{results['signature']} (n {figure['n']}{interval})",
+                dataset_id=published.data,
+                task_id=task_id,
+                value=figure.value,
+                dataset_revision=published.revision,
+                date=results.finished,
+                source_url=f"{published.endpoint}/datasets/{source or published.data}",
+                source_name="lmdiag runs" if source else "lmdiag",
+                notes=f"{results.signature} (n {figure.n}{interval})",
             )
         )
     return entries
+
+
+def _describe(results: Results, published: Published) -> str:
+    """Returns the figures of a run in Markdown, and the command that repeats it."""
+    from lmdiag.report.page import environment
+
+    figures = leaderboard_figures(results)
+    tasks = results.protocol.tasks
+    return (
+        environment()
+        .get_template("result.md.j2")
+        .render(
+            model=results.model,
+            rows=[
+                (diagnostics.get(place.task).short_title, column.label, figures[column.task_id])
+                for place, column in columns().items()
+                if column.task_id in figures
+            ],
+            match=results.match,
+            tasks=tasks if tasks != DIAGNOSTICS else (),
+            signature=results.signature,
+            published=published,
+        )
+    )

@@ -3,12 +3,12 @@
 | module | does |
 | --- | --- |
 | `collect` | finds submissions, has them judged, says why the others are rejected |
-| `outcome` | what came of asking a model again (`lmdiag.reproduction` does it) |
-| `standing` | rows of figures: models, people, the published ones; their order and ranks |
+| `outcome` | the outcome of querying a model again (`lmdiag.reproduction` does it) |
+| `standing` | rows: models, the human baseline, published figures; their order and ranks |
 | `pictures` | models compared by diagnostic, as SVG |
-| `pages` | the view of the board and of each model, and the templates in `cards/` |
+| `pages` | the page of the board and of each model; templates are in `cards/` |
 | `site` | the files: pages, `leaderboard.json`, `leaderboard.parquet`, the Space's card |
 
-Everything in a submission was written by someone else. It reaches a page through autoescaping
-templates alone, and the pages' Content-Security-Policy lets nothing run but their own script.
+Everything in a submission was written by someone else. It reaches a page only through templates
+that escape it, and the pages' Content-Security-Policy runs nothing but their own script.
 """

@@ -8,25 +8,25 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
 
 from lmdiag.hub.benchmark import Benchmark
+from lmdiag.hub.bounded import MAX_BYTES
 from lmdiag.hub.client import REPO_ID, plain_errors
-from lmdiag.hub.files import MAX_BYTES
 from lmdiag.hub.isolation import Judged, Judges
-from lmdiag.hub.names import Identity, display_name, identity, name_reason
-from lmdiag.hub.refusal import Refused, shorten
+from lmdiag.hub.names import display_name, name_reason
+from lmdiag.hub.refusal import Refused
 from lmdiag.hub.submit import RUNS, run_place
-from lmdiag.hub.verify import protocol_of
 from lmdiag.leaderboard.outcome import Outcome
-from lmdiag.results import PREDICTIONS, RESULTS, Run
+from lmdiag.results import PREDICTIONS, RESULTS, Results, Run
 from lmdiag.schema import BadInput
+from lmdiag.text import shortened
 
-if TYPE_CHECKING:
-    from huggingface_hub.hf_api import RepoFile, RepoFolder
+_SAME = 0.001
+"""Nats by which the log-probabilities of two submissions differ if they count as the same."""
 
-SAME = 0.001
-"""Nats by which no log-probability of two submissions may differ for them to count as the same."""
+
+Identity = tuple[str, str, str, str, str | None, str]
+"""Id, commit, kind, dtype and quantization of a model, and the signature of a run."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ class Submission:
     """A directory that claims to be a run.
 
     Attributes:
-        folder: where it lies.
-        place: what to call it: where it was found.
+        folder: of the run.
+        place: what to call it in messages and on the site.
         inside: its path in a results repository, where each run has its place; else None.
         date: when its predictions were last changed in the results repository; None elsewhere.
     """
@@ -55,7 +55,7 @@ class Entry:
         judged: what was verified; nothing else of the submission is shown.
         benchmark: the data it was verified on.
         same_as: the first earlier entry of another model with the same predictions, if any.
-        outcome: of the attempt to reproduce it; None where there was none.
+        outcome: of the attempt to reproduce it; None if there was none.
     """
 
     submission: Submission
@@ -65,57 +65,57 @@ class Entry:
     outcome: Outcome | None = None
 
     @property
-    def results(self) -> dict[str, Any]:
+    def results(self) -> Results:
         """The verified results."""
         return self.judged.results
 
     @property
     def name(self) -> str:
         """What the model is called."""
-        return display_name(self.results["model"])
+        return display_name(self.results.model)
 
     @property
     def identity(self) -> Identity:
         """What two entries of one leaderboard must differ in."""
-        return identity(self.results)
+        # The Hub does not distinguish the case of ids.
+        model = self.results.model
+        facts = model.commit, model.kind, model.dtype, model.quantization
+        return (model.id.lower(), *facts, self.results.signature)
 
     def run(self) -> Run:
-        """The run with its verified predictions, read when they are asked for."""
-        tasks = protocol_of(self.results).tasks
-        stimuli = {task: self.benchmark.stimuli(task) for task in tasks}
-        return Run(self.judged.copy, self.results, stimuli)  # type: ignore[arg-type]
+        """Returns the run with its verified predictions, which are read when they are needed."""
+        stimuli = {task: self.benchmark.stimuli(task) for task in self.results.protocol.tasks}
+        return Run(self.judged.copy, self.results, stimuli)
 
 
 @dataclass(frozen=True)
 class Rejected:
-    """A submission that is not shown.
-
-    Attributes:
-        place: where it was found.
-        reasons: why, each one line.
-    """
+    """A submission that is not shown: what to call it, and why, each reason one line."""
 
     place: str
     reasons: tuple[str, ...]
 
 
+# ---- finding ------------------------------------------------------------------------------------
+
+
 def find_submissions(places: Sequence[str]) -> list[Submission]:
     """Returns the submissions in run directories, folders of them, and results repositories.
 
-    They are in the order of the places; within a results repository the one that has been there
-    longest comes first, within a folder they are ordered by name.
+    They are in the order of the places. Within a results repository the one that has been there
+    longest comes first; within a folder they are ordered by name.
 
     Raises:
-        BadInput: a place that does not exist or holds none.
+        BadInput: a place that does not exist or has no runs.
     """
-    found: dict[Path, Submission] = {}
+    by_folder: dict[Path, Submission] = {}
     for place in places:
-        there = sorted(_below(place), key=_order)
-        if not there:
-            raise BadInput(f"{place} holds no run: name run directories, or a results repository")
-        for submission in there:
-            found.setdefault(submission.folder.resolve(), submission)
-    return list(found.values())
+        submissions = sorted(_below(place), key=_order)
+        if not submissions:
+            raise BadInput(f"{place} has no runs: name run directories, or a results repository")
+        for submission in submissions:
+            by_folder.setdefault(submission.folder.resolve(), submission)
+    return list(by_folder.values())
 
 
 def _order(submission: Submission) -> tuple[float, str]:
@@ -127,12 +127,11 @@ def _below(place: str) -> Iterator[Submission]:
     root, dates = Path(place), None
     if not root.exists() and REPO_ID.fullmatch(place):
         root, dates = _download(place)
-    folders = {path.parent for name in (RESULTS, PREDICTIONS) for path in root.rglob(name)}
-    for folder in folders:
+    for folder in {path.parent for name in (RESULTS, PREDICTIONS) for path in root.rglob(name)}:
         inside = folder.relative_to(root).as_posix()
         # The page is public: where on this machine a run lies is left out.
         base = place if dates is not None else root.resolve().name
-        name = shorten(f"{base}/{inside}" if inside != "." else base)
+        name = shortened(f"{base}/{inside}" if inside != "." else base)
         if dates is None:
             yield Submission(folder, name)
         else:
@@ -140,12 +139,13 @@ def _below(place: str) -> Iterator[Submission]:
 
 
 def _download(repo_id: str) -> tuple[Path, dict[str, datetime]]:
-    """Fetches the runs of a results repository, but for files that are too large for one.
+    """Downloads the runs of a results repository, without files that are too large for one.
 
     Returns:
-        the folder, and when each file was last changed.
+        The folder, and when each file was last changed.
     """
     from huggingface_hub import HfApi, snapshot_download
+    from huggingface_hub.hf_api import RepoFile
 
     with plain_errors(f"cannot read the runs of {repo_id}"):
         api = HfApi()
@@ -153,22 +153,23 @@ def _download(repo_id: str) -> tuple[Path, dict[str, datetime]]:
         tree = api.list_repo_tree(
             repo_id, repo_type="dataset", revision=commit, recursive=True, expand=True
         )
-        files = [file for file in tree if _is_part_of_a_run(file)]
+        files = [
+            file
+            for file in tree
+            if isinstance(file, RepoFile)
+            and PurePosixPath(file.path).parts[0] == RUNS
+            and file.size <= MAX_BYTES.get(PurePosixPath(file.path).name, -1)
+        ]
         folder = snapshot_download(
             repo_id,
             repo_type="dataset",
             revision=commit,
             allow_patterns=[glob.escape(file.path) for file in files],
         )
-    changed = {file.path: getattr(file, "last_commit", None) for file in files}
-    return Path(folder), {path: commit.date for path, commit in changed.items() if commit}
+    return Path(folder), {file.path: file.last_commit.date for file in files if file.last_commit}
 
 
-def _is_part_of_a_run(file: RepoFile | RepoFolder) -> bool:
-    """Returns whether a file of a results repository is one of a run's, and not too large."""
-    path = PurePosixPath(file.path)
-    most = MAX_BYTES.get(path.name, -1)
-    return path.parts[0] == RUNS and getattr(file, "size", math.inf) <= most
+# ---- judging ------------------------------------------------------------------------------------
 
 
 def judge(
@@ -176,10 +177,10 @@ def judge(
 ) -> tuple[list[Entry], list[Rejected]]:
     """Verifies every submission; of two of the same model and protocol the first one counts.
 
-    A submission that is rejected takes nobody's place: only accepted ones are compared.
+    Only accepted submissions are compared, so a rejected one never takes another's place.
 
     Args:
-        submissions: first come, first served.
+        submissions: in the order in which they count.
         judges: verify them, each on its own.
         allow_local: list models of local folders.
     """
@@ -198,29 +199,29 @@ def judge(
 
 def _refuse_entry(entry: Entry, first: Entry | None, allow_local: bool) -> None:
     """Refuses a verified submission for its name, its place, or an earlier one of the same run."""
-    model, inside = entry.results["model"], entry.submission.inside
+    model, inside = entry.results.model, entry.submission.inside
     if reason := name_reason(model, allow_local=allow_local and inside is None):
         raise Refused([reason])
     expected = run_place(entry.results)
     if inside not in (None, expected):
-        raise Refused([f"a run of {model['id']} belongs in {expected}"])
+        raise Refused([f"a run of {model.id} belongs in {expected}"])
     if first is not None:
         raise Refused([f"doubled: {first.submission.place} has the same model and protocol"])
 
 
 def _first_like(entry: Entry, others: Iterable[Entry]) -> Entry | None:
-    """Returns the first of earlier entries with the same predictions, but for rounding.
+    """Returns the first of earlier entries with the same predictions, except for rounding.
 
     One model in two precisions is expected to have nearly the same, and is not reported.
     """
     for other in others:
         pairs = zip(entry.judged.log_probs, other.judged.log_probs, strict=True)
-        if all(_close(one, two) for one, two in pairs):
+        if all(_is_close(one, two) for one, two in pairs):
             return None if entry.identity[:2] == other.identity[:2] else other
     return None
 
 
-def _close(one: float | None, two: float | None) -> bool:
+def _is_close(one: float | None, two: float | None) -> bool:
     if one is None or two is None:
         return one is two
-    return abs(one - two) <= SAME
+    return abs(one - two) <= _SAME

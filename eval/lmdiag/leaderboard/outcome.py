@@ -1,12 +1,10 @@
-"""What came of asking a submitted model again: plain data, made by `lmdiag.reproduction`."""
+"""The outcome of querying a submitted model again: plain data, made by `lmdiag.reproduction`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
-
-Status = Literal["reproduced", "differs", "not possible"]
+from dataclasses import dataclass, field
+from typing import Literal
 
 
 @dataclass(frozen=True)
@@ -15,20 +13,20 @@ class Outcome:
 
     Attributes:
         status: reproduced (every answer agrees), differs, or not possible (the model could not be
-            loaded or asked here).
-        detail: the first item that differs, or why it was not possible; "" where it is reproduced.
-        asked: contexts that were asked.
+            loaded or queried here).
+        detail: the first item that differs, or why it was not possible; "" if it is reproduced.
+        asked: contexts that were queried.
         of: contexts of the submission.
         seed: that the contexts were drawn with, from the system's random source; kept secret until
             the model had answered.
         tolerance: nats by which a log-probability may differ.
         device: that the model ran on.
-        versions: of the packages that asked it.
-        seconds: that loading and asking took.
+        versions: of the packages that queried it.
+        seconds: that loading and querying took.
         finished: date and time, ISO 8601.
     """
 
-    status: Status
+    status: Literal["reproduced", "differs", "not possible"]
     detail: str
     asked: int = 0
     of: int = 0
@@ -39,10 +37,6 @@ class Outcome:
     seconds: float = 0.0
     finished: str = ""
 
-    def to_json(self) -> dict[str, Any]:
-        """Returns plain JSON values."""
-        return asdict(self)
-
 
 def level(outcome: Outcome | None) -> str:
     """Returns what is proved of an entry: "reproduced", "differs" or "recomputed"."""
@@ -52,21 +46,16 @@ def level(outcome: Outcome | None) -> str:
 
 
 def sentence(outcome: Outcome | None) -> str:
-    """Returns what was done to an entry, in a sentence for its page."""
+    """Returns what was done to an entry, as sentences for its page."""
+    recomputed = "Every figure was computed again from the submitted predictions."
     if outcome is None:
-        return (
-            "Every figure was computed again from the submitted predictions. The model itself was "
-            "not asked."
-        )
+        return f"{recomputed} The model itself was not queried."
     if outcome.status == "not possible":
-        return (
-            "Every figure was computed again from the submitted predictions. The model could not "
-            f"be asked: {outcome.detail}."
-        )
+        return f"{recomputed} The model could not be queried: {outcome.detail}."
     asked = (
-        f"The model was loaded and asked {outcome.asked} of {outcome.of} contexts, drawn at random "
-        f"after it was submitted (seed {outcome.seed})"
+        f"The model was loaded and queried on {outcome.asked} of {outcome.of} contexts, drawn at "
+        f"random after it was submitted (seed {outcome.seed})."
     )
     if outcome.status == "reproduced":
-        return f"{asked}. Every answer agrees within {outcome.tolerance:g} nats."
-    return f"{asked}. The answers differ. First difference: {outcome.detail}."
+        return f"{asked} Every answer agrees within {outcome.tolerance:g} nats."
+    return f"{asked} The answers differ. First difference: {outcome.detail}."

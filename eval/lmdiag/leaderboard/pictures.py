@@ -1,41 +1,29 @@
-"""Models compared by diagnostic: a dot and an interval for each model and headline figure."""
+"""Models compared by diagnostic: a dot and an interval for each model and figure, as SVG."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-from lmdiag.hub.headline import HEADLINES
-from lmdiag.leaderboard.standing import Figure, Standing
-from lmdiag.report.figures import Series, dots
-from lmdiag.report.labels import TITLES
-from lmdiag.report.records import Cell
+from lmdiag import diagnostics
+from lmdiag.diagnostics import Diagnostic
+from lmdiag.leaderboard.standing import Standing
+from lmdiag.report.charts.intervals import dots
+from lmdiag.report.charts.output import svg
 
-MOST = 24
-"""Models that a picture holds and stays readable."""
+MOST_MODELS = 24
+"""Models that a chart can hold and stay readable."""
 
-LONGEST = 30
-"""Characters of a model's name in a picture."""
+_LONGEST = 30
+"""Characters of a model's name in a chart."""
 
-SHOWN = {
-    "cprag102": ("cprag102_accuracy_at_5", "cprag102_sensitivity"),
-    "role88": ("role88_accuracy_at_5", "role88_sensitivity"),
-    "neg136": ("neg136_sensitivity_simp_affirmative", "neg136_sensitivity_simp_negative"),
-    "agreement": ("agreement_tse", "agreement_ew", "agreement_mw"),
-}
-"""Task -> the headline figures of its picture."""
+_WIDTH = 560
+"""Pixels of a chart, which is scaled to its column of the page."""
 
 
-@dataclass(frozen=True)
-class Picture:
-    """One picture.
-
-    Attributes:
-        title: the diagnostic.
-        svg: the element.
-        note: what it leaves out; "" for nothing.
-    """
+class Picture(NamedTuple):
+    """A chart of one diagnostic: its title, the element, and what it leaves out, "" for nothing."""
 
     title: str
     svg: str
@@ -43,35 +31,41 @@ class Picture:
 
 
 def pictures(rows: Sequence[Standing]) -> list[Picture]:
-    """Returns a picture for each diagnostic that any row has figures of, in the rows' order."""
-    drawn = (_picture(task, keys, rows) for task, keys in SHOWN.items())
-    return [picture for picture in drawn if picture is not None]
+    """Returns a chart for each diagnostic that any row has figures of, in the rows' order."""
+    declared = diagnostics.built_in().values()
+    return [picture for each in declared for picture in _picture(each, rows)]
 
 
-def _picture(task: str, keys: Sequence[str], rows: Sequence[Standing]) -> Picture | None:
-    there = [row for row in rows if any(key in row.figures for key in keys)]
-    if not there:
-        return None
-    kept = there[:MOST]
-    labels = {headline.id: headline.label for headline in HEADLINES}
-    series = [Series(labels[key], [_cell(row.figures.get(key)) for row in kept]) for key in keys]
-    title = TITLES[task]
+def _picture(diagnostic: Diagnostic, rows: Sequence[Standing]) -> Iterator[Picture]:
+    """Yields the chart of a diagnostic, of its overview or, if that is one column, of all."""
+    overview = [column for column in diagnostic.leaderboard if column.is_overview]
+    columns = overview if len(overview) > 1 else diagnostic.leaderboard
+    having = [row for row in rows if any(column.task_id in row.figures for column in columns)]
+    if not having:
+        return
+    kept = having[:MOST_MODELS]
     rows_of = Counter(row.group for row in kept)
-    names = [_name(row, rows_of[row.group] > 1) for row in kept]
-    svg = dots(f"picture-{task}", f"{title}: models compared", names, series)
-    note = f"The first {MOST} of {len(there)}." if len(there) > MOST else ""
-    return Picture(title, svg, note)
-
-
-def _cell(figure: Figure | None) -> Cell | None:
-    if figure is None:
-        return None
-    return Cell(figure.value, figure.n, figure.low, figure.high, None, percent=True)
+    data = [
+        {
+            "label": _name(row, rows_of[row.group] > 1),
+            "series": column.label,
+            "value": figure.value,
+            "low": figure.ci_low,
+            "high": figure.ci_high,
+            "n": figure.n,
+            "chance": figure.chance,
+        }
+        for row in kept
+        for column in columns
+        if (figure := row.figures.get(column.task_id)) is not None
+    ]
+    note = f"The first {MOST_MODELS} of {len(having)}." if len(having) > MOST_MODELS else ""
+    yield Picture(diagnostic.title, svg(dots(data), _WIDTH), note)
 
 
 def _name(row: Standing, several: bool) -> str:
-    """Returns the label of a row; of a model with several, what tells them apart."""
-    if several and row.model is not None:
+    """Returns the label of a row; if its model has several rows, with what distinguishes them."""
+    if several and row.model:
         commit = row.model["commit"].removeprefix("sha256:")[:7]
         detail = f"{_short(row.model['revision'] or commit)} {row.model['dtype']}"
         return f"{_short(row.name)}\n{detail}" if row.is_first else f"· {detail}"
@@ -79,4 +73,4 @@ def _name(row: Standing, several: bool) -> str:
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
+    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"

@@ -1,4 +1,4 @@
-"""Writes the site: everything is made beside the target first, then takes its place as a whole."""
+"""Writes the site: all files are made in a directory beside the target, which then replaces it."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from lmdiag.hub.benchmark import Benchmark
-from lmdiag.hub.headline import HEADLINES
+from lmdiag.hub.benchmark import Benchmark, columns
 from lmdiag.hub.publish import SITE_INDEX
 from lmdiag.leaderboard.collect import Rejected
 from lmdiag.leaderboard.outcome import level
-from lmdiag.leaderboard.pages import page_name, render_board, render_model
+from lmdiag.leaderboard.pages import render_board, render_model
 from lmdiag.leaderboard.standing import Standing
+from lmdiag.results import Figure
 from lmdiag.schema import BadInput
 
-SCHEMA_VERSION = 1
-PARQUET = "leaderboard.parquet"
+_SCHEMA_VERSION = 1
+_PARQUET = "leaderboard.parquet"
 
 
 def write_site(
@@ -29,7 +29,7 @@ def write_site(
     """Writes the site of these rows into a directory of its own.
 
     Raises:
-        BadInput: the directory holds something else.
+        BadInput: the directory is a file, or has other content.
     """
     if out.exists() and not out.is_dir():
         raise BadInput(f"--out {out} is a file: name a directory")
@@ -54,101 +54,83 @@ def write_site(
 def _write_all(
     folder: Path, rows: Sequence[Standing], rejected: Sequence[Rejected], benchmark: Benchmark
 ) -> None:
+    record = {
+        "schema_version": _SCHEMA_VERSION,
+        "data": benchmark.name,
+        "rows": [_record(row) for row in rows],
+        "rejected": [asdict(each) for each in rejected],
+    }
+    (folder / SITE_INDEX).write_text(json.dumps(record, indent=1, allow_nan=False), "utf-8")
     (folder / "index.html").write_text(render_board(rows, rejected, benchmark), "utf-8")
     for row in rows:
         if row.entry is not None:
-            page = folder / "models" / page_name(row.entry)
-            page.write_text(render_model(row.entry), "utf-8")
-    record = machine_record(rows, rejected, benchmark)
-    (folder / SITE_INDEX).write_text(json.dumps(record, indent=1, allow_nan=False), "utf-8")
-    _write_parquet(folder / PARQUET, rows)
-    (folder / "README.md").write_text(CARD, "utf-8")
+            (folder / row.page).write_text(render_model(row.entry), "utf-8")
+    _write_parquet(folder / _PARQUET, rows)
+    (folder / "README.md").write_text(_CARD, "utf-8")
 
 
-def machine_record(
-    rows: Sequence[Standing], rejected: Sequence[Rejected], benchmark: Benchmark
-) -> dict[str, Any]:
-    """Returns the content of `leaderboard.json`: what the pages show, in proportions."""
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "data": benchmark.name,
-        "rows": [_machine_row(row) for row in rows],
-        "rejected": [asdict(each) for each in rejected],
-    }
-
-
-def _machine_row(row: Standing) -> dict[str, Any]:
-    results = row.entry.results if row.entry is not None else {}
+def _record(row: Standing) -> dict[str, Any]:
+    """Returns a row of `leaderboard.json`: what the pages show, in proportions."""
+    entry = row.entry
+    same = entry.same_as if entry else None
     return {
         "name": row.name,
         "origin": row.origin,
         "rank": row.rank,
-        **_proof(row),
-        "model": dict(row.model or {}),
-        "signature": results.get("signature"),
-        "finished": results.get("finished"),
-        "page": f"models/{page_name(row.entry)}" if row.entry is not None else None,
-        "figures": {key: asdict(figure) for key, figure in row.figures.items()},
+        "level": _level(row),
+        "same_as": same.submission.place if same else None,
+        "reproduction": asdict(entry.outcome) if entry and entry.outcome else None,
+        "model": dict(row.model),
+        "signature": entry.results.signature if entry else None,
+        "finished": entry.results.finished if entry else None,
+        "page": row.page or None,
+        "figures": {key: _figure_record(figure) for key, figure in row.figures.items()},
     }
 
 
-def _proof(row: Standing) -> dict[str, Any]:
-    """What is proved of a row; all None for what was not submitted."""
-    if row.entry is None:
-        return {"level": None, "same_as": None, "reproduction": None}
-    same, outcome = row.entry.same_as, row.entry.outcome
+def _level(row: Standing) -> str | None:
+    return level(row.entry.outcome) if row.entry else None
+
+
+def _figure_record(figure: Figure) -> dict[str, Any]:
     return {
-        "level": level(outcome),
-        "same_as": same.submission.place if same else None,
-        "reproduction": outcome.to_json() if outcome else None,
+        "value": figure.value,
+        "n": figure.n,
+        "low": figure.ci_low,
+        "high": figure.ci_high,
+        "chance": figure.chance,
     }
 
 
 def _write_parquet(path: Path, rows: Sequence[Standing]) -> None:
-    """One row a model and figure, so that it can be filtered and joined."""
+    """Writes one line per row and figure, so that they can be filtered and joined."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    schema = pa.schema(
-        {
-            "name": pa.string(),
-            "origin": pa.string(),
-            "level": pa.string(),
-            "commit": pa.string(),
-            "kind": pa.string(),
-            "dtype": pa.string(),
-            "n_parameters": pa.int64(),
-            "task": pa.string(),
-            "figure": pa.string(),
-            "value": pa.float64(),
-            "n": pa.int64(),
-            "ci_low": pa.float64(),
-            "ci_high": pa.float64(),
-            "chance": pa.float64(),
-        }
-    )
+    texts, numbers = pa.string(), pa.float64()
+    model = {"commit": texts, "kind": texts, "dtype": texts, "n_parameters": pa.int64()}
+    figure = {"value": numbers, "n": pa.int64()}
+    figure |= dict.fromkeys(("ci_low", "ci_high", "chance"), numbers)
+    names = dict.fromkeys(("name", "origin", "level"), texts)
+    schema = pa.schema([*(names | model | {"task": texts, "figure": texts} | figure).items()])
     records = [
         {
             "name": row.name,
             "origin": row.origin,
-            "level": _proof(row)["level"],
-            **{key: (row.model or {}).get(key) for key in schema.names[3:7]},
-            "task": headline.task,
-            "figure": headline.id,
-            "value": figure.value,
-            "n": figure.n,
-            "ci_low": figure.low,
-            "ci_high": figure.high,
-            "chance": figure.chance,
+            "level": _level(row),
+            **{name: row.model.get(name) for name in model},
+            "task": place.task,
+            "figure": column.task_id,
+            **{name: getattr(row.figures[column.task_id], name) for name in figure},
         }
         for row in rows
-        for headline in HEADLINES
-        if (figure := row.figures.get(headline.id)) is not None
+        for place, column in columns().items()
+        if column.task_id in row.figures
     ]
     pq.write_table(pa.Table.from_pylist(records, schema), path)
 
 
-CARD = """---
+_CARD = """---
 title: lmdiag leaderboard
 emoji: 🐦
 colorFrom: blue
@@ -166,7 +148,7 @@ tags:
 # lmdiag leaderboard
 
 Made by `lmdiag leaderboard`. Every figure was computed again from the submitted predictions
-(*recomputed*); rows marked *reproduced* were also compared with what the model itself answered.
-`leaderboard.json` and `leaderboard.parquet` hold the same figures for programs.
+(*recomputed*); rows marked *reproduced* were also compared with the answers of the model itself.
+`leaderboard.json` and `leaderboard.parquet` have the same figures for programs.
 """
 """The card of the static Space."""

@@ -1,48 +1,31 @@
-"""The rows of the board: models, people, what papers say of BERT; and the order of them all."""
+"""The rows of the board: models, the human baseline, published figures; and their order."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from lmdiag import diagnostics, measures, stats, summary
-from lmdiag.hub.benchmark import Benchmark
-from lmdiag.hub.headline import HEADLINES, OVERVIEW, Headline
+from lmdiag import diagnostics, evaluation, measures, stats
+from lmdiag.hub.benchmark import Benchmark, columns, leaderboard_figures
 from lmdiag.leaderboard.collect import Entry
-from lmdiag.results import published
-from lmdiag.schema import BadInput, Protocol
+from lmdiag.results import Figure
+from lmdiag.results.published import ROUNDING, PublishedFigure, published_figures, published_for
+from lmdiag.schema import Protocol
+from lmdiag.text import file_name
 
-Origin = Literal["submitted", "people", "published"]
+HUMAN_ROW = "People"
+"""Name of the row with the human baseline."""
 
-PEOPLE = "People"
-PAPER_SIZES = {"bert-base-uncased": 110_000_000, "bert-large-uncased": 340_000_000}
+_PAPER_SIZES = {"bert-base-uncased": 110_000_000, "bert-large-uncased": 340_000_000}
 """Parameters of the published models, as Devlin et al. (2019) give them."""
 
-
-@dataclass(frozen=True)
-class Figure:
-    """A headline figure.
-
-    Attributes:
-        value: proportion.
-        n: items it is a share of.
-        low, high: 95% interval; None where there is none.
-        chance: what guessing gives; None where that is not defined or not known.
-    """
-
-    value: float
-    n: int
-    low: float | None
-    high: float | None
-    chance: float | None = None
-
-    @property
-    def is_at_chance(self) -> bool:
-        """Whether the interval contains the chance level."""
-        if self.chance is None or self.low is None or self.high is None:
-            return False
-        return self.low <= self.chance <= self.high
+_MODEL_FIELDS = (
+    "id", "revision", "commit", "kind", "architecture", "dtype", "tokenizer", "cased",
+    "vocab_size", "n_parameters", "quantization",
+)  # fmt: skip
+"""Facts on a model that the leaderboard gives."""
 
 
 @dataclass(frozen=True)
@@ -50,126 +33,132 @@ class Standing:
     """One row of the board.
 
     Attributes:
-        name: model id, or who it is.
-        origin: submitted (verified here), people, or published (a paper's figures).
-        figures: headline id -> figure, for those it has.
-        model: of `results.json`; None for people, little for published rows.
+        name: model id, or whose figures they are.
+        origin: submitted (verified here), people, or published (in a paper).
+        figures: id of the leaderboard's column -> figure, for those it has.
+        model: facts on the model; few of a published one, none of people.
         entry: the submission; None for the others.
-        rank: among the submitted models, by the first figure of the overview, ties sharing one;
-            None for other rows, and for all but the best row of a model.
+        rank: among the submitted models, by the first column of the overview; equal figures share
+            a rank. None for other rows, and for all but the best row of a model.
         is_first: whether it is the best row of its model.
     """
 
     name: str
-    origin: Origin
+    origin: Literal["submitted", "people", "published"]
     figures: Mapping[str, Figure]
-    model: Mapping[str, Any] | None = None
+    model: Mapping[str, Any] = field(default_factory=dict)
     entry: Entry | None = None
     rank: int | None = None
     is_first: bool = True
 
     @property
     def group(self) -> str:
-        """What rows of one model share: its revisions and precisions stand together."""
+        """What the rows of one model share: its revisions and precisions are listed together."""
         return f"{self.origin}/{self.name.lower()}"
+
+    @property
+    def page(self) -> str:
+        """The address of its page, "" without one."""
+        return f"models/{page_name(self.entry)}" if self.entry else ""
+
+    @property
+    def detail(self) -> str:
+        """What distinguishes it from other rows of the same name."""
+        if self.origin == "people":
+            return "cloze of the data set"
+        if self.origin == "published":
+            return "published, Ettinger 2020"
+        commit, revision = self.model["commit"], self.model["revision"]
+        short = commit.removeprefix("sha256:")[:7]
+        asked = short if revision in (None, commit) else f"{revision[:40]} ({short})"
+        return " · ".join(filter(None, [asked, self.model["dtype"], self.model["quantization"]]))
+
+
+def page_name(entry: Entry) -> str:
+    """Returns the file name of a model's page."""
+    return f"{file_name(entry.name, json.dumps(entry.identity))}.html"
 
 
 def standings(entries: Sequence[Entry], benchmark: Benchmark) -> list[Standing]:
-    """Returns all rows in order: the submitted models, people, and what papers published."""
-    return in_order([*map(_submitted, entries), *_people(benchmark), *_published(benchmark)])
+    """Returns all rows in order: the submitted models, the human baseline, published figures."""
+    return ranked([*map(_submitted, entries), *_human(benchmark), *_published(benchmark)])
 
 
-def in_order(rows: Iterable[Standing]) -> list[Standing]:
+def ranked(rows: Iterable[Standing]) -> list[Standing]:
     """Returns rows with their ranks: models by their best row, the rows of each model together.
 
-    Rows are ordered by the first figure of the overview, the next deciding ties.
+    Rows are ordered by the first column of the overview, the next ones decide ties.
     """
+    overview = [column.task_id for column in columns().values() if column.is_overview]
+
+    def order(row: Standing) -> tuple[Any, ...]:
+        figures = (row.figures.get(key) for key in overview)
+        return (*(-_value(figure) for figure in figures), row.name, row.origin)
+
     groups: dict[str, list[Standing]] = {}
-    for row in sorted(rows, key=_order):
+    for row in sorted(rows, key=order):
         groups.setdefault(row.group, []).append(row)
-    return list(_ranked(groups.values()))
+    return list(_with_ranks(groups.values(), overview[0]))
 
 
-def _ranked(groups: Iterable[Sequence[Standing]]) -> Iterator[Standing]:
+def _value(figure: Figure | None) -> float:
+    return -1.0 if figure is None or figure.value is None else figure.value
+
+
+def _with_ranks(groups: Iterable[Sequence[Standing]], column: str) -> Iterator[Standing]:
     """Yields the rows of all groups, the first of each with its rank."""
     above: list[float] = []
     for first, *others in groups:
-        figure = first.figures.get(OVERVIEW[0])
-        rank = None
-        if first.origin == "submitted" and figure is not None:
-            rank = 1 + sum(value > figure.value for value in above)
-            above.append(figure.value)
-        yield replace(first, rank=rank)
+        if first.origin == "submitted" and column in first.figures:
+            value = _value(first.figures[column])
+            first = replace(first, rank=1 + sum(other > value for other in above))
+            above.append(value)
+        yield first
         yield from (replace(other, is_first=False) for other in others)
 
 
-def _order(row: Standing) -> tuple[Any, ...]:
-    figures = (row.figures.get(key) for key in OVERVIEW)
-    values = tuple(-1.0 if figure is None else figure.value for figure in figures)
-    return (*(-value for value in values), row.name, row.origin)
-
-
 def _submitted(entry: Entry) -> Standing:
-    cells = {headline.id: headline.find(entry.results) for headline in HEADLINES}
-    figures = {key: _figure(cell) for key, cell in cells.items() if cell is not None}
-    model = entry.results["model"]
-    return Standing(entry.name, "submitted", figures, model, entry)
+    model = {name: getattr(entry.results.model, name) for name in _MODEL_FIELDS}
+    return Standing(entry.name, "submitted", leaderboard_figures(entry.results), model, entry)
 
 
-def _figure(cell: Mapping[str, Any]) -> Figure:
-    bounds = cell["ci_low"], cell["ci_high"]
-    return Figure(cell["value"], cell["n"], *bounds, cell.get("chance"))
-
-
-def _people(benchmark: Benchmark) -> Iterator[Standing]:
-    """What the cloze values of the data say of people, by the code that measures models."""
+def _human(benchmark: Benchmark) -> Iterator[Standing]:
+    """Yields the sensitivity of people's cloze values, by the code that measures models."""
+    wanted = {
+        (place.task, f"human_{place.measure}"): column.task_id
+        for place, column in columns().items()
+        if place.measure.startswith("sensitivity") and not place.by
+    }
     figures = {}
-    for headline in HEADLINES:
-        if headline.by is None and headline.measure.startswith("sensitivity"):
-            cell = _human_measures(benchmark, headline.task).get(f"human_{headline.measure}")
-            if cell is not None:
-                figures[headline.id] = _figure(cell)
+    for task in dict.fromkeys(task for task, _ in wanted):
+        trials = measures.Trials(benchmark.stimuli(task).columns(), {}, {})
+        for scores in measures.human(trials, Protocol().threshold):
+            if (task, scores.name) in wanted:
+                figures[wanted[task, scores.name]] = evaluation.figure_of(scores)
     if figures:
-        yield Standing(PEOPLE, "people", figures)
-
-
-def _human_measures(benchmark: Benchmark, task: str) -> Mapping[str, Any]:
-    try:
-        rows = benchmark.stimuli(task).columns()
-    except BadInput:  # a data set without agreement has no row for it
-        return {}
-    diagnostic = diagnostics.get(task)
-    trials = measures.Trials(rows, {}, {})
-    scores = measures.human(trials, Protocol().threshold)
-    return {one.name: summary.measure(one, diagnostic).to_json() for one in scores}
+        yield Standing(HUMAN_ROW, "people", figures)
 
 
 def _published(benchmark: Benchmark) -> Iterator[Standing]:
-    """The papers' figures, on the rows that the papers report on and on no others."""
+    """Yields the figures of the papers, if the data have exactly the rows that these report on."""
     for diagnostic in diagnostics.built_in().values():
         rows = diagnostic.published_rows
         if rows is not None and len(benchmark.stimuli(diagnostic.name)) != rows:
             return
-    for name in dict.fromkeys(figure.model for figure in published.published_figures()):
-        said = {_key(figure): figure for figure in published.published_for(name).values()}
-        found = {headline.id: said.get(_place(headline)) for headline in HEADLINES}
-        figures = {key: _from_paper(each) for key, each in found.items() if each is not None}
-        model = {"kind": "masked", "n_parameters": PAPER_SIZES.get(name)}
+    for name in dict.fromkeys(figure.model for figure in published_figures()):
+        said = published_for(name)
+        figures = {
+            column.task_id: _from_paper(said[place])
+            for place, column in columns().items()
+            if place in said
+        }
+        model = {"kind": "masked", "n_parameters": _PAPER_SIZES.get(name)}
         yield Standing(name, "published", figures, model)
 
 
-def _key(figure: published.PublishedFigure) -> tuple[str, str, str, str] | None:
-    task, setting, measure, by, level = figure.place
-    return (task, measure, by, level) if setting == "none" else None
-
-
-def _place(headline: Headline) -> tuple[str, str, str, str]:
-    return (headline.task, headline.measure, headline.by or "", headline.level or "")
-
-
-def _from_paper(figure: published.PublishedFigure) -> Figure:
-    """A published percentage; its interval follows from n where the figure is a share of it."""
-    share, hits = figure.value / 100, round(figure.value / 100 * figure.n)
-    if abs(100 * hits / figure.n - figure.value) > published.ROUNDING + 1e-9:
-        return Figure(share, figure.n, None, None)
-    return Figure(share, figure.n, *stats.wilson(hits, figure.n))
+def _from_paper(published: PublishedFigure) -> Figure:
+    """A published percentage; its interval follows from n if it is a share of n items."""
+    share, hits = published.value / 100, round(published.value / 100 * published.n)
+    if abs(100 * hits / published.n - published.value) > ROUNDING + 1e-9:
+        return Figure(share, published.n, statistic="proportion")
+    return Figure(share, published.n, *stats.wilson(hits, published.n), statistic="proportion")

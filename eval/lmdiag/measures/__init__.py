@@ -11,7 +11,7 @@ reads a file, draws a random number or depends on a model.
 - `surprisal`: surprisal and rank of the words, where no rows are compared.
 - `agreement`: TSE, EW and MW, their cut-offs and the layout in which they are handed over.
 
-`lmdiag.diagnostics` says which of them a diagnostic has beyond those of `score`.
+Each file of `lmdiag.diagnostics` declares which of them it adds to those of `score`.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def score(
         k: ranks for accuracy.
         threshold: difference in probability for sensitivity@threshold.
         cased: compare words with `expected` exactly, else case-blind.
-        accuracy_levels: break-downs of accuracy; None for those of the trials.
+        accuracy_levels: break-downs of accuracy; None for the levels of the trials.
 
     Raises:
         ValueError: a contrast has several good rows.

@@ -1,10 +1,10 @@
 """Subject-verb agreement: TSE over minimal pairs, EW and MW over contexts (Newman et al. 2021).
 
-EW (equally weighted): the share of all verbs whose right form is more probable than the wrong form:
-does the model conjugate any verb correctly? MW (model-weighted): the probability mass on right forms
-divided by the mass on all forms: does it conjugate correctly what it is likely to say? Both are
-computed by `lmdiag.models` while the distribution over the vocabulary is available; here they are
-averaged. `ew_mw` is the literal definition for one context.
+EW (equally weighted): the share of all verbs whose right form is more probable than the wrong
+form: does the model conjugate any verb correctly? MW (model-weighted): the probability mass on
+right forms divided by the mass on all forms: does it conjugate correctly what it is likely to say?
+Both are computed by `lmdiag.models` while the distribution over the vocabulary is available; here
+they are averaged. `ew_mw` is the literal definition for one context.
 
 Source: Newman, Ang, Gong and Hewitt (2021), sections on EW, MW and on high and low probability
 verbs.

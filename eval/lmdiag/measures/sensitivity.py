@@ -83,8 +83,8 @@ def correlations(trials: Trials) -> list[Scores]:
 def within_category_boost(trials: Trials) -> list[Scores]:
     """Returns the share of contrasts with p(within_category) - p(between_category) > 0.01.
 
-    It says how far a model still expects the right category where the word is wrong, as the N400
-    amplitude of human readers does.
+    It measures how far a model still expects the right category where the word is wrong, as the
+    N400 amplitude of human readers does.
 
     Source: the comparison of Federmeier and Kutas (1999) that CPRAG-102 is made for.
     """

@@ -26,7 +26,7 @@ def accuracy(
         trials: rows and predictions.
         k: ranks.
         cased: compare words exactly, else case-blind.
-        levels: break-down -> level of each row; None for those of the trials.
+        levels: break-down -> level of each row; None for the levels of the trials.
 
     Source: Ettinger (2020), tables 4, 7, 8 and 11.
     """
@@ -52,7 +52,7 @@ def accuracy(
 
 
 def with_expected(rows: Columns) -> list[int]:
-    """Returns the positions of the rows that accuracy is over: those with expected words."""
+    """Returns the positions of the rows that accuracy is over: the ones with expected words."""
     return [i for i, words in enumerate(rows["expected"]) if words]
 
 

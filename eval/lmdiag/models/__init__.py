@@ -1,13 +1,12 @@
 """Masked, causal and encoder-decoder language models that answer questions about blanks.
 
 `load` returns a `Model` (`model.py` declares what a run asks of it); nothing heavy is imported
-before it is called. A new kind of model is a module with its own `load` function and an entry in
-`_LOADERS`.
+before it is called. A new kind of model is a module with a function that loads it and an
+entry in `_LOADERS`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from importlib import import_module
 
 from lmdiag.models.loading.options import LoadOptions
@@ -16,8 +15,8 @@ from lmdiag.schema import BadInput
 
 __all__ = ["LoadOptions", "Model", "load"]
 
-_LOADERS: Mapping[str, str] = {"demo:": "lmdiag.models.demo", "": "lmdiag.models.local"}
-"""How the name of a model begins -> the module with its `load(name, options)`."""
+_LOADERS = {"demo:": "lmdiag.models.demo:load_demo", "": "lmdiag.models.local:load_local"}
+"""How the name of a model begins -> module and name of its `load(model_id, options)`."""
 
 
 def load(model_id: str, options: LoadOptions | None = None) -> Model:
@@ -30,9 +29,10 @@ def load(model_id: str, options: LoadOptions | None = None) -> Model:
     Raises:
         BadInput: it cannot be loaded or queried; names the model and the remedy.
     """
-    module = next(name for prefix, name in _LOADERS.items() if model_id.startswith(prefix))
+    loader = next(loader for start, loader in _LOADERS.items() if model_id.startswith(start))
+    module, _, name = loader.partition(":")
     try:
-        model: Model = import_module(module).load(model_id, options or LoadOptions())
+        model: Model = getattr(import_module(module), name)(model_id, options or LoadOptions())
     except BadInput:
         raise
     except Exception as error:  # an unusual tokenizer or configuration fails at its first use

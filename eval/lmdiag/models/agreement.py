@@ -81,7 +81,7 @@ class Verbs:
         both = torch.stack([self.plural, self.singular]).to(log_probs.device)
         ids = torch.where(plural[:, None, None], both, both.flip(0))  # right forms, wrong forms
         p = log_probs.gather(-1, ids.flatten(1)).double().exp().view_as(ids)
-        ordered, rank = in_order(log_probs, ids.flatten(1))
+        ordered, rank = sort_vocabulary(log_probs, ids.flatten(1))
         mass, rank = ordered.double().exp(), rank.view_as(ids)
         size = torch.full((len(mass), 1), mass.shape[-1], device=mass.device)
         whole = _tally(p, rank, size, both_forms=False)
@@ -92,7 +92,9 @@ class Verbs:
         return torch.cat([whole[:, 0, :2], cuts.flatten(1)], dim=-1)
 
 
-def in_order(log_probs: torch.Tensor, ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def sort_vocabulary(
+    log_probs: torch.Tensor, ids: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Returns the vocabulary from the most to the least probable item, and some items' places.
 
     Equally probable items are in the order of their ids. In float32, value and id are put into one

@@ -11,7 +11,7 @@ from transformers import PreTrainedTokenizerFast
 
 from lmdiag.models.agreement import Verbs
 from lmdiag.models.answers import answers, refuse_nan
-from lmdiag.models.forward.batches import batches
+from lmdiag.models.forward.batches import plan_batches
 from lmdiag.models.forward.layout import choose_layout
 from lmdiag.models.forward.reader import Reader
 from lmdiag.models.loading.checks import check_precision
@@ -27,7 +27,7 @@ from lmdiag.models.tokens.encoders import (
     Seq2SeqEncoder,
     opening_tokens,
 )
-from lmdiag.models.tokens.questions import EncodedQuestion, shorten
+from lmdiag.models.tokens.questions import EncodedQuestion, shorten_text
 from lmdiag.models.tokens.spelling import Spelling, is_cased
 from lmdiag.models.tokens.vocabulary import Vocabulary
 from lmdiag.models.whole_words.question import WholeWordQuestion
@@ -107,7 +107,7 @@ class LocalModel:
         """See `Model.plan` and `forward.batches`."""
         packed = self.reader.layout == "packed"
         on_cpu = _PACKED_BUDGET if packed else _PADDED_BUDGET
-        return batches(
+        return plan_batches(
             encoded,
             budget=on_cpu if self.reader.device.type == "cpu" else _BUDGET,
             count=batch_size,
@@ -152,7 +152,7 @@ class LocalModel:
             if not is_out_of_memory(error):
                 raise
             if len(batch) == 1:
-                context = shorten(batch[0].question.query.context)
+                context = shorten_text(batch[0].question.query.context)
                 raise BadInput(
                     f"model {self.info.id} runs out of memory on the one context {context!r}: "
                     "use a smaller --dtype, --device-map auto, or another device"
@@ -160,7 +160,7 @@ class LocalModel:
             return None
 
 
-def load(model_id: str, options: LoadOptions, *, folder: str | None = None) -> LocalModel:
+def load_local(model_id: str, options: LoadOptions, *, folder: str | None = None) -> LocalModel:
     """Loads a model from the Hub or a folder.
 
     Args:
@@ -175,7 +175,7 @@ def load(model_id: str, options: LoadOptions, *, folder: str | None = None) -> L
 
 
 def assemble(model_id: str, parts: Parts, options: LoadOptions) -> LocalModel:
-    """Puts a loaded network and its tokenizer together. Raises `BadInput`, see `load`."""
+    """Puts a loaded network and its tokenizer together. Raises `BadInput`, see `load_local`."""
     limit = _max_length(parts)
     encoder = _encoder(model_id, parts, options, limit)
     info = ModelInfo(

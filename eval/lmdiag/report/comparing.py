@@ -8,12 +8,12 @@ from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from lmdiag import diagnostics
-from lmdiag.hub.text import visible
 from lmdiag.report.charts import curves, intervals
 from lmdiag.report.charts.charted import Plot, figure_row
 from lmdiag.report.checkpoints import are_checkpoints
-from lmdiag.report.paired import name
+from lmdiag.report.labels import comparison_label as name
 from lmdiag.report.tables import Source, headlines
+from lmdiag.text import visible
 
 if TYPE_CHECKING:
     from lmdiag.comparison import Comparison

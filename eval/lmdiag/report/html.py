@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lmdiag.collector import uncollected
 from lmdiag.diagnostics import Diagnostic
-from lmdiag.hub.text import visible
 from lmdiag.report.charts.charted import Charted, Plot
 from lmdiag.report.charts.kinds import plots
 from lmdiag.report.checkpoints import are_checkpoints, training_order
@@ -18,6 +17,7 @@ from lmdiag.report.listing import ListedItem, listed
 from lmdiag.report.page import environment, frame
 from lmdiag.report.sections import Section, sections
 from lmdiag.report.tables import HeadlineFigure, Source, headlines, sources_of
+from lmdiag.text import visible
 from lmdiag.training_steps import trained_model
 
 if TYPE_CHECKING:

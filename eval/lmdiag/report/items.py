@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from lmdiag import diagnostics, summary
+from lmdiag import diagnostics, evaluation
 from lmdiag.perturb import NONE, perturb
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def run_scores(run: Run, task: str, setting: str = NONE, shuffle: int = 0) -> di
     """Returns measure -> its per-item scores, computed from the predictions of the run."""
     model, protocol = run.results.model, run.results.protocol
     predictions = run.predictions[task][setting, shuffle]
-    computed = summary.scores(
+    computed = evaluation.scores(
         run.stimuli[task], predictions, protocol, cased=model.cased, kind=model.kind
     )
     return {scores.name: scores for scores in computed}

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from lmdiag.hub.text import visible
+from lmdiag import diagnostics
 from lmdiag.report.checkpoints import are_checkpoints
 from lmdiag.results import Results
+from lmdiag.text import visible
+
+if TYPE_CHECKING:
+    from lmdiag.comparison import Comparison
 
 _SPELLED = {
     "surprisal": "mean surprisal, bits",
@@ -33,7 +38,7 @@ def measure_label(measure: str) -> str:
 
 
 def short_commit(commit: str) -> str:
-    """Returns the beginning of a commit, or of a checksum that stands for one."""
+    """Returns the beginning of a commit, or of the checksum of a local folder."""
     return commit.removeprefix("sha256:")[:12]
 
 
@@ -61,3 +66,21 @@ def run_labels(runs: Sequence[Results]) -> list[str]:
         f"{label} #{i}" if labels.count(label) > 1 else label
         for i, label in enumerate(labels, start=1)
     ]
+
+
+def run_letter(number: int) -> str:
+    """Returns the name of a run in tables of comparisons: A to Z, then AA, AB and so on.
+
+    >>> [run_letter(number) for number in (0, 1, 25, 26, 27)]
+    ['A', 'B', 'Z', 'AA', 'AB']
+    """
+    first, last = divmod(number, 26)
+    return (run_letter(first - 1) if first else "") + chr(ord("A") + last)
+
+
+def comparison_label(one: Comparison) -> str:
+    """Returns what was compared: the measure, and the level of a break-down."""
+    label = measure_label(one.measure)
+    if not one.by:
+        return label
+    return f"{label}, {diagnostics.get(one.task).level_label(one.by, one.level)}"

@@ -9,10 +9,10 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from lmdiag.diagnostics import Diagnostic
-from lmdiag.hub.text import visible
 from lmdiag.perturb import NONE
 from lmdiag.report import numbers
 from lmdiag.report.items import Choice, Item, sample
+from lmdiag.text import visible
 
 
 class Verdict(NamedTuple):

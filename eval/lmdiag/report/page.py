@@ -13,9 +13,9 @@ import hashlib
 from functools import cache
 from typing import TYPE_CHECKING
 
-from lmdiag.home import home
-from lmdiag.hub.text import visible
 from lmdiag.report import numbers
+from lmdiag.resources import resource_path
+from lmdiag.text import visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -27,7 +27,7 @@ def environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     env = Environment(
-        loader=FileSystemLoader(home("cards")),
+        loader=FileSystemLoader(resource_path("cards")),
         autoescape=True,
         extensions=["jinja2.ext.do"],
         finalize=shown,
@@ -71,7 +71,7 @@ def frame(name: str, *, charts: bool = False) -> dict[str, str]:
     from lmdiag.report.charts.theme import theme
 
     files = (f"{name}.js", "base.css", f"{name}.css")
-    script, *styles = (home("cards", file).read_text("utf-8") for file in files)
+    script, *styles = (resource_path("cards", file).read_text("utf-8") for file in files)
     style = "".join(styles)
     library = output.library() if charts else b""
     scripts = [script.encode(), *([gzip.decompress(library)] if charts else [])]

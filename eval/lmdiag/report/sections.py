@@ -1,4 +1,4 @@
-"""What a report says of each diagnostic: its tables and the remarks below them."""
+"""The section of each diagnostic in a report: its tables and the remarks below them."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from lmdiag import diagnostics
-from lmdiag.hub.text import visible
 from lmdiag.report.labels import measure_label
 from lmdiag.report.numbers import CHANCE, UNDEFINED
-from lmdiag.report.tables import Source, Table, sources_of, tables_of
+from lmdiag.report.table import Table
+from lmdiag.report.tables import Source, sources_of, tables_of
 from lmdiag.results import Results
 from lmdiag.results.published import has_published_rows, human_facts
+from lmdiag.text import visible
 
-NAMED = 5
+_NAMED = 5
 """Unscorable words that are named before the rest is only counted."""
 
 
@@ -88,17 +89,15 @@ def _section(task: str, sources: Sequence[Source]) -> Section:
 def signs(tables: Iterable[Table]) -> list[str]:
     """Returns a line for each sign that figures of the tables have, with its meaning."""
     cells = [cell for table in tables for row in table.rows for cell in row.cells if cell]
-    outside = any(
-        cell.published and cell.published.is_within(cell.figure) is False for cell in cells
-    )
-    meanings = {
-        "* the published figure lies outside our 95% interval": outside,
-        f"{CHANCE} not distinguishable from chance: the 95% interval contains the chance level": any(
-            cell.figure.is_at_chance for cell in cells
-        ),
-        "± standard deviation over shuffles": any(cell.figure.sd is not None for cell in cells),
-    }
-    return [line for line, is_used in meanings.items() if is_used]
+    lines = []
+    if any(cell.published and cell.published.is_within(cell.figure) is False for cell in cells):
+        lines.append("* the published figure lies outside our 95% interval")
+    if any(cell.figure.is_at_chance for cell in cells):
+        meaning = "not distinguishable from chance: the 95% interval contains the chance level"
+        lines.append(f"{CHANCE} {meaning}")
+    if any(cell.figure.sd is not None for cell in cells):
+        lines.append("± standard deviation over shuffles")
+    return lines
 
 
 def _notes(task: str, runs: Sequence[Results]) -> Iterator[str]:
@@ -163,7 +162,7 @@ def _left_out(words: Iterable[UnscorableWord]) -> Iterator[str]:
     several = len({model for model, _ in groups}) > 1
     for (model, setting), left_out in groups.items():
         distinct = list(dict.fromkeys(left_out))
-        named = ", ".join(distinct[:NAMED]) + (", …" if len(distinct) > NAMED else "")
+        named = ", ".join(distinct[:_NAMED]) + (", …" if len(distinct) > _NAMED else "")
         where = "" if setting == "none" else f" in {setting}"
         by = f" by {model}" if several else ""
         rows = "1 row" if len(left_out) == 1 else f"{len(left_out)} rows"

@@ -1,35 +1,35 @@
-"""Which contexts of a submission are asked again, and what the submission says of them."""
+"""Which contexts of a submission are queried again, and what the submission says of them."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from itertools import chain, islice, zip_longest
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lmdiag.queries import Key, Setting, collect, row_keys
+from lmdiag.questions import QuestionKey, Setting, collect, row_keys
 from lmdiag.schema import Question
 
 if TYPE_CHECKING:
     from lmdiag.results import Run
 
 
-@dataclass(frozen=True)
-class Claim:
+class Claim(NamedTuple):
     """What a submission says of one row.
 
     Attributes:
         id: of the row.
-        key: of the question that the row is asked by.
+        key: of the question that the row asks.
         word: the row's target.
-        log_prob: of the word, in nats; None where it is unscorable.
+        log_prob: of the word, in nats; None if it is unscorable.
         n_tokens: of the word.
         top_words, top_log_probs: the most probable words.
         agreement: EW and MW of the context; None outside agreement.
     """
 
     id: str
-    key: Key
+    key: QuestionKey
     word: str
     log_prob: float | None
     n_tokens: int | None
@@ -40,7 +40,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Sample:
-    """What is asked again.
+    """Contexts that are queried again.
 
     Attributes:
         questions: distinct ones, in the order of the data.
@@ -53,47 +53,35 @@ class Sample:
     of: int
 
 
-def draw(run: Run, n: int | None, seed: str) -> Sample:
-    """Draws contexts of a run at random, as many of each task as far as it has them.
+def draw_contexts(run: Run, n: int | None, seed: str) -> Sample:
+    """Draws contexts of a run at random, the same number from each task as far as it has them.
 
     Args:
         run: a verified run.
         n: number of contexts; None for all.
         seed: of the draw.
     """
-    model = run.results["model"]
-    form = {"kind": model["kind"], "cased": model["cased"]}
+    model = run.results.model
+    form: dict[str, Any] = {"kind": model.kind, "cased": model.cased}
     settings = [Setting(rows) for rows in run.stimuli.values()]
-    by_task = [collect([setting], **form) for setting in settings]
-    chosen = {_key(question) for question in _chosen(by_task, n, random.Random(seed))}
-    claims = [
-        claim
-        for setting in settings
-        for claim in _claims(run, setting, form)
-        if claim.key in chosen
+    questions = collect(settings, **form)
+    generator = random.Random(seed)
+    shuffled = [
+        generator.sample(keys, len(keys))
+        for keys in ([_key(question) for question in collect([each], **form)] for each in settings)
     ]
-    everything = collect(settings, **form)
-    questions = [question for question in everything if _key(question) in chosen]
-    return Sample(questions, claims, len(everything))
+    # One key of each task in turn; tasks can share a key.
+    turns = chain.from_iterable(zip_longest(*shuffled))
+    chosen = set(islice(dict.fromkeys(key for key in turns if key is not None), n))
+    return Sample(
+        [question for question in questions if _key(question) in chosen],
+        [c for each in settings for c in _claims(run, each, form) if c.key in chosen],
+        len(questions),
+    )
 
 
-def _key(question: Question) -> Key:
+def _key(question: Question) -> QuestionKey:
     return question.query, question.number
-
-
-def _chosen(
-    by_task: Sequence[Sequence[Question]], n: int | None, generator: random.Random
-) -> Iterator[Question]:
-    """Yields n of the questions: one of each task in turn, each task's in random order."""
-    shuffled = [generator.sample(questions, len(questions)) for questions in by_task]
-    seen: set[Key] = set()
-    for place in range(max(map(len, shuffled))):
-        for questions in shuffled:
-            if place < len(questions) and _key(questions[place]) not in seen:
-                if n is not None and len(seen) >= n:
-                    return
-                seen.add(_key(questions[place]))
-                yield questions[place]
 
 
 def _claims(run: Run, setting: Setting, form: Mapping[str, Any]) -> Iterator[Claim]:

@@ -1,7 +1,7 @@
-"""A process that loads one submitted model and asks it: `python -m lmdiag.reproduction.worker`.
+"""A process that loads one submitted model and queries it: `python -m lmdiag.reproduction.worker`.
 
 It reads one request, a JSON document, from standard input and writes one reply to standard output.
-The model is loaded at its commit, from safetensors alone and without code of its own.
+The model is loaded at its commit, from safetensors only and without code from its repository.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,24 +19,24 @@ from lmdiag.schema import BadInput, Query, Question
 
 if TYPE_CHECKING:
     from lmdiag.models import Model
+    from lmdiag.schema import Answer
 
-PACKAGES = ("lmdiag", "torch", "transformers", "tokenizers")
+_PACKAGES = ("lmdiag", "torch", "transformers", "tokenizers")
 
-BYTES_PER_PARAMETER = 4
+_BYTES_PER_PARAMETER = 4
 """Of weights in float32."""
 
 
 def main() -> None:
     """Answers one request."""
     reply = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a library prints is not the reply
-    request = json.load(sys.stdin)
-    json.dump(respond(request), reply)
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # the output of a library is not the reply
+    json.dump(respond(json.load(sys.stdin)), reply)
     reply.close()
 
 
 def respond(request: dict[str, Any]) -> dict[str, Any]:
-    """Loads and asks the model of a request.
+    """Loads and queries the model of a request.
 
     Args:
         request: `model` (of the submission), `questions`, `verbs`, `top`, `device`,
@@ -44,8 +45,6 @@ def respond(request: dict[str, Any]) -> dict[str, Any]:
     Returns:
         `info`, `answers`, `versions` and `device`; or `problem`, why it was not possible.
     """
-    from dataclasses import asdict
-
     try:
         model = _load(request)
         answers = _ask(model, request)
@@ -54,7 +53,7 @@ def respond(request: dict[str, Any]) -> dict[str, Any]:
     return {
         "info": asdict(model.info),
         "answers": [answer.to_json() for answer in answers],
-        "versions": {name: version(name) for name in PACKAGES},
+        "versions": {name: version(name) for name in _PACKAGES},
         "device": model.device,
     }
 
@@ -82,27 +81,29 @@ def _load(request: dict[str, Any]) -> Model:
 
 
 def _check_size(model_id: str, commit: str, most: int) -> None:
-    """Refuses weights that are too large before they are fetched."""
+    """Refuses weights that are too large before they are downloaded."""
     from huggingface_hub import HfApi
     from huggingface_hub.hf_api import RepoFile
 
     from lmdiag.hub.client import plain_errors
 
     with plain_errors(f"{model_id} at {commit[:12]}"):
-        files = [
-            f for f in HfApi().list_repo_tree(model_id, revision=commit) if isinstance(f, RepoFile)
-        ]
-    size = sum(file.size for file in files if file.path.endswith(".safetensors"))
-    if size > BYTES_PER_PARAMETER * most:
+        files = list(HfApi().list_repo_tree(model_id, revision=commit))
+    size = sum(
+        file.size
+        for file in files
+        if isinstance(file, RepoFile) and file.path.endswith(".safetensors")
+    )
+    if size > _BYTES_PER_PARAMETER * most:
         raise BadInput(f"{model_id} has {size:,} bytes of weights, more than {most:,} parameters")
 
 
-def _ask(model: Model, request: dict[str, Any]) -> list[Any]:
+def _ask(model: Model, request: dict[str, Any]) -> list[Answer]:
     from lmdiag.runs.asking import ask
     from lmdiag.runs.journal import Journal
 
     if request["verbs"]:
-        model.set_verbs([(one, other) for one, other in request["verbs"]])
+        model.set_verbs([(singular, plural) for singular, plural in request["verbs"]])
     questions = [
         Question(Query(context, right), tuple(words), number)
         for context, right, words, number in request["questions"]

@@ -1,4 +1,4 @@
-"""What is kept of a run: figures, predictions, and the directory that holds them.
+"""What is saved of a run: figures, predictions, and the directory of both.
 
 - `figure`: `Figure`, a value with its interval; `Place`, its address.
 - `results`: `Results`, the content of `results.json`.
@@ -23,12 +23,12 @@ from lmdiag.results.folder import (
     saved_files,
 )
 from lmdiag.results.results import SCHEMA_VERSION, DataInfo, Device, Results, TaskData, of_setting
-from lmdiag.results.run import Run, frame, load_run
+from lmdiag.results.run import Run, frame_of, load_run
 from lmdiag.results.signatures import combine, identity, model_slug, protocol_slug, signature
 
 __all__ = [
     "EW_AND_MW", "PREDICTIONS", "REPORT", "RESULTS", "SCHEMA_VERSION", "DataInfo", "Device",
     "Figure", "Measure", "Place", "Results", "Run", "RunDirectory", "SettingResults", "TaskData",
-    "Unscorable", "check_files", "combine", "digests", "frame", "identity", "load_run",
+    "Unscorable", "check_files", "combine", "digests", "frame_of", "identity", "load_run",
     "model_slug", "of_setting", "protocol_slug", "read_results", "saved_files", "signature",
 ]  # fmt: skip

@@ -38,7 +38,7 @@ def saved_files(path: Path) -> list[str]:
 
 
 def check_files(path: Path, results: Results) -> None:
-    """Checks that the predictions of a run are those that its results were computed from.
+    """Checks that the results of a run were computed from the predictions beside them.
 
     Raises:
         BadInput: a file differs from the one that the run wrote, or is missing.

@@ -1,8 +1,8 @@
-"""Predictions on disk: those of a run, read and written (SPEC 5), and how they meet the rows.
+"""Predictions on disk (`docs/specification.md`): reading, writing, and their order.
 
 `predictions.parquet` has a row per stimulus, perturbation and shuffle, `agreement.parquet` one per
 distinct context with its EW and MW. The same predictions give the same bytes, and a file is there
-whole or not at all. What other programs made is read by `lmdiag.elsewhere`.
+whole or not at all. What other programs made is read by `lmdiag.results.external`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from lmdiag.measures import AGREEMENT_LAYOUT
 from lmdiag.reading import read_parquet
+from lmdiag.results.folder import EW_AND_MW, PREDICTIONS
 from lmdiag.schema import AGREEMENT, BadInput, Kind, Predictions
 from lmdiag.writing import replacing
 
@@ -22,50 +23,49 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from lmdiag.measures import Columns
-    from lmdiag.queries import Setting
+    from lmdiag.questions import Setting
     from lmdiag.stimuli import Stimuli
 
-FILE, AGREEMENT_FILE = "predictions.parquet", "agreement.parquet"
-COLUMNS = ("id", "log_prob", "rank", "n_tokens", "top_words", "top_log_probs")
+PREDICTION_COLUMNS = ("id", "log_prob", "rank", "n_tokens", "top_words", "top_log_probs")
 """Columns of `predictions.parquet` that are fields of `Predictions`, row by row."""
-NAMED = 3
+_NAMED = 3
 """Ids that a message names before it only counts."""
 
-Key = tuple[str, int]
+SettingKey = tuple[str, int]
 """A setting: (perturbation, run)."""
 Context = tuple[str, str, str | None]
 """A context as it was asked: (context, right context or "", right number)."""
-Values = tuple[float | None, ...]
+ContextValues = tuple[float | None, ...]
 
 
 # ---- a run's own files --------------------------------------------------------------------------
 
 
 def write_run(
-    folder: Path, found: Sequence[Predictions], settings: Sequence[Setting], *, kind: Kind
+    folder: Path, predictions: Sequence[Predictions], settings: Sequence[Setting], *, kind: Kind
 ) -> None:
     """Writes the predictions of a run and, where there are any, the EW and MW of its contexts.
 
     Args:
         folder: run directory.
-        found: predictions of each setting.
-        settings: the rows that each of them answers, parallel to `found`.
+        predictions: of each setting.
+        settings: the rows that each of them answers, in the same order.
         kind: of the model; a causal one saw the left context alone.
     """
-    contexts: dict[Context, Values] = {}
-    for part, setting in zip(found, settings, strict=True):
+    contexts: dict[Context, ContextValues] = {}
+    for part, setting in zip(predictions, settings, strict=True):
         if any(value is not None for value in part.agreement):
             keys = contexts_of(setting.stimuli.columns(), kind)
             pairs = zip(keys, part.agreement, strict=True)
             contexts |= {key: value for key, value in pairs if value is not None}
     if contexts:
-        write_agreement(folder / AGREEMENT_FILE, contexts)
-    write(folder / FILE, found)
+        write_agreement(folder / EW_AND_MW, contexts)
+    write(folder / PREDICTIONS, predictions)
 
 
 def read_run(
     folder: Path, stimuli: Mapping[str, Stimuli], kind: Kind
-) -> dict[str, dict[Key, Predictions]]:
+) -> dict[str, dict[SettingKey, Predictions]]:
     """Returns task -> (perturbation, run) -> predictions in the order of the task's rows.
 
     Args:
@@ -74,25 +74,25 @@ def read_run(
         kind: of the model.
 
     Raises:
-        BadInput: a file is missing or damaged, or its ids are not those of the rows.
+        BadInput: a file is missing or damaged, or its ids are not the ids of the rows.
     """
-    file = folder / FILE
-    found: dict[str, dict[Key, Predictions]] = {task: {} for task in stimuli}
+    file = folder / PREDICTIONS
+    runs: dict[str, dict[SettingKey, Predictions]] = {task: {} for task in stimuli}
     for key, part in read(file).items():
         for task, own in by_task(part, stimuli, file).items():
-            found[task][key] = align(own, stimuli[task].columns()["id"], where=str(file))
-    if lacking := [task for task, runs in found.items() if not runs]:
+            runs[task][key] = align(own, stimuli[task].columns()["id"], where=str(file))
+    if lacking := [task for task, parts in runs.items() if not parts]:
         raise BadInput(f"{file} has no predictions for {lacking[0]}: run again with --overwrite")
-    if (folder / AGREEMENT_FILE).exists() and AGREEMENT in found:
-        values = read_agreement(folder / AGREEMENT_FILE)
-        attach(found[AGREEMENT], values, folder / AGREEMENT_FILE, stimuli[AGREEMENT], kind)
-    return found
+    if (folder / EW_AND_MW).exists() and AGREEMENT in runs:
+        values = read_agreement(folder / EW_AND_MW)
+        attach(runs[AGREEMENT], values, folder / EW_AND_MW, stimuli[AGREEMENT], kind)
+    return runs
 
 
 def by_task(
     part: Predictions, stimuli: Mapping[str, Stimuli], file: Path
 ) -> dict[str, Predictions]:
-    """Returns task -> those of the predictions that are for its rows.
+    """Returns task -> the predictions for its rows.
 
     Raises:
         BadInput: some are for no row of any task.
@@ -107,8 +107,8 @@ def by_task(
 
 
 def attach(
-    runs: dict[Key, Predictions],
-    values: Mapping[Context, Values],
+    runs: dict[SettingKey, Predictions],
+    values: Mapping[Context, ContextValues],
     file: Path,
     rows: Stimuli,
     kind: Kind,
@@ -126,11 +126,11 @@ def attach(
         BadInput: there are none for a row's context.
     """
     try:
-        found: list[Values | None] = [values[key] for key in contexts_of(rows.columns(), kind)]
+        own: list[ContextValues | None] = [values[key] for key in contexts_of(rows.columns(), kind)]
     except KeyError as error:
         raise BadInput(f"{file} lacks the context {error}: run again with --overwrite") from None
     for key, part in runs.items():
-        runs[key] = replace(part, agreement=found)
+        runs[key] = replace(part, agreement=own)
 
 
 def contexts_of(rows: Columns, kind: Kind) -> list[Context]:
@@ -169,34 +169,34 @@ def agreement_schema() -> pa.Schema:
     return pa.schema(texts | dict.fromkeys(AGREEMENT_LAYOUT, pa.float64()))
 
 
-def write(path: Path, found: Iterable[Predictions]) -> None:
+def write(path: Path, predictions: Iterable[Predictions]) -> None:
     """Writes predictions of several settings to one Parquet file, in the order given."""
     import pyarrow as pa
 
     parts = [
         pa.table(
-            {name: getattr(part, name) for name in COLUMNS}
+            {name: getattr(part, name) for name in PREDICTION_COLUMNS}
             | {
                 "perturbation": [part.perturbation] * len(part.id),
                 "run": [part.run] * len(part.id),
             },
             schema=schema(),
         )
-        for part in found
+        for part in predictions
     ]
-    save(path, pa.concat_tables(parts) if parts else schema().empty_table())
+    _save(path, pa.concat_tables(parts) if parts else schema().empty_table())
 
 
-def read(path: Path) -> dict[Key, Predictions]:
+def read(path: Path) -> dict[SettingKey, Predictions]:
     """Returns (perturbation, run) -> predictions, in the order of the file.
 
     Raises:
         BadInput: no such file, no Parquet, other columns, or NaN for a log-probability.
     """
-    return by_setting(load(path, schema()), path)
+    return by_setting(_load(path, schema()), path)
 
 
-def by_setting(table: pa.Table, path: Path) -> dict[Key, Predictions]:
+def by_setting(table: pa.Table, path: Path) -> dict[SettingKey, Predictions]:
     """Returns (perturbation, run) -> predictions, from the columns of `predictions.parquet`.
 
     Raises:
@@ -209,7 +209,7 @@ def by_setting(table: pa.Table, path: Path) -> dict[Key, Predictions]:
     nan = [row for row, p in zip(columns["id"], columns["log_prob"], strict=True) if p != p]
     if nan:
         raise BadInput(f"{path}: the log_prob of {ids(nan)} is NaN: run again with --overwrite")
-    places: dict[Key, list[int]] = {}
+    places: dict[SettingKey, list[int]] = {}
     for i, key in enumerate(zip(columns.pop("perturbation"), columns.pop("run"), strict=True)):
         places.setdefault(key, []).append(i)
     whole = Predictions(**columns)
@@ -219,31 +219,31 @@ def by_setting(table: pa.Table, path: Path) -> dict[Key, Predictions]:
     }
 
 
-def write_agreement(path: Path, contexts: Mapping[Context, Values]) -> None:
+def write_agreement(path: Path, contexts: Mapping[Context, ContextValues]) -> None:
     """Writes the EW and MW of contexts."""
     import pyarrow as pa
 
     rows = [key + value for key, value in contexts.items()]
     columns = list(zip(*rows, strict=True)) or [()] * len(agreement_schema())
-    save(path, pa.table(list(columns), schema=agreement_schema()))
+    _save(path, pa.table(list(columns), schema=agreement_schema()))
 
 
-def read_agreement(path: Path) -> dict[Context, Values]:
+def read_agreement(path: Path) -> dict[Context, ContextValues]:
     """Inverse of `write_agreement`.
 
     Raises:
         BadInput: no such file, no Parquet, or other columns.
     """
-    return by_context(load(path, agreement_schema()))
+    return by_context(_load(path, agreement_schema()))
 
 
-def by_context(table: pa.Table) -> dict[Context, Values]:
+def by_context(table: pa.Table) -> dict[Context, ContextValues]:
     """Returns context -> EW and MW, from the columns of `agreement.parquet`."""
     columns = table.to_pydict().values()
     return {(row[0], row[1], row[2]): row[3:] for row in zip(*columns, strict=True)}
 
 
-def save(path: Path, table: pa.Table) -> None:
+def _save(path: Path, table: pa.Table) -> None:
     """Writes a Parquet file so that at any moment either the old or the new one is there, whole."""
     import pyarrow.parquet as pq
 
@@ -251,7 +251,7 @@ def save(path: Path, table: pa.Table) -> None:
         pq.write_table(table, file, compression="zstd")
 
 
-def load(path: Path, schema: pa.Schema) -> pa.Table:
+def _load(path: Path, schema: pa.Schema) -> pa.Table:
     """Returns a Parquet file's columns of a schema, every value checked.
 
     Raises:
@@ -297,16 +297,18 @@ def align(part: Predictions, rows: Sequence[str], where: str) -> Predictions:
 
 def take(part: Predictions, where: Sequence[int]) -> Predictions:
     """Returns the predictions at some positions."""
-    columns: dict[str, Any] = {name: [getattr(part, name)[i] for i in where] for name in COLUMNS}
+    columns: dict[str, Any] = {
+        name: [getattr(part, name)[i] for i in where] for name in PREDICTION_COLUMNS
+    }
     agreement = [part.agreement[i] for i in where] if part.agreement else []
     return replace(part, **columns, agreement=agreement)
 
 
-def ids(found: Sequence[str]) -> str:
+def ids(names: Sequence[str]) -> str:
     """Returns how many ids and the first few, as the start of a message.
 
     >>> ids(["a", "b", "c", "d"])
     '4 ids (a, b, c, …)'
     """
-    named = ", ".join(found[:NAMED]) + (", …" if len(found) > NAMED else "")
-    return f"id {named}" if len(found) == 1 else f"{len(found)} ids ({named})"
+    named = ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
+    return f"id {named}" if len(names) == 1 else f"{len(names)} ids ({named})"

@@ -1,4 +1,4 @@
-"""What a run found: the content of `results.json`, typed, validated and written in one place."""
+"""The results of a run: the content of `results.json`, typed, validated and written here alone."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Device(AsMapping):
 
 @dataclass(frozen=True)
 class Results(AsMapping):
-    """Everything that a run says of itself and all its figures.
+    """How a run was made, and all its figures.
 
     Attributes:
         signature: makes two runs comparable exactly when it is equal.
@@ -122,8 +122,10 @@ class Results(AsMapping):
         document = {"schema_version": SCHEMA_VERSION} | {
             each.name: getattr(self, each.name) for each in fields(self)
         }
-        document |= {name: asdict(document[name]) for name in ("model", "data", "device")}
-        document["protocol"] = self.protocol.to_json() | {"match": self.match}
+        document |= {
+            name: asdict(document[name]) for name in ("model", "data", "device", "protocol")
+        }
+        document["protocol"]["match"] = self.match
         plain: dict[str, Any] = json.loads(json.dumps(document | {"tasks": tasks}, allow_nan=False))
         return plain
 
@@ -234,7 +236,7 @@ def _complaints(results: Results, document: Mapping[str, Any]) -> Iterator[str]:
     if not results.protocol.k:
         yield "protocol.k: the list is empty"
     if document["protocol"].get("match") != results.match:
-        yield f"protocol.match: must be {results.match!r}, as model.cased says"
+        yield f"protocol.match: must be {results.match!r}, which follows from model.cased"
     if not results.tasks:
         yield "tasks: there are none"
     for task, settings in results.tasks.items():

@@ -26,7 +26,7 @@ class Run:
 
     Attributes:
         path: the run directory.
-        results: what it found.
+        results: its figures and facts.
         stimuli: task -> its rows, unperturbed.
     """
 
@@ -58,11 +58,11 @@ class Run:
         return f"<Run of {self.results.model.id}: {tasks}; {self.results.signature}; {self.path}>"
 
     def to_frame(self) -> DataFrame:
-        """Returns a pandas table with a row per figure; see `frame`."""
-        return frame(self.results.figures())
+        """Returns a pandas table with a row per figure; see `frame_of`."""
+        return frame_of(self.results.figures())
 
 
-def frame(figures: Iterable[tuple[Place, Figure]]) -> DataFrame:
+def frame_of(figures: Iterable[tuple[Place, Figure]]) -> DataFrame:
     """Returns figures as a pandas table, with the parts of their addresses as columns.
 
     Proportions are in [0, 1]. `by` and `level` are "" for a measure as a whole.
@@ -81,8 +81,8 @@ def load_run(path: str | Path, data: str | None = None) -> Run:
 
     Args:
         path: run directory.
-        data: where the data set is; None for where the run found it. A relative path of the run's
-            is looked for here, then in the folders that the run lies in.
+        data: where the data set is; None for where it was when the run was made. A relative path
+            is looked for here, then in the folders above the run directory.
 
     Raises:
         BadInput: no finished run, or the data set is not the one it was made on.

@@ -19,7 +19,7 @@ from lmdiag.training_steps import trained_model
 def signature(protocol: Protocol, fingerprint: str, *, run: int = 0) -> str:
     """Returns the line that makes two runs comparable exactly when it is equal.
 
-    Knobs that stand at their default and that not every run has are left out; each adds a key.
+    Options that not every run has are left out at their default; otherwise each adds a key.
 
     Args:
         protocol: what was asked, and how it is scored.
@@ -40,7 +40,7 @@ def signature(protocol: Protocol, fingerprint: str, *, run: int = 0) -> str:
         "seed": protocol.seed,
         "perturb": "+".join(protocol.perturb) or None,
         "bos": None if protocol.bos == "auto" else protocol.bos,
-        # "sample" tells these runs from those of versions that took the first rows
+        # "sample" distinguishes these runs from runs of versions that took the first rows
         "limit": protocol.limit and f"sample{protocol.limit}",
         "verbs": protocol.verbs,
         "run": run or None,
@@ -86,7 +86,7 @@ def _folder_name(folder: Path) -> str:
 
 
 def protocol_slug(protocol: Protocol) -> str:
-    """Returns the folder name of a protocol: what is asked, then the knobs that are turned.
+    """Returns the folder name of a protocol: tasks and unit, then options that are not defaults.
 
     >>> protocol_slug(Protocol())
     'diagnostics-token'

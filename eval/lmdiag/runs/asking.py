@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from lmdiag.queries import Setting, collect, spread
+from lmdiag.questions import Setting, collect, spread
 from lmdiag.runs.processes import Processes
-from lmdiag.runs.progress import progress
+from lmdiag.runs.progress import show_progress
 from lmdiag.schema import Answer, Predictions, Question
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def ask(
     plan = processes.share(model.plan(encoded, batch_size) if processes.first else None)
     batches = unanswered(plan, known)
     queue = processes.queue(len(batches))
-    with progress(len(questions), len(known), label) as show:
+    with show_progress(len(questions), len(known), label) as show:
         try:
             with processes.shared_errors(), queue:
                 for number in queue:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from lmdiag import diagnostics, results
 from lmdiag.perturb import NONE, perturb, settings, tasks_with
-from lmdiag.queries import Setting
+from lmdiag.questions import Setting
 from lmdiag.schema import BadInput, Protocol
 
 if TYPE_CHECKING:

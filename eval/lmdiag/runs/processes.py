@@ -13,15 +13,15 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from lmdiag.schema import BadInput
 
+if TYPE_CHECKING:
+    from torch.distributed import Store  # type: ignore[attr-defined]
+
 _WAIT = timedelta(minutes=10)
 """The longest that a process waits for another one before it ends with an error."""
-
-_MOMENT = 0.05
-"""Seconds between two looks at a counter."""
 
 
 class SharedError(BadInput):
@@ -33,33 +33,20 @@ def announced() -> int:
     return int(os.environ.get("WORLD_SIZE", "1"))
 
 
-class Store(Protocol):
-    """Counters that all processes see; `torch.distributed.TCPStore` is one."""
-
-    def add(self, key: str, amount: int, /) -> int:
-        """Adds to a counter, from 0 at first, and returns the sum."""
-
-
-class LocalStore:
-    """Counters of a run in one process."""
-
-    def __init__(self) -> None:
-        self._counts: Counter[str] = Counter()
-
-    def add(self, key: str, amount: int, /) -> int:
-        """Adds to a counter, from 0 at first, and returns the sum."""
-        self._counts[key] += amount
-        return self._counts[key]
-
-
 class Queue:
     """The numbers below `length`, each handed to exactly one process, in order.
 
     As a context manager, it ends on every process where bad input ends the block on one of them.
+
+    Args:
+        store: counters that all processes see; None for a single process.
+        name: of the queue in the store.
+        length: how many numbers there are.
     """
 
-    def __init__(self, store: Store, name: str, length: int) -> None:
+    def __init__(self, store: Store | None, name: str, length: int) -> None:
         self._store, self._name, self._length = store, name, length
+        self._own_counts: Counter[str] = Counter()
 
     def __iter__(self) -> Iterator[int]:
         while not self._add("stop", 0):
@@ -80,6 +67,9 @@ class Queue:
             self._add("stop", 1)
 
     def _add(self, counter: str, amount: int) -> int:
+        if self._store is None:
+            self._own_counts[counter] += amount
+            return self._own_counts[counter]
         with _process_lost():
             return self._store.add(f"{self._name}/{counter}", amount)
 
@@ -106,7 +96,7 @@ class Processes:
         self.together = together
         self.rank, self.count = 0, 1
         self.device: str | None = None
-        self._store: Store = LocalStore()
+        self._store: Store | None = None
         self._queues = 0
         if not alone and announced() > 1:
             self._join()
@@ -183,8 +173,7 @@ class Processes:
     def queue(self, length: int) -> Queue:
         """Returns the next queue; every process must ask for the same queues in the same order."""
         self._queues += 1
-        store = LocalStore() if self.together else self._store
-        return Queue(store, str(self._queues), length)
+        return Queue(None if self.together else self._store, str(self._queues), length)
 
     def __enter__(self) -> Processes:
         return self
@@ -202,27 +191,23 @@ class Processes:
                 raise error
 
     def _leave(self) -> None:
-        """Leaves the group when the first process has come so far that it can: it leaves last.
+        """Leaves the group; the first process, which serves the store, leaves last.
 
-        Processes meet in the store, and wait at least a moment. A thread of gloo's may still hold
-        a tensor of the last exchange; it would abort a process that shuts its interpreter down.
+        A thread of gloo's may still hold a tensor of the last exchange; it would abort a process
+        that shuts its interpreter down. Every process therefore waits a moment.
         """
         from torch.distributed import destroy_process_group
 
-        if self.first:
-            self._store.add("finished", 1)
-            self._wait_for("left", self.count - 1)
-        else:
-            self._wait_for("finished", 1)
-            self._store.add("left", 1)
+        assert self._store is not None
+        time.sleep(0.05)
+        with _process_lost():
+            if self.first:
+                self._store.set("finished", "")
+                self._store.wait([f"left/{rank}" for rank in range(1, self.count)], _WAIT)
+            else:
+                self._store.wait(["finished"], _WAIT)
+                self._store.set(f"left/{self.rank}", "")
         destroy_process_group()
-
-    def _wait_for(self, key: str, count: int) -> None:
-        """Waits until a counter of the store has reached a count, but at most `_WAIT`."""
-        deadline = time.monotonic() + _WAIT.total_seconds()
-        time.sleep(_MOMENT)
-        while self._store.add(key, 0) < count and time.monotonic() < deadline:
-            time.sleep(_MOMENT)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from lmdiag.hub.text import visible
+from lmdiag.text import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -67,7 +67,7 @@ class Pace:
 
 
 @contextmanager
-def progress(
+def show_progress(
     total: int,
     done: int = 0,
     label: str | None = "",
@@ -106,7 +106,7 @@ def progress(
     else:
         log = partial(console.print, markup=False, highlight=False, soft_wrap=True)
         prefix = f"{visible(label)}: " if label else ""
-        log(prefix + _opening(pace))
+        log(f"{prefix}{total} contexts" + (f", {done} of them saved before" if done else ""))
         try:
             yield pace.update
         finally:
@@ -135,11 +135,6 @@ def _shown(pace: Pace) -> str:
     if pace.rate is None or pace.left is None:
         return "contexts, starting"
     return f"{pace.rate:.1f} contexts/s, {clock_time(pace.left)} left"
-
-
-def _opening(pace: Pace) -> str:
-    saved = f", {pace.done} of them saved before" if pace.done else ""
-    return f"{pace.total} contexts{saved}"
 
 
 def _closing(pace: Pace) -> str:

@@ -14,7 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lmdiag import results, summary
+from lmdiag import evaluation, results
 from lmdiag.collector import uncollected
 from lmdiag.controls import control_warning
 from lmdiag.results import (
@@ -70,9 +70,14 @@ def run_model(
     Raises:
         BadInput: see `models.load`, `RunDirectory.open` and `ask`.
     """
+    from lmdiag import models
+
     processes = processes or Processes(alone=True)
     started = time.monotonic()
-    model = _load(model_id, options, processes)
+    gc.collect()  # frees the model before, if there was one
+    with processes.shared_errors(), uncollected():
+        model = models.load(model_id, options)
+        gc.freeze()  # the collector need not look through what was loaded while the run lasts
     model.info = replace(model.info, name=name)
     seconds = {"load": time.monotonic() - started}
     model_folder = results.model_slug(model_id, options.revision, name)
@@ -85,33 +90,18 @@ def run_model(
                 finished = directory.open(identity, overwrite=overwrite)
         if not processes.share(finished):
             journal = Journal(directory.journal, processes.rank, json.dumps(identity))
-            predictions, n_contexts = _ask(model, inputs, journal, processes, batch_size, quiet)
+            answers = _ask(model, inputs, journal, processes, batch_size, quiet)
             seconds["ask"] = time.monotonic() - started - seconds["load"]
             if processes.first:
                 (directory.path / results.REPORT).unlink(missing_ok=True)
-                directory.finish(
-                    save(
-                        directory.path, model, inputs, predictions, n_contexts,
-                        processes=processes.count, seconds=seconds,
-                    )
-                )  # fmt: skip
+                facts = save(directory.path, model, inputs, *answers, processes.count, seconds)
+                directory.finish(facts)
         if not processes.first:
             return None
         return Run(directory.path, results.read_results(directory.path), dict(inputs.stimuli))
     finally:
         directory.close()
         gc.unfreeze()
-
-
-def _load(model_id: str, options: LoadOptions, processes: Processes) -> Model:
-    """Loads the model on every process, or on none: an error of one is an error of all."""
-    from lmdiag import models
-
-    gc.collect()  # frees the model before, if there was one
-    with processes.shared_errors(), uncollected():
-        model = models.load(model_id, options)
-        gc.freeze()  # the collector need not look through what was loaded while the run lasts
-    return model
 
 
 def _ask(
@@ -144,55 +134,53 @@ def save(
     inputs: Inputs,
     predictions: Sequence[Predictions],
     n_contexts: int,
-    *,
-    processes: int = 1,
+    n_processes: int,
     seconds: Mapping[str, float],
 ) -> Results:
     """Writes the predictions of a run and returns its results, computed from them as read back.
 
     Args:
         path: the run directory.
-        model: the model that was asked.
-        inputs: what was asked.
+        model, inputs: what was asked.
         predictions: of each setting of the inputs.
-        n_contexts: number of distinct contexts.
-        processes: how many processes shared the run.
-        seconds: to load the model and to ask.
+        n_contexts, n_processes: numbers of distinct contexts and of processes.
+        seconds: step -> duration.
     """
     info, protocol, fingerprint = model.info, inputs.protocol, inputs.fingerprint
     write_run(path, predictions, inputs.settings, kind=info.kind)
     read_back = read_run(path, inputs.stimuli, info.kind)
     first = next(iter(inputs.stimuli.values()))
-    tasks = {task: TaskData(rows.fingerprint, len(rows)) for task, rows in inputs.stimuli.items()}
+    data = {task: TaskData(rows.fingerprint, len(rows)) for task, rows in inputs.stimuli.items()}
     versions = {name: version(name) for name in _PACKAGES}
     return Results(
         signature=results.signature(protocol, fingerprint),
         identity=results.identity(info, protocol, fingerprint),
         model=info,
-        data=DataInfo(first.source, first.revision, fingerprint, tasks),
+        data=DataInfo(first.source, first.revision, fingerprint, data),
         protocol=protocol,
         versions=versions | {"python": platform.python_version()},
-        device=Device(model.device, processes),
+        device=Device(model.device, n_processes),
         seconds={name: round(value, 3) for name, value in seconds.items()},
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
         n_contexts=n_contexts,
-        tasks={task: _measure(runs, task, inputs, info) for task, runs in read_back.items()},
+        tasks=_figures(read_back, inputs, info),
         files=results.digests(path),
     ).redacted()
 
 
-def _measure(
-    runs: Mapping[tuple[str, int], Predictions], task: str, inputs: Inputs, info: ModelInfo
-) -> dict[str, SettingResults]:
-    """Returns setting -> its figures, of one task."""
-    rows, protocol = inputs.stimuli[task], inputs.protocol
-    by_setting: dict[str, list[Predictions]] = {}
-    for (name, _), part in sorted(runs.items(), key=lambda item: item[0][1]):
-        by_setting.setdefault(name, []).append(part)
-    signature = results.signature(protocol, rows.fingerprint)
-    return {
-        name: replace(
-            summary.evaluate(rows, parts, protocol, info.cased, info.kind), signature=signature
-        )
-        for name, parts in by_setting.items()
-    }
+def _figures(
+    predictions: Mapping[str, Mapping[tuple[str, int], Predictions]],
+    inputs: Inputs,
+    info: ModelInfo,
+) -> dict[str, dict[str, SettingResults]]:
+    """Returns task -> setting -> its figures; in a shuffled setting they are over its runs."""
+    tasks: dict[str, dict[str, SettingResults]] = {}
+    for task, rows in inputs.stimuli.items():
+        runs = sorted(predictions[task].items(), key=lambda item: item[0][1])
+        signature = results.signature(inputs.protocol, rows.fingerprint)
+        tasks[task] = {}
+        for setting in dict.fromkeys(name for (name, _), _ in runs):
+            parts = [part for (name, _), part in runs if name == setting]
+            figures = evaluation.evaluate(rows, parts, inputs.protocol, info.cased, info.kind)
+            tasks[task][setting] = replace(figures, signature=signature)
+    return tasks

@@ -1,13 +1,13 @@
 """Loads and checks stimuli: rows with a context, a blank and a word to be scored at it.
 
 `data` is a directory written by `lmdiag build` (or any directory whose README.md has YAML
-`configs:`), the id of a Hub data set, a csv, tsv, JSON-lines or Parquet file of one's own rows,
+`configs:`), the id of a Hub data set, a csv, tsv, JSON-lines or Parquet file of your own rows,
 whose task name is the file's stem, or rows in memory. If there is no directory `lmdiag`, that name
 stands for the published items, which are built into the user's cache on first use, and `demo` for
 the bundled items.
 
-A task that is named after a diagnostic of the project is that diagnostic, and has its columns:
-this is checked here, and nowhere else.
+A task that is named after a diagnostic of lmdiag is that diagnostic, and has its columns: this is
+checked here, and nowhere else.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from typing import Any
 from lmdiag import diagnostics
 from lmdiag.schema import BadInput
 from lmdiag.stimuli.checks import check
-from lmdiag.stimuli.memory import NAME, read_memory
-from lmdiag.stimuli.places import VERBS, Place, find
-from lmdiag.stimuli.records import Stimuli
+from lmdiag.stimuli.columns import converted
+from lmdiag.stimuli.dataset import VERBS, find
+from lmdiag.stimuli.rows import Stimuli
 from lmdiag.stimuli.sample import sample
-from lmdiag.stimuli.tables import Raw, normalise
+from lmdiag.stimuli.table import MEMORY, read_memory
 from lmdiag.stimuli.verbs import load_verbs
 from lmdiag.suggestions import suggest
 
@@ -30,7 +30,7 @@ __all__ = ["VERBS", "Stimuli", "load", "load_verbs", "tasks"]
 
 
 def tasks(data: str, *, revision: str | None = None) -> list[str]:
-    """Names of the tasks that a data set has: its configs but for the list of verbs.
+    """Names of the tasks of a data set: its configs without the list of verbs.
 
     Args:
         data: directory, file or Hub data set.
@@ -58,47 +58,42 @@ def load(
     Args:
         data: directory, file or Hub data set (`lmdiag` and `demo` are built on first use); or rows
             in memory: a DataFrame, a list of dicts, a dict of columns.
-        task: name of a config, or the stem of the file; None for the only one there is. Of rows in
-            memory, what to call them; the name of a diagnostic is for rows with its columns.
-        revision: branch, tag or commit of a Hub data set; local data have none and ignore it.
-        limit: keep a sample of at most so many rows, see `lmdiag.stimuli.sample`.
+        task: name of a config, or the stem of the file; None for the only one there is. For rows in
+            memory, a name for them; the name of a diagnostic is for rows with its columns.
+        revision: branch, tag or commit of a Hub data set; ignored for local data.
+        limit: maximum number of rows, see `lmdiag.stimuli.sample`.
         seed: of the sample.
 
     Raises:
-        BadInput: unknown data set or task, a missing column, a row that breaks the contract; the
-            message names file, row and column.
+        BadInput: unknown data set or task, a missing column, a row that breaks a rule; the message
+            names file, row and column.
     """
     if limit is not None and limit < 1:
         raise BadInput(f"--limit must be at least 1, not {limit}")
-    if not isinstance(data, str | Path):
-        return _checked(read_memory(data), task or NAME, NAME, None, limit, seed)
-    place = find(str(data), revision)
-    task = _chosen(str(data), place, task)
-    return _checked(place.read(task), task, str(data), place.revision(task), limit, seed)
+    if isinstance(data, str | Path):
+        source, dataset = str(data), find(str(data), revision)
+        task = _chosen(source, [name for name in dataset.configs if name != VERBS], task)
+        table, commit = dataset.read(task), dataset.commit(task)
+    else:
+        source, task, table, commit = MEMORY, task or MEMORY, read_memory(data), None
+    if missing := diagnostics.get(task).missing_columns(table.columns):
+        raise BadInput(
+            f"{table.name}: the column {missing[0]} is missing, which the diagnostic {task} has: "
+            "give rows of your own another name"
+        )
+    columns = converted(table, task)
+    check(columns, table.where)
+    if limit is not None and limit < len(table):
+        kept = sample(columns, limit, seed)
+        columns = {name: [values[row] for row in kept] for name, values in columns.items()}
+    return Stimuli.of(task, columns, source, commit)
 
 
-def _chosen(data: str, place: Place, task: str | None) -> str:
-    """The task that is asked for, or the only one there is."""
-    known = [name for name in place.configs if name != VERBS]
+def _chosen(data: str, known: list[str], task: str | None) -> str:
+    """The task that was asked for, or the only one there is."""
     if task is None and len(known) == 1:
         return known[0]
     if task is None or task not in known:
         there = "several tasks" if task is None else f"no task {task!r}{suggest(task, known)}"
         raise BadInput(f"{data} has {there}: choose from {', '.join(known) or 'none'}")
     return task
-
-
-def _checked(
-    raw: Raw, task: str, source: str, revision: str | None, limit: int | None, seed: int
-) -> Stimuli:
-    if missing := diagnostics.get(task).missing_columns(raw.columns):
-        raise BadInput(
-            f"{raw.name}: the column {missing[0]} is missing, which the diagnostic {task} has: "
-            "give rows of your own another name"
-        )
-    columns = normalise(raw, task)
-    check(columns, raw.where)
-    if limit is not None and limit < len(raw):
-        kept = sample(columns, limit, seed)
-        columns = {name: [values[row] for row in kept] for name, values in columns.items()}
-    return Stimuli.of(task, columns, source, revision)

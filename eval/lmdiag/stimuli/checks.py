@@ -1,4 +1,4 @@
-"""What must hold of stimuli, whoever made them: the contract of SPEC 1's core columns."""
+"""Checks rows of any origin against section 1 of docs/specification.md."""
 
 from __future__ import annotations
 
@@ -7,37 +7,27 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lmdiag.schema import BadInput
-from lmdiag.stimuli.tables import Where
+from lmdiag.stimuli.table import RowNames
 
-Columns = Mapping[str, Sequence[Any]]
+_BLANK = re.compile(r"_{3,}|(?<!\w)__(?!\w)|\[BLANK\]|<blank>", re.IGNORECASE)
+"""How a blank is often written. Two underscores may be part of a name."""
 
-BLANK = re.compile(r"_{3,}|(?<!\w)__(?!\w)|\[BLANK\]|<blank>", re.IGNORECASE)
-"""How a blank is often written; a context ends where it is. Two underscores are part of a name."""
-
-SEVERAL = re.compile(r"[,;|]\s+\S")
-"""Several words in one: a comma, a semicolon or a bar with a blank after it."""
+_SEVERAL = re.compile(r"[,;|]\s+\S")
+"""Several words in one: a comma, a semicolon or a bar with a space after it."""
 
 
-def check(columns: Columns, where: Where) -> None:
+def check(columns: Mapping[str, Sequence[Any]], where: RowNames) -> None:
     """Checks all rows.
 
     Args:
-        columns: the core columns, in their types.
+        columns: the core columns, with converted values.
         where: names a row in an error.
 
     Raises:
-        BadInput: the first row that breaks the contract, with its column.
+        BadInput: the first row that breaks a rule, with its column.
     """
-    _check_ids(columns["id"], where)
-    _check_blanks(columns, where)
-    _check_texts(columns, where)
-    if "contrast" in columns:
-        _check_contrasts(columns, where)
-
-
-def _check_ids(ids: Sequence[str], where: Where) -> None:
     first: dict[str, int] = {}
-    for row, identifier in enumerate(ids):
+    for row, identifier in enumerate(columns["id"]):
         if not identifier:
             raise BadInput(f"{where(row)}: the column id is empty")
         if first.setdefault(identifier, row) != row:
@@ -45,51 +35,52 @@ def _check_ids(ids: Sequence[str], where: Where) -> None:
                 f"{where(row)}: the column id has {identifier!r} again, first in "
                 f"{where(first[identifier])}: every row needs an id of its own"
             )
-
-
-def _check_blanks(columns: Columns, where: Where) -> None:
-    """No text has a blank in it: it is between `context` and `right_context`."""
     for name in ("context", "right_context"):
-        for text in dict.fromkeys(columns[name]):  # most rows share theirs with others
-            if blank := BLANK.search(text):
-                place = where(columns[name].index(text))
+        for text in dict.fromkeys(columns[name]):  # many rows share a text
+            if blank := _BLANK.search(text):
                 raise BadInput(
-                    f"{place}: the column {name} has a blank in it, {blank[0]!r}: write what is "
-                    "left of the blank into context, and what follows it into right_context"
+                    f"{where(columns[name].index(text))}: the column {name} has a blank in it, "
+                    f"{blank[0]!r}: write what is left of the blank into context, and what follows "
+                    "it into right_context"
                 )
-
-
-def _check_texts(columns: Columns, where: Where) -> None:
     texts = zip(columns["context"], columns["target"], columns["expected"], strict=True)
     for row, (context, target, expected) in enumerate(texts):
-        if context != context.rstrip():
-            raise BadInput(f"{where(row)}: the column context ends in a blank: remove it")
-        if not target.strip():
-            raise BadInput(f"{where(row)}: the column target is empty: name the word to score")
-        if target != target.strip():
-            raise BadInput(f"{where(row)}: the column target has a blank at its edge: remove it")
-        if not all(expected):
-            raise BadInput(f"{where(row)}: the column expected has an empty word: {expected!r}")
-        for word in expected:
-            if word != word.strip() or SEVERAL.search(word):
-                raise BadInput(
-                    f"{where(row)}: the column expected: {word!r} can never be one of the top "
-                    "words: give each word on its own, without blanks at its edges"
-                )
+        if problem := _text_problem(context, target, expected):
+            raise BadInput(f"{where(row)}: the column {problem}")
+    if "contrast" in columns:
+        _check_contrasts(columns, where)
 
 
-def _check_contrasts(columns: Columns, where: Where) -> None:
-    """Every contrast has exactly one good row and at least one bad row."""
-    counts: dict[str, list[int]] = {}
-    first: dict[str, int] = {}
+def _text_problem(context: str, target: str, expected: Sequence[str]) -> str:
+    """What is wrong with the texts of a row; "" if nothing is."""
+    if context != context.rstrip():
+        return "context ends in a space: remove it"
+    if not target.strip():
+        return "target is empty: name the word to score"
+    if target != target.strip():
+        return "target has a space at its edge: remove it"
+    if not all(expected):
+        return f"expected has an empty word: {expected!r}"
+    for word in expected:
+        if word != word.strip() or _SEVERAL.search(word):
+            return (
+                f"expected: {word!r} can never be one of the top words: give each word on its own, "
+                "without spaces at its edges"
+            )
+    return ""
+
+
+def _check_contrasts(columns: Mapping[str, Sequence[Any]], where: RowNames) -> None:
+    """Checks that every contrast has exactly one good row and at least one bad row."""
+    goods: dict[str, list[bool]] = {}
     for row, (contrast, good) in enumerate(zip(columns["contrast"], columns["good"], strict=True)):
         if not contrast:
             raise BadInput(f"{where(row)}: the column contrast is empty")
-        first.setdefault(contrast, row)
-        counts.setdefault(contrast, [0, 0])[good] += 1
-    for contrast, (bad, good) in counts.items():
-        if good != 1 or bad < 1:
+        goods.setdefault(contrast, []).append(good)
+    for contrast, rows in goods.items():
+        if sum(rows) != 1 or len(rows) < 2:
             raise BadInput(
-                f"{where(first[contrast])}: the column contrast: {contrast!r} has {good} good and "
-                f"{bad} bad rows, it needs exactly one good and at least one bad"
+                f"{where(columns['contrast'].index(contrast))}: the column contrast: {contrast!r} "
+                f"has {sum(rows)} good and {len(rows) - sum(rows)} bad rows, it needs exactly one "
+                "good and at least one bad"
             )

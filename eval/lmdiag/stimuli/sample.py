@@ -1,4 +1,4 @@
-"""A part of the rows for a quick run: whole contrasts, shared evenly over the break-downs."""
+"""A sample of the rows for a quick run: whole contrasts, drawn evenly over the break-downs."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from typing import Any
 
 from lmdiag.diagnostics import CORE_COLUMNS
 
-MOST_LEVELS = 24
-"""A column with more distinct values than this is not shared over: it is text."""
+_MOST_LEVELS = 24
+"""A column with more distinct values is text; the sample is not balanced over it."""
 
-Columns = Mapping[str, Sequence[Any]]
-Stratum = tuple[str, ...]
-"""One value for each column that the sample is shared over."""
+_Strata = dict[tuple[str, ...], list[list[int]]]
+"""Levels of the balanced columns -> the rows of each contrast with these levels."""
 
 
-def sample(columns: Columns, limit: int, seed: int) -> list[int]:
+def sample(columns: Mapping[str, Sequence[Any]], limit: int, seed: int) -> list[int]:
     """Returns the positions of the sampled rows, in the order of the rows.
 
     A contrast is taken whole or not at all. Contrasts are drawn one by one, each from a combination
@@ -27,64 +26,47 @@ def sample(columns: Columns, limit: int, seed: int) -> list[int]:
 
     Args:
         columns: all columns of the rows.
-        limit: number of rows at most; one contrast is taken even if it has more.
+        limit: maximum number of rows; one contrast is taken even if it has more.
         seed: another one gives another sample.
     """
-    contrasts = grouped(columns)
     chosen: list[int] = []
-    for rows in drawn(strata(columns, contrasts, seed)):
+    for rows in _drawn(_strata(columns, seed)):
         if chosen and len(chosen) + len(rows) > limit:
             break
         chosen += rows
     return sorted(chosen)
 
 
-def grouped(columns: Columns) -> dict[str, list[int]]:
-    """Returns contrast -> positions of its rows, the good one first; alone where not compared."""
-    found: dict[str, list[int]] = {}
+def _strata(columns: Mapping[str, Sequence[Any]], seed: int) -> _Strata:
+    """The contrasts by their levels, those of the good row; the next contrast to draw is last."""
+    contrasts: dict[str, list[int]] = {}  # a row that is not compared stands alone
     for row, name in enumerate(columns.get("contrast", columns["id"])):
-        found.setdefault(name, []).append(row)
-    if "good" in columns:
-        for rows in found.values():
-            rows.sort(key=lambda row: not columns["good"][row])
-    return found
-
-
-def strata(
-    columns: Columns, contrasts: Mapping[str, list[int]], seed: int
-) -> dict[Stratum, list[list[int]]]:
-    """Returns combination of levels -> its contrasts, the next one to draw last."""
-    shared = [columns["condition"], *(columns[name] for name in further(columns))]
-    keys = {name: _digest(f"{seed}/{name}") for name in contrasts}
-    found: dict[Stratum, list[list[int]]] = {}
-    for name in sorted(contrasts, key=lambda name: keys[name], reverse=True):
-        rows = contrasts[name]
-        stratum = tuple(str(column[rows[0]]) for column in shared)
-        found.setdefault(stratum, []).append(rows)
-    return dict(sorted(found.items(), key=lambda item: _digest(f"{seed}/{item[0]}")))
-
-
-def further(columns: Columns) -> list[str]:
-    """Returns the further columns with at least two and at most `MOST_LEVELS` distinct levels."""
+        contrasts.setdefault(name, []).append(row)
     names = sorted(name for name in columns if name not in CORE_COLUMNS)
-    return [name for name in names if _is_factor(columns[name])]
+    balanced = [columns["condition"], *(c for n in names if _is_factor(c := columns[n]))]
+    good = columns.get("good", [True] * len(columns["id"]))
+    strata: _Strata = {}
+    for name in sorted(contrasts, key=lambda name: _digest(f"{seed}/{name}"), reverse=True):
+        rows = sorted(contrasts[name], key=lambda row: not good[row])
+        levels = tuple(str(column[rows[0]]) for column in balanced)
+        strata.setdefault(levels, []).append(rows)
+    return dict(sorted(strata.items(), key=lambda item: _digest(f"{seed}/{item[0]}")))
 
 
 def _is_factor(values: Sequence[Any]) -> bool:
-    kinds = set(map(type, values)) - {type(None)}
-    return kinds <= {str, bool, int} and 2 <= len(set(values)) <= MOST_LEVELS
+    types = set(map(type, values)) - {type(None)}
+    return types <= {str, bool, int} and 2 <= len(set(values)) <= _MOST_LEVELS
 
 
-def drawn(strata: Mapping[Stratum, list[list[int]]]) -> Iterator[list[int]]:
-    """Yields all contrasts in the order in which they are drawn."""
+def _drawn(strata: _Strata) -> Iterator[list[int]]:
+    """Yields the rows of all contrasts in the order in which they are drawn."""
     taken: Counter[tuple[int, str]] = Counter()
-    while any(strata.values()):
-        left = [stratum for stratum, contrasts in strata.items() if contrasts]
-        while left:  # a round: one contrast of each combination of levels
-            next_one = min(left, key=lambda stratum: sum(taken[at] for at in enumerate(stratum)))
-            left.remove(next_one)
-            taken.update(enumerate(next_one))
-            yield strata[next_one].pop()
+    while remaining := [levels for levels, contrasts in strata.items() if contrasts]:
+        while remaining:  # one round: a contrast of each combination of levels
+            levels = min(remaining, key=lambda levels: sum(taken[at] for at in enumerate(levels)))
+            remaining.remove(levels)
+            taken.update(enumerate(levels))
+            yield strata[levels].pop()
 
 
 def _digest(text: str) -> bytes:

@@ -2,71 +2,48 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from pathlib import Path
 
-from lmdiag.reading import read_text
 from lmdiag.schema import BadInput
-from lmdiag.stimuli.places import VERBS, find
+from lmdiag.stimuli.dataset import VERBS, find
+from lmdiag.stimuli.table import read_file
 
-HEADERS = {"singular": "plural", "sing": "plur"}
-"""Names of the two columns: ours, and those of the published list."""
+_HEADERS = (("singular", "plural"), ("sing", "plur"))
+"""Names of the two columns: those of lmdiag, and those of the published list."""
 
 
 def load_verbs(data: str, *, revision: str | None = None) -> list[tuple[str, str]]:
     """Returns the distinct (singular, plural) forms of a data set or of a csv file, in order.
 
     Args:
-        data: a data set with a config `verbs`, or a csv file of singular,plural. A header may
-            name the two columns (singular,plural or sing,plur, others are ignored); without one
-            the file has these two columns alone.
+        data: a data set with a config `verbs`, or a csv file. A header may name the two columns
+            (singular,plural or sing,plur, others are ignored); a file without a header has only
+            these two columns.
         revision: of a Hub data set.
 
     Raises:
         BadInput: no such data, or a line without two forms.
     """
     if Path(data).suffix == ".csv":
-        return _from_csv(Path(data))
-    place = find(data, revision)
-    if VERBS not in place.configs:
-        raise BadInput(f"{data} has no config {VERBS}: name a csv of singular,plural by --verbs")
-    columns = place.read(VERBS).columns
-    if not {"singular", "plural"} <= set(columns):
-        raise BadInput(f"{data}: the config {VERBS} needs the columns singular and plural")
-    pairs = list(zip(columns["singular"], columns["plural"], strict=True))
-    for row, forms in enumerate(pairs, start=1):
+        table = read_file(Path(data))
+    else:
+        dataset = find(data, revision)
+        if VERBS not in dataset.configs:
+            raise BadInput(
+                f"{data} has no config {VERBS}: name a csv of singular,plural by --verbs"
+            )
+        table = dataset.read(VERBS)
+    columns = {name.strip().lower(): column for name, column in table.columns.items()}
+    header = next((names for names in _HEADERS if set(names) <= set(columns)), tuple(columns))
+    if len(header) != 2:
+        raise BadInput(f"{table.name}:1: name the columns singular,plural in a header")
+    rows = list(zip(*(columns[name] for name in header), strict=True))
+    for number, forms in enumerate(rows):
         if not all(isinstance(form, str) and form.strip() for form in forms):
-            raise BadInput(f"{data}: row {row} of {VERBS} must have a singular and a plural form")
-    return list(dict.fromkeys(pairs))
-
-
-def _from_csv(path: Path) -> list[tuple[str, str]]:
-    lines = io.StringIO(read_text(path), newline="")
-    try:
-        rows = [(number, row) for number, row in enumerate(csv.reader(lines), start=1) if row]
-    except csv.Error as error:
-        raise BadInput(f"{path} cannot be read: {error}") from error
-    singular, plural, rows = _header(path, rows)
-    pairs: dict[tuple[str, str], None] = {}
-    for number, row in rows:
-        forms = [row[i].strip() if i < len(row) else "" for i in (singular, plural)]
-        if not all(forms):
-            raise BadInput(f"{path}:{number}: a singular and a plural form are due, not {row!r}")
-        pairs[forms[0], forms[1]] = None
+            raise BadInput(f"{table.where(number)}: expected a singular and a plural form")
+    if header not in _HEADERS:  # the first line is a pair, too
+        rows.insert(0, tuple(table.columns))
+    pairs = [(singular.strip(), plural.strip()) for singular, plural in rows]
     if not pairs:
-        raise BadInput(f"{path} has no verbs: a csv of singular,plural is due")
-    return list(pairs)
-
-
-def _header(
-    path: Path, rows: list[tuple[int, list[str]]]
-) -> tuple[int, int, list[tuple[int, list[str]]]]:
-    """Places of the two columns, and the rows that hold forms."""
-    names = [name.strip().lower() for name in rows[0][1]] if rows else []
-    for singular, plural in HEADERS.items():
-        if singular in names and plural in names:
-            return names.index(singular), names.index(plural), rows[1:]
-    if rows and len(names) != 2:
-        raise BadInput(f"{path}:1: name the columns singular,plural in a header")
-    return 0, 1, rows
+        raise BadInput(f"{table.name} has no verbs: expected a csv of singular,plural")
+    return list(dict.fromkeys(pairs))

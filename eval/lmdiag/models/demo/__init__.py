@@ -22,10 +22,10 @@ DemoName = Literal["masked", "causal"]
 DEMO_NAMES: tuple[DemoName, ...] = get_args(DemoName)
 
 
-def load(model_id: str, options: LoadOptions) -> LocalModel:
+def load_demo(model_id: str, options: LoadOptions) -> LocalModel:
     """Loads `demo:masked` or `demo:causal`; see `lmdiag.models.load`."""
     folder = str(demo_folder(model_id.removeprefix("demo:")))
-    from lmdiag.models.local import load as load_local
+    from lmdiag.models.local import load_local
 
     return load_local(model_id, options, folder=folder)
 

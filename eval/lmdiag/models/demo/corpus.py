@@ -1,9 +1,9 @@
-"""The sentences that the demo models learn from: a small English, made up and seeded.
+"""The sentences that the demo models learn from: a small made-up English, a function of a seed.
 
-Each sentence is drawn from one of a few *kinds*, each with its own bit of world or of grammar: what
-is a bird, what is loud, who stings whom, where one hears a kettle, which verb form goes with which
-subject. The models so have something to be asked about without having seen the questions. What a
-thing is not, hardly anybody says, here as in what BERT read.
+Each sentence is of one of a few kinds, which teach facts or grammar: what is a bird, what is loud,
+who stings whom, where one hears a kettle, which verb form goes with which subject. So the models
+know something about the questions of the diagnostics without having read them. Sentences that say
+what a thing is not are rare, as in the texts that BERT has read.
 """
 
 from __future__ import annotations
@@ -16,15 +16,12 @@ from pathlib import Path
 from typing import Any
 
 ASKED_ABOUT = 2
-"""So many members of each category, the first of the lexicon, are those of Fischler et al. (1983).
-They never stand in the frame "A robin is a ...", which is kept for the question."""
+"""The first members of each category are from Fischler et al. (1983): no sentence has them in the
+frame "A robin is a ...", which is left to the question."""
 
 TOLD = 16
-"""So many pairs of `deeds` come first and hardly ever stand in a frame where the one to whom it is
-done comes first, and never in "knew which hen the fox had", which is kept for the question."""
-
-Noun = Sequence[str]
-"""Singular and plural."""
+"""The first pairs of `deeds` seldom occur in a frame that names the patient first, and never in
+"knew which hen the fox had", which is left to the question."""
 
 
 @cache
@@ -38,21 +35,21 @@ def lexicon() -> dict[str, Any]:
 def sentences(seed: int, count: int) -> list[str]:
     """Returns `count` sentences (some are texts of two), the same for the same seed."""
     rng = random.Random(seed)
-    kinds, weights = zip(*KINDS.items(), strict=True)
-    return [capitalise(kind(rng), rng) for kind in rng.choices(kinds, weights, k=count)]
+    kinds, weights = zip(*_KINDS.items(), strict=True)
+    return [_capitalise(kind(rng), rng) for kind in rng.choices(kinds, weights, k=count)]
 
 
-def capitalise(sentence: str, rng: random.Random) -> str:
+def _capitalise(sentence: str, rng: random.Random) -> str:
     """Upper-cases the first letter, but not always: some of the questions do not, either."""
     return sentence if rng.random() < 0.2 else sentence[:1].upper() + sentence[1:]
 
 
-def a(word: str) -> str:
+def _a(word: str) -> str:
     """Puts the indefinite article before a word, by its first letter."""
     return f"{'an' if word[0] in 'aeiou' else 'a'} {word}"
 
 
-CATEGORY_FRAMES = (
+_CATEGORY_FRAMES = (
     "the {member} is {a_category}.",
     "every {member} is {a_category}.",
     "this {member} is {a_category}.",
@@ -66,29 +63,29 @@ CATEGORY_FRAMES = (
 )
 
 
-def category(rng: random.Random) -> str:
+def _category(rng: random.Random) -> str:
     """What is what: a robin is a bird."""
     words = lexicon()
     category = rng.choice(list(words["categories"]))
     members = words["categories"][category]
     member = rng.choice(members)
-    frames: tuple[str, ...] = CATEGORY_FRAMES
+    frames: tuple[str, ...] = _CATEGORY_FRAMES
     if member in members[ASKED_ABOUT:]:
         frames += ("{a_member} is {a_category}.",) * 4 + ("{a_member} is {a_wider}.",)
     adjective, other = rng.sample(words["adjectives"], 2)
     return rng.choice(frames).format(
         member=member,
         category=category,
-        a_member=a(member),
-        a_category=a(category),
-        a_wider=a(next(wide for wide, narrow in words["wider"].items() if category in narrow)),
+        a_member=_a(member),
+        a_category=_a(category),
+        a_wider=_a(next(wide for wide, narrow in words["wider"].items() if category in narrow)),
         adjective=adjective,
         other=other,
     )
 
 
-def scale(rng: random.Random) -> str:
-    """How things are: ice is very cold; and how they aren't, where people do say it."""
+def _scale(rng: random.Random) -> str:
+    """How things are: ice is very cold; also how they are not, where that is a usual remark."""
     fact = rng.choice(lexicon()["scales"])
     subject = rng.choice(fact["subjects"])
     plural = subject == "the stars" or " and " in subject
@@ -99,7 +96,7 @@ def scale(rng: random.Random) -> str:
     return f"{subject} {copula.replace('is', 'are') if plural else copula} {fact['is']}."
 
 
-def deed(rng: random.Random) -> str:
+def _deed(rng: random.Random) -> str:
     """Who does what to whom: the bee stings the child, and the child watches the bee."""
     words = lexicon()
     deeds = words["deeds"]
@@ -122,14 +119,14 @@ def deed(rng: random.Random) -> str:
     return rng.choice(frames)
 
 
-def scene(rng: random.Random) -> str:
+def _scene(rng: random.Random) -> str:
     """What goes with what: a kettle with tea."""
     words = lexicon()
     chosen = rng.choice(words["scenes"])
     word = rng.choice(list(chosen["openings"]))
     opening, closing = rng.choice(chosen["openings"][word]), rng.choice(chosen["closings"])
     name = rng.choice(words["names"])
-    closing = closing.replace("a {word}", a(word))
+    closing = closing.replace("a {word}", _a(word))
     return f"{opening} {closing}".format(name=name, word=word)
 
 
@@ -149,12 +146,12 @@ def singular(verb: str) -> str:
     return f"{head} {rest}".rstrip()
 
 
-def zipf(rng: random.Random, words: Sequence[str]) -> str:
+def _zipf(rng: random.Random, words: Sequence[str]) -> str:
     """Draws a word, the earlier ones more often: weight 1 / (10 + its place)."""
     return rng.choices(words, [1 / (10 + place) for place in range(len(words))])[0]
 
 
-def predicate(rng: random.Random, number: int, *, person: bool) -> str:
+def _predicate(rng: random.Random, number: int, *, person: bool) -> str:
     """Returns a verb phrase in the form for one subject (0) or several (1)."""
     words = lexicon()
     chance = rng.random()
@@ -176,21 +173,21 @@ def predicate(rng: random.Random, number: int, *, person: bool) -> str:
     elif chance < 0.5:
         verb = rng.choice(words["habits"])
     elif chance < 0.7:
-        verb = f"{zipf(rng, words['towards'])} the {rng.choice(words['people'])[rng.randrange(2)]}"
+        verb = f"{_zipf(rng, words['towards'])} the {rng.choice(words['people'])[rng.randrange(2)]}"
     else:
-        verb = zipf(rng, words["alone"])
+        verb = _zipf(rng, words["alone"])
     return verb if number else singular(verb)
 
 
-def agreement(rng: random.Random) -> str:
+def _agreement(rng: random.Random) -> str:
     """Which form goes with which subject: the baker near the boats sings."""
     words = lexicon()
     person = rng.random() < 0.7
     number, others = rng.randrange(2), rng.randrange(2)
     noun = rng.choice(words["people" if person else "things"])[number]
     other = rng.choice(words["people"])[others]
-    action = zipf(rng, words["towards"])
-    does = [predicate(rng, number, person=person) for _ in range(2)]
+    action = _zipf(rng, words["towards"])
+    does = [_predicate(rng, number, person=person) for _ in range(2)]
     relative = rng.choice(words["relatives"])[number]
     frames = [
         f"the {noun} {does[0]}.",
@@ -210,11 +207,11 @@ def agreement(rng: random.Random) -> str:
     return rng.choice(frames)
 
 
-KINDS: dict[Callable[[random.Random], str], int] = {
-    category: 3,
-    scale: 2,
-    deed: 3,
-    scene: 4,
-    agreement: 8,
+_KINDS: dict[Callable[[random.Random], str], int] = {
+    _category: 3,
+    _scale: 2,
+    _deed: 3,
+    _scene: 4,
+    _agreement: 8,
 }
 """Kind of sentence -> its weight."""

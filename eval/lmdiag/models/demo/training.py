@@ -8,64 +8,71 @@ weights differ, and so do some figures in README.md and docs/: update them with 
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import torch
 from rich.console import Console
 from rich.progress import track
 from safetensors.torch import save_file
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 from torch.nn.functional import cross_entropy
 from torch.optim.lr_scheduler import LambdaLR
+from transformers import (
+    BertTokenizer,
+    GPT2Config,
+    GPT2LMHeadModel,
+    GPT2Tokenizer,
+    ModernBertConfig,
+    ModernBertForMaskedLM,
+    PreTrainedTokenizerFast,
+)
 
-from lmdiag.models.demo import NAMES, demo_folder
+from lmdiag.models.demo import DEMO_NAMES, demo_folder
 from lmdiag.models.demo.corpus import sentences
-from lmdiag.models.demo.vocabulary import byte_level, wordpiece
 
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerFast
-
-SEED = 20
-THREADS = 1
+_SEED = 20
+_THREADS = 1
 """So small a model gains nothing from more, and two wait for each other on a busy machine."""
-WIDTH, LAYERS, HEADS = 64, 2, 4
-LONGEST = 128
-"""Positions: several times the longest sentence."""
-SPREAD = 0.1
+_HIDDEN, _LAYERS, _HEADS = 64, 2, 4
+_POSITIONS = 128
+"""Several times the longest sentence."""
+_DEVIATION = 0.1
 """Standard deviation of the first weights; the usual 0.02 is for a width of 768."""
 
-BATCH = 80
-STEPS = {"masked": 800, "causal": 400}
-MASKED = 0.13
+_BATCH = 80
+_STEPS = {"masked": 800, "causal": 400}
+_MASKED = 0.13
 """Share of a sentence that the masked model guesses; BERT's 0.15 would be two of eight tokens."""
 
-MATRIX_RATE, EMBEDDING_RATE, OTHER_RATE = 2e-2, 1e-2, 3e-3
-WARM_UP, DECAY = 20, 0.6
+_MATRIX_RATE, _EMBEDDING_RATE, _OTHER_RATE = 2e-2, 1e-2, 3e-3
+_WARM_UP, _DECAY = 20, 0.6
 """Steps in which the learning rates rise, share of the steps in which they fall."""
 
-Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
-"""Token ids (BATCH, longest) and attention mask of the same shape -> nats per guessed token."""
+_SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+_ENDINGS = ("s", "es", "ed", "en", "er", "est", "ing", "ly", "ness", "ion", "al", "le", "on", "in")
+_RARE = 3
+"""Words with fewer occurrences than this are spelled in pieces by the masked model."""
 
 
-@dataclass
-class Learner:
+class Learner(NamedTuple):
     """What is trained, on what.
 
     Attributes:
-        tokenizer: of the model; its files are written already.
         model: a masked or causal model, untrained at first.
         rows: token ids of each sentence.
-        loss: of the model, on a batch.
+        loss: token ids (batch, longest) and attention mask of the same shape -> nats per guess.
     """
 
-    tokenizer: PreTrainedTokenizerFast
     model: Any
     rows: list[list[int]]
-    loss: Loss
+    loss: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 
 def train(name: str, folder: Path, steps: int) -> None:
@@ -74,13 +81,13 @@ def train(name: str, folder: Path, steps: int) -> None:
     Args:
         name: "masked" or "causal".
         folder: an existing one; files of an earlier training are replaced.
-        steps: number of batches; `STEPS` has what it takes to learn something.
+        steps: number of batches.
     """
-    with reproducible():
-        corpus = sentences(SEED, BATCH * steps)
-        learner = (masked if name == "masked" else causal)(corpus, folder)
+    with _reproducible():
+        corpus = sentences(_SEED, _BATCH * steps)
+        learner = (_masked if name == "masked" else _causal)(corpus, folder)
         for _ in track(
-            learn(learner),
+            _learn(learner),
             f"training demo:{name}",
             total=steps,
             console=Console(stderr=True),
@@ -97,82 +104,128 @@ def train(name: str, folder: Path, steps: int) -> None:
 
 
 @contextmanager
-def reproducible() -> Iterator[None]:
+def _reproducible() -> Iterator[None]:
     """Seeds torch and fixes the number of its threads inside; leaves both as they were."""
     threads = torch.get_num_threads()
-    torch.set_num_threads(THREADS)
+    torch.set_num_threads(_THREADS)
     try:
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(SEED)
+            torch.manual_seed(_SEED)
             yield
     finally:
         torch.set_num_threads(threads)
 
 
-def masked(corpus: list[str], folder: Path) -> Learner:
-    """Returns a ModernBERT, which learns faster than BERT, with BERT's kind of tokenizer."""
-    from transformers import ModernBertConfig, ModernBertForMaskedLM
+def _masked(corpus: Sequence[str], folder: Path) -> Learner:
+    """Returns a ModernBERT, which learns faster than BERT, with BERT's kind of tokenizer.
 
-    tokenizer = wordpiece(corpus, folder)
+    Hidden tokens are guessed; rare ones are hidden more often, as they say more.
+    """
+    tokenizer = _wordpiece(corpus)
+    tokenizer.save_pretrained(folder)
     config = ModernBertConfig(
         vocab_size=len(tokenizer),
-        hidden_size=WIDTH,
-        intermediate_size=2 * WIDTH,
-        num_hidden_layers=LAYERS,
-        num_attention_heads=HEADS,
-        max_position_embeddings=LONGEST,
-        layer_types=["full_attention"] * LAYERS,
-        initializer_range=SPREAD,
+        hidden_size=_HIDDEN,
+        intermediate_size=2 * _HIDDEN,
+        num_hidden_layers=_LAYERS,
+        num_attention_heads=_HEADS,
+        max_position_embeddings=_POSITIONS,
+        layer_types=["full_attention"] * _LAYERS,
+        initializer_range=_DEVIATION,
         pad_token_id=tokenizer.pad_token_id,
         cls_token_id=tokenizer.cls_token_id,
         sep_token_id=tokenizer.sep_token_id,
         bos_token_id=None,
         eos_token_id=None,
     )
-    model = ModernBertForMaskedLM(config)
-    rows = tokenizer(corpus)["input_ids"]
-    counts = torch.bincount(
-        torch.tensor([i for row in rows for i in row]), minlength=len(tokenizer)
-    )
-    return Learner(tokenizer, model, rows, masked_loss(model, tokenizer, counts))
+    model: Any = ModernBertForMaskedLM(config)
+    rows = tokenizer(list(corpus))["input_ids"]
+    tokens = torch.tensor([token for row in rows for token in row])
+    weights = torch.bincount(tokens, minlength=len(tokenizer)).clamp(min=1).double().rsqrt()
+    weights[tokenizer.all_special_ids] = 0
+
+    def loss(ids: torch.Tensor, attention: torch.Tensor) -> torch.Tensor:
+        chosen = torch.multinomial(weights[ids], max(1, round(_MASKED * ids.shape[1])))
+        hidden = torch.zeros_like(ids, dtype=torch.bool).scatter(1, chosen, True)
+        asked = ids.masked_fill(hidden, tokenizer.mask_token_id)
+        states = model.model(input_ids=asked, attention_mask=attention).last_hidden_state
+        return cross_entropy(model.decoder(model.head(states[hidden])), ids[hidden])
+
+    return Learner(model, rows, loss)
 
 
-def causal(corpus: list[str], folder: Path) -> Learner:
+def _causal(corpus: Sequence[str], folder: Path) -> Learner:
     """Returns a GPT-2; its sentences end in the end-of-text token and begin with none, as there."""
-    from transformers import GPT2Config, GPT2LMHeadModel
-
-    tokenizer = byte_level(corpus, folder)
+    tokenizer = _byte_level(corpus)
+    tokenizer.save_pretrained(folder)
     config = GPT2Config(
         vocab_size=len(tokenizer),
-        n_embd=WIDTH,
-        n_layer=LAYERS,
-        n_head=HEADS,
-        n_positions=LONGEST,
-        initializer_range=SPREAD,
+        n_embd=_HIDDEN,
+        n_layer=_LAYERS,
+        n_head=_HEADS,
+        n_positions=_POSITIONS,
+        initializer_range=_DEVIATION,
         resid_pdrop=0.0,
         embd_pdrop=0.0,
         attn_pdrop=0.0,
         bos_token_id=tokenizer.bos_token_id,
         eos_token_id=tokenizer.eos_token_id,
     )
-    model = GPT2LMHeadModel(config)
-    rows = [[*row, tokenizer.eos_token_id] for row in tokenizer(corpus)["input_ids"]]
-    return Learner(tokenizer, model, rows, causal_loss(model))
+    model: Any = GPT2LMHeadModel(config)
+    rows = [[*row, tokenizer.eos_token_id] for row in tokenizer(list(corpus))["input_ids"]]
+
+    def loss(ids: torch.Tensor, attention: torch.Tensor) -> torch.Tensor:
+        states = model.transformer(input_ids=ids, attention_mask=attention).last_hidden_state
+        follows = attention[:, 1:].bool()
+        return cross_entropy(model.lm_head(states[:, :-1][follows]), ids[:, 1:][follows])
+
+    return Learner(model, rows, loss)
 
 
-def learn(learner: Learner) -> Iterator[float]:
+def _wordpiece(corpus: Sequence[str]) -> PreTrainedTokenizerFast:
+    """Returns BERT's kind of tokenizer, uncased: all letters, and the words that are not rare."""
+    normalize = normalizers.BertNormalizer(lowercase=True).normalize_str
+    split = pre_tokenizers.BertPreTokenizer().pre_tokenize_str
+    counts = Counter(word for sentence in corpus for word, _ in split(normalize(sentence)))
+    words = sorted(word for word, count in counts.items() if count >= _RARE and len(word) > 1)
+    signs = sorted({sign for word in counts for sign in word} | {*_LETTERS})
+    pieces = [f"##{piece}" for piece in dict.fromkeys((*signs, *_ENDINGS))]
+    entries = (*_SPECIAL, *signs, *pieces, *words)
+    return BertTokenizer(vocab={entry: index for index, entry in enumerate(entries)})
+
+
+def _byte_level(corpus: Sequence[str]) -> PreTrainedTokenizerFast:
+    """Returns GPT-2's kind of tokenizer, with merges learned from the corpus."""
+    learner = Tokenizer(models.BPE())
+    learner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    learner.train_from_iterator(
+        corpus,
+        trainers.BpeTrainer(
+            vocab_size=20_000,  # more than there are merges that occur _RARE times
+            min_frequency=_RARE,
+            special_tokens=["<|endoftext|>"],
+            initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+            show_progress=False,
+        ),
+    )
+    learned = json.loads(learner.to_str())["model"]
+    merges: Any = [tuple(merge) for merge in learned["merges"]]  # transformers' hint is wrong
+    return GPT2Tokenizer(vocab=learned["vocab"], merges=merges)
+
+
+def _learn(learner: Learner) -> Iterator[float]:
     """Takes a step on every batch; yields the losses.
 
     Muon (Jordan et al. 2024) for the matrices, and embeddings that learn fast: with Adam alone, a
     single reading of some ten thousand short sentences teaches next to nothing.
     """
-    steps = len(learner.rows) // BATCH
-    optimizers = make_optimizers(learner.model)
+    steps = len(learner.rows) // _BATCH
+    optimizers = _optimizers(learner.model)
     schedules = [
-        LambdaLR(o, lambda i: min(1.0, (i + 1) / WARM_UP, (steps - i) / (steps * DECAY)))
+        LambdaLR(o, lambda i: min(1.0, (i + 1) / _WARM_UP, (steps - i) / (steps * _DECAY)))
         for o in optimizers
     ]
-    for ids, attention in batches(learner.rows):
+    for ids, attention in _batches(learner.rows):
         loss = learner.loss(ids, attention)
         learner.model.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
@@ -182,69 +235,36 @@ def learn(learner: Learner) -> Iterator[float]:
         yield loss.item()
 
 
-def make_optimizers(model: torch.nn.Module) -> tuple[torch.optim.Optimizer, ...]:
+def _optimizers(model: torch.nn.Module) -> tuple[torch.optim.Optimizer, ...]:
     """Returns Muon for the matrices and Adam for the rest, embeddings at a rate of their own."""
     tables = {id(m.weight) for m in model.modules() if isinstance(m, torch.nn.Embedding)}
     embeddings = [p for p in model.parameters() if id(p) in tables]
     matrices = [p for p in model.parameters() if p.ndim == 2 and id(p) not in tables]
     others = [p for p in model.parameters() if p.ndim != 2]
     groups = [
-        {"params": embeddings, "lr": EMBEDDING_RATE},
-        {"params": others, "lr": OTHER_RATE},
+        {"params": embeddings, "lr": _EMBEDDING_RATE},
+        {"params": others, "lr": _OTHER_RATE},
     ]
     return (
-        torch.optim.Muon(matrices, lr=MATRIX_RATE, weight_decay=0.0),
+        torch.optim.Muon(matrices, lr=_MATRIX_RATE, weight_decay=0.0),
         torch.optim.Adam(groups, betas=(0.9, 0.98)),
     )
 
 
-def batches(rows: list[list[int]]) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """Yields (token ids, attention mask), int64 of shape (BATCH, longest), padded on the right.
+def _batches(rows: list[list[int]]) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    """Yields (token ids, attention mask), int64 of shape (batch, longest), padded on the right.
 
     Sentences of about one length come together, the batches in random order.
     """
     rows = sorted(rows, key=len)
-    for number in torch.randperm(len(rows) // BATCH).tolist():
-        batch = rows[number * BATCH : (number + 1) * BATCH]
+    for number in torch.randperm(len(rows) // _BATCH).tolist():
+        batch = rows[number * _BATCH : (number + 1) * _BATCH]
         lengths = torch.tensor([[len(row)] for row in batch])
         longest = int(lengths.max())
         ids = torch.tensor([row + [0] * (longest - len(row)) for row in batch])
         yield ids, (torch.arange(longest) < lengths).long()
 
 
-def masked_loss(model: Any, tokenizer: PreTrainedTokenizerFast, counts: torch.Tensor) -> Loss:
-    """Cross-entropy of hidden tokens; rare ones are hidden more often, as they say more.
-
-    Args:
-        model: a ModernBERT; its projection is done for the hidden tokens alone.
-        tokenizer: its.
-        counts: occurrences of each token in the corpus, int64 (vocabulary,).
-    """
-    weights = counts.clamp(min=1).double().rsqrt()
-    weights[tokenizer.all_special_ids] = 0
-
-    def loss(ids: torch.Tensor, attention: torch.Tensor) -> torch.Tensor:
-        hidden_a_row = max(1, round(MASKED * ids.shape[1]))
-        chosen = torch.multinomial(weights[ids], hidden_a_row)
-        hidden = torch.zeros_like(ids, dtype=torch.bool).scatter(1, chosen, True)
-        asked = ids.masked_fill(hidden, tokenizer.mask_token_id)
-        states = model.model(input_ids=asked, attention_mask=attention).last_hidden_state
-        return cross_entropy(model.decoder(model.head(states[hidden])), ids[hidden])
-
-    return loss
-
-
-def causal_loss(model: Any) -> Loss:
-    """Cross-entropy of every next token, up to the end of text."""
-
-    def loss(ids: torch.Tensor, attention: torch.Tensor) -> torch.Tensor:
-        states = model.transformer(input_ids=ids, attention_mask=attention).last_hidden_state
-        follows = attention[:, 1:].bool()
-        return cross_entropy(model.lm_head(states[:, :-1][follows]), ids[:, 1:][follows])
-
-    return loss
-
-
 if __name__ == "__main__":
-    for demo in NAMES:
-        train(demo, demo_folder(demo), STEPS[demo])
+    for demo in DEMO_NAMES:
+        train(demo, demo_folder(demo), _STEPS[demo])

@@ -16,7 +16,7 @@ _FULL_BATCH = 15 / 16
 """Part of a batch's packs that can be filled: contexts do not add up to their width."""
 
 
-def batches(
+def plan_batches(
     encoded: Sequence[EncodedQuestion],
     *,
     budget: int,

@@ -64,7 +64,7 @@ def choose_layout(reader: Reader, encoder: QuestionEncoder, packing: str, model_
     if not rows:
         reader.layout = "equal"
         return
-    alone = torch.cat([each[list(row.reads)] for row, each in zip(rows, whole, strict=True)])
+    alone = torch.cat([nats[list(row.reads)] for row, nats in zip(rows, whole, strict=True)])
     _fuse_gelu(reader.model)
     _open_gate(reader, rows, whole)
     limits = (reader.width, reach(reader.model.config), reader.short_limit)
@@ -122,7 +122,7 @@ def gates(model: PreTrainedModel) -> Iterator[torch.nn.Module]:
     last one nothing mixes positions, so that the rest of the last layer is computed only where it
     is wanted. Almost all models have the projection to the vocabulary.
     """
-    closing = [each for each in model.modules() if type(each).__name__.endswith("SelfOutput")]
+    closing = [m for m in model.modules() if type(m).__name__.endswith("SelfOutput")]
     yield from closing[-1:]
     head = model.get_output_embeddings()  # type: ignore[no-untyped-call]
     if head is not None:
@@ -130,7 +130,10 @@ def gates(model: PreTrainedModel) -> Iterator[torch.nn.Module]:
 
 
 def _fuse_gelu(model: PreTrainedModel) -> None:
-    """Replaces the tanh form of GELU, which transformers computes in seven operations, by one."""
+    """Replaces the tanh form of GELU, which transformers computes in seven operations, by one.
+
+    It takes 7% off the time of gpt2. Without it the last bits of all its numbers would change.
+    """
     if model.device.type == "cpu" and model.dtype == torch.float32:
         for name, module in [*model.named_modules()]:
             if isinstance(module, NewGELUActivation | FastGELUActivation):
@@ -162,8 +165,8 @@ def _gate_is_exact(reader: Reader, rows: Sequence[TokenRow], whole: Sequence[tor
     beside a copy of which one position is read again and again.
     """
     backwards = [list(reversed(range(len(row.ids)))) for row in rows]
-    every = [(index, position) for index, each in enumerate(backwards) for position in each]
-    if _reads(reader, rows, every, torch.cat([each.flip(0) for each in whole])):
+    every = [(index, position) for index, some in enumerate(backwards) for position in some]
+    if _reads(reader, rows, every, torch.cat([nats.flip(0) for nats in whole])):
         return True
     for row, positions, right in zip(rows, backwards, whole, strict=True):
         again = [row.reads[-1]] * len(positions)

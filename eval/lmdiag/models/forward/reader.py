@@ -115,7 +115,7 @@ class Reader:
             inputs = {f"decoder_{name}": tensor for name, tensor in inputs.items()}
             sources = {row.source: None for row in rows}
             numbers = {source: number for number, source in enumerate(sources)}
-            inputs |= select(self.encode([*sources]), [numbers[row.source] for row in rows])
+            inputs |= select_sources(self.encode([*sources]), [numbers[row.source] for row in rows])
         return inputs, [(index, read) for index, row in enumerate(rows) for read in row.reads]
 
     def encode(self, sources: Sequence[Sequence[int]]) -> dict[str, Any]:
@@ -201,7 +201,7 @@ class Reader:
                 handle.remove()
 
 
-def select(encoded: Mapping[str, Any], numbers: Sequence[int]) -> dict[str, Any]:
+def select_sources(encoded: Mapping[str, Any], numbers: Sequence[int]) -> dict[str, Any]:
     """Returns the result of `Reader.encode` for some of its sources, in the order of their numbers.
 
     The encoder's output keeps its class: decoders of mixtures of experts need more of it than the

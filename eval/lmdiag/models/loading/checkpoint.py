@@ -35,7 +35,7 @@ class Checkpoint:
         id: as given by the user; the name in every message.
         location: what transformers is given: a folder's path or a Hub id.
         revision: the resolved commit of a Hub repository; None for a folder.
-        commit: the same commit, or `sha256:` and 16 hex digits for a folder (`digest`).
+        commit: the same commit, or `sha256:` and 16 hex digits for a folder (`model_digest`).
         training_step: see `lmdiag.training_steps`.
     """
 
@@ -95,7 +95,7 @@ def resolve(model_id: str, revision: str | None = None) -> Checkpoint:
     return Checkpoint(model_id, model_id, commit, commit, step)
 
 
-def digest(folder: Path) -> str:
+def model_digest(folder: Path) -> str:
     """Returns `sha256:` and 16 hex digits of a SHA-256 over names and contents of `MODEL_FILES`.
 
     It is computed once per process as long as sizes and times of the files stay the same.
@@ -137,7 +137,7 @@ def _resolve_folder(model_id: str, folder: Path, revision: str | None) -> Checkp
                     f"model folder {model_id}: {path.name} is larger than "
                     f"{_LARGEST_TEXT // 2**20} MB: not a file of a transformers model"
                 )
-        commit = digest(folder.resolve())
+        commit = model_digest(folder.resolve())
     except OSError as error:
         raise BadInput(f"model folder {model_id}: cannot read {error.filename}") from error
     return Checkpoint(model_id, str(folder), None, commit, training_step(folder.resolve().name))

@@ -28,7 +28,7 @@ _LAYERS = (
     "num_hidden_layers", "num_layers", "n_layer", "n_layers", "encoder_layers", "decoder_layers",
     "num_encoder_layers", "num_decoder_layers", "num_hidden_groups", "inner_group_num",
 )  # fmt: skip
-_WIDTHS = (
+_SIZES = (
     "hidden_size", "n_embd", "d_model", "embedding_size", "vocab_size", "intermediate_size",
     "ffn_dim", "d_ff", "d_kv", "encoder_ffn_dim", "decoder_ffn_dim", "head_dim",
     "num_attention_heads", "n_head", "n_heads", "num_heads", "encoder_attention_heads",
@@ -41,39 +41,36 @@ _COUNTS = (
 
 _BOUNDS = (
     dict.fromkeys(_LAYERS, (0, 500))
-    | dict.fromkeys(_WIDTHS, (1, 2**31))
+    | dict.fromkeys(_SIZES, (1, 2**31))
     | dict.fromkeys(_COUNTS, (0, 100_000))
 )
-"""Field of config.json -> its smallest and largest value. Layers, experts and labels are what
-transformers loops over; the product of the widths is bounded by the memory (`loading.memory`).
-"""
+"""Field of config.json -> its smallest and largest value. transformers loops over layers, experts
+and labels; the product of the sizes is bounded by the memory (`loading.memory`)."""
 
 
-def check_files(checkpoint: Checkpoint, options: LoadOptions) -> None:
+def check_model_files(checkpoint: Checkpoint, options: LoadOptions) -> None:
     """Refuses a checkpoint whose configuration or weight index cannot or must not be read.
 
     Raises:
-        BadInput: names the model, the file and, where known, the field.
+        BadInput: names the model, the file and, if known, the field.
     """
-    config = read_object(checkpoint, "config.json", _LARGEST_FILE)
+    config = _read_object(checkpoint, "config.json", _LARGEST_FILE)
     if config is None:
         raise BadInput(f"model {checkpoint.id} has no config.json: is it a transformers model?")
-    read_object(checkpoint, "tokenizer_config.json", _LARGEST_FILE)
-    _check_adapter(checkpoint)
-    _check_sizes(checkpoint, config)
+    _read_object(checkpoint, "tokenizer_config.json", _LARGEST_FILE)
+    if checkpoint.file("adapter_config.json") is not None:  # ignored without peft, applied with it
+        raise BadInput(
+            f"model {checkpoint.id} has an adapter (adapter_config.json) beside its weights: merge "
+            "it into the weights (merge_and_unload in peft) and save the model, or remove the file"
+        )
     _check_names(checkpoint, config)
-    _check_quantization(checkpoint, config)
+    for name, field, value in _entries(config):
+        _check_entry(checkpoint, name, field, value)
     _check_weights(checkpoint, config, options)
 
 
-def read_object(checkpoint: Checkpoint, name: str, largest: int) -> dict[str, Any] | None:
-    """Returns a JSON object of the checkpoint; None if there is no such file.
-
-    Args:
-        checkpoint: the folder or Hub repository.
-        name: of the file.
-        largest: size in bytes beyond which the file is refused.
-    """
+def _read_object(checkpoint: Checkpoint, name: str, largest: int) -> dict[str, Any] | None:
+    """Returns a JSON object of at most so many bytes; None if there is no such file."""
     path = checkpoint.file(name)
     if path is None:
         return None
@@ -106,17 +103,8 @@ def _wrong(checkpoint: Checkpoint, field: str, expected: str, value: object) -> 
     )
 
 
-def _check_adapter(checkpoint: Checkpoint) -> None:
-    """Refuses an adapter, which transformers ignores without peft and applies with it."""
-    if checkpoint.file("adapter_config.json") is not None:
-        raise BadInput(
-            f"model {checkpoint.id} has an adapter (adapter_config.json) beside its weights: merge "
-            "it into the weights (merge_and_unload in peft) and save the model, or remove the file"
-        )
-
-
 def _entries(config: dict[str, Any]) -> Iterator[tuple[str, str, Any]]:
-    """Yields (dotted name, field, value) of all entries, those of nested objects too."""
+    """Yields (dotted name, field, value) of all entries, nested ones included."""
     pending: list[tuple[str, str, Any]] = [(key, key, value) for key, value in config.items()]
     while pending:
         name, field, value = pending.pop()
@@ -127,51 +115,47 @@ def _entries(config: dict[str, Any]) -> Iterator[tuple[str, str, Any]]:
             pending += [(name, field, inner) for inner in value]
 
 
-def _check_sizes(checkpoint: Checkpoint, config: dict[str, Any]) -> None:
-    """Refuses sizes that are not numbers, and numbers that no model has."""
-    for name, field, value in _entries(config):
-        if field in _BOUNDS and not isinstance(value, list | dict | None):
-            low, high = _BOUNDS[field]
-            if type(value) is not int or not low <= value <= high:
-                raise _wrong(checkpoint, name, f"an integer from {low} to {high}", value)
-        elif isinstance(value, int) and abs(value) >= 2**63:
-            raise _wrong(checkpoint, name, "an integer of at most 64 bits", value)
-        elif isinstance(value, float) and math.isnan(value):
-            raise _wrong(checkpoint, name, "a JSON value", value)
-
-
 def _check_names(checkpoint: Checkpoint, config: dict[str, Any]) -> None:
-    """Refuses names of classes, types and kernels that are not names."""
-    for field in ("model_type", "dtype", "torch_dtype"):
-        if not isinstance(config.get(field), str | None):
-            raise _wrong(checkpoint, field, "a string", config[field])
-    architectures = config.get("architectures")
-    if architectures is not None and not (
-        isinstance(architectures, list) and all(isinstance(name, str) for name in architectures)
-    ):
-        raise _wrong(checkpoint, "architectures", "a list of strings", architectures)
-    if not isinstance(config.get("auto_map"), dict | None):
-        raise _wrong(checkpoint, "auto_map", "an object", config["auto_map"])
-    for name, field, value in _entries(config):
-        if field.endswith(("attn_implementation", "experts_implementation")) and "/" in str(value):
-            # A name with an owner is code on the Hub, which transformers would fetch and run.
-            raise _wrong(checkpoint, name, "a part of transformers, such as sdpa or eager", value)
+    """Refuses names of types and classes that are not names."""
+    names = config.get("architectures")
+    listed = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    if names is not None and not listed:
+        raise _wrong(checkpoint, "architectures", "a list of strings", names)
+    types = {"model_type": str, "dtype": str, "torch_dtype": str, "auto_map": dict}
+    for field, expected in types.items():
+        if not isinstance(config.get(field), expected | None):
+            what = "a string" if expected is str else "an object"
+            raise _wrong(checkpoint, field, what, config[field])
 
 
-def _check_quantization(checkpoint: Checkpoint, config: dict[str, Any]) -> None:
+def _check_entry(checkpoint: Checkpoint, name: str, field: str, value: Any) -> None:
+    """Refuses sizes that no model has, code from the Hub, and unknown kinds of quantization."""
+    if field in _BOUNDS and not isinstance(value, list | dict | None):
+        low, high = _BOUNDS[field]
+        if type(value) is not int or not low <= value <= high:
+            raise _wrong(checkpoint, name, f"an integer from {low} to {high}", value)
+    elif isinstance(value, int) and abs(value) >= 2**63:
+        raise _wrong(checkpoint, name, "an integer of at most 64 bits", value)
+    elif isinstance(value, float) and math.isnan(value):
+        raise _wrong(checkpoint, name, "a JSON value", value)
+    elif field.endswith(("attn_implementation", "experts_implementation")) and "/" in str(value):
+        # A name with an owner is code on the Hub, which transformers would fetch and run.
+        raise _wrong(checkpoint, name, "a part of transformers, such as sdpa or eager", value)
+    elif field == "quantization_config" and value is not None:
+        _check_quantization(checkpoint, name, value)
+
+
+def _check_quantization(checkpoint: Checkpoint, name: str, value: Any) -> None:
     """Refuses quantized weights that transformers would read as if they were not."""
-    for name, field, value in _entries(config):
-        if field != "quantization_config" or value is None:
-            continue
-        if not isinstance(value, dict):
-            raise _wrong(checkpoint, name, "an object", value)
-        from transformers.quantizers.auto import AUTO_QUANTIZATION_CONFIG_MAPPING
+    if not isinstance(value, dict):
+        raise _wrong(checkpoint, name, "an object", value)
+    from transformers.quantizers.auto import AUTO_QUANTIZATION_CONFIG_MAPPING
 
-        method = value.get("quant_method")
-        known = isinstance(method, str) and method in AUTO_QUANTIZATION_CONFIG_MAPPING
-        if not known and not value.get("load_in_8bit") and not value.get("load_in_4bit"):
-            methods = ", ".join(sorted(AUTO_QUANTIZATION_CONFIG_MAPPING))
-            raise _wrong(checkpoint, f"{name}.quant_method", f"one of {methods}", method)
+    method = value.get("quant_method")
+    known = isinstance(method, str) and method in AUTO_QUANTIZATION_CONFIG_MAPPING
+    if not known and not value.get("load_in_8bit") and not value.get("load_in_4bit"):
+        methods = ", ".join(sorted(AUTO_QUANTIZATION_CONFIG_MAPPING))
+        raise _wrong(checkpoint, f"{name}.quant_method", f"one of {methods}", method)
 
 
 def _check_weights(checkpoint: Checkpoint, config: dict[str, Any], options: LoadOptions) -> None:
@@ -185,22 +169,15 @@ def _check_weights(checkpoint: Checkpoint, config: dict[str, Any], options: Load
     if isinstance(named, str) and named.endswith(".index.json"):
         indexes.append(named)
     for index in indexes:
-        for name in _indexed(checkpoint, index):
+        content = _read_object(checkpoint, index, 10 * _LARGEST_FILE)
+        if content is None:
+            continue
+        if not all(isinstance(content.get(part), dict) for part in ("weight_map", "metadata")):
+            raise BadInput(f"model {checkpoint.id}: its {index} must hold weight_map and metadata")
+        for name in {str(name): name for name in content["weight_map"].values()}.values():
             _check_weight_file(checkpoint, index, name, options)
     if checkpoint.folder is not None:
         _check_links(checkpoint, checkpoint.folder)
-
-
-def _indexed(checkpoint: Checkpoint, index: str) -> list[Any]:
-    """Returns the distinct weight files that an index names; none where there is no such index."""
-    content = read_object(checkpoint, index, 10 * _LARGEST_FILE)
-    if content is None:
-        return []
-    parts = content.get("weight_map"), content.get("metadata")
-    if not all(isinstance(part, dict) for part in parts):
-        raise BadInput(f"model {checkpoint.id}: its {index} must hold weight_map and metadata")
-    names = content["weight_map"].values()
-    return list({str(name): name for name in names}.values())
 
 
 def _check_weight_file(checkpoint: Checkpoint, by: str, name: Any, options: LoadOptions) -> None:
@@ -224,7 +201,7 @@ def _check_weight_file(checkpoint: Checkpoint, by: str, name: Any, options: Load
 
 def _is_covered(name: str) -> bool:
     """Whether the digest of a folder covers a file of this name."""
-    return "/" not in name and any(fnmatch.fnmatchcase(name, each) for each in MODEL_FILES)
+    return "/" not in name and any(fnmatch.fnmatchcase(name, pattern) for pattern in MODEL_FILES)
 
 
 def _check_links(checkpoint: Checkpoint, folder: Path) -> None:

@@ -25,7 +25,7 @@ from transformers.utils import logging as transformers_logging
 from lmdiag.models.loading.checkpoint import Checkpoint, resolve
 from lmdiag.models.loading.checks import check_report, check_tokenizer, check_vocabulary
 from lmdiag.models.loading.errors import explain, first_line
-from lmdiag.models.loading.files import check_files
+from lmdiag.models.loading.files import check_model_files
 from lmdiag.models.loading.kinds import AUTO_CLASSES, detect, needs_decoder_flag
 from lmdiag.models.loading.memory import check_memory
 from lmdiag.models.loading.options import DEVICE_MAPS, LoadOptions
@@ -71,7 +71,7 @@ def load_parts(model_id: str, options: LoadOptions | None = None) -> Parts:
     # Without this, transformers asks a service on the Hub to convert pickled weights.
     os.environ.setdefault("DISABLE_SAFETENSORS_CONVERSION", "1")
     with _quiet():
-        check_files(checkpoint, options)
+        check_model_files(checkpoint, options)
         config = _load_config(checkpoint, options)
         kind = detect(model_id, config) if options.kind == "auto" else options.kind
         if needs_decoder_flag(config):

@@ -160,7 +160,7 @@ CONVENTIONS: tuple[type[Convention], ...] = (ByteLevel, WordPiece, EndOfWord, Se
 
 def convention_of(tokenizer: PreTrainedTokenizerFast) -> Convention:
     """Returns the convention of a tokenizer: the first of `CONVENTIONS` that it follows."""
-    return next(known for each in CONVENTIONS if (known := each.of(tokenizer)) is not None)
+    return next(known for kind in CONVENTIONS if (known := kind.of(tokenizer)) is not None)
 
 
 def _spaced(text: str, starts: bool) -> bytes:

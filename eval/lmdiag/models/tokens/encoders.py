@@ -23,7 +23,7 @@ from lmdiag.models.tokens.questions import (
     Spelt,
     TokenRow,
     beginnings,
-    shorten,
+    shorten_text,
     word_reads,
 )
 from lmdiag.models.tokens.spelling import Pieces, Spelling
@@ -95,10 +95,10 @@ class QuestionEncoder(ABC):
         """Raises `BadInput` if one of a query's rows is longer than the model can read."""
         longest = max(max(len(row.ids), len(row.source)) for row in rows)
         if self.limit is not None and longest > self.limit:
+            context = shorten_text(query.context)
             raise BadInput(
-                f"the context {shorten(query.context)!r} takes {longest} tokens with its longest "
-                f"candidate, and model {self.model_id} reads at most {self.limit}: shorten it or "
-                "leave it out"
+                f"the context {context!r} takes {longest} tokens with its longest candidate, and "
+                f"model {self.model_id} reads at most {self.limit}: shorten it or leave it out"
             )
 
     def _rows(self, blank: Blank, spelt: Spelt) -> tuple[list[TokenRow], dict[Beginning, int]]:

@@ -47,7 +47,7 @@ from lmdiag.models.forward.prefixes import Prefixes, choose_sharing
 from lmdiag.models.forward.reader import Reader
 from lmdiag.models.tokens.boundaries import Boundaries
 from lmdiag.models.tokens.encoders import QuestionEncoder
-from lmdiag.models.tokens.questions import Beginning, shorten
+from lmdiag.models.tokens.questions import Beginning, shorten_text
 from lmdiag.models.tokens.vocabulary import Vocabulary
 from lmdiag.models.whole_words.frontier import FIRST_WIDTH, Frontier, Node, Reading
 from lmdiag.models.whole_words.question import WholeWordQuestion, encode_whole_words
@@ -151,7 +151,7 @@ class WordSearch:
                 self._read(batch, frontiers, prefixes, some)
             self._refuse_endless(batch, frontiers)
             nodes = []
-        return [_answer(*each) for each in zip(batch, frontiers, agreement, strict=True)]
+        return [_answer(*parts) for parts in zip(batch, frontiers, agreement, strict=True)]
 
     def _frontier(self, encoded: WholeWordQuestion, top: int) -> Frontier:
         query = encoded.question.query
@@ -191,7 +191,7 @@ class WordSearch:
             if reading.end == -math.inf and not node.beginning.filled:
                 raise BadInput(
                     f"model {self._info.id} gives no probability to the beginning of a word after "
-                    f"{shorten(batch[n].question.query.context)!r}: use --unit token"
+                    f"{shorten_text(batch[n].question.query.context)!r}: use --unit token"
                 )
             frontiers[n].read(node.beginning, node.width, reading)
         return log_probs
@@ -217,9 +217,14 @@ class WordSearch:
         ends = [0.0] * len(nodes) if masked else self.boundaries.end(log_probs).tolist()
         wanted = [batch[n].wanted.get(node.beginning, ()) for n, node in nodes]
         pairs = [(row, token) for row, some in enumerate(wanted) for token in some]
-        found = iter(look_up(log_probs, pairs))
+        log_probs_of_wanted = iter(look_up(log_probs, pairs))
         return [
-            Reading(end, best[: node.width], nats[: node.width], {t: next(found) for t in some})
+            Reading(
+                end,
+                best[: node.width],
+                nats[: node.width],
+                {t: next(log_probs_of_wanted) for t in some},
+            )
             for (_, node), end, best, nats, some in zip(
                 nodes, ends, tokens.tolist(), values.tolist(), wanted, strict=True
             )
@@ -231,10 +236,11 @@ class WordSearch:
         """Raises `BadInput` for a search that has read too many nodes and is not at its end."""
         for encoded, frontier in zip(batch, frontiers, strict=True):
             if frontier.n_read > self._most_nodes and not frontier.is_exact:
+                context = shorten_text(encoded.question.query.context)
                 raise BadInput(
-                    f"model {self._info.id} hardly prefers any word to others after "
-                    f"{shorten(encoded.question.query.context)!r}: {self._most_nodes} beginnings "
-                    "of words do not settle which are the most probable; use --unit token"
+                    f"model {self._info.id} hardly prefers any word to others after {context!r}: "
+                    f"{self._most_nodes} beginnings of words do not settle which are the most "
+                    "probable; use --unit token"
                 )
 
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lmdiag import diagnostics
 from lmdiag.diagnostics import Diagnostic
-from lmdiag.hub.text import visible
 from lmdiag.report.charts.parts import Datum, Spec
 from lmdiag.report.items import Item
 from lmdiag.report.tables import Source
 from lmdiag.results import Figure, Place
+from lmdiag.text import visible
 
 if TYPE_CHECKING:
     from lmdiag.results import Run

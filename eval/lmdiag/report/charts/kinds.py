@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from lmdiag import diagnostics
 from lmdiag.diagnostics import Chart
-from lmdiag.hub.text import visible
 from lmdiag.report import numbers
 from lmdiag.report.charts import curves, intervals, probabilities
 from lmdiag.report.charts.charted import Charted, Plot, figure_row
@@ -18,6 +17,7 @@ from lmdiag.report.items import MAX_LISTED, SHOWN_BLANK, Choice, Item, run_score
 from lmdiag.report.labels import measure_label
 from lmdiag.results import Figure, Place
 from lmdiag.schema import BadInput
+from lmdiag.text import visible
 
 if TYPE_CHECKING:
     from lmdiag.results import Run

@@ -11,10 +11,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lmdiag.building import user_cache
 from lmdiag.report.charts.charted import Plot
 from lmdiag.report.charts.parts import Spec
 from lmdiag.report.charts.theme import resolved, sized, theme
+from lmdiag.stimuli.building import user_cache
 from lmdiag.writing import write_atomically
 
 if TYPE_CHECKING:

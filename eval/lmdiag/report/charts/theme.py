@@ -7,14 +7,14 @@ import re
 from functools import cache
 from typing import Any
 
-from lmdiag.home import home
 from lmdiag.report.charts.parts import Spec
+from lmdiag.resources import resource_path
 
 
 @cache
 def palette() -> dict[str, str]:
     """Returns the light colours of the style sheet: `var(--c1)` -> `#2563a8`."""
-    style = home("cards", "base.css").read_text("utf-8")
+    style = resource_path("cards", "base.css").read_text("utf-8")
     light = style.partition("{")[2].partition("}")[0]
     return {f"var({name})": colour for name, colour in re.findall(r"(--\w+):\s*(#\w+)", light)}
 
@@ -31,7 +31,7 @@ def resolved(value: Any) -> Any:
 @cache
 def theme() -> str:
     """Returns the theme as JSON: the `config` of a specification, its colours CSS variables."""
-    return json.dumps(json.loads(home("cards", "charts.json").read_text("utf-8")))
+    return json.dumps(json.loads(resource_path("cards", "charts.json").read_text("utf-8")))
 
 
 def sized(spec: Spec, width: float) -> Spec:

@@ -1,0 +1,178 @@
+"""What `lmdiag.measure` and `lmdiag.compare` return: figures that print as tables."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from lmdiag import evaluation
+from lmdiag.comparison import Comparison
+from lmdiag.results import Measure, Run, frame_of, load_run, signature
+from lmdiag.schema import Predictions, Protocol
+from lmdiag.suggestions import suggest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import altair
+    from pandas import DataFrame
+    from rich.console import Console
+
+    from lmdiag.measures import Scores
+    from lmdiag.stimuli import Stimuli
+
+
+class Shown:
+    """Something with tables: `print` and notebooks show them, `repr` is one line."""
+
+    def show(self, console: Console) -> None:
+        """Prints the tables."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return self._printed().export_text().rstrip()
+
+    def _repr_html_(self) -> str:
+        return self._printed().export_html(inline_styles=True, code_format="<pre>{code}</pre>")
+
+    def _printed(self) -> Console:
+        from rich.console import Console
+
+        console = Console(file=io.StringIO(), record=True, width=100, highlight=False)
+        self.show(console)
+        return console
+
+
+class Measures(Shown, Mapping[str, Measure]):
+    """The measures of a task: name -> `lmdiag.results.Measure`.
+
+    Attributes:
+        stimuli, predictions: what was measured.
+        protocol: k, threshold, and how the model was asked.
+        cased: whether words were compared exactly, else case-blind.
+        signature: makes two of them comparable exactly when equal.
+        unscorable: rows whose word the tokenizer cannot spell, as id and word.
+        not_computed: a line for each thing that the predictions do not allow to compute, and why.
+    """
+
+    def __init__(
+        self, predictions: Predictions, stimuli: Stimuli, protocol: Protocol, cased: bool
+    ) -> None:
+        self.stimuli, self.predictions = stimuli, predictions
+        self.protocol, self.cased = protocol, cased
+        self.signature = signature(protocol, stimuli.fingerprint, run=predictions.run)
+        self.kind = predictions.model.kind if predictions.model else "masked"
+        self.results = evaluation.evaluate(stimuli, [predictions], protocol, cased, self.kind)
+        self.unscorable = self.results.unscorable
+        self.not_computed = evaluation.not_computed(stimuli, predictions, protocol)
+
+    def __getitem__(self, name: str) -> Measure:
+        if name not in self.results.measures:
+            raise KeyError(f"no measure {name!r}{suggest(name, self.results.measures)}")
+        return self.results.measures[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.results.measures)
+
+    def __len__(self) -> int:
+        return len(self.results.measures)
+
+    def __repr__(self) -> str:
+        names = ", ".join(self)
+        return f"<Measures of {self.name} on {self.stimuli.task}: {names}; {self.signature}>"
+
+    @property
+    def name(self) -> str:
+        """Id of the model."""
+        return self.predictions.model.id if self.predictions.model else "unknown model"
+
+    @cached_property
+    def scores(self) -> dict[str, Scores]:
+        """Name -> the values of the single items behind a measure."""
+        scores = evaluation.scores(
+            self.stimuli, self.predictions, self.protocol, self.cased, self.kind
+        )
+        return {one.name: one for one in scores}
+
+    def to_frame(self) -> DataFrame:
+        """Returns a pandas table with a row per figure; see `lmdiag.results.frame_of`."""
+        return frame_of(self.results.figures(self.stimuli.task, self.predictions.perturbation))
+
+    def show(self, console: Console) -> None:
+        """Prints the tables of the task."""
+        from lmdiag.report.formats.terminal import print_setting
+
+        results = replace(self.results, signature=self.signature)
+        print_setting(self.stimuli.task, self.predictions.perturbation, results, console)
+        for line in self.not_computed:
+            console.print(f"not computed: {line}", markup=False, soft_wrap=True)
+
+    def chart(self) -> altair.LayerChart:
+        """Returns accuracy and sensitivity with their intervals as an altair chart."""
+        from lmdiag.report.charts.kinds import measures_plot
+        from lmdiag.report.charts.output import notebook
+
+        return notebook(measures_plot(self.name, self.results.measures))
+
+
+class FinishedRun(Run):
+    """A finished run, read back, with its charts; see `lmdiag.results.Run`."""
+
+    def charts(self) -> dict[str, altair.TopLevelMixin]:
+        """Returns the charts of the report as altair charts, by name."""
+        from lmdiag.report.charts.output import notebook
+        from lmdiag.report.html import charts
+
+        return {plot.name: notebook(plot) for plot in charts(self)}
+
+
+def load_finished(path: str | Path, data: str | None = None) -> FinishedRun:
+    """Reads a finished run and its data; see `lmdiag.results.load_run`."""
+    run = load_run(path, data)
+    return FinishedRun(run.path, run.results, run.stimuli)
+
+
+class Comparisons(Shown, Sequence[Comparison]):
+    """Comparisons of a model with others, one a measure and other model.
+
+    Attributes:
+        names: of the models, the first one that which the others are compared with.
+    """
+
+    def __init__(self, names: Sequence[str], comparisons: Sequence[Comparison]) -> None:
+        self.names = list(names)
+        self._comparisons = list(comparisons)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._comparisons[index]
+
+    def __len__(self) -> int:
+        return len(self._comparisons)
+
+    def __repr__(self) -> str:
+        first, *others = self.names
+        return f"<{len(self)} comparisons of {first} with {', '.join(others)}>"
+
+    def to_frame(self) -> DataFrame:
+        """Returns a pandas table with a row per comparison; `model_a`, `model_b` name the models.
+
+        Undefined is NaN; the other columns are the fields of `lmdiag.comparison.Comparison`.
+        """
+        from pandas import DataFrame
+
+        return DataFrame(
+            {"model_a": self.names[0], "model_b": self.names[one.second], **asdict(one)}
+            for one in self
+        ).drop(columns="second", errors="ignore")
+
+    def show(self, console: Console) -> None:
+        """Prints one table per pair of models, task and setting."""
+        from lmdiag.report.formats.terminal import print_comparisons
+        from lmdiag.report.labels import run_letter
+
+        for i, name in enumerate(self.names):
+            console.print(f"{run_letter(i)}  {name}", markup=False)
+        print_comparisons(self._comparisons, console)

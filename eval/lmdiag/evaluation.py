@@ -1,0 +1,237 @@
+"""From rows and predictions to figures: the one way, for run, score, verification and metric."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lmdiag import diagnostics, measures, stats
+from lmdiag.perturb import NONE, is_shuffled, perturb
+from lmdiag.results import Figure, Measure, SettingResults, Unscorable
+from lmdiag.schema import BadInput, Kind, Predictions, Protocol
+
+if TYPE_CHECKING:
+    from lmdiag.diagnostics import Diagnostic
+    from lmdiag.measures import Columns, Scores
+    from lmdiag.stimuli import Stimuli
+
+HUMAN_MEASURES = ("human_", "cloze_difference")
+"""Beginnings of the measures of the human baseline, which say nothing of perturbed rows."""
+
+
+def evaluate(
+    stimuli: Stimuli,
+    runs: Sequence[Predictions],
+    protocol: Protocol,
+    cased: bool,
+    kind: Kind = "masked",
+) -> SettingResults:
+    """Returns the figures of one task in one setting, without a signature.
+
+    Undefined is None. A shuffled setting has means over its runs, with `sd` and `runs`.
+
+    Args:
+        stimuli: the rows.
+        runs: their predictions, in the order of the rows; several in a shuffled setting.
+        protocol: of which `k`, `threshold` and, in shuffled settings, `seed` are used.
+        cased: compare words with `expected` exactly, else case-blind.
+        kind: of the model; a causal model saw the left context alone.
+
+    Raises:
+        BadInput: predictions do not belong to the rows.
+    """
+    of_runs = [scores(stimuli, run, protocol, cased, kind) for run in runs]
+    return summarise(stimuli.task, stimuli.columns(), runs, of_runs)
+
+
+def summarise(
+    task: str, rows: Columns, runs: Sequence[Predictions], of_runs: Sequence[Sequence[Scores]]
+) -> SettingResults:
+    """Returns the figures of one setting from the scores of its runs; see `evaluate`."""
+    diagnostic = diagnostics.get(task)
+    measured = [{each.name: measure_of(each, diagnostic) for each in scores} for scores in of_runs]
+    shuffled = bool(runs) and is_shuffled(task, runs[0].perturbation)
+    return SettingResults(_over_runs(measured) if shuffled else measured[0], unscorable(rows, runs))
+
+
+def scores(
+    stimuli: Stimuli, run: Predictions, protocol: Protocol, cased: bool, kind: Kind = "masked"
+) -> list[Scores]:
+    """Returns the per-item scores behind `evaluate`, for charts, the bootstrap and comparisons."""
+    if run.perturbation != NONE:
+        stimuli = perturb(stimuli, run.perturbation, run.run, protocol.seed)
+    return run_scores(
+        stimuli.task,
+        stimuli.columns(),
+        run,
+        k=protocol.k,
+        threshold=protocol.threshold,
+        cased=cased,
+        kind=kind,
+    )
+
+
+def run_scores(
+    task: str,
+    rows: Columns,
+    run: Predictions,
+    *,
+    k: Sequence[int],
+    threshold: float,
+    cased: bool,
+    kind: Kind,
+) -> list[Scores]:
+    """Returns the scores of one run, without the human baseline where the rows were perturbed.
+
+    Args:
+        task: name of the config.
+        rows: with the contexts that the model was asked.
+        run: predictions in the order of the rows.
+        k, threshold, cased, kind: see `evaluate`.
+
+    Raises:
+        BadInput: predictions do not belong to the rows.
+    """
+    if list(rows["id"]) != run.id:
+        raise BadInput(
+            f"predictions of {task} are not in the order of its rows: "
+            "align them by `lmdiag.results.predictions.align`"
+        )
+    computed = diagnostics.get(task).score(
+        rows, vars(run), k=k, threshold=threshold, cased=cased, left_only=kind == "causal"
+    )
+    left_out = () if run.perturbation == NONE else HUMAN_MEASURES
+    return [each for each in computed if not each.name.startswith(left_out)]
+
+
+def measure_of(scores: Scores, diagnostic: Diagnostic) -> Measure:
+    """Returns the figure of a measure, with the figures of its break-downs."""
+    by = {
+        column: {
+            level: figure_of(levels[level]) for level in diagnostic.levels_in_order(column, levels)
+        }
+        for column, levels in scores.by.items()
+    }
+    return Measure(**vars(figure_of(scores)), by=by)
+
+
+def figure_of(scores: Scores) -> Figure:
+    """Returns value, n, interval and chance level; None where undefined."""
+    estimate = asdict(stats.estimate(scores.values, scores.statistic))
+    defined: dict[str, Any] = {
+        name: None if np.isnan(value) else value for name, value in estimate.items()
+    }
+    has_chance = scores.chance is not None and len(scores.chance)
+    return Figure(
+        **defined,
+        chance=statistics.fmean(scores.chance) if has_chance else None,  # type: ignore[arg-type]
+        not_defined=scores.not_defined or None,
+        statistic=scores.statistic,
+    )
+
+
+# ---- shuffled settings ---------------------------------------------------------------------------
+
+
+def _over_runs(runs: Sequence[Mapping[str, Measure]]) -> dict[str, Measure]:
+    """The measures of a shuffled setting: means over its runs."""
+    merged = {}
+    for name, first in runs[0].items():
+        of_runs = [run[name] for run in runs if name in run]
+        by = {
+            column: {
+                level: _mean([run.by[column][level] for run in of_runs if run.at(column, level)])
+                for level in levels
+            }
+            for column, levels in first.by.items()
+        }
+        merged[name] = Measure(**vars(_mean(of_runs)) | {"by": by})
+    return merged
+
+
+def _mean(figures: Sequence[Figure]) -> Figure:
+    """The mean of the figures of several runs, with their standard deviation (population).
+
+    The bounds are means of the bounds: the interval over items of a typical run; `sd` is how far
+    the order of the words changes the figure. n is that of a run.
+    """
+    values = [each.value for each in figures]
+    return replace(
+        figures[0],
+        value=_mean_or_none(values),
+        n=min(each.n or 0 for each in figures),
+        ci_low=_mean_or_none([each.ci_low for each in figures]),
+        ci_high=_mean_or_none([each.ci_high for each in figures]),
+        chance=_mean_or_none([each.chance for each in figures]),
+        sd=None if None in values else statistics.pstdev(values),  # type: ignore[type-var]
+        runs=len(figures),
+        not_defined=None,
+    )
+
+
+def _mean_or_none(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return statistics.fmean(known) if len(known) == len(values) else None
+
+
+# ---- what is missing -----------------------------------------------------------------------------
+
+
+def unscorable(rows: Columns, runs: Sequence[Predictions]) -> list[Unscorable]:
+    """Returns the rows whose word the tokenizer cannot represent, each once.
+
+    Predictions without any log-probability say nothing of any word.
+    """
+    missing = {
+        i
+        for run in runs
+        if any(value is not None for value in run.log_prob)
+        for i, value in enumerate(run.log_prob)
+        if value is None
+    }
+    return [Unscorable(rows["id"][i], rows["target"][i]) for i in sorted(missing)]
+
+
+def beyond_lists(rows: Columns, run: Predictions, k: Sequence[int]) -> list[str]:
+    """Returns a line for the accuracy@k that the lists of top words are too short for, if any."""
+    where = [i for i in measures.with_expected(rows) if run.top_words[i] is not None]
+    if not where:
+        return []
+    first = min(where, key=lambda i: len(run.top_words[i] or ()))
+    n = len(run.top_words[first] or ())
+    if not (names := [f"accuracy@{rank}" for rank in k if rank > n]):
+        return []
+    words = "1 top word" if n == 1 else f"{n} top words"
+    return [f"{', '.join(names)}: {rows['id'][first]} has {words} only; give {max(k)} for each row"]
+
+
+def not_computed(stimuli: Stimuli, run: Predictions, protocol: Protocol) -> list[str]:
+    """Returns a line for each measure that the predictions do not allow to compute, and why."""
+    lines = []
+    if not stimuli.compared:
+        lines.append(
+            "sensitivity: the rows have no columns good and contrast, so no rows are compared"
+        )
+        pairs = list(zip(run.log_prob, run.rank, strict=True))
+        if lacking := sum(p is not None and rank is None for p, rank in pairs):
+            lines.append(
+                f"rank: {lacking} of {len(pairs)} words have none; in unit word, only words of the "
+                "top list have one"
+            )
+    if all(value is None for value in run.log_prob):
+        lines.append("all measures of probabilities: the predictions have no log_prob")
+    if all(words is None for words in run.top_words):
+        lines.append("all measures of the top words: the predictions have no top_words")
+    elif not any(stimuli.columns()["expected"]):
+        lines.append(f"accuracy: no row of {stimuli.task} has expected words")
+    lines += beyond_lists(stimuli.columns(), run, protocol.k)
+    if diagnostics.get(stimuli.task).has_verbs:
+        if all(value is None for value in run.n_tokens):
+            lines.append("tse: the predictions have no n_tokens")
+        if not any(run.agreement):
+            lines.append("ew and mw: they need the whole distribution, which `lmdiag run` has")
+    return lines

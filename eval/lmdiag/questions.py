@@ -1,0 +1,81 @@
+"""From stimuli to distinct questions, and from answers back to the rows.
+
+Rows that share the text left and right of their blank are asked once, over all tasks, settings and
+runs (docs/specification.md, section 2): the 326 rows of the three diagnostics are 198 questions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lmdiag import diagnostics
+from lmdiag.schema import Answer, Kind, Number, Predictions, Query, Question
+
+if TYPE_CHECKING:
+    from lmdiag.stimuli import Stimuli
+
+QuestionKey = tuple[Query, Number | None]
+"""What identifies a question: its query and, for EW and MW, the number that is right there."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Stimuli as they are asked in one setting.
+
+    Attributes:
+        stimuli: the rows, perturbed.
+        perturbation: name of the perturbation; "none" without.
+        run: number of the shuffle, 0 outside the shuffled settings.
+    """
+
+    stimuli: Stimuli
+    perturbation: str = "none"
+    run: int = 0
+
+
+def row_keys(setting: Setting, *, kind: Kind, cased: bool) -> Iterator[QuestionKey]:
+    """Yields the key of each row's question.
+
+    Causal models read the left context only. For cased models, contexts begin with a capital if
+    the diagnostic says so (`Diagnostic.capitalise`).
+    """
+    columns = setting.stimuli.columns()
+    diagnostic = diagnostics.get(setting.stimuli.task)
+    capitalise = diagnostic.capitalise and cased
+    numbers = columns["number"] if diagnostic.has_verbs else [None] * len(columns["id"])
+    texts = zip(columns["context"], columns["right_context"], numbers, strict=True)
+    for context, right_context, number in texts:
+        left = context[:1].upper() + context[1:] if capitalise else context
+        yield Query(left, "" if kind == "causal" else right_context), number
+
+
+def collect(settings: Iterable[Setting], *, kind: Kind, cased: bool) -> list[Question]:
+    """Returns the distinct questions of all settings, in order of first appearance."""
+    words: dict[QuestionKey, dict[str, None]] = {}
+    for setting in settings:
+        keys = row_keys(setting, kind=kind, cased=cased)
+        for key, target in zip(keys, setting.stimuli.columns()["target"], strict=True):
+            words.setdefault(key, {})[target] = None
+    return [Question(query, tuple(targets), number) for (query, number), targets in words.items()]
+
+
+def spread(
+    setting: Setting, answers: Mapping[QuestionKey, Answer], *, kind: Kind, cased: bool
+) -> Predictions:
+    """Returns the answers as one prediction per row, in the rows' order."""
+    columns = setting.stimuli.columns()
+    by_row = [answers[key] for key in row_keys(setting, kind=kind, cased=cased)]
+    scores = [answer.words[word] for answer, word in zip(by_row, columns["target"], strict=True)]
+    return Predictions(
+        id=list(columns["id"]),
+        log_prob=[score.log_prob for score in scores],
+        rank=[score.rank for score in scores],
+        n_tokens=[score.n_tokens for score in scores],
+        top_words=[list(answer.top_words) for answer in by_row],
+        top_log_probs=[list(answer.top_log_probs) for answer in by_row],
+        perturbation=setting.perturbation,
+        run=setting.run,
+        agreement=[answer.agreement for answer in by_row],
+    )

@@ -1,0 +1,73 @@
+"""All figures of one or several runs as one long csv table, at full precision."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from lmdiag.report.qualitative import Chosen
+from lmdiag.results import Results
+from lmdiag.results.published import published_beside
+from lmdiag.text import visible
+
+_NUMBERS = ("value", "n", "ci_low", "ci_high", "chance", "sd", "runs")
+_COLUMNS = (
+    "model", "revision", "commit", "task", "setting", "measure", "by", "level", *_NUMBERS,
+    "published", "signature",
+)  # fmt: skip
+"""Values are as in `results.json`; `published` is percent."""
+
+
+def render(runs: Sequence[Results], chosen: Sequence[Chosen] = ()) -> str:
+    """Returns a line per figure, or per top word if items are chosen."""
+    if chosen:
+        columns = ("context", "right_context", "model", "place", "word", "probability", "expected")
+        return _csv(columns, _top_words(chosen))
+    return _csv(_COLUMNS, (record for run in runs for record in _figures(run)))
+
+
+def _figures(run: Results) -> Iterator[list[Any]]:
+    published = published_beside(run)
+    for place, figure in run.figures():
+        yield [
+            *(run.model.id, run.model.revision, run.model.commit),
+            *place,
+            *(getattr(figure, name) for name in _NUMBERS),
+            published[place].value if place in published else None,
+            run.tasks[place.task][place.setting].signature,
+        ]
+
+
+def _top_words(chosen: Sequence[Chosen]) -> Iterator[list[Any]]:
+    for item in chosen:
+        for model, top in item.said:
+            for i, entry in enumerate(top, start=1):
+                yield [item.context, item.right_context, model, i, *entry]
+
+
+def _csv(columns: Sequence[str], records: Iterable[list[Any]]) -> str:
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([csv_cell(value) for value in record] for record in records)
+    return buffer.getvalue()
+
+
+def csv_cell(value: Any) -> Any:
+    """Returns a text that no spreadsheet takes for a formula and no terminal for a command.
+
+    One that begins with `=`, `+`, `-` or `@` gets an apostrophe in front; numbers stay numbers.
+
+    >>> csv_cell("=1+1"), csv_cell(-0.5)
+    ("'=1+1", -0.5)
+    """
+    if not isinstance(value, str):
+        return value
+    text = visible(value)
+    return f"'{text}" if text.lstrip().startswith(_FORMULA) else text
+
+
+_FORMULA = tuple("=+-@＝＋－＠")
+"""Characters that a spreadsheet takes for the start of a formula."""

@@ -1,0 +1,232 @@
+"""The tables of a run, and comparisons of models, on a terminal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import groupby
+from typing import TYPE_CHECKING, NamedTuple
+
+from lmdiag.report import numbers
+from lmdiag.report.formats.grid import CellText, Grid, grid_of
+from lmdiag.report.labels import comparison_label, model_label, run_letter, short_commit
+from lmdiag.report.numbers import CHANCE
+from lmdiag.report.sections import Section, sections
+from lmdiag.report.table import Table
+from lmdiag.results import Results, SettingResults, of_setting
+from lmdiag.text import visible
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table as RichTable
+
+    from lmdiag.comparison import Comparison
+
+_NARROW = 18
+"""Characters that the label of a row keeps where there is little room: the rest wraps."""
+
+_GAP = (0, 0, 0, 1)
+"""Padding of cells: above, right, below, left; rich itself puts one more blank between columns."""
+
+
+# ---- runs ----------------------------------------------------------------------------------------
+
+
+def print_results(results: Results, console: Console | None = None) -> None:
+    """Prints what was evaluated, then the tables of each diagnostic."""
+    from rich.console import Console
+
+    console = console or Console(highlight=False)
+    model = results.model
+    facts = [
+        model.kind,
+        f"{numbers.count(model.n_parameters)} parameters",
+        model.dtype,
+        *([model.quantization] if model.quantization else []),
+        "cased" if model.cased else "uncased",
+        f"commit {short_commit(model.commit)}",
+    ]
+    console.print()
+    _print_line(model_label(results), "bold", console)
+    _print_line(" · ".join(facts), "dim", console)
+    _print_line(f"data {results.data.source} · {results.n_contexts} contexts", "dim", console)
+    for section in sections([results]):
+        _print_section(section, console)
+
+
+def print_setting(
+    task: str, setting: str, content: SettingResults, console: Console | None = None
+) -> None:
+    """Prints the tables of one task in one setting.
+
+    Args:
+        task: name of the config.
+        setting: perturbation or none.
+        content: its figures.
+        console: where to print; standard output by default.
+    """
+    from rich.console import Console
+
+    for section in sections([of_setting(task, setting, content)]):
+        _print_section(section, console or Console(highlight=False))
+
+
+def _print_line(text: str, style: str, console: Console, *, wrap: bool = True) -> None:
+    from rich.text import Text
+
+    console.print(Text(visible(text), style=style), soft_wrap=not wrap)
+
+
+def _print_section(section: Section, console: Console) -> None:
+    from rich.text import Text
+
+    console.print()
+    _print_line(section.title, "bold", console)
+    for table in map(_shown, section.tables):
+        console.print()
+        caption = Text(f"{table.title}, percent" if table.is_percent else table.title)
+        console.print(caption.append(f"  {table.source}", style="dim"))
+        for grid in pieces(table, console.width):
+            console.print(_drawn(grid, console.width))
+    console.print()
+    for line in (*section.remarks, *filter(None, section.signatures)):
+        _print_line(line, "dim", console, wrap=False)
+
+
+def _shown(table: Table) -> Table:
+    """The table with every hidden character of its labels spelled out."""
+    return replace(
+        table,
+        title=visible(table.title),
+        columns=tuple(map(visible, table.columns)),
+        rows=tuple(replace(row, label=visible(row.label)) for row in table.rows),
+    )
+
+
+# ---- a table that fits ---------------------------------------------------------------------------
+
+
+class TableFit(NamedTuple):
+    """How a table is drawn: intervals beside their figures or below, and how wide labels are."""
+
+    is_beside: bool
+    label: int
+
+
+def pieces(table: Table, width: int) -> list[Grid]:
+    """Returns the texts of the table, or of parts of its columns that each fit on the terminal."""
+    grid, columns = grid_of(table), len(table.columns)
+    if columns == 1 or _fit(grid, width) is not None:
+        return [grid]
+    half = (columns + 1) // 2
+    return pieces(table.part(0, half), width) + pieces(table.part(half, columns), width)
+
+
+def _fit(grid: Grid, width: int) -> TableFit | None:
+    """The best way to draw a table that fits; None where there is none."""
+    longest = max(len(row.labels[0]) + 2 * row.depth for row in grid.rows if not row.is_published)
+    fits = (
+        TableFit(True, longest),
+        TableFit(False, longest),
+        TableFit(False, min(longest, _NARROW)),
+    )
+    return next((fit for fit in fits if _width(grid, fit) <= width), None)
+
+
+def _width(grid: Grid, fit: TableFit) -> int:
+    """Characters that the table takes when it is drawn so."""
+    widths = [fit.label]
+    for i, heading in enumerate(grid.headings):
+        texts = [cell.value + cell.interval for cell in _column(grid, i, fit.is_beside)]
+        lines = "\n".join([heading.label, *heading.facts, *texts]).split("\n")
+        widths.append(max(map(len, lines)))
+    return sum(widths) + (1 + _GAP[3]) * (len(widths) - 1)
+
+
+def _column(grid: Grid, i: int, is_beside: bool) -> list[CellText]:
+    """The texts of a column, each interval beside or below its figure, signs below each other."""
+    own = [row.cells[i] for row in grid.rows if not row.is_published]
+    space = max(len(cell.interval) for cell in own)
+    is_marked = any(cell.value.endswith(CHANCE) for cell in own)
+    texts = []
+    for row in grid.rows:
+        value, interval = row.cells[i]
+        if is_marked and value and not value.endswith(CHANCE) and not row.is_published:
+            value += " "
+        if interval:
+            interval = interval.rjust(space + 1) if is_beside else f"\n{interval}"
+        texts.append(CellText(value, interval))
+    return texts
+
+
+def _drawn(grid: Grid, width: int) -> RichTable:
+    from rich.text import Text
+
+    fit = _fit(grid, width) or TableFit(False, _NARROW)
+    drawn = _rich_table(fit.label, _GAP)
+    for heading in grid.headings:
+        title = Text("\n".join([heading.label, *heading.facts]))
+        style = "" if heading.is_figure else "dim"
+        drawn.add_column(title, justify="right", style=style, no_wrap=heading.is_figure)
+    columns = [_column(grid, i, fit.is_beside) for i in range(len(grid.headings))]
+    for row, *cells in zip(grid.rows, *columns, strict=True):
+        plain = "dim" if row.is_published else ""
+        texts = [Text("  " * row.depth + row.labels[0], style=plain)]
+        for heading, (value, interval) in zip(grid.headings, cells, strict=True):
+            style = "bold" if heading.is_figure and not row.is_published else plain
+            texts.append(Text(value, style=style).append(interval, style="not bold dim"))
+        drawn.add_row(*texts)
+    return drawn
+
+
+def _rich_table(label: int, padding: tuple[int, ...] = (0, 1)) -> RichTable:
+    """A table without rows, with the column of labels."""
+    from rich import box
+    from rich.table import Table as RichTable
+
+    drawn = RichTable(
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        show_edge=False,
+        header_style="dim",
+        padding=padding,  # type: ignore[arg-type]
+    )
+    drawn.add_column("", overflow="fold", min_width=label)
+    return drawn
+
+
+# ---- comparisons ---------------------------------------------------------------------------------
+
+
+def print_comparisons(comparisons: Sequence[Comparison], console: Console) -> None:
+    """Prints a table for each pair of models, task and setting."""
+    several = len({one.second for one in comparisons}) > 1
+    groups = groupby(comparisons, key=lambda one: (one.second, one.task, one.setting))
+    for (second, task, setting), rows in groups:
+        title = task if setting == "none" else f"{task}, {setting}"
+        pair = f"A and {run_letter(second)}, " if several else ""
+        console.print()
+        _print_line(pair + title, "bold", console)
+        console.print(_comparison_table(list(rows), run_letter(second)))
+
+
+def _comparison_table(rows: Iterable[Comparison], other: str) -> RichTable:
+    """The comparisons of one pair of models in one task and setting."""
+    from rich.text import Text
+
+    labels = [comparison_label(one) for one in rows]
+    drawn = _rich_table(max(map(len, labels)))
+    for heading in ("n", "A", other, f"A - {other}", "95% interval", "p", "p adj."):
+        drawn.add_column(heading, justify="right", no_wrap=True)
+    for label, one in zip(labels, rows, strict=True):
+        percent = one.statistic in ("proportion", "share")
+        a, b, difference, low, high = (
+            numbers.number(value, percent).replace("−", "-")
+            for value in (one.a, one.b, one.difference, one.ci_low, one.ci_high)
+        )
+        interval = "–" if math.isnan(one.ci_low) else f"[{low}, {high}]"
+        p = "–" if math.isnan(one.p) else f"{numbers.p_value(one.p)} {one.test[0]}"
+        cells = (str(one.n), a, b, difference, interval, p, numbers.p_value(one.p_adjusted))
+        drawn.add_row(Text(visible(label)), *cells)
+    return drawn

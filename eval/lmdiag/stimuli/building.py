@@ -1,0 +1,97 @@
+"""Builds the data sets `lmdiag` and `demo` with the loading scripts of the data set.
+
+The scripts (`datasets/lmdiag/loading`) are published with the data set and run without this
+package; here they are imported from the folder where the installation has them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import sys
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from lmdiag.resources import resource_path
+from lmdiag.schema import BadInput
+
+_PACKAGE = "lmdiag_loading"
+"""Name under which the loading scripts are imported."""
+
+BUILT: Mapping[str, str] = {"lmdiag": "upstream", "demo": "demo"}
+"""Data set that is built on first use -> source that it is built from."""
+
+
+@cache
+def script(name: str) -> Any:
+    """Returns a module of the loading scripts, e.g. "command"."""
+    if _PACKAGE not in sys.modules:
+        folder = resource_path("datasets", "lmdiag", "loading")
+        spec = importlib.util.spec_from_file_location(
+            _PACKAGE, folder / "__init__.py", submodule_search_locations=[str(folder)]
+        )
+        assert spec is not None
+        sys.modules[_PACKAGE] = importlib.util.module_from_spec(spec)
+    return importlib.import_module(f"{_PACKAGE}.{name}")
+
+
+def user_cache() -> Path:
+    """Returns the folder for what lmdiag keeps between runs: `LMDIAG_CACHE`, or the usual one."""
+    folder: Path = script("sources").user_cache()
+    return folder
+
+
+def cached(name: str) -> Path:
+    """Returns the directory of a data set in the user's cache; the first call builds it.
+
+    If several processes call it at the same time, one builds and the others wait.
+
+    Args:
+        name: a key of `BUILT`.
+
+    Raises:
+        BadInput: the source files cannot be fetched, or the cache cannot be written.
+    """
+    from filelock import FileLock
+
+    folder = user_cache() / "data" / f"{name}-{_digest()}"
+    if folder.is_dir():
+        return folder
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(f"{folder}.lock"):
+            if not folder.is_dir():  # another process may have built it meanwhile
+                _build(name, folder)
+    except OSError as error:
+        raise BadInput(
+            f"cannot write the data set {name} to {folder.parent} ({error.strerror or error}): "
+            "set LMDIAG_CACHE to a writable directory"
+        ) from error
+    return folder
+
+
+def _build(name: str, folder: Path) -> None:
+    items = "demo" if name == "demo" else "published"
+    line = f"lmdiag: building the {items} items in {folder} (only the first time)"
+    print(line, file=sys.stderr, flush=True)
+    try:
+        script("command").build(folder, BUILT[name])
+    except script("lines").BadSource as error:
+        reason = str(error).partition("; use --source")[0]
+        raise BadInput(
+            f"the data set {name} is not built yet: {reason}; build it from copies of the "
+            "repositories with `lmdiag build --source DIR`, or use the bundled demo items with "
+            "`--data demo`"
+        ) from error
+
+
+@cache
+def _digest() -> str:
+    """12 hexadecimal digits over the loading scripts and the demo source, which decide the rows."""
+    total = hashlib.sha256()
+    for inside, path in script("directory").published_files():
+        total.update(f"{inside}\n".encode() + path.read_bytes())
+    return total.hexdigest()[:12]

@@ -1,0 +1,226 @@
+"""Finds a data set: a directory with YAML `configs:`, a Hub data set, or a single file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from lmdiag import diagnostics
+from lmdiag.reading import (
+    MAX_DOCUMENT,
+    is_folder,
+    parse_yaml,
+    read_json,
+    read_text,
+    short,
+    user_path,
+)  # fmt: skip
+from lmdiag.schema import BadInput
+from lmdiag.stimuli.building import BUILT, cached
+from lmdiag.stimuli.table import READERS, RawTable, concatenate, read_file
+
+VERBS = "verbs"
+"""The config that holds the verbs of EW and MW."""
+
+_CARD = "README.md"
+_PROVENANCE = "provenance.json"
+_SPLIT = "test"
+_MAX_PATTERN = 300
+"""Characters of a path in `data_files`."""
+_BUILD = "`lmdiag build` (with `--source demo` where there is no network)"
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A data set that exists.
+
+    Attributes:
+        name: as the user named it.
+        configs: config -> patterns of its files inside `root`; empty if `datasets` infers them.
+        root: directory of the files.
+        commits: config -> commit; the key "" stands for all others.
+        fetch: downloads files of a Hub data set into `root`; does nothing for local ones.
+    """
+
+    name: str
+    configs: Mapping[str, tuple[str, ...]]
+    root: Path
+    commits: Mapping[str, str | None] = field(default_factory=dict)
+    fetch: Callable[[tuple[str, ...]], object] = lambda patterns: None
+
+    def commit(self, config: str) -> str | None:
+        """The commit that the rows of a config come from; None if it is not known."""
+        return self.commits.get(config, self.commits.get(""))
+
+    def read(self, config: str) -> RawTable:
+        """Reads all rows of a config.
+
+        Raises:
+            BadInput: a file is missing or malformed.
+        """
+        patterns = self.configs[config]
+        if not patterns:
+            return _read_with_datasets(self.name, self.root, config)
+        self.fetch(patterns)
+        try:
+            files = [path for pattern in patterns for path in sorted(self.root.glob(pattern))]
+        except (OSError, ValueError, NotImplementedError, re.error) as error:
+            raise BadInput(
+                f"{self.name}: the file name of {config} cannot be used ({short(error)})"
+            ) from None
+        if not files:
+            raise BadInput(f"{self.name}: no file {patterns[0]} for {config}: build it again")
+        return concatenate([read_file(path) for path in files])
+
+
+def find(data: str, revision: str | None = None) -> Dataset:
+    """Finds a data set: first in the file system, then among those built on first use, then Hub.
+
+    Args:
+        data: directory, file, Hub data set, or a key of `BUILT`.
+        revision: branch, tag or commit of a Hub data set.
+
+    Raises:
+        BadInput: there is no such directory, file or Hub data set, or no network.
+    """
+    path = user_path(data)
+    if data in BUILT and not _has_yaml(path / _CARD):  # a clone of this repository has none
+        path = cached(data)
+    if is_folder(path):
+        return _directory(data, path)
+    if path.is_file():
+        return _file(data, path)
+    if re.fullmatch(r"[\w.-]+/[\w.-]+", data) and path.suffix not in READERS:
+        return _hub(data, revision)
+    raise BadInput(f"no data at {data}: build the data set by {_BUILD}, or name one of the Hub")
+
+
+def _has_yaml(card: Path) -> bool:
+    return card.is_file() and card.read_bytes().startswith(b"---")
+
+
+# ---- local ---------------------------------------------------------------------------------------
+
+
+def _file(data: str, path: Path) -> Dataset:
+    if path.suffix not in READERS:
+        raise BadInput(
+            f"{data} cannot be read as data: give a directory or a file ending in "
+            f"{', '.join(READERS)}"
+        )
+    task, known = path.stem, diagnostics.built_in()
+    if task in (*known, VERBS):  # without the columns of the diagnostic it is the user's own task
+        names = read_file(path).columns
+        own = known[task].missing_columns(names) if task in known else "target" in names
+        task = path.name if own else task
+    pattern = re.sub(r"([\[*?])", r"[\1]", path.name)  # the name may contain characters of globs
+    return Dataset(data, {task: (pattern,)}, path.parent)
+
+
+def _directory(data: str, root: Path) -> Dataset:
+    if not (root / _CARD).is_file():
+        raise BadInput(f"{data} is not a data set, it has no {_CARD}: build one by {_BUILD}")
+    configs = _configs(root, data)
+    if not configs:
+        raise BadInput(f"{data}/{_CARD} names no `configs:`: build the data set by {_BUILD}")
+    return Dataset(data, configs, root, _commits(root))
+
+
+def _configs(root: Path, data: str) -> dict[str, tuple[str, ...]]:
+    """The YAML `configs:` of a card: config -> patterns of the files of its split."""
+    text = read_text(root / _CARD, MAX_DOCUMENT)
+    parts = re.match(r"---\r?\n(.*?)\r?\n---", text, re.DOTALL)
+    front = parse_yaml(parts[1], f"{data}/{_CARD}") if parts else {}
+    try:
+        entries = (front or {}).get("configs") or []
+        return {str(entry["config_name"]): _patterns(entry["data_files"]) for entry in entries}
+    except BadInput as error:
+        raise BadInput(f"{data}/{_CARD}: {error}") from None
+    except (AttributeError, KeyError, TypeError) as error:
+        raise BadInput(f"{data}/{_CARD}: its YAML `configs:` cannot be read: {error}") from error
+
+
+def _patterns(data_files: Any) -> tuple[str, ...]:
+    """Patterns of the split `test`, or of the only split there is."""
+    if not (isinstance(data_files, list) and all(isinstance(part, dict) for part in data_files)):
+        return tuple(_checked_patterns(data_files))
+    splits = {part["split"]: tuple(_checked_patterns(part["path"])) for part in data_files}
+    if _SPLIT not in splits and len(splits) != 1:
+        raise BadInput(f"no split {_SPLIT!r} among {', '.join(splits)}")
+    return splits.get(_SPLIT) or next(iter(splits.values()))
+
+
+def _checked_patterns(value: Any) -> Iterator[str]:
+    for pattern in value if isinstance(value, list) else [value]:
+        inside = isinstance(pattern, str) and not pattern.startswith("/")
+        if not inside or ".." in Path(pattern).parts:
+            raise BadInput(f"data_files {pattern!r} is not a path inside the data set")
+        if len(pattern) > _MAX_PATTERN or pattern.count("**") > 2:  # glob would take minutes
+            raise BadInput(f"data_files {pattern[:40]}... is too long or has too many **")
+        yield pattern
+
+
+def _commits(root: Path) -> dict[str, str | None]:
+    """Config -> upstream commit, as the build recorded it; empty for other directories."""
+    try:
+        configs = read_json(root / _PROVENANCE)["configs"]
+        commits = {name: facts["commit"] for name, facts in configs.items()}
+    except (BadInput, KeyError, TypeError, AttributeError):
+        return {}
+    return {name: commit for name, commit in commits.items() if isinstance(commit, str)}
+
+
+# ---- Hub -----------------------------------------------------------------------------------------
+
+
+def _hub(repo: str, revision: str | None) -> Dataset:
+    root = _snapshot(repo, revision, (_CARD,))
+    commit = root.name  # the folder of a snapshot; all further files are of the same commit
+    configs = _configs(root, repo) if (root / _CARD).is_file() else {}
+    if configs:
+        return Dataset(repo, configs, root, {"": commit}, partial(_snapshot, repo, commit))
+    from datasets import get_dataset_config_names
+
+    root = _snapshot(repo, commit, (_CARD, *(f"**{suffix}" for suffix in READERS)))
+    try:
+        names = get_dataset_config_names(str(root))
+    except (ValueError, OSError) as error:
+        raise BadInput(f"{repo} cannot be read by datasets: {error}") from error
+    return Dataset(repo, dict.fromkeys(names, ()), root, {"": commit})
+
+
+def _snapshot(repo: str, revision: str | None, patterns: tuple[str, ...]) -> Path:
+    from huggingface_hub import errors, snapshot_download
+
+    try:
+        folder = snapshot_download(
+            repo, repo_type="dataset", revision=revision, allow_patterns=list(patterns)
+        )
+    except (errors.RepositoryNotFoundError, errors.HFValidationError) as error:
+        raise BadInput(
+            f"no data set {repo} here or on the Hub, or no access to it: build one by {_BUILD}"
+        ) from error
+    except errors.RevisionNotFoundError as error:
+        raise BadInput(f"the data set {repo} has no revision {revision}") from error
+    except (errors.LocalEntryNotFoundError, errors.OfflineModeIsEnabled, OSError) as error:
+        raise BadInput(
+            f"no network, and {repo} is neither here nor in the cache: build one by {_BUILD}"
+        ) from error
+    return Path(folder)
+
+
+def _read_with_datasets(repo: str, root: Path, config: str) -> RawTable:
+    from datasets import load_dataset
+
+    try:
+        splits = load_dataset(str(root), config)
+    except (ValueError, OSError) as error:
+        raise BadInput(f"{repo} cannot be read by datasets: {error}") from error
+    name = _SPLIT if _SPLIT in splits else next(iter(splits))
+    if name != _SPLIT and len(splits) > 1:
+        raise BadInput(f"{repo} has no split {_SPLIT!r} among {', '.join(splits)}")
+    return RawTable(repo, splits[name].to_dict(), lambda row: f"{repo}, {name} row {row + 1}")

@@ -1,0 +1,62 @@
+"""Text that others wrote, made safe to show in a terminal, on a page and in a file name."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from typing import Any
+
+_HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+"""Unicode categories of invisible characters: controls, direction marks, surrogates, unassigned."""
+
+_JOINERS = "\u200c\u200d"
+"""Formatting characters that the spelling of some scripts needs."""
+
+
+def visible(text: str) -> str:
+    """Returns the text with every invisible character spelled out, e.g. `⟨U+202E⟩`.
+
+    Such a text cannot control a terminal and cannot change the order in which a page shows it.
+    """
+    return "".join(
+        f"⟨U+{ord(character):04X}⟩"
+        if unicodedata.category(character) in _HIDDEN and character not in _JOINERS
+        else character
+        for character in text
+    )
+
+
+def all_visible(value: Any) -> Any:
+    """Returns a JSON value in which every text, keys included, is `visible`."""
+    if isinstance(value, str):
+        return visible(value)
+    if isinstance(value, dict):
+        return {visible(str(key)): all_visible(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [all_visible(item) for item in value]
+    return value
+
+
+def shortened(text: str, most: int = 300) -> str:
+    """Returns the text on one line of at most `most` characters, all of them visible."""
+    # `visible` makes a text longer: cut it before (to bound the work) and after.
+    line = visible(" ".join(text[: 2 * most].split()))
+    return line if len(line) <= most else f"{line[: most - 1]}…"
+
+
+def first_few(names: list[str] | tuple[str, ...], shown: int = 3) -> str:
+    """Returns the first names, and the number of the others."""
+    text = ", ".join(names[:shown])
+    return text if len(names) <= shown else f"{text} and {len(names) - shown} more"
+
+
+def file_name(name: str, identity: str) -> str:
+    """Returns a name for a file that differs for each identity.
+
+    Args:
+        name: its letters and digits make the file name readable.
+        identity: two files have different names if and only if their identities differ.
+    """
+    readable = re.sub(r"[^A-Za-z0-9]+", "-", name)[:60].strip("-").lower() or "model"
+    return f"{readable}-{hashlib.sha256(identity.encode('utf-8', 'replace')).hexdigest()[:10]}"

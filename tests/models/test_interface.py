@@ -1,0 +1,70 @@
+"""Another kind of model is one module with a `Model` and an entry in the table of loaders."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from lmdiag import cli, models
+from lmdiag.models import LoadOptions, Model
+from lmdiag.schema import Answer, ModelInfo, Question, WordScore
+
+PROBABILITIES = {"bird": 0.5, "tree": 0.2, "stone": 0.1, "it": 0.05, "saw": 0.04}
+
+
+class Server:
+    """A model that tells only its most probable tokens, as a server does; no torch."""
+
+    info = ModelInfo(
+        "server:birds", None, "v1", "causal", "Server", "float32", "none", True, 1000, 0, None
+    )
+    device = "elsewhere"
+
+    def set_verbs(self, pairs: Sequence[tuple[str, str]]) -> int:
+        return 0
+
+    def control_names(self, texts: Sequence[str]) -> list[list[str]]:
+        return [[] for _ in texts]
+
+    def encode(self, question: Question) -> Question:
+        return question
+
+    def plan(self, encoded: Sequence[Question], batch_size: int | None = None) -> list[list[int]]:
+        return [[number] for number in range(len(encoded))]
+
+    def answer(self, batch: Sequence[Question], top: int) -> list[Answer]:
+        nats = {word: math.log(p) for word, p in PROBABILITIES.items()}
+        ranks = {word: rank for rank, word in enumerate(nats, start=1)}
+        return [
+            Answer(
+                {word: WordScore(nats.get(word), ranks.get(word), 1) for word in question.words},
+                tuple(nats)[:top],
+                tuple(nats.values())[:top],
+            )
+            for question in batch
+        ]
+
+
+def load_server(model_id: str, options: LoadOptions) -> Model:
+    return Server()
+
+
+def test_a_server_runs_like_any_model(
+    tmp_path: Path, demo_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaders = {"server:": f"{__name__}:load_server"} | models._LOADERS
+    monkeypatch.setattr(models, "_LOADERS", loaders)
+    arguments = ["run", "--model", "server:birds", "--data", str(demo_dir), "--tasks", "neg136"]
+    assert cli.main([*arguments, "--quiet", "--output", str(tmp_path)]) == 0
+    (file,) = tmp_path.rglob("results.json")
+    results = json.loads(file.read_text("utf-8"))
+    assert results["model"]["id"] == "server:birds"
+    assert results["device"]["name"] == "elsewhere"
+    setting = results["tasks"]["neg136"]["none"]
+    told = {row["word"] for row in setting["unscorable"]}
+    assert told  # words that the server does not tell are listed
+    assert not told & set(PROBABILITIES)

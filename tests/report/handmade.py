@@ -1,0 +1,140 @@
+"""Results written by hand, small enough to check by eye."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from runs import model_info
+
+from lmdiag.results import (
+    DataInfo,
+    Device,
+    Figure,
+    Measure,
+    Results,
+    SettingResults,
+    TaskData,
+    Unscorable,
+)
+from lmdiag.schema import Protocol
+
+SIGNATURE = "lmdiag:0.1|data:1a2b3c4d|unit:token|k:1,5|t:0.01|shuf:100|seed:0"
+
+
+def figure(hits: int, n: int, **more: Any) -> Figure:
+    """A proportion with a round interval of a tenth to either side."""
+    value = hits / n
+    return Figure(value, n, value - 0.1, value + 0.1, **{"statistic": "proportion"} | more)
+
+
+def measure(hits: int, n: int, by: Any = None, **more: Any) -> Measure:
+    """The same, with break-downs: break-down -> level -> (hits, n)."""
+    levels = {
+        column: {level: figure(*counts, chance=more.get("chance")) for level, counts in of.items()}
+        for column, of in (by or {}).items()
+    }
+    return Measure(**vars(figure(hits, n, **more)), by=levels)
+
+
+def setting(measures: dict[str, Measure], *unscorable: Unscorable) -> SettingResults:
+    return SettingResults(measures, list(unscorable), SIGNATURE)
+
+
+Task = dict[str, SettingResults]
+
+
+def results(
+    tasks: dict[str, Task], model: str = "org/model", *, commit: str = "86b5e0934494bd", **rows: int
+) -> Results:
+    """The results of a run with these figures, over tasks of so many rows, 10 if not given."""
+    return Results(
+        signature=SIGNATURE, model=model_info(id=model, commit=commit, n_parameters=109_514_298),
+        data=DataInfo(
+            "lmdiag", None, "1a2b3c4d", {task: TaskData("", rows.get(task, 10)) for task in tasks}
+        ),
+        protocol=Protocol(), versions={}, device=Device("cpu", 1), seconds={}, finished="",
+        n_contexts=198, tasks=tasks,
+    )  # fmt: skip
+
+
+def cprag102() -> Task:
+    def constraint(high: int, low: int) -> dict[str, Any]:
+        return {"constraint": {"high": (high, 17), "low": (low, 17)}}
+
+    plain = {
+        "accuracy@1": measure(8, 34, constraint(5, 3)),
+        "accuracy@5": measure(18, 34, constraint(10, 8)),
+        "sensitivity": measure(25, 33, constraint(13, 12), chance=1 / 3),
+        "sensitivity@0.01": measure(15, 33, constraint(9, 6)),
+        "within_category_boost": measure(9, 33, constraint(6, 3)),
+    }
+    shuffled = {"accuracy@1": measure(4, 34, sd=0.031, runs=100)}
+    unscorable = Unscorable("cprag102-3-within", "mascara")
+    return {"none": setting(plain, unscorable), "shuf": setting(shuffled)}
+
+
+def role88() -> Task:
+    quartiles = {str(i + 1): (i + 1, n) for i, n in enumerate((25, 23, 23, 17))}
+    plain = {
+        "accuracy@1": measure(10, 88, {"cloze_quartile": quartiles}),
+        "sensitivity": measure(33, 44),
+        "sensitivity@0.01": measure(14, 44),
+        "human_sensitivity": measure(44, 44),
+        "probability_difference": Measure(0.0123, 44, 0.004, 0.02, statistic="mean"),
+    }
+    nothing = Measure(None, 0, statistic="proportion", not_defined="there is nothing to compare")
+    both = {"sensitivity": nothing, "sensitivity@0.01": nothing}
+    return {"none": setting(plain), "both": setting(both)}
+
+
+def neg136() -> Task:
+    natural = ("natural", "less_natural")
+    polarities = [f"{level}/{p}" for level in natural for p in ("affirmative", "negative")]
+    negation: Any = {"subset/polarity": {"simp/affirmative": (18, 18), "simp/negative": (0, 18)}}
+    by: Any = {
+        "subset": {"simp": (18, 36), "nat": (20, 32)},
+        "natural": {"natural": (12, 16), "less_natural": (6, 16)},
+        "natural/polarity": dict.fromkeys(polarities, (4, 8)),
+    }
+    plain = {
+        "accuracy@1": measure(11, 34, {"subset": {"simp": (7, 18), "nat": (4, 16)}}),
+        "sensitivity": measure(38, 68, negation | by, chance=1 / 2),
+        "sensitivity@0.01": measure(9, 68, negation),
+        "determiner_match@5": measure(300, 360),
+    }
+    return {"none": setting(plain)}
+
+
+def agreement() -> Task:
+    def one(hits: int) -> Measure:
+        by = {
+            "construction": {"blimp": (1, 5), "simple": (hits, 5)},
+            "template": {"simple_agrmt_all": (hits, 5)},
+        }
+        return measure(hits, 10, by)
+
+    cuts = ("top=0.1", "bottom=0.001")
+    measures = {name: one(i + 1) for i, name in enumerate(("tse", "ew", "mw", "sensitivity"))}
+    measures |= {f"{name}@{cut}": one(4) for name in ("ew", "mw", "mass") for cut in cuts}
+    return {"none": setting(measures | {f"left_out@{cut}": measure(2, 12) for cut in cuts})}
+
+
+def own() -> Task:
+    """A user's own diagnostic; a break-down with one level is the whole again."""
+    by = {"tense": {"past": (1, 2), "present": (2, 2)}, "condition": {"typical": (3, 4)}}
+    return {"none": setting({"accuracy@1": measure(1, 4), "sensitivity": measure(3, 4, by)})}
+
+
+def published_run() -> Results:
+    """All of them, of a model of the paper on the rows of the paper."""
+    tasks = {
+        "cprag102": cprag102(), "role88": role88(), "neg136": neg136(),
+        "agreement": agreement(), "tense": own(),
+    }  # fmt: skip
+    return results(tasks, "bert-base-uncased", cprag102=102, role88=88, neg136=136)
+
+
+def several_runs() -> list[Results]:
+    """Two runs with a task in common, and another that only the second has."""
+    second = {"cprag102": cprag102(), "role88": role88() | {"obj": role88()["none"]}}
+    return [results({"cprag102": cprag102()}, "org/one"), results(second, "org/two")]

@@ -1,0 +1,204 @@
+"""Diagnostics: each is one file, and what it declares is there in the data and on the Hub."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from runs import by_name, make_run, predictions_of
+
+from lmdiag import diagnostics, perturb, stimuli
+from lmdiag.comparison import compare_runs
+from lmdiag.diagnostics import Line
+from lmdiag.hub.benchmark import Benchmark, columns, leaderboard_figures
+from lmdiag.hub.verify import verify
+from lmdiag.measures import AGREEMENT_LAYOUT
+from lmdiag.report.formats import format_names, render_tables
+from lmdiag.report.html import render
+from lmdiag.results import Place, load_run, read_results
+from lmdiag.schema import DIAGNOSTICS, Protocol
+
+ROOT = Path(__file__).parents[1]
+
+TENSE = '''
+"""Tense of a verb after an adverb of time."""
+
+from dataclasses import replace
+
+from lmdiag.diagnostics.base import (
+    Column, Diagnostic, LeaderboardColumn, Line, Perturbation, TableShape, levels_of,
+)
+
+
+def _without_adverb(row, run, seed):
+    return row["context"].removeprefix(row["adverb"]).strip()
+
+
+def _margin(trials, threshold, k):
+    from lmdiag.measures import probability_difference
+
+    return [replace(each, name="tense_margin") for each in probability_difference(trials)]
+
+
+DIAGNOSTIC = Diagnostic(
+    name="tense",
+    title="TENSE-4: adverbs of time",
+    short_title="TENSE-4",
+    about="An adverb decides the tense.",
+    columns=(Column("adverb", required=True), Column("tense", required=True)),
+    own_levels=lambda rows: {"tense": levels_of(rows["tense"])},
+    further_measures=_margin,
+    perturbations=(Perturbation("bare", "No adverb", _without_adverb, ("adverb",)),),
+    tables=(
+        TableShape(
+            "Sensitivity by tense", "",
+            rows=(Line(setting="*", below=(Line(by="tense", level="past"),)),),
+            columns=(Line(measure="sensitivity"), Line("margin", measure="tense_margin")),
+        ),
+    ),
+    headlines=(Line("tense preferred", measure="sensitivity"),),
+    leaderboard=(LeaderboardColumn("tense_sensitivity", "sensitivity", "sensitivity"),),
+    level_labels={"tense": {"past": "past tense", "future": "future tense"}},
+    compared_by={"sensitivity": "tense"},
+)
+'''
+
+ROWS = """id,context,target,good,contrast,adverb,tense
+1a,Yesterday she,walked,true,1,Yesterday,past
+1b,Yesterday she,walks,false,1,Yesterday,past
+2a,Tomorrow she,walks,true,2,Tomorrow,future
+2b,Tomorrow she,walked,false,2,Tomorrow,future
+"""
+
+
+@pytest.fixture
+def tense(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A diagnostic in one file of its own."""
+    (tmp_path / "further").mkdir()
+    (tmp_path / "further/tense.py").write_text(TENSE)
+    monkeypatch.setattr(diagnostics, "__path__", [*diagnostics.__path__, str(tmp_path / "further")])
+    diagnostics.built_in.cache_clear()
+    yield
+    diagnostics.built_in.cache_clear()
+    sys.modules.pop("lmdiag.diagnostics.tense", None)
+    vars(diagnostics).pop("tense", None)
+
+
+@pytest.fixture
+def data(demo_dir: Path, tmp_path: Path) -> Path:
+    """The demo data set with the rows of the further diagnostic."""
+    folder = tmp_path / "lmdiag"
+    shutil.copytree(demo_dir, folder)
+    (folder / "tense.csv").write_text(ROWS)
+    card = (folder / "README.md").read_text()
+    entry = "configs:\n- config_name: tense\n  data_files:\n  - split: test\n    path: tense.csv\n"
+    (folder / "README.md").write_text(card.replace("configs:\n", entry, 1))
+    return folder
+
+
+@pytest.mark.usefixtures("tense")
+def test_a_diagnostic_in_one_file_is_everywhere(data: Path, tmp_path: Path) -> None:
+    assert [*diagnostics.built_in()] == [*DIAGNOSTICS, "agreement", "tense"]
+    assert "bare" in perturb.names()
+    protocol = Protocol(tasks=(*DIAGNOSTICS, "tense"), perturb=("bare",))
+    runs = [
+        load_run(
+            make_run(tmp_path / name, data, protocol, id=f"org/{name}", skill=skill, seed=seed)
+        )
+        for seed, (name, skill) in enumerate([("strong", 4.0), ("weak", 0.0)])
+    ]
+    results = [run.results for run in runs]
+
+    # run: settings, measures, break-downs
+    contexts = perturb.perturb(runs[0].stimuli["tense"], "bare", 0, 0).columns()["context"]
+    assert contexts == ["she"] * 4
+    for setting in ("none", "bare"):
+        measures = results[0].tasks["tense"][setting].measures
+        assert {"sensitivity", "tense_margin"} <= set(measures)
+        assert list(measures["sensitivity"].by["tense"]) == ["past", "future"]
+
+    # tables of all formats, the page, the comparison
+    for name in format_names():
+        text = render_tables(name, results).replace("\\_", "_")
+        labels = ("sensitivity", "tense_margin") if name == "csv" else ("No adverb", "margin")
+        for label in (*labels, "past" if name == "csv" else "past tense"):
+            assert label in text, (name, label)
+    page = render(runs)
+    for text in ("TENSE-4: adverbs of time", "tense preferred", "No adverb", "past tense"):
+        assert text in page, text
+    compared = [one for one in compare_runs(*runs, resamples=20) if one.task == "tense"]
+    assert {(one.measure, one.level) for one in compared if one.setting == "none"} >= {
+        ("sensitivity", "past"), ("sensitivity", "future"), ("tense_margin", ""),
+    }  # fmt: skip
+
+    # verification and the leaderboard
+    assert columns()[Place("tense", "none", "sensitivity")].task_id == "tense_sensitivity"
+    plain = make_run(tmp_path / "plain", data, Protocol(tasks=(*DIAGNOSTICS, "tense")))
+    files = {path.name: path.read_bytes() for path in plain.iterdir()}
+    verified = verify(files, Benchmark(str(data)))
+    assert verified.results.tasks.keys() == {*DIAGNOSTICS, "tense"}
+    figure = leaderboard_figures(verified.results)["tense_sensitivity"]
+    assert figure == read_results(plain).figure(Place("tense", "none", "sensitivity"))
+
+
+# ---- the built-in ones ---------------------------------------------------------------------------
+
+
+def declared_lines(lines: tuple[Line, ...]) -> Iterator[Line]:
+    for line in lines:
+        yield line
+        yield from declared_lines(line.below)
+
+
+@pytest.mark.parametrize("task", [*DIAGNOSTICS, "agreement"])
+def test_what_a_diagnostic_declares_is_in_the_demo_data(demo_dir: Path, task: str) -> None:
+    diagnostic = diagnostics.get(task)
+    rows = stimuli.load(str(demo_dir), task)
+    table = rows.columns()
+    assert set(table) == {*diagnostics.CORE_COLUMNS, *(each.name for each in diagnostic.columns)}
+    n = len(rows)
+    more: dict[str, Any] = {"n_tokens": [1] * n}
+    if diagnostic.has_verbs:
+        more["agreement"] = [(0.5,) * len(AGREEMENT_LAYOUT)] * n
+    answers = vars(predictions_of(table, [-1.0] * n, [["a"] * 5] * n, **more))
+    scores = by_name(diagnostic.score(table, answers))
+    by = {name: set(levels) for each in scores.values() for name, levels in each.by.items()}
+
+    for perturbation in diagnostic.perturbations:
+        assert set(perturbation.needs) <= set(table)
+        assert perturb.perturb(rows, perturbation.name, 0, 0).columns()["context"]
+    shapes = diagnostic.tables
+    lines = [*declared_lines(sum(((*s.rows, *s.columns) for s in shapes), diagnostic.headlines))]
+    for line in lines:
+        start = line.measure.partition("*")[0].partition("{}")[0]
+        assert any(name.startswith(start) for name in scores), line
+    addresses = [(x.by, x.level) for x in (*lines, *diagnostic.leaderboard)]
+    addresses += [(chart.by, level) for chart in diagnostic.charts for level in chart.levels]
+    addresses += [
+        (column, "") for column in (*diagnostic.untagged, *diagnostic.compared_by.values())
+    ]
+    for column, level in addresses:
+        assert not column or column in by, column
+        assert level in ("", "*") or level in by[column], (column, level)
+    for column in diagnostic.leaderboard:
+        assert column.measure in scores
+
+
+def test_the_leaderboards_columns_are_the_tasks_of_the_benchmark() -> None:
+    path = ROOT / "datasets/lmdiag/eval.yaml"
+    tasks = yaml.safe_load(path.read_text(encoding="utf-8"))["tasks"]
+    declared = {column.task_id: place.task for place, column in columns().items()}
+    assert [(each["id"], each["config"]) for each in tasks] == list(declared.items())
+    for place, column in columns().items():
+        start = f"{place.task}_{place.measure}".replace("@", "_at_").replace(".", "_")
+        assert column.task_id.startswith(start)
+
+
+def test_any_other_task_is_a_users_own() -> None:
+    own = diagnostics.get("tense")
+    assert (own.name, own.title, own.short_title, own.columns) == ("tense",) * 3 + ((),)

@@ -1,0 +1,113 @@
+"""Files outside the package are found in a clone and in an installed wheel; a wheel is enough to
+run everything."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+from limits import HANG
+
+from lmdiag.resources import resource_path
+from lmdiag.schema import BadInput
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDERS = ("cards", "metrics/cloze_diagnostics", "datasets/lmdiag")
+OF_TOOLS = ("__pycache__", "*.egg-info", ".*cache")
+"""Folders that tools leave in the working tree."""
+
+
+def run(*command: object, cwd: Path | None = None, **environment: str) -> str:
+    """Runs a program of the environment; returns its standard output."""
+    done = subprocess.run(
+        [str(word) for word in command], cwd=cwd, env=os.environ | environment,
+        capture_output=True, text=True, timeout=HANG, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_an_editable_install_reads_the_repository() -> None:
+    assert resource_path("setup.cfg") == ROOT / "setup.cfg"
+    assert resource_path("eval", "run.py") == ROOT / "eval/run.py"
+    with pytest.raises(BadInput, match=r"cards/no-such-card\.md is missing .*make setup"):
+        resource_path("cards", "no-such-card.md")
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the working tree, so that nothing is left in the repository."""
+    copy = tmp_path_factory.mktemp("source")
+    for name in ("setup.cfg", "pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, copy / name)
+    for folder in ("eval", "cards", "metrics", "datasets"):
+        shutil.copytree(ROOT / folder, copy / folder, ignore=shutil.ignore_patterns(*OF_TOOLS))
+    return copy
+
+
+@pytest.fixture(scope="module")
+def wheel(source: Path) -> Path:
+    build = "from setuptools.build_meta import build_wheel; build_wheel('dist')"
+    run(sys.executable, "-c", build, cwd=source)
+    (built,) = (source / "dist").glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs of an environment in which pip installed the wheel.
+
+    Its dependencies are those of the environment of the tests, so that nothing is downloaded.
+    """
+    place = tmp_path_factory.mktemp("installed") / "venv"
+    venv.create(place, symlinks=True)
+    (site,) = place.glob("lib/*/site-packages")
+    (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    install = [sys.executable, "-m", "pip", "--python", place / "bin/python", "install"]
+    run(*install, "--no-deps", "--no-index", "--quiet", "--ignore-installed", wheel)
+    return place / "bin"
+
+
+def test_the_wheel_has_every_file(wheel: Path, source: Path) -> None:
+    names = {name for name in ZipFile(wheel).namelist() if not name.endswith("/")}
+    data = f"{wheel.name.split('-py3')[0]}.data/data/share/lmdiag/"
+    for folder in (*FOLDERS, "eval/lmdiag"):
+        for file in (source / folder).rglob("*"):
+            path = str(file.relative_to(source))
+            name = path.removeprefix("eval/") if folder.startswith("eval") else data + path
+            assert file.is_dir() or name in names, f"add {path} to setup.cfg"
+
+
+def test_an_installed_wheel_finds_the_folders(installed: Path) -> None:
+    say = f"from lmdiag.resources import resource_path as path\nfor f in {FOLDERS}: print(path(f))"
+    share = installed.parent / "share/lmdiag"
+    paths = [str(share / folder) for folder in FOLDERS]
+    assert run(installed / "python", "-I", "-c", say).splitlines() == paths
+
+
+@pytest.mark.slow
+def test_an_installed_wheel_runs_the_demo_from_another_folder(
+    installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+
+    def lmdiag(*words: str) -> str:
+        environment = {"LMDIAG_CACHE": str(tmp_path / "cache"), "HF_HUB_OFFLINE": "1"}
+        return run(installed / "lmdiag", *words, cwd=tmp_path, **environment)
+
+    lmdiag("build", "--source", "demo")
+    assert (tmp_path / "lmdiag/provenance.json").is_file()
+    for more in ([], ["--data", "demo", "--output", "others"]):
+        shown = lmdiag("run", "--model", "demo:masked", "demo:causal", "--quiet", *more)
+        assert "Ettinger 2020, table 12" in shown
+    for path in tmp_path.glob("*/demo--*/diagnostics-token"):
+        assert (path / "report.html").is_file()
+        shown = lmdiag("report", str(path.relative_to(tmp_path)), "--format", "markdown")
+        assert "CPRAG-102" in shown

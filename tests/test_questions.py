@@ -1,0 +1,76 @@
+"""Each distinct context is asked once, and its answer reaches every row that shares it."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from lmdiag.perturb import perturb
+from lmdiag.questions import Setting, collect, spread
+from lmdiag.schema import Answer, Query, Question, WordScore
+from lmdiag.stimuli import Stimuli, load
+
+
+def setting(*rows: dict[str, Any], task: str = "mine", name: str = "none", run: int = 0) -> Setting:
+    """A setting with rows, which are completed."""
+    filled = [{"id": str(i), "right_context": ""} | row for i, row in enumerate(rows, start=1)]
+    return Setting(Stimuli(task, pa.Table.from_pylist(filled), "1a2b3c4d", "rows"), name, run)
+
+
+def test_rows_that_share_a_context_are_one_question_with_their_words_in_order() -> None:
+    robin, bee = {"context": "A robin is a"}, {"context": "A bee is an"}
+    rows = [robin | {"target": "bird"}, bee | {"target": "insect"}, robin | {"target": "tree"}]
+    assert collect([setting(*rows)], kind="masked", cased=True) == [
+        Question(Query("A robin is a"), ("bird", "tree")),
+        Question(Query("A bee is an"), ("insect",)),
+    ]
+
+
+def test_the_three_diagnostics_are_326_rows_and_198_contexts(data_dir: Path) -> None:
+    settings = [Setting(load(str(data_dir), task)) for task in ("cprag102", "role88", "neg136")]
+    assert sum(len(setting.stimuli) for setting in settings) == 326
+    assert len(collect(settings, kind="masked", cased=False)) == 198
+
+
+@pytest.mark.slow
+def test_the_minimal_pairs_are_78153_contexts_or_15588_left_ones(agreement_dir: Path) -> None:
+    rows = Setting(load(str(agreement_dir), "agreement"))
+    for kind, n in (("masked", 78_153), ("causal", 15_588)):
+        assert len({question.query for question in collect([rows], kind=kind, cased=False)}) == n
+
+
+def test_perturbed_settings_share_their_contexts_with_each_other(data_dir: Path) -> None:
+    rows = load(str(data_dir), "role88")
+    settings = [Setting(rows)]
+    settings += [Setting(perturb(rows, name, 0, 0), name) for name in ("obj", "sub", "both")]
+    texts = {context for s in settings for context in s.stimuli.columns()["context"]}
+    assert len(collect(settings, kind="causal", cased=True)) == len(texts) < 4 * 88
+
+
+@pytest.mark.parametrize(
+    ("task", "kind", "cased", "query"),
+    [
+        ("agreement", "masked", True, ("The keys", "here.")),
+        ("agreement", "masked", False, ("the keys", "here.")),
+        ("role88", "masked", True, ("the keys", "here.")),
+        ("role88", "causal", True, ("the keys", "")),
+    ],
+)
+def test_only_agreement_is_capitalised_and_causal_models_read_the_left_context(
+    task: str, kind: Any, cased: bool, query: tuple[str, str]
+) -> None:
+    row = {"context": "the keys", "right_context": "here.", "target": "are", "number": "plural"}
+    (question,) = collect([setting(row, task=task)], kind=kind, cased=cased)
+    assert question.query == query
+    assert question.number == ("plural" if task == "agreement" else None)
+
+
+def test_every_row_gets_the_score_of_its_own_word_at_its_own_context() -> None:
+    rows = [{"context": "A robin is a", "target": target} for target in ("bird", "tree")]
+    scores = {"bird": WordScore(-0.5, 1, 1), "tree": WordScore(None, None, 0)}
+    answers = {(Query("A robin is a"), None): Answer(scores, ("bird", "nest"), (-0.5, -1.5))}
+    part = spread(setting(*rows, name="shuf", run=7), answers, kind="masked", cased=True)
+    assert (part.perturbation, part.run, part.id) == ("shuf", 7, ["1", "2"])
+    assert (part.log_prob, part.rank, part.n_tokens) == ([-0.5, None], [1, None], [1, 0])
+    assert part.top_words == [["bird", "nest"]] * 2
