@@ -16,7 +16,8 @@ from hypothesis import HealthCheck, settings
 from lmdiag.cli import main
 
 if TYPE_CHECKING:
-    pass
+    from browser import NewPage
+    from playwright.sync_api import Browser, Page
 
 ROOT = Path(__file__).resolve().parent.parent
 # Hypothesis's limits on time (200 ms an example) fail tests because the machine is busy.

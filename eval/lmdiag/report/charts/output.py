@@ -99,7 +99,7 @@ def library() -> bytes:
         return path.read_bytes()
     import vl_convert
 
-    script = vl_convert.javascript_bundle()  # type: ignore[call-arg]  (the snippet is optional)
+    script = vl_convert.javascript_bundle()  # type: ignore[call-arg]
     content = gzip.compress(script.encode(), mtime=0)
     with suppress(OSError):  # a home that cannot be written to: it is made again next time
         path.parent.mkdir(parents=True, exist_ok=True)
