@@ -9,6 +9,7 @@ import re
 import unicodedata
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 from hostile import HOSTILE
@@ -39,10 +40,10 @@ def hostile_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("hostile")
     data = folder / "own.jsonl"
     data.write_text("".join(json.dumps(row) + "\n" for row in rows()), "utf-8")
-    names = ("id", "commit", "dtype", "architecture", "tokenizer", "revision")
-    facts = dict(zip(names, TEXTS, strict=False))
+    facts = ("id", "commit", "dtype", "architecture", "tokenizer", "revision")
+    model: dict[str, Any] = dict(zip(facts, TEXTS, strict=False))
     protocol = Protocol(tasks=("own",))
-    return load_run(make_run(folder / "run", data, protocol, fillers=TEXTS, **facts))
+    return load_run(make_run(folder / "run", data, protocol, fillers=TEXTS, **model))
 
 
 def rows() -> list[dict[str, object]]:

@@ -110,7 +110,7 @@ class Measures(Shown, Mapping[str, Measure]):
         for line in self.not_computed:
             console.print(f"not computed: {line}", markup=False, soft_wrap=True)
 
-    def chart(self) -> altair.LayerChart:
+    def chart(self) -> altair.Chart:
         """Returns accuracy and sensitivity with their intervals as an altair chart."""
         from lmdiag.report.charts.kinds import measures_plot
         from lmdiag.report.charts.output import notebook
