@@ -11,8 +11,8 @@ import numpy as np
 
 from lmdiag import diagnostics, measures, stats
 from lmdiag.perturb import NONE, is_shuffled, perturb
-from lmdiag.results import Figure, Measure, SettingResults, Unscorable
-from lmdiag.schema import BadInput, Kind, Predictions, Protocol
+from lmdiag.results import Figure, Measure, SettingResults, UnscoredWord
+from lmdiag.schema import BadInput, Kind, Predictions, Protocol, WordState
 
 if TYPE_CHECKING:
     from lmdiag.diagnostics import Diagnostic
@@ -55,7 +55,11 @@ def summarise(
     diagnostic = diagnostics.get(task)
     measured = [{each.name: measure_of(each, diagnostic) for each in scores} for scores in of_runs]
     shuffled = bool(runs) and is_shuffled(task, runs[0].perturbation)
-    return SettingResults(_over_runs(measured) if shuffled else measured[0], unscorable(rows, runs))
+    return SettingResults(
+        _over_runs(measured) if shuffled else measured[0],
+        _unscored(rows, runs, "unscorable"),
+        censored=_unscored(rows, runs, "censored"),
+    )
 
 
 def scores(
@@ -181,19 +185,14 @@ def _mean_or_none(values: Sequence[float | None]) -> float | None:
 # ---- what is missing -----------------------------------------------------------------------------
 
 
-def unscorable(rows: Columns, runs: Sequence[Predictions]) -> list[Unscorable]:
-    """Returns the rows whose word the tokenizer cannot represent, each once.
+def _unscored(rows: Columns, runs: Sequence[Predictions], state: WordState) -> list[UnscoredWord]:
+    """The rows whose word is in a state without a log-probability, each once.
 
     Predictions without any log-probability say nothing of any word.
     """
-    missing = {
-        i
-        for run in runs
-        if any(value is not None for value in run.log_prob)
-        for i, value in enumerate(run.log_prob)
-        if value is None
-    }
-    return [Unscorable(rows["id"][i], rows["target"][i]) for i in sorted(missing)]
+    said = [run for run in runs if any(value is not None for value in run.log_prob)]
+    where = {i for run in said for i in range(len(run.id)) if run.state(i) == state}
+    return [UnscoredWord(rows["id"][i], rows["target"][i]) for i in sorted(where)]
 
 
 def beyond_lists(rows: Columns, run: Predictions, k: Sequence[int]) -> list[str]:

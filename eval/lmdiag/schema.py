@@ -25,6 +25,7 @@ Number = Literal["singular", "plural"]
 Kind = Literal["masked", "causal", "seq2seq"]
 Unit = Literal["token", "word"]
 Bos = Literal["auto", "always", "never"]
+WordState = Literal["scored", "censored", "unscorable"]
 
 _LONGEST_MESSAGE = 2000
 """Characters of an error message."""
@@ -74,7 +75,8 @@ class WordScore(NamedTuple):
     """A candidate word at a blank.
 
     Attributes:
-        log_prob: nats; None for a word that the tokenizer cannot spell (unscorable).
+        log_prob: nats; None for a word that the tokenizer cannot represent (unscorable), and for a
+            word below the list of a server that returns its most probable tokens only (censored).
         rank: 1 + the number of vocabulary items more probable than the word, its own first piece
             not counted; None where unscorable. In unit word: 1 + the number of complete words more
             probable, None also where the word is less probable than the last of the top list, for
@@ -267,6 +269,16 @@ class Predictions:
             f"<Predictions of {who}: {len(self.id)} rows, perturbation {self.perturbation}{shuffle}"
             f", unit {self.unit}, bos {self.bos}>"
         )
+
+    def state(self, row: int) -> WordState:
+        """Returns whether the word of a row was scored, and why not; see `WordScore`.
+
+        Predictions of other programs that do not give `n_tokens` count as unscorable where they
+        have no log-probability.
+        """
+        if self.log_prob[row] is not None:
+            return "scored"
+        return "censored" if self.n_tokens[row] else "unscorable"
 
     def to_frame(self) -> DataFrame:
         """Returns a pandas table with one row per stimulus row; log-probabilities are in nats."""

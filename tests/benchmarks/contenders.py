@@ -124,7 +124,7 @@ def lmdiag(model: str, data: str, *, report: bool) -> Work:
             if report:
                 render(run)
             end = time.time()
-            return end - start - float(run.results["seconds"]["load"])
+            return end - start - float(run.results.seconds["load"])
 
     return work
 

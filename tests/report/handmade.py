@@ -14,7 +14,7 @@ from lmdiag.results import (
     Results,
     SettingResults,
     TaskData,
-    Unscorable,
+    UnscoredWord,
 )
 from lmdiag.schema import Protocol
 
@@ -36,7 +36,7 @@ def measure(hits: int, n: int, by: Any = None, **more: Any) -> Measure:
     return Measure(**vars(figure(hits, n, **more)), by=levels)
 
 
-def setting(measures: dict[str, Measure], *unscorable: Unscorable) -> SettingResults:
+def setting(measures: dict[str, Measure], *unscorable: UnscoredWord) -> SettingResults:
     return SettingResults(measures, list(unscorable), SIGNATURE)
 
 
@@ -69,7 +69,7 @@ def cprag102() -> Task:
         "within_category_boost": measure(9, 33, constraint(6, 3)),
     }
     shuffled = {"accuracy@1": measure(4, 34, sd=0.031, runs=100)}
-    unscorable = Unscorable("cprag102-3-within", "mascara")
+    unscorable = UnscoredWord("cprag102-3-within", "mascara")
     return {"none": setting(plain, unscorable), "shuf": setting(shuffled)}
 
 

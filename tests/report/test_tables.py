@@ -25,7 +25,7 @@ from lmdiag.report.formats.terminal import print_results, print_setting
 from lmdiag.report.items import TopWord
 from lmdiag.report.qualitative import Chosen
 from lmdiag.report.sections import sections
-from lmdiag.results import Results, Unscorable
+from lmdiag.results import Results, UnscoredWord
 
 from .handmade import (
     SIGNATURE,
@@ -163,7 +163,7 @@ def test_escapes(text: str, markdown: str, latex: str) -> None:
 
 
 def test_names_that_others_chose_are_not_markup_of_the_terminal() -> None:
-    word = Unscorable("x", "[bold red]w[/nonsense]")
+    word = UnscoredWord("x", "[bold red]w[/nonsense]")
     task = {"none": setting({"sensitivity": measure(1, 2)}, word)}
     lines = printed(
         results({"own": task}, "[link=x]evil[/]", commit="sha256:0123456789abcdef"), 100
@@ -175,7 +175,7 @@ def test_names_that_others_chose_are_not_markup_of_the_terminal() -> None:
 
 def test_scored_predictions_print_without_a_model() -> None:
     stream = io.StringIO()
-    content = setting({"sensitivity": measure(3, 4)}, Unscorable("tense-1", "zzz"))
+    content = setting({"sensitivity": measure(3, 4)}, UnscoredWord("tense-1", "zzz"))
     print_setting("tense", "none", content, Console(file=stream, width=80))
     lines = [" ".join(line.split()) for line in stream.getvalue().splitlines()]
     assert "sensitivity 4 75.0 [65.0, 85.0]" in lines

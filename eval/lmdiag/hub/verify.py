@@ -193,8 +193,9 @@ def _figure_reasons(claimed: Results, computed: Results) -> Iterator[str]:
         said = claimed.tasks[task].get("none")
         if said and said.signature != settings["none"].signature:
             yield f"{task} none signature is {said.signature[:60]}"
-        if said and said.unscorable != settings["none"].unscorable:
-            yield f"{task} none: its unscorable words are not those of its predictions"
+        for name in ("unscorable", "censored"):
+            if said and getattr(said, name) != getattr(settings["none"], name):
+                yield f"{task} none: its {name} words are not those of its predictions"
     theirs, ours = dict(claimed.figures()), dict(computed.figures())
     for place in {**ours, **theirs}:
         if difference := _difference(theirs.get(place), ours.get(place)):

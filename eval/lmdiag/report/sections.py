@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from lmdiag import diagnostics
 from lmdiag.report.labels import measure_label
@@ -16,16 +15,7 @@ from lmdiag.results.published import has_published_rows, human_facts
 from lmdiag.text import visible
 
 _NAMED = 5
-"""Unscorable words that are named before the rest is only counted."""
-
-
-class UnscorableWord(NamedTuple):
-    """A word that the tokenizer of a model cannot represent."""
-
-    model: str
-    setting: str
-    id: str
-    word: str
+"""Words that are named before the rest is only counted."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +27,6 @@ class Section:
         title: what it tests.
         tables: in the shapes of the papers.
         further: every figure that the tables do not show; None where they show all.
-        unscorable: words that were left out.
         signatures: of the runs; figures with equal ones are comparable.
         remarks: what a reader has to know: notes, signs, human facts, words that were left out.
     """
@@ -46,7 +35,6 @@ class Section:
     title: str
     tables: tuple[Table, ...]
     further: Table | None
-    unscorable: tuple[UnscorableWord, ...]
     signatures: tuple[str, ...]
     remarks: tuple[str, ...]
 
@@ -66,7 +54,6 @@ def sections(runs: Sequence[Results]) -> list[Section]:
 def _section(task: str, sources: Sequence[Source]) -> Section:
     runs = [source.results for source in sources]
     tables, further = tables_of(task, sources)
-    unscorable = tuple(_unscorable(task, sources))
     remarks = [
         *_notes(task, runs),
         *signs([*tables, *([further] if further else [])]),
@@ -77,7 +64,7 @@ def _section(task: str, sources: Sequence[Source]) -> Section:
             for each in human_facts(task)
             if has_published_rows(runs[0], task)
         ),
-        *_left_out(unscorable),
+        *_left_out(task, sources),
     ]
     settings = [run.tasks[task] for run in runs]
     unperturbed = (each.get("none", next(iter(each.values()))) for each in settings)
@@ -87,7 +74,6 @@ def _section(task: str, sources: Sequence[Source]) -> Section:
         diagnostics.get(task).title,
         tuple(tables),
         further,
-        unscorable,
         tuple(signatures),
         tuple(remarks),
     )
@@ -140,23 +126,16 @@ def _undefined(task: str, runs: Sequence[Results]) -> Iterator[str]:
         yield f"{UNDEFINED} {', '.join(names)}{where} not defined: {visible(reason)}"
 
 
-def _unscorable(task: str, sources: Sequence[Source]) -> Iterator[UnscorableWord]:
+def _left_out(task: str, sources: Sequence[Source]) -> Iterator[str]:
+    """One line per model and setting that counts and names the words without a figure."""
+    several = len(sources) > 1
     for source in sources:
         for setting, content in source.results.tasks[task].items():
-            for each in content.unscorable:
-                yield UnscorableWord(source.label, setting, each.id, visible(each.word))
-
-
-def _left_out(words: Iterable[UnscorableWord]) -> Iterator[str]:
-    """One line per model and setting that counts and names the words that were left out."""
-    groups: dict[tuple[str, str], list[str]] = {}
-    for model, setting, _, word in words:
-        groups.setdefault((model, setting), []).append(word)
-    several = len({model for model, _ in groups}) > 1
-    for (model, setting), left_out in groups.items():
-        distinct = list(dict.fromkeys(left_out))
-        named = ", ".join(distinct[:_NAMED]) + (", …" if len(distinct) > _NAMED else "")
-        where = "" if setting == "none" else f" in {setting}"
-        by = f" by {model}" if several else ""
-        rows = "1 row" if len(left_out) == 1 else f"{len(left_out)} rows"
-        yield f"unscorable{by}{where}: {rows} ({named})"
+            for state, rows in (("unscorable", content.unscorable), ("censored", content.censored)):
+                if rows:
+                    words = list(dict.fromkeys(visible(row.word) for row in rows))
+                    named = ", ".join(words[:_NAMED]) + (", …" if len(words) > _NAMED else "")
+                    by = f" by {source.label}" if several else ""
+                    where = "" if setting == "none" else f" in {setting}"
+                    count = "1 row" if len(rows) == 1 else f"{len(rows)} rows"
+                    yield f"{state}{by}{where}: {count} ({named})"

@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from lmdiag.results.figure import Figure, Measure, Place, SettingResults, Unscorable
+from lmdiag.results.figure import Figure, Measure, Place, SettingResults, UnscoredWord
 from lmdiag.results.folder import (
     EW_AND_MW,
     PREDICTIONS,
@@ -29,6 +29,6 @@ from lmdiag.results.signatures import combine, identity, model_slug, protocol_sl
 __all__ = [
     "EW_AND_MW", "PREDICTIONS", "REPORT", "RESULTS", "SCHEMA_VERSION", "DataInfo", "Device",
     "Figure", "Measure", "Place", "Results", "Run", "RunDirectory", "SettingResults", "TaskData",
-    "Unscorable", "check_files", "combine", "digests", "frame_of", "identity", "load_run",
+    "UnscoredWord", "check_files", "combine", "digests", "frame_of", "identity", "load_run",
     "model_slug", "of_setting", "protocol_slug", "read_results", "saved_files", "signature",
 ]  # fmt: skip

@@ -108,8 +108,8 @@ class Measure(Figure):
 
 
 @dataclass(frozen=True)
-class Unscorable:
-    """A row whose word the tokenizer cannot represent.
+class UnscoredWord:
+    """A row whose word has no log-probability.
 
     Attributes:
         id: of the row.
@@ -126,13 +126,16 @@ class SettingResults:
 
     Attributes:
         measures: name -> measure.
-        unscorable: rows that were left out.
+        unscorable: rows that were left out, because the tokenizer cannot represent the word.
         signature: what makes the figures comparable; see `lmdiag.results.signature`.
+        censored: rows that were left out, because the word is less probable than every word that
+            the model returns.
     """
 
     measures: dict[str, Measure]
-    unscorable: list[Unscorable] = field(default_factory=list)
+    unscorable: list[UnscoredWord] = field(default_factory=list)
     signature: str = ""
+    censored: list[UnscoredWord] = field(default_factory=list)
 
     def figures(self, task: str, setting: str) -> Iterator[tuple[Place, Figure]]:
         """Yields all figures with their addresses, a whole measure before its levels."""
@@ -148,4 +151,5 @@ class SettingResults:
             "signature": self.signature,
             "measures": {name: measure.to_json() for name, measure in self.measures.items()},
             "unscorable": [vars(each) for each in self.unscorable],
+            **({"censored": [vars(each) for each in self.censored]} if self.censored else {}),
         }

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from lmdiag.reading import read_json
 from lmdiag.redact import redacted
 from lmdiag.results.figure import Figure, Measure, Place, SettingResults
-from lmdiag.results.transition import AsMapping
 from lmdiag.schema import BadInput, ModelInfo, Protocol
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ SCHEMA_VERSION = 2
 
 
 @dataclass(frozen=True)
-class TaskData(AsMapping):
+class TaskData:
     """The rows of a task that were used.
 
     Attributes:
@@ -36,7 +35,7 @@ class TaskData(AsMapping):
 
 
 @dataclass(frozen=True)
-class DataInfo(AsMapping):
+class DataInfo:
     """The data set of a run.
 
     Attributes:
@@ -53,7 +52,7 @@ class DataInfo(AsMapping):
 
 
 @dataclass(frozen=True)
-class Device(AsMapping):
+class Device:
     """What a run ran on: name of the device, and number of processes."""
 
     name: str
@@ -61,7 +60,7 @@ class Device(AsMapping):
 
 
 @dataclass(frozen=True)
-class Results(AsMapping):
+class Results:
     """How a run was made, and all its figures.
 
     Attributes:
