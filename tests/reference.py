@@ -1,4 +1,4 @@
-"""An independent reference for what a model says at a blank: section 2 of docs/specification.md, literally.
+"""An independent reference for what a model says at a blank (docs/specification.md, section 2).
 
 transformers' own model in float64, one sentence at a time, the whole of its logits, one forward
 pass for every piece of every word. Nothing here is shared with `lmdiag.models`.

@@ -57,7 +57,7 @@ class Speller:
         return self._unigram("▁" + word)
 
     def show(self, token: int) -> str | None:
-        """Returns an item as it is shown in answers; None where it is not text that can be shown."""
+        """Returns an item as answers show it; None where it is not text that can be shown."""
         name = self.names.get(token)
         if token in self.specials:
             return self.specials[token]
