@@ -140,24 +140,22 @@
     const list = figure.closest("section").querySelector("[data-items]");
     const highlight = () => view.signal("shown", list.shown).runAsync();
     view.addEventListener("click", (_, item) => { if (item && item.datum && item.datum.item) open(item.datum.item); });
+    if (figure.connection) figure.connection.abort();
+    figure.connection = new AbortController();
+    const { signal } = figure.connection;
     if (FINE) {
-      let waiting;
-      view.addSignalListener("brush", (_, ranges) => {
-        clearTimeout(waiting);
-        waiting = setTimeout(() => {
-          if (Object.keys(ranges).length) list.select(within(spec, figure.rows, ranges));
-          else if (list.selected) list.select(null);
-        }, 150);
-      });
+      let ranges = null; // of a selection that is being made
+      view.addSignalListener("brush", (_, value) => { ranges = value; });
+      addEventListener("pointerup", async () => {
+        await view.runAsync();
+        if (ranges && Object.keys(ranges).length) list.select(within(spec, figure.rows, ranges));
+        else if (ranges && list.selected) list.select(null);
+        ranges = null;
+      }, { signal });
     }
-    list.addEventListener("shown", highlight, { signal: (figure.abort = renewed(figure.abort)).signal });
+    list.addEventListener("shown", highlight, { signal });
     highlight();
     byKeyboard(figure);
-  }
-
-  function renewed(controller) {
-    if (controller) controller.abort();
-    return new AbortController();
   }
 
   // Names of the items whose marks lie in a selection; values beyond an axis are drawn at its end.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,8 @@ from hypothesis import HealthCheck, settings
 from lmdiag.cli import main
 
 if TYPE_CHECKING:
-    pass
+    from browser import NewPage
+    from playwright.sync_api import Browser, Page
 
 ROOT = Path(__file__).resolve().parent.parent
 # Hypothesis's limits on time (200 ms an example) fail tests because the machine is busy.
@@ -116,3 +118,30 @@ def finished_runs(demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> l
 def command(request: pytest.FixtureRequest, tmp_path: Path) -> Commands:
     """Runs commands in this process."""
     return Commands(request, tmp_path)
+
+
+# ---- a browser -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """A headless browser."""
+    from browser import started_browser
+
+    with started_browser() as browser:
+        yield browser
+
+
+@pytest.fixture
+def new_page(chromium: Browser) -> Iterator[NewPage]:
+    """Opens pages, with options of playwright's contexts; none of them may complain."""
+    from browser import without_complaints
+
+    with without_complaints(chromium) as opened:
+        yield opened
+
+
+@pytest.fixture
+def page(new_page: NewPage) -> Page:
+    """A page on a desktop."""
+    return new_page(viewport={"width": 1280, "height": 900})

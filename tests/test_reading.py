@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lmdiag.reading import parse_json, parse_yaml, read_json, read_parquet, read_text
-from lmdiag.schema import LONGEST_MESSAGE, BadInput
+from lmdiag.schema import BadInput
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_parquet_has_each_column_once(tmp_path: Path) -> None:
 
 def test_a_long_message_keeps_its_beginning_and_its_end() -> None:
     message = str(BadInput(f"file: {'x' * 100_000}: do this"))
-    assert len(message) < LONGEST_MESSAGE + 10
+    assert len(message) < 2010
     assert message.startswith("file: xxx")
     assert message.endswith("xxx: do this")
 

@@ -79,3 +79,19 @@ def test_training_steps_are_shown_in_their_order(command: Commands) -> None:
 )
 def test_bad_input_is_one_line(command: Commands, arguments: str, message: str) -> None:
     assert message in command.refused("report", *arguments.format(run=command.runs[0]).split())
+
+
+def test_figures_go_into_a_directory_with_their_captions(command: Commands) -> None:
+    folder = command.folder / "figures"
+    arguments = ["--figures", folder, "--format", "pdf", "--width", 17]
+    code, out, err = command("report", command.runs[0], *arguments)
+    figures = sorted(folder.glob("*.pdf"))
+    assert (code, out, err) == (0, f"Saved {len(figures)} figures in {folder}\n", "")
+    assert {"role88-cloze", "cprag102-pairs"} <= {path.stem for path in figures}
+    assert all(path.with_suffix(".txt").read_text().strip() for path in figures)
+    for wrong in (["--format", "svg"], ["--figures", folder, "--format", "csv"]):
+        error = command.refused("report", command.runs[0], *wrong)
+        assert "give --figures DIR --format svg" in error
+    code, _, err = command("report", command.runs[0], "--figures", folder, "--width", 1)
+    assert code == 2
+    assert "must be between 4 and 60 cm" in err

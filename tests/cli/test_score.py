@@ -148,7 +148,7 @@ def test_bad_predictions_are_one_line(command: Commands, records: list[Json]) ->
     broken.write_text(f"{first}\n{second[:-5]}\n")
     short.write_text(first)
     for file, data, message in (
-        (broken, command.data, "broken.jsonl, line 2: not valid JSON"),
+        (broken, command.data, "broken.jsonl:2: not valid JSON"),
         (command.folder / "none", command.data, "does not exist"),
         (command.folder, command.data, "not a finished run"),
         (short, command.folder / "nowhere", "nowhere"),

@@ -142,5 +142,6 @@ def test_distributions_sum_to_one(contexts: list[list[str]]) -> None:
 def test_model_info(family_dir: Callable[[str], Path]) -> None:
     model = load(str(family_dir("roberta")))
     assert (model.info.kind, model.info.cased, model.info.bos) == ("masked", True, False)
+    assert (model.info.attention, model.info.quantization) == ("sdpa", None)
     positions = model.reader.model.config.max_position_embeddings
     assert model.info.max_length == positions - 2  # RoBERTa's first is that after the padding's

@@ -50,10 +50,7 @@ def asked(
     network: PreTrainedModel, tokenizer: PreTrainedTokenizerFast, kind: Kind, **options: Any
 ) -> LocalModel:
     """Puts network and tokenizer together as `models.load` does with those of a folder."""
-    parts = Parts(
-        model=network, tokenizer=tokenizer, config=network.config, kind=kind, commit="toy",
-        training_step=None, dtype=str(network.dtype), quantization=None, attention=None,
-    )  # fmt: skip
+    parts = Parts(network, tokenizer, kind, commit="toy", training_step=None)
     return assemble("toy", parts, LoadOptions(**options))
 
 

@@ -55,6 +55,7 @@ def test_every_declared_kind_is_made(plots: dict[str, list[Plot]]) -> None:
         assert len({plot.name for plot in each}) == len(each)
 
 
+@pytest.mark.slow
 def test_altair_takes_every_chart(plots: dict[str, list[Plot]]) -> None:
     """altair validates them by the schema of Vega-Lite."""
     for plot in {plot.kind: plot for plot in chain(*plots.values())}.values():
@@ -189,6 +190,7 @@ def test_colours_come_from_the_style_sheet_and_data_keep_their_text() -> None:
     assert "var(" not in json.dumps(resolved(json.loads(theme())))
 
 
+@pytest.mark.slow
 def test_a_run_and_measures_give_charts_in_a_notebook(run_dirs: dict[str, Path]) -> None:
     shown = lmdiag.load_run(run_dirs["strong"]).charts()
     assert "role88-cloze" in shown

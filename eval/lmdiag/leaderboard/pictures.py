@@ -18,7 +18,7 @@ MOST_MODELS = 24
 _LONGEST = 30
 """Characters of a model's name in a chart."""
 
-_WIDTH = 560
+_WIDTH = 430
 """Pixels of a chart, which is scaled to its column of the page."""
 
 

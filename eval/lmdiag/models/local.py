@@ -184,16 +184,16 @@ def assemble(model_id: str, parts: Parts, options: LoadOptions) -> LocalModel:
         commit=parts.commit,
         kind=parts.kind,
         architecture=type(parts.model).__name__,
-        dtype=parts.dtype,
+        dtype=str(parts.model.dtype).removeprefix("torch."),
         tokenizer=type(parts.tokenizer).__name__,
         cased=is_cased(parts.tokenizer),
-        vocab_size=parts.config.get_text_config().vocab_size,
+        vocab_size=parts.model.config.get_text_config().vocab_size,
         n_parameters=parts.model.num_parameters(),
         max_length=limit,
         bos=isinstance(encoder, CausalEncoder) and bool(encoder.opening),
         training_step=parts.training_step,
-        quantization=parts.quantization,
-        attention=parts.attention,
+        quantization=options.quantization,
+        attention=getattr(parts.model.config, "_attn_implementation", None),
     )
     # Padding tokens that were added to a tokenizer after training often have no embedding.
     pad = parts.tokenizer.pad_token_id
@@ -227,7 +227,7 @@ def _encoder(
     if parts.kind == "causal":
         opening = opening_tokens(spelling, options.bos, tokenizer.bos_token_id, model_id)
         return CausalEncoder(spelling, limit, model_id, opening)
-    start, model_type = parts.config.decoder_start_token_id, parts.config.model_type
+    start, model_type = parts.model.config.decoder_start_token_id, parts.model.config.model_type
     sentinel = tokenizer.get_vocab().get(SENTINEL)
     filler = tokenizer.mask_token_id if sentinel is None else sentinel
     if filler is None or start is None or (sentinel is None and model_type != "bart"):
@@ -251,7 +251,7 @@ def _first_position(parts: Parts) -> int:
 
 def _max_length(parts: Parts) -> int | None:
     """Returns the longest input in tokens; None for a model without a limit."""
-    config = parts.config.get_text_config()
+    config = parts.model.config.get_text_config()
     if config.model_type in _UNLIMITED:
         return None
     limits = [getattr(config, name, None) for name in _LIMITS]

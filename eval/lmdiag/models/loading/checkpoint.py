@@ -148,33 +148,25 @@ def _hub_commit(model_id: str, revision: str | None) -> str:
     from huggingface_hub import errors, hf_hub_download
 
     name = f"model {model_id}" + (f" at revision {revision}" if revision else "")
+    refusals: dict[type[Exception], str] = {
+        errors.HFValidationError: f"no model {model_id}: neither a folder here nor a Hub id such "
+        "as 'gpt2' or 'EleutherAI/pythia-70m'",
+        errors.GatedRepoError: f"{name} is gated: ask for access on its Hub page, then log in with "
+        "`hf auth login`",
+        errors.RevisionNotFoundError: f"model {model_id} has no revision {revision}: see its Hub "
+        "page",
+        errors.RepositoryNotFoundError: f"no {name} on the Hub, and no folder of that name: check "
+        "the spelling; if it is private, log in with `hf auth login`",
+        errors.RemoteEntryNotFoundError: f"{name} has no config.json on the Hub: is it a "
+        "transformers model? (An adapter must first be merged into its base model.)",
+        errors.HfHubHTTPError: f"{name}: the Hub does not accept the token: log in again with "
+        "`hf auth login`",
+    }
     try:
         config = hf_hub_download(model_id, "config.json", revision=revision)
-    except errors.HFValidationError as error:
-        raise BadInput(
-            f"no model {model_id}: neither a folder here nor a Hub id such as 'gpt2' or "
-            "'EleutherAI/pythia-70m'"
-        ) from error
-    except errors.GatedRepoError as error:
-        raise BadInput(
-            f"{name} is gated: ask for access on its Hub page, then log in with `hf auth login`"
-        ) from error
-    except errors.RevisionNotFoundError as error:
-        raise BadInput(f"model {model_id} has no revision {revision}: see its Hub page") from error
-    except errors.RepositoryNotFoundError as error:
-        raise BadInput(
-            f"no {name} on the Hub, and no folder of that name: check the spelling; "
-            "if it is private, log in with `hf auth login`"
-        ) from error
-    except errors.RemoteEntryNotFoundError as error:
-        raise BadInput(
-            f"{name} has no config.json on the Hub: is it a transformers model? (An adapter must "
-            "first be merged into its base model.)"
-        ) from error
-    except errors.HfHubHTTPError as error:
-        raise BadInput(
-            f"{name}: the Hub does not accept the token: log in again with `hf auth login`"
-        ) from error
+    except tuple(refusals) as error:
+        told = next(told for kind, told in refusals.items() if isinstance(error, kind))
+        raise BadInput(told) from error
     except (errors.LocalEntryNotFoundError, OSError) as error:
         status = getattr(getattr(error.__cause__, "response", None), "status_code", None)
         why = f"answers {status}" if status else "cannot be reached"

@@ -31,32 +31,26 @@ from lmdiag.models.loading.memory import check_memory
 from lmdiag.models.loading.options import DEVICE_MAPS, LoadOptions
 from lmdiag.schema import BadInput, Kind
 
+_TOKENIZER_FILES = "tokenizer.json, tokenizer_config.json"
+
 
 @dataclass(frozen=True)
 class Parts:
-    """A loaded model with what is known about it.
+    """A loaded model.
 
     Attributes:
         model: in evaluation mode, without gradients, on its device.
         tokenizer: a fast one, which knows the character offsets of its tokens.
-        config: the model's.
         kind: masked, causal or seq2seq.
         commit: see `Checkpoint`.
         training_step: step of a training checkpoint if revision or folder name one.
-        dtype: of the weights, e.g. "float32".
-        quantization: as asked for.
-        attention: implementation in use.
     """
 
     model: PreTrainedModel
     tokenizer: PreTrainedTokenizerFast
-    config: PretrainedConfig
     kind: Kind
     commit: str
     training_step: int | None
-    dtype: str
-    quantization: str | None
-    attention: str | None
 
 
 def load_parts(model_id: str, options: LoadOptions | None = None) -> Parts:
@@ -72,25 +66,16 @@ def load_parts(model_id: str, options: LoadOptions | None = None) -> Parts:
     os.environ.setdefault("DISABLE_SAFETENSORS_CONVERSION", "1")
     with _quiet():
         check_model_files(checkpoint, options)
-        config = _load_config(checkpoint, options)
+        config = _load_part(transformers.AutoConfig, "configuration", checkpoint, options)
         kind = detect(model_id, config) if options.kind == "auto" else options.kind
         if needs_decoder_flag(config):
             config.is_decoder = kind == "causal"
-        tokenizer = _load_tokenizer(checkpoint, kind, options)
+        tokenizer = _load_part(transformers.AutoTokenizer, "tokenizer", checkpoint, options)
+        tokenizer = check_tokenizer(checkpoint, tokenizer, kind)
         check_memory(checkpoint, config, kind, options, device)
         model = _load_model(checkpoint, config, kind, options, device)
     check_vocabulary(checkpoint, tokenizer, model)
-    return Parts(
-        model=model,
-        tokenizer=tokenizer,
-        config=model.config,
-        kind=kind,
-        commit=checkpoint.commit,
-        training_step=checkpoint.training_step,
-        dtype=str(model.dtype).removeprefix("torch."),
-        quantization=options.quantization,
-        attention=getattr(model.config, "_attn_implementation", None),
-    )
+    return Parts(model, tokenizer, kind, checkpoint.commit, checkpoint.training_step)
 
 
 @contextmanager
@@ -106,31 +91,17 @@ def _quiet() -> Iterator[None]:
         transformers_logging.set_verbosity(verbosity)
 
 
-def _load_config(checkpoint: Checkpoint, options: LoadOptions) -> PretrainedConfig:
+def _load_part(auto_class: Any, what: str, checkpoint: Checkpoint, options: LoadOptions) -> Any:
+    """Returns configuration or tokenizer, or refuses."""
     try:
-        config = transformers.AutoConfig.from_pretrained(
+        return auto_class.from_pretrained(
             checkpoint.location,
             revision=checkpoint.revision,
             trust_remote_code=options.trust_remote_code,
         )
-    except Exception as error:  # each configuration class checks in its own way, or not at all
-        raise explain(checkpoint, "configuration", error, source=" (config.json)") from error
-    return config  # type: ignore[no-any-return]
-
-
-def _load_tokenizer(
-    checkpoint: Checkpoint, kind: Kind, options: LoadOptions
-) -> PreTrainedTokenizerFast:
-    try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(
-            checkpoint.location,
-            revision=checkpoint.revision,
-            trust_remote_code=options.trust_remote_code,
-        )
-    except Exception as error:  # tokenizers raises bare Exceptions for broken files
-        files = " (tokenizer.json, tokenizer_config.json)"
-        raise explain(checkpoint, "tokenizer", error, source=files) from error
-    return check_tokenizer(checkpoint, tokenizer, kind)
+    except Exception as error:  # many classes check in their own way, or not at all
+        files = "config.json" if what == "configuration" else _TOKENIZER_FILES
+        raise explain(checkpoint, what, error, source=f" ({files})") from error
 
 
 def _load_model(
