@@ -53,10 +53,7 @@ def test_the_demo_items_are_a_data_set_by_name(demo_dir: Path) -> None:
 
 
 def test_without_data_the_published_items_are_built_once(
-    root: Path,
-    demo_dir: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    root: Path, demo_dir: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The demo diagnostics stand for the published items."""
     source = shutil.copytree(root / "datasets/lmdiag/demo/lm-diagnostics", "copy")

@@ -449,10 +449,7 @@ def test_unknown_data_sets_and_tasks_are_named(
     [
         ("configs: [", "README.md: not valid YAML in line 1"),
         ("configs: []", "names no `configs:`"),
-        (
-            "configs: [{config_name: x, data_files: gone.csv}]",
-            "no file gone.csv for x: build it",
-        ),
+        ("configs: [{config_name: x, data_files: gone.csv}]", "no file gone.csv for x: build it"),
         (f"configs: [{{config_name: x, data_files: '{'[' * 100_000}'}}]", "is too long or has too"),
         ("configs: [{config_name: x, data_files: ../secret.csv}]", "is not a path inside the data"),
         ("configs: [{config_name: x, data_files: /etc/passwd}]", "is not a path inside the data"),

@@ -216,11 +216,7 @@ def mcnemar(first: Values, second: Values) -> float:
 
 
 def paired_bootstrap(
-    first: Values,
-    second: Values,
-    statistic: str,
-    rng: np.random.Generator,
-    resamples: int = 10_000,
+    first: Values, second: Values, statistic: str, rng: np.random.Generator, resamples: int = 10_000
 ) -> Difference:
     """Returns the difference first - second, its percentile interval and p, over resampled items.
 

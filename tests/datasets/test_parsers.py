@@ -155,11 +155,7 @@ BAD: list[tuple[str, dict[str, str | bytes], str]] = [
     ("role88", {"r": ROLE + ROLE_A.replace("3-a", "3-c")}, "a number with -a or -b, not '3-c'"),
     ("role88", {"r": ROLE + ROLE_A}, "r.tsv: pair 3 needs contexts -a and -b"),
     ("role88", {"r": ROLE + ROLE_A + ROLE_B.replace("caught", "eaten")}, "pair 3 needs contexts"),
-    (
-        "role88",
-        {"r": ROLE + ROLE_B.replace("|seen", "|")},
-        "an expected response is empty",
-    ),
+    ("role88", {"r": ROLE + ROLE_B.replace("|seen", "|")}, "an expected response is empty"),
     ("neg136", {"s": SIMP + SIMP_LINE.replace("is (a|an)", "is a")}, "s.tsv:2: a context must end"),
     ("neg136", {"n": NAT + NAT_LINE.replace("\tN", "\tX")}, "n.tsv:2: licensing must be one of Y"),
     ("agreement", {"simple": f"{PAIR}{{"}, "simple.jsonl:2: not JSON"),
