@@ -182,40 +182,16 @@ def compare(
     """
     if not others:
         raise BadInput("compare takes two or more results of `measure`, or two or more runs")
-    measured = [each for each in (first, *others) if isinstance(each, Measures)]
-    if len(measured) > len(others):
-        return _compare_measures(measured, seed, resamples)
-    if measured:
+    given = (first, *others)
+    measured = [each for each in given if isinstance(each, Measures)]
+    if measured and len(measured) < len(given):
         raise BadInput("compare takes results of `measure`, or runs, but not both")
-    runs = [_run(each) for each in (first, *others)]
-    comparisons = comparison.compare_runs(*runs, seed=seed, resamples=resamples)
-    return Comparisons([run.results.model.id for run in runs], comparisons)
-
-
-def _run(given: Comparable) -> Run:
-    return given if isinstance(given, Run) else load_run(given)  # type: ignore[arg-type]
-
-
-def _compare_measures(given: Sequence[Measures], seed: int, resamples: int) -> Comparisons:
-    first, *others = given
-    for i, other in enumerate(others, start=1):
-        if different := comparison.differing(first.signature, other.signature):
-            raise BadInput(
-                f"the first ({first.name}) and number {i + 1} ({other.name}) cannot be compared: "
-                f"their signatures differ in {different}; measure both on the same rows with the "
-                "same options"
-            )
-    pairs = [
-        pair
-        for i, other in enumerate(others, start=1)
-        for pair in comparison.paired_scores(
-            first.stimuli.task,
-            first.predictions.perturbation,
-            first.scores,
-            other.scores,
-            unlike=comparison.sides_differ(first.kind, other.kind),
-            second=i,
-        )
+    sides = [
+        each.side(number)
+        if isinstance(each, Measures)
+        else comparison.side_of(each if isinstance(each, Run) else load_run(each))
+        for number, each in enumerate(given, start=1)
     ]
-    comparisons = comparison.compare_pairs(pairs, seed=seed, resamples=resamples)
-    return Comparisons([each.name for each in given], comparisons)
+    return Comparisons(
+        [side.model for side in sides], comparison.compare_sides(sides, seed, resamples)
+    )

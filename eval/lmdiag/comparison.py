@@ -1,4 +1,4 @@
-"""Runs on the same rows: differences, how certain they are, and which survive multiple testing.
+"""Models on the same rows: differences, how certain they are, and which survive multiple testing.
 
 A pair of runs is compared item by item: by rows for accuracy, by contrasts for sensitivity, by
 pairs or contexts for agreement. Items that only one of the two could score count for neither. Of
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,7 +18,7 @@ import numpy as np
 from lmdiag import diagnostics, stats
 from lmdiag.evaluation import HUMAN_MEASURES, scores
 from lmdiag.measures import Scores
-from lmdiag.schema import BadInput
+from lmdiag.schema import BadInput, Kind
 
 if TYPE_CHECKING:
     from lmdiag.results import Run
@@ -66,8 +66,28 @@ class Comparison:
     second: int = 1
 
 
+class Side(NamedTuple):
+    """One model, as far as it is compared.
+
+    Attributes:
+        name: in messages.
+        model: its id.
+        signature: see `lmdiag.results.signature`.
+        kind: of the model.
+        settings: (task, setting) of everything that was measured.
+        scores: (task, setting) -> name -> scores; those of a shuffled setting are means.
+    """
+
+    name: str
+    model: str
+    signature: str
+    kind: Kind
+    settings: Sequence[tuple[str, str]]
+    scores: Callable[[str, str], dict[str, Scores]]
+
+
 class Pair(NamedTuple):
-    """One measure of two runs, item by item, before it is compared; see `Comparison`."""
+    """One measure of two models, item by item, before it is compared; see `Comparison`."""
 
     task: str
     setting: str
@@ -75,25 +95,31 @@ class Pair(NamedTuple):
     level: str
     a: Scores
     b: Scores
-    second: int = 1
+    second: int
 
 
 def compare_runs(
     first: Run, *others: Run, seed: int = 0, resamples: int = RESAMPLES
 ) -> list[Comparison]:
-    """Returns a comparison of the first run with each other one, for each measure that both have.
+    """Returns a comparison of the first run with each other one; see `compare_sides`."""
+    return compare_sides([side_of(run) for run in (first, *others)], seed, resamples)
+
+
+def compare_sides(sides: Sequence[Side], seed: int, resamples: int) -> list[Comparison]:
+    """Returns a comparison of the first with each other one, for each measure that both have.
 
     The curves of EW and MW over cut-offs are left out, for they would enlarge the family to which
     the p-values are adjusted, and so are EW and MW where only one model sees both sides.
 
     Args:
-        first, others: finished runs.
+        sides: what is compared.
         seed: of the bootstrap; each measure draws from a generator of its own.
         resamples: of the bootstrap.
 
     Raises:
-        BadInput: runs differ in data or protocol; the parts of the signature that do are named.
+        BadInput: they differ in data or protocol; the parts of the signature that do are named.
     """
+    first, *others = sides
     for other in others:
         refuse_different(first, other)
     pairs = (pair for i, other in enumerate(others, start=1) for pair in paired(first, other, i))
@@ -107,12 +133,12 @@ def compare_pairs(pairs: Iterable[Pair], *, seed: int, resamples: int) -> list[C
     return [replace(one, p_adjusted=p) for one, p in zip(comparisons, adjusted, strict=True)]
 
 
-def refuse_different(a: Run, b: Run) -> None:
-    """Raises BadInput that names each part of the signature in which two runs differ."""
-    if different := differing(a.results.signature, b.results.signature):
+def refuse_different(a: Side, b: Side) -> None:
+    """Raises BadInput that names each part of the signature in which two models differ."""
+    if different := differing(a.signature, b.signature):
         raise BadInput(
-            f"{a.path} and {b.path} cannot be compared: their signatures differ in {different}; "
-            "run both models with the same data and options"
+            f"{a.name} and {b.name} cannot be compared: their signatures differ in {different}; "
+            "use the same data and options for both"
         )
 
 
@@ -133,40 +159,44 @@ def differing(first: str, second: str) -> str:
 # ---- what is compared ----------------------------------------------------------------------------
 
 
-def paired(a: Run, b: Run, second: int = 1) -> Iterator[Pair]:
-    """Yields both runs' scores of each measure that can be compared."""
-    unlike = sides_differ(a.results.model.kind, b.results.model.kind)
-    for task, settings in a.results.tasks.items():
-        for setting in settings:
-            of_a, of_b = _averaged(a, task, setting), _averaged(b, task, setting)
-            yield from paired_scores(task, setting, of_a, of_b, unlike=unlike, second=second)
+def side_of(run: Run) -> Side:
+    """Returns a finished run as it is compared."""
+    results, model = run.results, run.results.model
+    settings = [(task, setting) for task, parts in results.tasks.items() for setting in parts]
+
+    def averaged(task: str, setting: str) -> dict[str, Scores]:
+        by_measure: dict[str, list[Scores]] = {}
+        for (name, _), part in sorted(run.predictions[task].items()):
+            if name == setting:
+                of_run = scores(run.stimuli[task], part, results.protocol, model.cased, model.kind)
+                for one in of_run:
+                    by_measure.setdefault(one.name, []).append(one)
+        return {name: average(several) for name, several in by_measure.items()}
+
+    return Side(str(run.path), model.id, results.signature, model.kind, settings, averaged)
 
 
-def paired_scores(
-    task: str,
-    setting: str,
-    a: Mapping[str, Scores],
-    b: Mapping[str, Scores],
-    *,
-    unlike: bool,
-    second: int = 1,
-) -> Iterator[Pair]:
-    """Yields the measures of one setting that can be compared, by level where the task says so.
+def paired(a: Side, b: Side, second: int = 1) -> Iterator[Pair]:
+    """Yields both sides' scores of each measure that can be compared, by level where it is so.
 
     Args:
-        task, setting: what was measured.
-        a, b: name -> scores.
-        unlike: whether only one of the models sees what is right of the blank.
+        a, b: what is compared.
         second: see `Comparison`.
     """
-    for name in a:
-        is_curve = "=" in name  # a point of EW and MW over cut-offs
-        is_skipped = is_curve or name.startswith(HUMAN_MEASURES) or (unlike and name in CONTEXTUAL)
-        if name in b and not is_skipped:
-            of_a, of_b = _parts(task, a[name]), _parts(task, b[name])
-            for by, level in of_a:
-                if (by, level) in of_b:
-                    yield Pair(task, setting, by, level, of_a[by, level], of_b[by, level], second)
+    unlike = sides_differ(a.kind, b.kind)
+    for task, setting in a.settings:
+        of_a, of_b = a.scores(task, setting), b.scores(task, setting)
+        for name in of_a:
+            is_curve = "=" in name  # a point of EW and MW over cut-offs
+            is_skipped = (
+                is_curve or name.startswith(HUMAN_MEASURES) or (unlike and name in CONTEXTUAL)
+            )
+            if name in of_b and not is_skipped:
+                parts, others = _parts(task, of_a[name]), _parts(task, of_b[name])
+                for by, level in parts:
+                    if (by, level) in others:
+                        both = parts[by, level], others[by, level]
+                        yield Pair(task, setting, by, level, *both, second)
 
 
 def _parts(task: str, whole: Scores) -> dict[tuple[str, str], Scores]:
@@ -183,17 +213,6 @@ def _parts(task: str, whole: Scores) -> dict[tuple[str, str], Scores]:
 def sides_differ(a: str, b: str) -> bool:
     """Returns whether only one of two kinds of model sees what is right of the blank."""
     return (a, b).count("causal") == 1
-
-
-def _averaged(run: Run, task: str, setting: str) -> dict[str, Scores]:
-    """The scores of a setting by name; those of a shuffled one are means over its runs."""
-    protocol, model = run.results.protocol, run.results.model
-    by_measure: dict[str, list[Scores]] = {}
-    for (name, _), part in sorted(run.predictions[task].items()):
-        if name == setting:
-            for one in scores(run.stimuli[task], part, protocol, model.cased, model.kind):
-                by_measure.setdefault(one.name, []).append(one)
-    return {name: average(several) for name, several in by_measure.items()}
 
 
 def average(several: Sequence[Scores]) -> Scores:

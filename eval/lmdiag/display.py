@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from lmdiag import evaluation
-from lmdiag.comparison import Comparison
+from lmdiag.comparison import Comparison, Side
 from lmdiag.results import Measure, Run, frame_of, load_run, signature
 from lmdiag.schema import Predictions, Protocol
 from lmdiag.suggestions import suggest
@@ -88,6 +88,16 @@ class Measures(Shown, Mapping[str, Measure]):
     def name(self) -> str:
         """Id of the model."""
         return self.predictions.model.id if self.predictions.model else "unknown model"
+
+    def side(self, number: int) -> Side:
+        """Returns the measures as they are compared.
+
+        Args:
+            number: among those that are compared, from 1, for messages.
+        """
+        setting = (self.stimuli.task, self.predictions.perturbation)
+        name = f"number {number} ({self.name})"
+        return Side(name, self.name, self.signature, self.kind, [setting], lambda *_: self.scores)
 
     @cached_property
     def scores(self) -> dict[str, Scores]:

@@ -65,12 +65,13 @@ def compared(runs: Sequence[Run], sources: Sequence[Source]) -> list[RunPair]:
     Raises:
         BadInput: the runs differ in data or protocol.
     """
-    from lmdiag.comparison import RESAMPLES, compare_pairs, paired, refuse_different
+    from lmdiag.comparison import RESAMPLES, compare_pairs, paired, refuse_different, side_of
 
-    for other in runs[1:]:
-        refuse_different(other, runs[0])
+    first, *later = sides = [side_of(run) for run in runs]
+    for other in later:
+        refuse_different(other, first)
     others = ends(runs)[1:]
-    pairs = (pair for i in others for pair in paired(runs[i], runs[0], i))
+    pairs = (pair for i in others for pair in paired(sides[i], first, i))
     found = compare_pairs(pairs, seed=0, resamples=RESAMPLES)
     return [
         RunPair(sources[i].label, sources[0].label, [one for one in found if one.second == i])
