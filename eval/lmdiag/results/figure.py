@@ -90,13 +90,11 @@ class Measure(Figure):
         """Returns the figure of a level, or of all items; None where there is none."""
         return self.by.get(by, {}).get(level) if by else self
 
-    def with_statistic(self, statistic: Statistic) -> Measure:
-        """Returns the measure with the statistic in all its figures."""
-        by = {
-            column: {level: replace(each, statistic=statistic) for level, each in levels.items()}
-            for column, levels in self.by.items()
-        }
-        return replace(self, statistic=statistic, by=by)
+    def __post_init__(self) -> None:
+        """Gives the figures of the break-downs the statistic of the measure."""
+        for levels in self.by.values():
+            for level, figure in levels.items():
+                levels[level] = replace(figure, statistic=self.statistic)
 
     def to_json(self) -> dict[str, Any]:
         """Returns plain JSON values, with the statistic once."""
@@ -137,6 +135,12 @@ class SettingResults:
     signature: str = ""
     censored: list[UnscoredWord] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        """Names the statistics, which files of schema version 1 do not say."""
+        for name, measure in self.measures.items():
+            if measure.statistic is None:
+                self.measures[name] = replace(measure, statistic=_statistic(name))
+
     def figures(self, task: str, setting: str) -> Iterator[tuple[Place, Figure]]:
         """Yields all figures with their addresses, a whole measure before its levels."""
         for name, measure in self.measures.items():
@@ -153,3 +157,21 @@ class SettingResults:
             "unscorable": [vars(each) for each in self.unscorable],
             **({"censored": [vars(each) for each in self.censored]} if self.censored else {}),
         }
+
+
+def _statistic(measure: str) -> Statistic:
+    """The statistic of a measure in a file of schema version 1, which does not say it."""
+    name = measure.partition("@")[0]
+    if name in ("ew", "mw", "mass"):
+        return "share"
+    if name == "determiner_match":
+        return "proportion" if measure.endswith("@1") else "share"
+    known: dict[str, Statistic] = {
+        "surprisal": "mean",
+        "rank": "median",
+        "probability_difference": "mean",
+        "cloze_difference": "mean",
+        "spearman": "spearman",
+        "pearson": "pearson",
+    }
+    return known.get(name, "proportion")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from lmdiag.measures import AGREEMENT_LAYOUT
 from lmdiag.reading import read_parquet
-from lmdiag.results.folder import EW_AND_MW, PREDICTIONS
+from lmdiag.results.folder import EW_AND_MW, PREDICTIONS, advice_to_overwrite
 from lmdiag.schema import AGREEMENT, BadInput, Kind, Predictions
 from lmdiag.writing import replacing
 
@@ -259,10 +259,8 @@ def _load(path: Path, schema: pa.Schema) -> pa.Table:
     """
     if not path.exists():
         raise BadInput(f"{path} does not exist: `lmdiag run` writes it")
-    try:
+    with advice_to_overwrite():
         return read_parquet(path, schema=schema)
-    except BadInput as error:
-        raise BadInput(f"{error}: run again with --overwrite") from None
 
 
 # ---- predictions and rows -----------------------------------------------------------------------

@@ -162,23 +162,7 @@ class Results:
             raise BadInput(f"{where}: {_first_problem(error)}") from None
         for complaint in _complaints(results, document):
             raise BadInput(f"{where}: {complaint}")
-        return results._with_statistics()
-
-    def _with_statistics(self) -> Results:
-        tasks = {
-            task: {
-                name: replace(
-                    setting,
-                    measures={
-                        key: measure.with_statistic(measure.statistic or _statistic(key))
-                        for key, measure in setting.measures.items()
-                    },
-                )
-                for name, setting in settings.items()
-            }
-            for task, settings in self.tasks.items()
-        }
-        return replace(self, tasks=tasks)
+        return results
 
     @classmethod
     def read(cls, file: Path) -> Results:
@@ -243,21 +227,3 @@ def _complaints(results: Results, document: Mapping[str, Any]) -> Iterator[str]:
             yield f"data.tasks.{task}: field required"
         if not settings:
             yield f"tasks.{task}: there are no settings"
-
-
-def _statistic(measure: str) -> Any:
-    """The statistic of a measure in a file of schema version 1, which does not say it."""
-    name = measure.partition("@")[0]
-    if name in ("spearman", "pearson"):
-        return name
-    if name in ("ew", "mw", "mass"):
-        return "share"
-    if name == "determiner_match":
-        return "proportion" if measure.endswith("@1") else "share"
-    known = {
-        "surprisal": "mean",
-        "rank": "median",
-        "probability_difference": "mean",
-        "cloze_difference": "mean",
-    }
-    return known.get(name, "proportion")
