@@ -105,23 +105,6 @@ def change_lines(content: bytes, rng: random.Random) -> bytes:
     return b"\n".join(lines) + b"\n"
 
 
-def change_cells(content: bytes, rng: random.Random, delimiter: str) -> bytes:
-    """Replaces cells of a csv file, or adds or removes some."""
-    lines = [line.split(delimiter) for line in content.decode().splitlines()]
-    for _ in range(rng.randint(1, 3)):
-        row = rng.choice(lines)
-        if not row:
-            continue
-        at, kind = rng.randrange(len(row)), rng.randrange(5)
-        if kind == 0:
-            del row[at]
-        elif kind == 1:
-            row.insert(at, rng.choice(row))
-        else:
-            row[at] = str(nasty(rng))[:100_000]
-    return "\n".join(map(delimiter.join, lines)).encode("utf-8", "surrogatepass")
-
-
 ODD_COLUMNS: list[Callable[[int], pa.Array]] = [
     lambda n: pa.array([b"\xff\xed\xa0\x80"] * n, pa.binary()).view(pa.string()),
     lambda n: pa.array([b"\xff"] * n, pa.binary()),
@@ -188,8 +171,6 @@ def change(file: str, content: bytes, rng: random.Random) -> bytes:
             return change_json(content, rng)
         if suffix == ".jsonl":
             return change_lines(content, rng)
-        if suffix in (".csv", ".tsv"):
-            return change_cells(content, rng, "\t" if suffix == ".tsv" else ",")
         if suffix == ".parquet":
             try:
                 return change_parquet(content, rng)

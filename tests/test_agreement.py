@@ -1,14 +1,14 @@
 """TSE, EW, MW and both curves against a slow and literal calculation, the model included.
 
-The calculation is this file: transformers' own forward pass in float64, one context at a time, its
-whole distribution sorted, and loops over verbs and cut-offs. lmdiag runs in float64 here, too: in
-float32 two verbs that are almost equally probable may change places, which is not an error.
+The calculation is transformers' own forward pass in float64, one context at a time, and the literal
+`measures.ew_mw`, which is tested by hand. lmdiag runs in float64 here, too: in float32 two verbs
+that are almost equally probable may change places, which is not an error.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import itertools
+import math
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,6 +20,7 @@ import pytest
 from families import FAMILIES
 
 from lmdiag import api
+from lmdiag.measures import AGREEMENT_LAYOUT, CUTOFFS, ew_mw
 from lmdiag.stimuli import Stimuli, load, load_verbs
 
 TEMPLATES = (
@@ -32,8 +33,6 @@ TEMPLATES = (
 CONTEXTS = 32
 """Distinct contexts of each template, for each of the two models."""
 
-TOP = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.97, 1)
-BOTTOM = (0.5, 0.1, 0.01, 0.001, 1e-4, 1e-5, 1e-6)
 
 Pair = tuple[int, int]
 """Token ids of the right and the wrong form of a verb."""
@@ -106,54 +105,15 @@ class Literal:
             return list(self.model(**inputs).logits[0, place].softmax(-1).tolist())
 
 
-def share_right(p: Sequence[float], verbs: Sequence[Pair]) -> float | None:
-    return fmean(p[right] > p[wrong] for right, wrong in verbs) if verbs else None
-
-
-def top_scores(p: Sequence[float], verbs: Sequence[Pair], kept: set[int]) -> list[float | None]:
-    """EW over verbs of which either form is kept, MW over the kept forms."""
-    either = [verb for verb in verbs if verb[0] in kept or verb[1] in kept]
-    right = sum(p[token] for token in {right for right, _ in either} & kept)
-    forms = sum(p[token] for token in {token for verb in either for token in verb} & kept)
-    return [share_right(p, either), right / forms if either else None]
-
-
-def bottom_scores(p: Sequence[float], verbs: Sequence[Pair], kept: set[int]) -> list[float | None]:
-    """EW and MW over verbs of which both forms are kept."""
-    both = [verb for verb in verbs if verb[0] in kept and verb[1] in kept]
-    right = sum(p[right] for right, _ in both)
-    forms = sum(p[right] + p[wrong] for right, wrong in both)
-    return [share_right(p, both), right / forms if both else None]
-
-
-def at(cutoff: float, p: Sequence[float], order: Sequence[int], scores: Any) -> list[float | None]:
-    """Scores at a cut-off: between the last token before it and the first at or past it."""
-    sums = list(itertools.accumulate(p[token] for token in order))
-    if cutoff == 1:
-        return list(scores(set(order)))
-    first = next(number for number, total in enumerate(sums) if total >= cutoff)
-    below = sums[first - 1] if first else 0.0
-    step = (cutoff - below) / (sums[first] - below)
-    before, after = scores(set(order[:first])), scores(set(order[: first + 1]))
-    return [
-        new if old is None else old if new is None else old + step * (new - old)
-        for old, new in zip(before, after, strict=True)
-    ]
-
-
 def literal(p: Sequence[float], verbs: Sequence[Pair]) -> dict[str, float | None]:
     """EW and MW of a context, over all verbs and at every cut-off."""
-    ew, mw = top_scores(p, verbs, set(range(len(p))))
-    scores = {"ew": ew, "mw": mw}
-    down = sorted(range(len(p)), key=lambda token: -p[token])
-    for c in TOP:
-        kept = at(c, p, down, lambda tokens: top_scores(p, verbs, tokens))
-        scores |= dict(zip((f"ew@top={c:g}", f"mw@top={c:g}"), kept, strict=True))
-    for c in BOTTOM:
-        kept = at(c, p, down[::-1], lambda tokens: bottom_scores(p, verbs, tokens))
-        name = repr(c) if c >= 1e-4 else f"{c:.0e}"
-        scores |= dict(zip((f"ew@bottom={name}", f"mw@bottom={name}"), kept, strict=True))
-    return scores
+    words = {str(token): value for token, value in enumerate(p)}
+    pairs = [(str(right), str(wrong)) for right, wrong in verbs]
+    values = [*ew_mw(words, pairs)[:2]]
+    for cutoff in CUTOFFS:
+        values += ew_mw(words, pairs, cutoff)
+    named = zip(AGREEMENT_LAYOUT, values, strict=True)
+    return {name: None if math.isnan(value) else value for name, value in named}
 
 
 @pytest.mark.slow

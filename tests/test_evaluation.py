@@ -213,12 +213,6 @@ def test_predictions_of_other_rows_are_refused() -> None:
         setting(backwards)
 
 
-@pytest.mark.parametrize(("cased", "value"), [(True, 0.0), (False, 1.0)])
-def test_case_decides_what_is_expected(cased: bool, value: float) -> None:
-    run = predictions_of(two_contrasts(), top_words=[["Yes"]] * 8)
-    assert summarised(run, cased=cased)["accuracy@1"].value == value
-
-
 @pytest.mark.parametrize(
     ("given", "missing"),
     [

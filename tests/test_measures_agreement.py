@@ -183,14 +183,6 @@ def test_all_upstream_templates_have_a_construction(upstream: Path) -> None:
     assert agreement.construction("my_own") == "my_own"
 
 
-def test_the_layout_of_the_models_is_this_one() -> None:
-    """`lmdiag.models` may not import measures, so it defines the cut-offs a second time."""
-    from lmdiag.models.agreement import BOTTOM_CUTOFFS, TOP_CUTOFFS
-
-    ends = (("top", TOP_CUTOFFS), ("bottom", BOTTOM_CUTOFFS))
-    assert tuple((end, mass) for end, masses in ends for mass in masses) == CUTOFFS
-
-
 def test_the_models_arithmetic_is_the_definition() -> None:
     """The vectorised EW and MW against the literal ones, ties in the vocabulary included."""
     import torch

@@ -146,23 +146,6 @@ def test_one_kind_of_file_is_enough(
     assert "not computed" in said
 
 
-@pytest.mark.parametrize("task", TASKS)
-def test_the_command_gives_the_same_for_json_lines(
-    files: Path, demo_dir: Path, tmp_path: Path, capsys: Any, task: str
-) -> None:
-    columns = stimuli.load(str(demo_dir), task).columns()
-    rows = zip(columns["id"], columns["context"], columns["target"], strict=True)
-    lines = [
-        {"id": row, "top_words": top(context), "log_prob": math.log(probability(context, target))}
-        for row, context, target in rows
-    ]
-    (tmp_path / "same.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    paths = (files, files / f"modelpreds-cprag-{MODEL}", tmp_path / "same.jsonl")
-    folder, file, same = (score(capsys, demo_dir, task, path)[0] for path in paths)
-    assert folder == file == same
-    assert {"accuracy@1", "sensitivity", "sensitivity@0.01"} <= set(folder["measures"])
-
-
 def test_nan_is_a_word_without_probability_and_0_an_impossible_one(
     files: Path, demo_dir: Path
 ) -> None:

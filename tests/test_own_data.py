@@ -101,15 +101,6 @@ def test_such_runs_are_compared_reported_together_and_scored(
     assert f"not computed: sensitivity: {NOTHING}" in error
 
 
-def test_a_data_frame_gives_the_same(runs: list[Path], models: list[str]) -> None:
-    stimuli = lmdiag.load_stimuli(FRAME, "mine")
-    measured = lmdiag.measure(lmdiag.load_model(models[0]).predict(stimuli), stimuli)
-    expected = measures(runs[0])
-    assert list(measured) == list(expected)
-    assert measured["surprisal"]["value"] == pytest.approx(expected["surprisal"]["value"])
-    assert measured["rank"]["value"] == expected["rank"]["value"]
-
-
 @pytest.mark.parametrize("task", ["mine", "neg136", "agreement"])
 def test_a_file_may_have_the_name_of_a_diagnostic(
     models: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], task: str

@@ -96,27 +96,11 @@ def test_the_order_depends_on_seed_item_and_run_alone() -> None:
     assert len({order(), order(item="8"), order(run=4), order(seed=1), order(run=13)}) == 5
 
 
-def test_other_items_do_not_matter(data_dir: Path, cprag: stimuli.Stimuli) -> None:
-    few = stimuli.load(str(data_dir), "cprag102", limit=9)
-    whole = dict(zip(cprag.columns()["id"], contexts(cprag, "shuf", run=5), strict=True))
-    assert contexts(few, "shuf", run=5) == [whole[row] for row in few.columns()["id"]]
-
-
 def test_every_order_is_equally_likely() -> None:
     counts = Counter(tuple(random_order(3, "0", run, 0)) for run in range(6000))
     assert len(counts) == 6
     # 1000 expected each, standard deviation 29: chi-square with 5 degrees of freedom.
     assert sum((n - 1000) ** 2 / 1000 for n in counts.values()) < 20.5  # p = 0.001
-
-
-@given(
-    st.lists(st.text("abcde’,“", min_size=1, max_size=5), min_size=1, max_size=9),
-    st.integers(0, 99),
-    st.integers(0, 9),
-)
-def test_shuffling_keeps_the_words(words: list[str], run: int, seed: int) -> None:
-    shuffled = shuffle(". ".join(words) + ".", "1", run, seed)  # periods inside are deleted
-    assert sorted(shuffled.removesuffix(".").split(" ")) == sorted(words)
 
 
 @pytest.mark.parametrize(
@@ -139,33 +123,18 @@ def test_settings_begin_with_the_unperturbed(
 OWN = {"context": "We saw which", "target": "bitten", "expected_cloze": 0.5, "target_cloze": 0.5}
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (
-            lambda c, r: perturb.settings("cprag102", ["shuff"], 100),
-            r"'shuff' \(did you mean 'shuf'\?\): choose",
-        ),
-        (
-            lambda c, r: perturb.settings("cprag102", ["shuf"], 0),
-            "--shuffles must be at least 1 for shuf, not 0",
-        ),
-        (
-            lambda c, r: perturb.perturb(c, "obj", 0, 0),
-            "the perturbation obj is for role88, not for cprag102",
-        ),
-        (
-            lambda c, r: perturb.perturb(r.with_contexts(["Another text"] * 88), "obj", 0, 0),
-            r"role88-61-b: the context has no 'which .* the' to replace",
-        ),
-        (
-            lambda c, r: perturb.perturb(stimuli.load([OWN], "role88"), "sub", 0, 0),
-            "the perturbation sub needs the column object",
-        ),
-    ],
-)
-def test_mistakes_are_named(
-    cprag: stimuli.Stimuli, role: stimuli.Stimuli, call: Callable[[Any, Any], Any], message: str
-) -> None:
-    with pytest.raises(BadInput, match=message):
-        call(cprag, role)
+def test_mistakes_are_named(cprag: stimuli.Stimuli, role: stimuli.Stimuli) -> None:
+    for task, names, shuffles, message in (
+        ("cprag102", ["shuff"], 100, r"'shuff' \(did you mean 'shuf'\?\): choose"),
+        ("cprag102", ["shuf"], 0, "--shuffles must be at least 1 for shuf, not 0"),
+    ):
+        with pytest.raises(BadInput, match=message):
+            perturb.settings(task, names, shuffles)
+    other, own = role.with_contexts(["Another text"] * 88), stimuli.load([OWN], "role88")
+    for rows, name, message in (
+        (cprag, "obj", "the perturbation obj is for role88, not for cprag102"),
+        (other, "obj", r"role88-61-b: the context has no 'which .* the' to replace"),
+        (own, "sub", "the perturbation sub needs the column object"),
+    ):
+        with pytest.raises(BadInput, match=message):
+            contexts(rows, name)

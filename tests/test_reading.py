@@ -51,18 +51,9 @@ def test_json_within_the_bounds_is_read(text: str | bytes, value: object) -> Non
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "a: [",
-        "a: 2001-13-45",
-        "a: !!int 9" + "9" * 5000,
-        "a: !!int x",
-        "[" * 2000,
-        "? [1]\n: 2",
-        "a: !!python/object:os.system x",
-        "a: \x00",
-        "x" * 300_000,
-    ],
-)
+    ["a: [", "a: 2001-13-45", f"a: !!int {'9' * 5000}", "a: !!int x", "[" * 2000, "? [1]\n: 2",
+     "a: !!python/object:os.system x", "a: \x00", "x" * 300_000],
+)  # fmt: skip
 def test_yaml_beyond_the_bounds_is_refused(text: str) -> None:
     with pytest.raises(BadInput, match=r"^here: "):
         parse_yaml(text, "here")
@@ -94,12 +85,13 @@ def test_text_must_be_a_regular_file_in_utf_8(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "column",
     [
-        pytest.param(pa.array([b"\xff"], pa.binary()).view(pa.string()), id="text not in UTF-8"),
-        pytest.param(pa.array([0], pa.timestamp("s", tz="Moon/Crater")), id="unknown time zone"),
-        pytest.param(pa.array([2**31 - 1], pa.int32()).view(pa.date32()), id="date after 9999"),
-        pytest.param(pa.array([2**62], pa.timestamp("us")), id="time after 9999"),
-        pytest.param(pa.array([2**62], pa.duration("ms")), id="duration without end"),
+        pa.array([b"\xff"], pa.binary()).view(pa.string()),
+        pa.array([0], pa.timestamp("s", tz="Moon/Crater")),
+        pa.array([2**31 - 1], pa.int32()).view(pa.date32()),  # after the year 9999
+        pa.array([2**62], pa.timestamp("us")),
+        pa.array([2**62], pa.duration("ms")),
     ],
+    ids=lambda column: str(column.type),
 )
 def test_parquet_values_that_python_does_not_have_are_refused(
     column: pa.Array, tmp_path: Path

@@ -144,14 +144,12 @@ DAMAGE: dict[str, tuple[Change, str]] = {
     "results empty": (write("results.json", b""), "not valid JSON"),
     "results a list": (write("results.json", b"[]"), "schema version"),
     "results not text": (write("results.json", b"\xff"), "not UTF-8"),
-    "results foreign": (change_results(identity={"model": "x"}), "another model"),
     "results without identity": (change_results(identity=None), "identity: "),
     "results without model": (change_results(model=None), "model: "),
     "predictions cut": (cut("predictions.parquet"), "is not the file that this run wrote"),
     "predictions foreign": (foreign_predictions, "is not the file that this run wrote"),
     "run.json cut": (unfinished(b'{"mod'), "run.json: not valid JSON"),
     "run.json a list": (unfinished(b"[]"), "run.json: expected an object"),
-    "run.json foreign": (unfinished(b'{"model": "x"}'), "another model"),
     "run.json nested": (unfinished(b"[" * 100_000), "nested too deeply"),
 }
 

@@ -8,7 +8,6 @@ import re
 from collections import Counter
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -76,16 +75,6 @@ def test_columns_have_their_types(folders: dict[str, Path], config: str) -> None
     assert [(field.name, field.type) for field in schema] == list(COLUMNS[config].items())
 
 
-@pytest.mark.parametrize("config", [*COUNTS, LARGE[0]])
-def test_every_contrast_has_one_good_row(folders: dict[str, Path], config: str) -> None:
-    rows = columns(folders[config], config)
-    good = Counter(c for c, g in zip(rows["contrast"], rows["good"], strict=True) if g)
-    bad = Counter(c for c, g in zip(rows["contrast"], rows["good"], strict=True) if not g)
-    assert set(good.values()) == {1}
-    assert set(bad.values()) == {2 if config == "cprag102" else 1}
-    assert good.keys() == bad.keys()
-
-
 def test_cprag_texts_are_those_of_the_source(upstream: Path, data_dir: Path) -> None:
     rows = columns(data_dir, "cprag102")
     source = tsv(upstream / "lm-diagnostics/datasets/CPRAG-102/CPRAG-102.tsv")
@@ -120,25 +109,12 @@ def test_role_texts_and_decimals_are_those_of_the_source(upstream: Path, data_di
         assert context.endswith(f" which {noun} the {other} had")
 
 
-def test_cloze_values_give_the_published_difference_and_quartiles(data_dir: Path) -> None:
-    rows = columns(data_dir, "role88")
-    clozes, good = np.array(rows["target_cloze"]), np.array(rows["good"])
-    assert clozes[good].mean() - clozes[~good].mean() == pytest.approx(0.2333, abs=5e-5)
-    bounds = np.percentile(rows["expected_cloze"], [25, 50, 75])
-    bins = np.searchsorted(bounds, rows["expected_cloze"], side="left")
-    assert np.bincount(bins).tolist() == [25, 23, 23, 17]  # table 8
-
-
 def test_negation_texts_are_those_of_the_source(upstream: Path, data_dir: Path) -> None:
     rows = columns(data_dir, "neg136")
     texts = zip(rows["context"], rows["target"], strict=True)
     by_id = dict(zip(rows["id"], texts, strict=True))
-    conditions = (
-        ("TA", "aff", "aff"),
-        ("FA", "aff", "neg"),
-        ("TN", "neg", "neg"),
-        ("FN", "neg", "aff"),
-    )
+    aff, neg = "aff", "neg"
+    conditions = (("TA", aff, aff), ("FA", aff, neg), ("TN", neg, neg), ("FN", neg, aff))
     for subset in ("simp", "nat"):
         path = upstream / f"lm-diagnostics/datasets/NEG-136/NEG-136-{subset.upper()}.tsv"
         for line in tsv(path):
