@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from lmdiag import perturb, stimuli
-from lmdiag.diagnostics.cprag102 import random_order, shuffle
+from lmdiag.diagnostics.cprag102 import random_order
 from lmdiag.schema import BadInput
 
 

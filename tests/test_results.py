@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmdiag.report.formats import format_names, render_tables
+from lmdiag.report.formats import render_tables
 from lmdiag.results import (
     Place,
     Results,
@@ -59,11 +59,6 @@ def test_results_of_schema_version_1_are_read_and_written_as_the_current_one() -
         for setting, content in settings.items():
             for name, measure in content["measures"].items():
                 assert measure.items() <= document["tasks"][task][setting]["measures"][name].items()
-    for name in format_names():
-        tables = [
-            render_tables(name, [each]) for each in (results, Results.from_json(document, ""))
-        ]
-        assert tables[0] == tables[1]
     assert "| accuracy@1 | 88 | 25.0 [17.0, 35.0] |" in render_tables("markdown", [results])
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections import defaultdict
 from pathlib import Path
@@ -12,9 +11,6 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from families import FAMILIES
-
-import lmdiag
 
 FOLDER = "lm-evaluation-harness"
 FILES = Path(__file__).resolve().parents[2] / "datasets/lmdiag" / FOLDER
