@@ -55,13 +55,18 @@ def run_of(rows: Stimuli, *predictions: Predictions, kind: Any = "masked", **cha
     )
 
 
+def two_runs(rows: dict[str, Stimuli]) -> tuple[Stimuli, Any, Any]:
+    """The rows of ROLE-88, and the runs of two models on them."""
+    role = rows["role88"]
+    return role, *(run_of(role, guesses(role, seed)) for seed in (1, 2))
+
+
 def by_measure(comparisons: list[Comparison]) -> dict[str, Comparison]:
     return {one.measure: one for one in comparisons}
 
 
 def test_values_tests_and_adjustment(rows: dict[str, Stimuli]) -> None:
-    role = rows["role88"]
-    a, b = (run_of(role, guesses(role, seed)) for seed in (1, 2))
+    role, a, b = two_runs(rows)
     compared = by_measure(compare(a, b, resamples=2000))
     assert list(compared) == [
         "accuracy@1", "accuracy@2", "sensitivity", "sensitivity@0.01",
@@ -143,8 +148,7 @@ def test_several_runs_are_compared_with_the_first_as_one_family(rows: dict[str, 
 
 
 def test_the_seed_alone_decides_the_draws(rows: dict[str, Stimuli]) -> None:
-    role = rows["role88"]
-    a, b = (run_of(role, guesses(role, seed)) for seed in (1, 2))
+    _, a, b = two_runs(rows)
     once = by_measure(compare(a, b, resamples=300))
     assert by_measure(compare(a, b, resamples=300)) == once
     assert by_measure(compare(a, b, resamples=300, seed=1)) != once

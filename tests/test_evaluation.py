@@ -103,14 +103,6 @@ def test_undefined_is_not_zero(data_dir: Path) -> None:
     assert (constant["spearman"].value, constant["spearman"].n) == (None, 88)
 
 
-def test_names_follow_the_protocol(data_dir: Path) -> None:
-    rows = stimuli.load(str(data_dir), "cprag102")
-    protocol = Protocol(k=(2, 10), threshold=0.05)
-    assert list(evaluate(rows, [uniform(rows.columns())], protocol, cased=True).measures) == [
-        "accuracy@2", "accuracy@10", "sensitivity", "sensitivity@0.05", "within_category_boost",
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize("task", [*ETTINGER, "agreement"])
 def test_every_figure_has_its_chance_level(demo_dir: Path, task: str) -> None:
     chance = 1 / 3 if task == "cprag102" else 1 / 2

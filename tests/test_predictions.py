@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from limits import largest_file
 from runs import predictions_of
 
 from lmdiag import stimuli
@@ -72,13 +72,8 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_draft(tmp_path: Path) -> 
     path = tmp_path / "p.parquet"
     write(path, [some()])
     before = path.read_bytes()
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))  # as on a disk that is full
-    try:
-        with pytest.raises(OSError, match="File too large"):
-            write(path, [some(perturbation="shuf")])
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    with largest_file(100), pytest.raises(OSError, match="File too large"):
+        write(path, [some(perturbation="shuf")])
     assert path.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == ["p.parquet"]
 

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import shutil
-import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from commands import Commands
+from limits import largest_file
 
 from lmdiag import cli
 from lmdiag.runs.journal import Journal
@@ -184,19 +182,6 @@ def test_temporary_files_of_living_processes_stay(tmp_path: Path) -> None:
 
 
 # ---- disks and paths -----------------------------------------------------------------------------
-
-
-@contextmanager
-def largest_file(size: int) -> Iterator[None]:
-    """No file of this process grows beyond a size, as on a disk that is full."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-        signal.signal(signal.SIGXFSZ, handler)
 
 
 def test_a_full_disk_at_any_step_is_one_line_and_the_run_goes_on(

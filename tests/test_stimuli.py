@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-import random
 import shutil
 import subprocess
 import sys
@@ -17,8 +16,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from lmdiag import diagnostics, stimuli
 from lmdiag.cli import main
@@ -117,19 +114,7 @@ def test_limits_of_a_limit(demo_dir: Path) -> None:
 # ---- fingerprints --------------------------------------------------------------------------------
 
 
-@given(
-    st.lists(st.tuples(st.text(), st.none() | st.booleans(), st.lists(st.text())), max_size=8),
-    st.randoms(),
-)
-def test_the_fingerprint_ignores_the_order(rows: list[tuple], rng: random.Random) -> None:
-    def columns(rows: list[tuple], order: str) -> dict[str, list]:
-        return {name: [row["abc".index(name)] for row in rows] for name in order}
-
-    shuffled = rng.sample(rows, len(rows))
-    assert fingerprint(columns(rows, "abc")) == fingerprint(columns(shuffled, "cab"))
-
-
-def test_the_fingerprint_depends_on_every_value() -> None:
+def test_the_fingerprint_depends_on_every_value_but_not_on_their_order() -> None:
     tables = [
         {"id": ["a", "b"], "x": [1.5, None]},
         {"id": ["a", "c"], "x": [1.5, None]},
@@ -139,6 +124,8 @@ def test_the_fingerprint_depends_on_every_value() -> None:
         {"id": ["a", "b", "b"], "x": [1.5, None, None]},
     ]
     assert len(set(map(fingerprint, tables))) == len(tables)
+    same = {"x": [None, 1.5], "id": ["b", "a"]}  # other orders of rows and columns
+    assert fingerprint(same) == fingerprint(tables[0])
 
 
 def test_the_fingerprint_never_changes() -> None:
@@ -171,7 +158,9 @@ def test_all_formats_give_the_same_rows(tmp_path: Path) -> None:
         own_csv(tmp_path, rows, ";", "semicolon.csv"),
         own_csv(tmp_path, rows, "\t", "tab.csv"),
     ]
-    assert {stimuli.load(file).fingerprint for file in files} == {whole.fingerprint}
+    marked = tmp_path / "marked.csv"  # as spreadsheets write it
+    marked.write_text(TABLE.replace("\n", "\r\n"), "utf-8-sig", newline="")
+    assert {stimuli.load(file).fingerprint for file in (*files, str(marked))} == {whole.fingerprint}
 
 
 def test_context_and_target_are_enough(tmp_path: Path) -> None:
@@ -234,12 +223,6 @@ def test_expected_words(tmp_path: Path, expected: Any, words: list[str]) -> None
     if isinstance(expected, str):
         file = own_csv(tmp_path, [["context", "target", "expected"], ["A", "b", expected]])
         assert stimuli.load(file).columns()["expected"] == [words]
-
-
-def test_a_csv_of_a_spreadsheet_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
-    (tmp_path / "own.csv").write_text("context;target\r\nOne, two and;three\r\n", "utf-8-sig")
-    columns = stimuli.load(str(tmp_path / "own.csv")).columns()
-    assert (columns["context"], columns["target"]) == (["One, two and"], ["three"])
 
 
 def test_a_csv_of_r_has_row_names_and_missing_values(tmp_path: Path) -> None:

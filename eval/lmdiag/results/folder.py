@@ -89,7 +89,8 @@ class RunDirectory:
         clear_drafts(self.path)
         if overwrite:
             self._clear()
-        holder = self._holder()
+        results = read_results(self.path) if (self.path / RESULTS).exists() else None
+        holder = results.identity if results else self._begun()
         if holder is not None:
             self._refuse_other(holder, identity)
         elif others := {path.name for path in self.path.iterdir()} - {".lock"}:
@@ -98,27 +99,13 @@ class RunDirectory:
                 f"{self.path} is not empty and is not a run directory: choose another --output"
                 + (f", or --overwrite it (it has no {RESULTS})" if own else "")
             )
-        if self._is_finished():
+        if results and all((self.path / x).exists() for x in {PREDICTIONS, *results.files}):
+            check_files(self.path, results)
             self._clear_resuming()
             return True
         write_atomically(self.path / IDENTITY, json.dumps(identity, indent=1).encode())
         (self.path / RESULTS).unlink(missing_ok=True)
         return False
-
-    def _is_finished(self) -> bool:
-        """Whether there are results and all files that they were computed from.
-
-        Raises:
-            BadInput: a file is there that is not the one of the results.
-        """
-        if not (self.path / RESULTS).exists():
-            return False
-        results = read_results(self.path)
-        names = {PREDICTIONS, *results.files}
-        if not all((self.path / name).exists() for name in names):
-            return False
-        check_files(self.path, results)
-        return True
 
     def _acquire(self) -> None:
         from filelock import FileLock, Timeout
@@ -143,11 +130,9 @@ class RunDirectory:
         (self.path / IDENTITY).unlink(missing_ok=True)
         shutil.rmtree(self.journal, ignore_errors=True)
 
-    def _holder(self) -> Mapping[str, Any] | None:
-        """Returns the identity of the run that is in the directory, finished or not."""
+    def _begun(self) -> Mapping[str, Any] | None:
+        """Returns the identity of the unfinished run that is in the directory."""
         file = self.path / IDENTITY
-        if (self.path / RESULTS).exists():
-            return read_results(self.path).identity
         with advice_to_overwrite():
             return a_mapping(read_json(file), str(file)) if file.exists() else None
 

@@ -88,8 +88,11 @@ def find(data: str, revision: str | None = None) -> Dataset:
         BadInput: there is no such directory, file or Hub data set, or no network.
     """
     path = user_path(data)
-    if data in BUILT and not _has_yaml(path / _CARD):  # a clone of this repository has none
-        path = cached(data)
+    if data in BUILT:
+        card = path / _CARD
+        # the card in a clone of this repository has no YAML
+        if not card.is_file() or not card.read_bytes().startswith(b"---"):
+            path = cached(data)
     if is_folder(path):
         return _directory(data, path)
     if path.is_file():
@@ -97,10 +100,6 @@ def find(data: str, revision: str | None = None) -> Dataset:
     if re.fullmatch(r"[\w.-]+/[\w.-]+", data) and path.suffix not in READERS:
         return _hub(data, revision)
     raise BadInput(f"no data at {data}: build the data set by {_BUILD}, or name one of the Hub")
-
-
-def _has_yaml(card: Path) -> bool:
-    return card.is_file() and card.read_bytes().startswith(b"---")
 
 
 # ---- local ---------------------------------------------------------------------------------------
