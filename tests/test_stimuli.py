@@ -190,9 +190,11 @@ OWN_COLUMNS = sorted({c.name for d in diagnostics.built_in().values() for c in d
 @pytest.mark.parametrize("name", OWN_COLUMNS)
 def test_every_further_column_of_your_own_is_a_break_down(name: str) -> None:
     """No name has a special meaning, also those of columns of the built-in diagnostics."""
-    rows = stimuli.load({"context": ["A", "B"], "target": ["x", "y"], name: ["one", "two"]})
-    assert rows.columns()[name] == ["one", "two"]
-    assert diagnostics.get(rows.task).levels(rows.columns()) == {name: ["one", "two"]}
+    for values in (["one", "two"], [1, 2], [0.5, 1.5], [True, False]):
+        rows = stimuli.load({"context": ["A", "B"], "target": ["x", "y"], name: values})
+        assert rows.columns()[name] == values
+        levels = [str(value).lower() for value in values]
+        assert diagnostics.get(rows.task).levels(rows.columns()) == {name: levels}
 
 
 def test_a_file_named_after_a_diagnostic_is_one_if_it_has_its_columns(
