@@ -15,7 +15,7 @@ import pytest
 
 from lmdiag.hub.benchmark import Benchmark
 from lmdiag.hub.isolation import Judges, Limits
-from lmdiag.hub.refusal import MAX_REASONS, Refused
+from lmdiag.hub.bounded import MAX_REASONS, Refused
 from lmdiag.results.predictions import schema
 from lmdiag.schema import DIAGNOSTICS, BadInput
 

@@ -28,7 +28,7 @@ from lmdiag.hub.bounded import MAX_BYTES, read_files
 from lmdiag.hub.isolation import Judges
 from lmdiag.hub.names import display_name, is_hub_id, name_reason
 from lmdiag.hub.publish import plan_leaderboard
-from lmdiag.hub.refusal import Refused
+from lmdiag.hub.bounded import Refused
 from lmdiag.hub.submit import run_place
 from lmdiag.hub.verify import verify
 from lmdiag.leaderboard.collect import find_submissions, judge

@@ -16,7 +16,7 @@ from runs import make_run
 from lmdiag.hub.benchmark import Benchmark
 from lmdiag.hub.bounded import read_files
 from lmdiag.hub.plausible import implausible
-from lmdiag.hub.refusal import Refused
+from lmdiag.hub.bounded import Refused
 from lmdiag.hub.verify import verify
 from lmdiag.schema import BadInput, Predictions, Protocol
 

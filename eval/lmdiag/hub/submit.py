@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING
 
 from lmdiag import diagnostics
 from lmdiag.hub.benchmark import Benchmark, columns, leaderboard_figures
-from lmdiag.hub.bounded import parse_results, read_files
+from lmdiag.hub.bounded import Refused, parse_results, read_files, refuse
 from lmdiag.hub.client import REPO_ID, check_repo_id, plain_errors
 from lmdiag.hub.names import is_commit, is_hub_id
-from lmdiag.hub.refusal import Refused, refuse
 from lmdiag.hub.verify import protocol_reasons, verify
 from lmdiag.redact import find_secret
 from lmdiag.results import RESULTS, Results, protocol_slug

@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING
 
 from lmdiag import diagnostics, evaluation
 from lmdiag.hub.benchmark import Benchmark
-from lmdiag.hub.bounded import decode, parse_results
+from lmdiag.hub.bounded import Refused, decode, parse_results, refuse
 from lmdiag.hub.plausible import implausible
-from lmdiag.hub.refusal import Refused, refuse
-from lmdiag.questions import Setting
 from lmdiag.results import (
     EW_AND_MW,
     PREDICTIONS,
@@ -48,21 +46,10 @@ class Verified:
     Attributes:
         results: the known fields of its `results.json`, with the figures as computed here.
         predictions: task -> its predictions, in the order of the rows.
-        stimuli: task -> its rows.
     """
 
     results: Results
     predictions: Mapping[str, Predictions]
-    stimuli: Mapping[str, Stimuli]
-
-    def save(self, folder: Path) -> None:
-        """Writes the verified predictions as the files of a run directory."""
-        from lmdiag.results import predictions
-
-        folder.mkdir(parents=True)
-        settings = [Setting(self.stimuli[task]) for task in self.predictions]
-        kind = self.results.model.kind
-        predictions.write_run(folder, list(self.predictions.values()), settings, kind=kind)
 
 
 def verify(files: Mapping[str, bytes], benchmark: Benchmark) -> Verified:
@@ -102,7 +89,7 @@ def verify(files: Mapping[str, bytes], benchmark: Benchmark) -> Verified:
         tasks={task: {"none": each} for task, each in figures.items()},
     )
     refuse(_figure_reasons(claimed, computed))
-    return Verified(computed, predictions, rows)
+    return Verified(computed, predictions)
 
 
 def protocol_reasons(protocol: Protocol) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -13,7 +12,6 @@ from lmdiag.leaderboard.collect import Entry
 from lmdiag.results import Figure
 from lmdiag.results.published import ROUNDING, PublishedFigure, published_figures, published_for
 from lmdiag.schema import Protocol
-from lmdiag.text import file_name
 
 HUMAN_ROW = "People"
 """Name of the row with the human baseline."""
@@ -59,7 +57,7 @@ class Standing:
     @property
     def page(self) -> str:
         """The address of its page, "" without one."""
-        return f"models/{page_name(self.entry)}" if self.entry else ""
+        return f"models/{self.entry.page}" if self.entry else ""
 
     @property
     def detail(self) -> str:
@@ -72,11 +70,6 @@ class Standing:
         short = commit.removeprefix("sha256:")[:7]
         asked = short if revision in (None, commit) else f"{revision[:40]} ({short})"
         return " · ".join(filter(None, [asked, self.model["dtype"], self.model["quantization"]]))
-
-
-def page_name(entry: Entry) -> str:
-    """Returns the file name of a model's page."""
-    return f"{file_name(entry.name, json.dumps(entry.identity))}.html"
 
 
 def standings(entries: Sequence[Entry], benchmark: Benchmark) -> list[Standing]:
