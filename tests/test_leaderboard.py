@@ -6,7 +6,6 @@ import json
 import re
 import shutil
 import unicodedata
-from collections.abc import Callable
 from dataclasses import asdict, replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -16,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 from hub import LoopbackHub, rules
-from hub.boards import HOSTILE, build, hostile_runs
+from hub.boards import HOSTILE, build, cheat, edit, hostile_runs
 from huggingface_hub import CommitOperationAdd, HfApi
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,11 +23,10 @@ from runs import make_run, model_info
 
 from lmdiag.cli import main
 from lmdiag.hub.benchmark import Benchmark, columns
-from lmdiag.hub.bounded import MAX_BYTES, read_files
+from lmdiag.hub.bounded import MAX_BYTES, Refused, read_files
 from lmdiag.hub.isolation import Judges
 from lmdiag.hub.names import display_name, is_hub_id, name_reason
 from lmdiag.hub.publish import plan_leaderboard
-from lmdiag.hub.bounded import Refused
 from lmdiag.hub.submit import run_place
 from lmdiag.hub.verify import verify
 from lmdiag.leaderboard.collect import find_submissions, judge
@@ -47,17 +45,6 @@ pytest_plugins = ["hub.fixtures"]
 ROOT = Path(__file__).resolve().parents[1]
 OVERVIEW = [column.task_id for column in columns().values() if column.is_overview]
 FIRST, SECOND = OVERVIEW[:2]
-
-
-def edit(run: Path, change: Callable[[dict[str, Any]], object]) -> Path:
-    results = json.loads((run / "results.json").read_text())
-    change(results)
-    (run / "results.json").write_text(json.dumps(results))
-    return run
-
-
-def cheat(results: dict[str, Any]) -> None:
-    results["tasks"]["role88"]["none"]["measures"]["sensitivity"]["value"] = 1.0
 
 
 def results_of(run: Path) -> Results:
