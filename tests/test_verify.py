@@ -258,7 +258,7 @@ TAMPERED: dict[str, tuple[Tamper, str]] = {
     ),
     "word left unscored": (
         cell("log_prob", None, first("role88")),
-        "role88 none: its censored words are not those of its predictions",
+        "a word that the tokenizer can represent has no log-probability",
     ),
     "unscorable word named": (
         role88("unscorable", [{"id": "x", "word": "y"}]),

@@ -14,8 +14,8 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
@@ -157,8 +157,13 @@ class Judges:
         ours, theirs = context.Pipe()
         arguments = theirs, self.benchmark.sealed(), self.limits
         process = context.Process(target=_serve, args=arguments, daemon=True)
-        with _environment(_PLAIN_MEMORY):
+        before = dict(os.environ)
+        os.environ.update(_PLAIN_MEMORY)
+        try:
             process.start()
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
         theirs.close()
         return process, ours
 
@@ -172,19 +177,6 @@ class Judges:
         process.kill()
         process.join()
         return process.exitcode
-
-
-@contextmanager
-def _environment(values: dict[str, str]) -> Iterator[None]:
-    """Sets environment variables for the child processes that start in the block."""
-    before = dict(os.environ)
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for name in values:
-            del os.environ[name]
-        os.environ.update(before)
 
 
 # ---- in the child process -----------------------------------------------------------------------

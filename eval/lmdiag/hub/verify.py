@@ -146,32 +146,21 @@ def _read_predictions(
     """
     from lmdiag.results import predictions
 
-    path, total = Path(PREDICTIONS), sum(map(len, rows.values()))
+    total, values = sum(map(len, rows.values())), None
     table = decode(files[PREDICTIONS], PREDICTIONS, predictions.schema(), total)
     try:
-        settings = predictions.by_setting(table, path)
+        settings = predictions.by_setting(table, Path(PREDICTIONS))
         if perturbed := [f"{name} {run}" for name, run in sorted(settings.keys() - {("none", 0)})]:
             raise Refused([f"{PREDICTIONS} holds perturbed rows: {first_few(perturbed)}"])
-        by_task = predictions.by_task(settings["none", 0], rows, path) if settings else {}
-        if missing := [task for task in rows if task not in by_task]:
-            raise Refused([f"{PREDICTIONS} has no predictions for {missing[0]}"])
-        aligned = {
-            task: predictions.align(by_task[task], stimuli.columns()["id"], where=PREDICTIONS)
-            for task, stimuli in rows.items()
-        }
         if AGREEMENT in rows:
             if EW_AND_MW not in files:
                 raise Refused([f"there is no {EW_AND_MW}"])
-            schema, rows_of_it = predictions.agreement_schema(), rows[AGREEMENT]
-            values = predictions.by_context(
-                decode(files[EW_AND_MW], EW_AND_MW, schema, len(rows_of_it))
-            )
-            runs = {("none", 0): aligned[AGREEMENT]}
-            predictions.attach(runs, values, Path(EW_AND_MW), rows_of_it, kind)
-            aligned[AGREEMENT] = runs["none", 0]
+            schema, n = predictions.agreement_schema(), len(rows[AGREEMENT])
+            values = predictions.by_context(decode(files[EW_AND_MW], EW_AND_MW, schema, n))
+        runs = predictions.by_row(settings, values, rows, kind, Path())
     except BadInput as error:
         raise error if isinstance(error, Refused) else Refused([str(error)]) from None
-    return aligned
+    return {task: parts["none", 0] for task, parts in runs.items()}
 
 
 def _figure_reasons(claimed: Results, computed: Results) -> Iterator[str]:

@@ -173,10 +173,7 @@ def _agreement_problems(said: Answer, answer: Answer, share: float) -> Iterator[
 
 def _differs(what: str, ours: float | None, theirs: float | None, most: float) -> Iterator[str]:
     """Yields a sentence if two numbers differ by more than a tolerance, or one is not known."""
-    if ours is None or theirs is None:
-        same = ours is theirs
-    else:
-        same = abs(ours - theirs) <= most
+    same = ours is theirs if ours is None or theirs is None else abs(ours - theirs) <= most
     if not same:
         mine, other = ("not known" if value is None else f"{value:.3f}" for value in (ours, theirs))
         yield f"{what} is {mine}, the submission says {other}"
