@@ -19,9 +19,12 @@ from lmdiag.cli import main
 from lmdiag.cli.leaderboard import parameter_count
 from lmdiag.leaderboard.collect import Entry, Outcome
 from lmdiag.leaderboard.pages import sentence
+from lmdiag.models import LoadOptions
 from lmdiag.reproduction import attempts, worker
 from lmdiag.reproduction.claims import Claim, contradictions, draw_contexts, tolerance
 from lmdiag.results import Run, load_run
+from lmdiag.runs.inputs import load_inputs
+from lmdiag.runs.run import run_model
 from lmdiag.schema import DIAGNOSTICS, Answer, Protocol, Query, WordScore
 
 pytest_plugins = ["hub.fixtures"]
@@ -171,21 +174,13 @@ def submissions(hub: LoopbackHub, api: HfApi, made: Path, demo_dir: Path, tmp_pa
         (folder / "README.md").write_text(name)
         commits[name] = str(api.upload_folder(repo_id=name, folder_path=folder).oid)
     if not (made / "runs").is_dir():
-        make_submissions(made / "runs", demo_dir, commits["org/invented"])
+        inputs = load_inputs(str(demo_dir), Protocol())
+        run = run_model("org/honest", LoadOptions(), inputs, output=made / "runs", quiet=True)
+        assert run is not None
+        facts = {"id": "org/invented", "commit": commits["org/invented"]}
+        model = asdict(run.results.model) | facts
+        make_run(made / "runs/invented", demo_dir, skill=6.0, **model)
     return Path(shutil.copytree(made / "runs", tmp_path / "runs"))
-
-
-def make_submissions(output: Path, demo_dir: Path, commit: str) -> None:
-    """Runs `org/honest`, and makes up predictions for `org/invented` at a commit."""
-    from lmdiag.models import LoadOptions
-    from lmdiag.runs.inputs import load_inputs
-    from lmdiag.runs.run import run_model
-
-    inputs = load_inputs(str(demo_dir), Protocol())
-    run = run_model("org/honest", LoadOptions(), inputs, output=output, quiet=True)
-    assert run is not None
-    facts = asdict(run.results.model) | {"id": "org/invented", "commit": commit}
-    make_run(output / "invented", demo_dir, skill=6.0, **facts)
 
 
 def rows_of(runs: Path, data: Path, *more: str) -> dict[str, Json]:

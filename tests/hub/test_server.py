@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
+from huggingface_hub import CommitOperationAdd, HfApi
 from huggingface_hub.errors import HfHubHTTPError
 
 from . import LoopbackHub
@@ -16,25 +14,6 @@ pytest_plugins = ["hub.fixtures"]
 def push(api: HfApi, path: str, content: bytes = b"", **more: object) -> object:
     operations = [CommitOperationAdd(path_in_repo=path, path_or_fileobj=content)]
     return api.create_commit("org/model", operations, commit_message="m", **more)
-
-
-def test_uploads_come_back_and_old_commits_stay(api: HfApi, tmp_path: Path) -> None:
-    folder = tmp_path / "data"
-    (folder / "sub").mkdir(parents=True)
-    contents = {"README.md": b"---\nlicense: mit\n---\n", "empty": b"", "sub/x.parquet": b"PAR1"}
-    for path, content in contents.items():
-        (folder / path).write_bytes(content)
-    data = {"repo_id": "org/data", "repo_type": "dataset"}
-    api.create_repo(**data, private=True)
-    commit = api.upload_folder(**data, folder_path=folder)
-    assert api.dataset_info("org/data").private
-    assert api.dataset_info("org/data").sha == commit.oid
-    assert api.upload_folder(**data, folder_path=folder).oid == commit.oid, "nothing has changed"
-    gone = [CommitOperationDelete("empty")]
-    api.create_commit(**data, operations=gone, commit_message="remove")
-    assert "empty" not in api.list_repo_files(**data)
-    copy = api.snapshot_download(**data, revision=commit.oid, cache_dir=tmp_path / "cache")
-    assert {path: (Path(copy) / path).read_bytes() for path in contents} == contents
 
 
 def test_a_stranger_offers_and_the_owner_merges(api: HfApi, stranger: HfApi) -> None:

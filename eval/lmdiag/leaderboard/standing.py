@@ -85,29 +85,25 @@ def ranked(rows: Iterable[Standing]) -> list[Standing]:
     overview = [column.task_id for column in columns().values() if column.is_overview]
 
     def order(row: Standing) -> tuple[Any, ...]:
-        figures = (row.figures.get(key) for key in overview)
-        return (*(-_value(figure) for figure in figures), row.name, row.origin)
+        return (*(-_value(row, key) for key in overview), row.name, row.origin)
 
     groups: dict[str, list[Standing]] = {}
     for row in sorted(rows, key=order):
         groups.setdefault(row.group, []).append(row)
-    return list(_with_ranks(groups.values(), overview[0]))
-
-
-def _value(figure: Figure | None) -> float:
-    return -1.0 if figure is None or figure.value is None else figure.value
-
-
-def _with_ranks(groups: Iterable[Sequence[Standing]], column: str) -> Iterator[Standing]:
-    """Yields the rows of all groups, the first of each with its rank."""
     above: list[float] = []
-    for first, *others in groups:
-        if first.origin == "submitted" and column in first.figures:
-            value = _value(first.figures[column])
+    placed = []
+    for first, *others in groups.values():
+        if first.origin == "submitted" and overview[0] in first.figures:
+            value = _value(first, overview[0])
             first = replace(first, rank=1 + sum(other > value for other in above))
             above.append(value)
-        yield first
-        yield from (replace(other, is_first=False) for other in others)
+        placed += [first, *(replace(other, is_first=False) for other in others)]
+    return placed
+
+
+def _value(row: Standing, key: str) -> float:
+    figure = row.figures.get(key)
+    return -1.0 if figure is None or figure.value is None else figure.value
 
 
 def _submitted(entry: Entry) -> Standing:
