@@ -64,7 +64,7 @@ def verify(files: Mapping[str, bytes], benchmark: Benchmark) -> Verified:
         BadInput: the benchmark itself cannot be loaded.
     """
     claimed = parse_results(files[RESULTS])
-    refuse(protocol_reasons(claimed.protocol))
+    refuse(_protocol_reasons(claimed.protocol))
     rows = {task: benchmark.stimuli(task) for task in claimed.protocol.tasks}
     verbs = len(benchmark.verbs()) if AGREEMENT in rows else None
     refuse(_data_reasons(claimed, rows, verbs))
@@ -92,11 +92,8 @@ def verify(files: Mapping[str, bytes], benchmark: Benchmark) -> Verified:
     return Verified(computed, predictions)
 
 
-def protocol_reasons(protocol: Protocol) -> Iterator[str]:
-    """Yields in what a run differs from the leaderboard's protocol, or is only a part of it.
-
-    The leaderboard's protocol is the default one; other built-in diagnostics may be added.
-    """
+def _protocol_reasons(protocol: Protocol) -> Iterator[str]:
+    """The leaderboard's protocol is the default one; other built-in diagnostics may be added."""
     tasks = protocol.tasks
     if missing := [task for task in DIAGNOSTICS if task not in tasks]:
         yield f"the run is partial: it lacks {', '.join(missing)}"

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import glob
 import json
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
@@ -21,6 +20,7 @@ from lmdiag.results import PREDICTIONS, RESULTS, Results, Run
 from lmdiag.schema import BadInput
 from lmdiag.text import file_name, shortened
 
+_NO_DATE = datetime.max.replace(tzinfo=UTC)
 _SAME = 0.001
 """Nats by which the log-probabilities of two submissions differ if they count as the same."""
 
@@ -152,17 +152,12 @@ def find_submissions(places: Sequence[str]) -> list[Submission]:
     """
     by_folder: dict[Path, Submission] = {}
     for place in places:
-        submissions = sorted(_below(place), key=_order)
+        submissions = sorted(_below(place), key=lambda each: (each.date or _NO_DATE, each.place))
         if not submissions:
             raise BadInput(f"{place} has no runs: name run directories, or a results repository")
         for submission in submissions:
             by_folder.setdefault(submission.folder.resolve(), submission)
     return list(by_folder.values())
-
-
-def _order(submission: Submission) -> tuple[float, str]:
-    date = submission.date
-    return (math.inf if date is None else date.timestamp(), submission.place)
 
 
 def _below(place: str) -> Iterator[Submission]:
