@@ -74,16 +74,6 @@ def chosen(run: Run) -> Sequence:
     return choose([run], [f"{text}-True" for text in TEXTS])
 
 
-FORMATS: dict[str, Callable[[Run], str]] = {
-    "terminal": terminal,
-    "markdown": lambda run: render_tables("markdown", [run.results], chosen(run)),
-    "latex": lambda run: render_tables("latex", [run.results], chosen(run)),
-    "csv": lambda run: render_tables("csv", [run.results]),
-    "csv of items": lambda run: render_tables("csv", [run.results], chosen(run)),
-    "html": lambda run: render([run]),
-}
-
-
 def check_terminal(text: str) -> None:
     """Markup of rich would have been taken out."""
     assert "[bold red]" in text.replace("\n", "")
@@ -134,18 +124,23 @@ def check_html(text: str) -> None:
         assert not names & {"script", "foreignObject", "image"}
 
 
-CHECKS = {
-    "terminal": check_terminal, "markdown": check_markdown, "latex": check_latex,
-    "csv": check_csv, "csv of items": check_csv, "html": check_html,
-}  # fmt: skip
+FORMATS: dict[str, tuple[Callable[[Run], str], Callable[[str], None]]] = {
+    "terminal": (terminal, check_terminal),
+    "markdown": (lambda run: render_tables("markdown", [run.results], chosen(run)), check_markdown),
+    "latex": (lambda run: render_tables("latex", [run.results], chosen(run)), check_latex),
+    "csv": (lambda run: render_tables("csv", [run.results]), check_csv),
+    "csv of items": (lambda run: render_tables("csv", [run.results], chosen(run)), check_csv),
+    "html": (lambda run: render([run]), check_html),
+}
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_text_from_outside_does_nothing(name: str, hostile_run: Run) -> None:
-    text = FORMATS[name](hostile_run)
+    made, check = FORMATS[name]
+    text = made(hostile_run)
     hidden = {c for c in text if unicodedata.category(c) in ("Cc", "Cf", "Cs")} - {"\n"}
     assert hidden == set()
-    CHECKS[name](text)
+    check(text)
 
 
 @pytest.mark.parametrize("name", HOSTILE)

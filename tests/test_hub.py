@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 from hub import LoopbackHub, client_env, run_lmdiag
+from hub.boards import cheat, edit
 from huggingface_hub import HfApi
 from runs import make_run
 
@@ -248,23 +249,18 @@ def test_a_run_is_offered_to_model_and_leaderboard(
 def test_unfit_runs_are_not_offered(
     published: str, demo_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def raise_figure(run: Path) -> None:
-        results = json.loads((run / "results.json").read_text())
-        results["tasks"]["role88"]["none"]["measures"]["sensitivity"]["value"] = 1.0
-        (run / "results.json").write_text(json.dumps(results))
-
     local = {"commit": "sha256:0123456789abcdef"}
     cases = [
         ({}, [], None, "which is not a data set of the Hub"),
         ({}, ["--data", "nonsense"], None, "write namespace/name"),
         (local, ["--data", published], None, "is not a commit of a model on the Hub"),
         ({}, ["--data", published], None, "cannot find commit aaaaaaaaaaaa in org/model: "),
-        ({}, ["--data", published], raise_figure, "sensitivity: value is 1, its predictions give"),
+        ({}, ["--data", published], cheat, "sensitivity: value is 1, its predictions give"),
     ]
     for model, options, damage, message in cases:
         run = make_run(tmp_path / "run", demo_dir, **model)
         if damage:
-            damage(run)
+            edit(run, damage)
         assert main(["submit", str(run), *options]) == 2
         out, err = capsys.readouterr()
         assert out == ""

@@ -12,10 +12,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hub.boards import edit
 
 from lmdiag.hub.benchmark import Benchmark
+from lmdiag.hub.bounded import MAX_REASONS, Refused
 from lmdiag.hub.isolation import Judges, Limits
-from lmdiag.hub.refusal import MAX_REASONS, Refused
 from lmdiag.results.predictions import schema
 from lmdiag.schema import DIAGNOSTICS, BadInput
 
@@ -31,12 +32,6 @@ def reasons(judges: Judges, run: Path) -> tuple[str, ...]:
     with pytest.raises(Refused) as caught:
         judges.judge(run)
     return caught.value.reasons
-
-
-def edit(run: Path, change: Callable[[dict], object]) -> None:
-    results = json.loads((run / "results.json").read_text())
-    change(results)
-    (run / "results.json").write_text(json.dumps(results))
 
 
 def test_a_refused_submission_affects_no_other(judges: Judges, honest: Path, run: Path) -> None:

@@ -6,7 +6,6 @@ import json
 import re
 import shutil
 import unicodedata
-from collections.abc import Callable
 from dataclasses import asdict, replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -16,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 from hub import LoopbackHub, rules
-from hub.boards import HOSTILE, build, hostile_runs
+from hub.boards import HOSTILE, build, cheat, edit, hostile_runs
 from huggingface_hub import CommitOperationAdd, HfApi
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,11 +23,10 @@ from runs import make_run, model_info
 
 from lmdiag.cli import main
 from lmdiag.hub.benchmark import Benchmark, columns
-from lmdiag.hub.bounded import MAX_BYTES, read_files
+from lmdiag.hub.bounded import MAX_BYTES, Refused, read_files
 from lmdiag.hub.isolation import Judges
 from lmdiag.hub.names import display_name, is_hub_id, name_reason
 from lmdiag.hub.publish import plan_leaderboard
-from lmdiag.hub.refusal import Refused
 from lmdiag.hub.submit import run_place
 from lmdiag.hub.verify import verify
 from lmdiag.leaderboard.collect import find_submissions, judge
@@ -47,17 +45,6 @@ pytest_plugins = ["hub.fixtures"]
 ROOT = Path(__file__).resolve().parents[1]
 OVERVIEW = [column.task_id for column in columns().values() if column.is_overview]
 FIRST, SECOND = OVERVIEW[:2]
-
-
-def edit(run: Path, change: Callable[[dict[str, Any]], object]) -> Path:
-    results = json.loads((run / "results.json").read_text())
-    change(results)
-    (run / "results.json").write_text(json.dumps(results))
-    return run
-
-
-def cheat(results: dict[str, Any]) -> None:
-    results["tasks"]["role88"]["none"]["measures"]["sensitivity"]["value"] = 1.0
 
 
 def results_of(run: Path) -> Results:
@@ -383,6 +370,13 @@ def test_the_board_is_published_and_old_pages_are_removed(
 RUNS = {"repo_id": "org/runs", "repo_type": "dataset"}
 
 
+def push_runs(api: HfApi, files: dict[str, bytes]) -> None:
+    """Makes a results repository of path -> content."""
+    api.create_repo(**RUNS)
+    operations = [CommitOperationAdd(path, content) for path, content in files.items()]
+    api.create_commit(**RUNS, operations=operations, commit_message="m")
+
+
 def test_a_results_repository_has_each_run_in_its_place(
     api: HfApi, runs: Path, demo_dir: Path, tmp_path: Path
 ) -> None:
@@ -390,14 +384,12 @@ def test_a_results_repository_has_each_run_in_its_place(
         "runs/org--strong/000000000000-float32/diagnostics-token": "org/strong",
         "runs/org--strong/somewhere-else/diagnostics-token": "org/weak",
     }
-    api.create_repo(**RUNS, private=True)
-    operations = [
-        CommitOperationAdd(f"{place}/{name}", runs / run / name)
+    files = {
+        f"{place}/{name}": (runs / run / name).read_bytes()
         for place, run in places.items()
         for name in ("results.json", "predictions.parquet")
-    ]
-    operations.append(CommitOperationAdd("runs/x/y/z/results.json", b"{}"))
-    api.create_commit(**RUNS, operations=operations, commit_message="m")
+    }
+    push_runs(api, files | {"runs/x/y/z/results.json": b"{}"})
     board = board_of(build(tmp_path / "board", demo_dir, "org/runs"))
     assert [row["name"] for row in board["rows"]] == ["org/strong", HUMAN_ROW]
     reasons = {each["place"]: each["reasons"] for each in board["rejected"]}
@@ -413,11 +405,9 @@ def test_a_results_repository_has_each_run_in_its_place(
 def test_files_that_are_too_large_for_a_run_are_not_downloaded(
     hub: LoopbackHub, api: HfApi, runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    api.create_repo(**RUNS)
     content = (runs / "org/weak/results.json").read_bytes()
     names = ("weights.safetensors", "predictions.parquet", "results.json")
-    operations = [CommitOperationAdd(f"runs/a/b/c/{name}", content) for name in names]
-    api.create_commit(**RUNS, operations=operations, commit_message="m")
+    push_runs(api, {f"runs/a/b/c/{name}": content for name in names})
     monkeypatch.setitem(MAX_BYTES, "predictions.parquet", 1000)
     (submission,) = find_submissions(["org/runs"])
     assert [path.name for path in submission.folder.iterdir()] == ["results.json"]
@@ -521,14 +511,11 @@ def test_hostile_text_makes_no_elements_and_only_own_code_runs(
             assert f"{kind}-src '{digest(code.encode())}';" in policy
 
 
-def test_nothing_hidden_reaches_a_file(hostile_site: Path) -> None:
+def test_nothing_hidden_reaches_a_file_or_its_name(hostile_site: Path) -> None:
     for path in hostile_site.rglob("*"):
         if path.suffix in (".html", ".json", ".md"):
             categories = {unicodedata.category(c) for c in path.read_text() if c != "\n"}
             assert not categories & {"Cc", "Cf", "Cs", "Zl", "Zp"}, path
-
-
-def test_file_names_are_safe(hostile_site: Path) -> None:
     names = [path.name for path in hostile_site.glob("models/*")]
     assert len(names) == len(HOSTILE)
     assert all(re.fullmatch(r"[a-z0-9-]{1,80}\.html", name) for name in names)

@@ -17,11 +17,14 @@ from runs import make_run, model_info
 
 from lmdiag.cli import main
 from lmdiag.cli.leaderboard import parameter_count
-from lmdiag.leaderboard.outcome import Outcome, level, sentence
+from lmdiag.leaderboard.collect import Entry, Outcome
+from lmdiag.leaderboard.pages import sentence
+from lmdiag.models import LoadOptions
 from lmdiag.reproduction import attempts, worker
-from lmdiag.reproduction.agree import first_difference, tolerance
-from lmdiag.reproduction.sample import Claim, draw_contexts
+from lmdiag.reproduction.claims import Claim, contradictions, draw_contexts, tolerance
 from lmdiag.results import Run, load_run
+from lmdiag.runs.inputs import load_inputs
+from lmdiag.runs.run import run_model
 from lmdiag.schema import DIAGNOSTICS, Answer, Protocol, Query, WordScore
 
 pytest_plugins = ["hub.fixtures"]
@@ -60,22 +63,29 @@ def test_all_contexts_have_all_rows(made_up: Run) -> None:
 
 KEY = (Query("A robin is a"), None)
 MODEL = model_info(vocab_size=9, n_parameters=100)
-CLAIM = Claim("r1", KEY, "tree", -3.0, 1, ("bird", "dog"), (-0.5, -1.5), None)
-ANSWER = Answer(
-    {"tree": WordScore(-3.0, 3, 1)}, ("bird", "dog", "tree", "fish"), (-0.5, -1.5, -3.0, -4.0)
+TOP = ("bird", "dog"), (-0.5, -1.5)
+CLAIM = Answer({"tree": WordScore(-3.0, 3, 1)}, *TOP)
+ANSWER = replace(
+    CLAIM, top_words=("bird", "dog", "tree", "fish"), top_log_probs=(-0.5, -1.5, -3.0, -4.0)
 )
 
 
-def difference(claim: Claim = CLAIM, answer: Answer = ANSWER, **model: Any) -> str | None:
-    return first_difference(replace(MODEL, **model), asdict(MODEL), [claim], {KEY: answer})
+def difference(answer: Answer = ANSWER, claim: Json | None = None, **model: Any) -> str | None:
+    """The first difference from a submission with these changes."""
+    changes = claim or {}
+    if score := {name: changes.pop(name) for name in ("log_prob", "n_tokens") if name in changes}:
+        changes["words"] = {"tree": CLAIM.words["tree"]._replace(**score)}
+    claims = [Claim("r1", KEY, "tree", replace(CLAIM, **changes))]
+    said = contradictions(replace(MODEL, **model), asdict(MODEL), claims, {KEY: answer})
+    return next(said, None)
 
 
 def test_the_same_numbers_agree() -> None:
     assert difference() is None
     # Within .01 in float32, and with words that change places if they are as close as that.
-    assert difference(CLAIM._replace(log_prob=-3.009, top_log_probs=(-0.509, -1.491))) is None
+    assert difference(claim={"log_prob": -3.009, "top_log_probs": (-0.509, -1.491)}) is None
     swapped = replace(ANSWER, top_log_probs=(-0.5, -1.5, -1.505, -4.0))
-    assert difference(CLAIM._replace(top_words=("bird", "tree")), swapped) is None
+    assert difference(swapped, {"top_words": ("bird", "tree")}) is None
 
 
 @pytest.mark.parametrize(
@@ -94,7 +104,7 @@ def test_the_same_numbers_agree() -> None:
     ],
 )
 def test_what_differs_is_named(changes: Json, said: str) -> None:
-    text = difference(CLAIM._replace(**changes))
+    text = difference(claim=dict(changes))
     assert text is not None
     assert text.startswith("r1: ")
     assert said in text
@@ -110,12 +120,13 @@ def test_tolerance_follows_the_dtype() -> None:
     dtypes = ("float64", "float32", "float16", "bfloat16")
     allowed = [tolerance(replace(MODEL, dtype=dtype)) for dtype in dtypes]
     assert allowed == sorted(allowed)
-    assert difference(CLAIM._replace(log_prob=-3.3)) is not None
-    assert difference(CLAIM._replace(log_prob=-3.3), dtype="bfloat16") is None
+    assert difference(claim={"log_prob": -3.3}) is not None
+    assert difference(claim={"log_prob": -3.3}, dtype="bfloat16") is None
 
 
 def test_levels_and_sentences_of_outcomes() -> None:
-    assert level(None) == level(Outcome("not possible", "gated")) == "recomputed"
+    for outcome in (None, Outcome("not possible", "gated")):
+        assert Entry(None, None, None, outcome=outcome).level == "recomputed"
     assert "could not be queried: gated." in sentence(Outcome("not possible", "gated"))
     asked = Outcome("reproduced", "", asked=30, of=198, seed="ab", tolerance=0.01)
     assert "30 of 198 contexts" in sentence(asked)
@@ -163,21 +174,13 @@ def submissions(hub: LoopbackHub, api: HfApi, made: Path, demo_dir: Path, tmp_pa
         (folder / "README.md").write_text(name)
         commits[name] = str(api.upload_folder(repo_id=name, folder_path=folder).oid)
     if not (made / "runs").is_dir():
-        make_submissions(made / "runs", demo_dir, commits["org/invented"])
+        inputs = load_inputs(str(demo_dir), Protocol())
+        run = run_model("org/honest", LoadOptions(), inputs, output=made / "runs", quiet=True)
+        assert run is not None
+        facts = {"id": "org/invented", "commit": commits["org/invented"]}
+        model = asdict(run.results.model) | facts
+        make_run(made / "runs/invented", demo_dir, skill=6.0, **model)
     return Path(shutil.copytree(made / "runs", tmp_path / "runs"))
-
-
-def make_submissions(output: Path, demo_dir: Path, commit: str) -> None:
-    """Runs `org/honest`, and makes up predictions for `org/invented` at a commit."""
-    from lmdiag.models import LoadOptions
-    from lmdiag.runs.inputs import load_inputs
-    from lmdiag.runs.run import run_model
-
-    inputs = load_inputs(str(demo_dir), Protocol())
-    run = run_model("org/honest", LoadOptions(), inputs, output=output, quiet=True)
-    assert run is not None
-    facts = asdict(run.results.model) | {"id": "org/invented", "commit": commit}
-    make_run(output / "invented", demo_dir, skill=6.0, **facts)
 
 
 def rows_of(runs: Path, data: Path, *more: str) -> dict[str, Json]:

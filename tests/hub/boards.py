@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from runs import make_run
 
@@ -34,6 +37,19 @@ def hostile_runs(folder: Path, data: Path, texts: dict[str, str]) -> None:
         run = folder / f"a{index:02}"
         make_run(run, data, seed=index, fillers=words, id=f"org/model-{index}", cased=True, **facts)
         make_run(folder / f"b{index:02}", data, id=text)
+
+
+def edit(run: Path, change: Callable[[dict[str, Any]], object]) -> Path:
+    """Changes the `results.json` of a run, and returns the run."""
+    results = json.loads((run / "results.json").read_text())
+    change(results)
+    (run / "results.json").write_text(json.dumps(results))
+    return run
+
+
+def cheat(results: dict[str, Any]) -> None:
+    """Raises a figure above what the predictions give."""
+    results["tasks"]["role88"]["none"]["measures"]["sensitivity"]["value"] = 1.0
 
 
 def build(out: Path, data: Path, *arguments: Path | str) -> Path:

@@ -23,23 +23,21 @@ def client_env(endpoint: str, home: Path, token: str | None = "hf_test") -> dict
         for name, value in os.environ.items()
         if not name.startswith(_FOREIGN) and not name.lower().endswith("_proxy")
     }
-    for name in (
-        "DISABLE_XET",
-        "DISABLE_TELEMETRY",
-        "DISABLE_UPDATE_CHECK",
-        "DISABLE_PROGRESS_BARS",
-    ):
-        env[f"HF_HUB_{name}"] = "1"
-    return env | {
-        "HF_ENDPOINT": endpoint,
-        "HF_HOME": str(home / "hf"),
-        "HF_UPDATE_DOWNLOAD_COUNTS": "0",
-        "XDG_CACHE_HOME": str(home / "cache"),
-        "HOME": str(home),
-        "OMP_NUM_THREADS": "1",
-        "NO_PROXY": "127.0.0.1",
-        **({"HF_TOKEN": token} if token is not None else {}),
-    }
+    off = ("XET", "TELEMETRY", "UPDATE_CHECK", "PROGRESS_BARS")
+    return (
+        env
+        | {f"HF_HUB_DISABLE_{name}": "1" for name in off}
+        | {
+            "HF_ENDPOINT": endpoint,
+            "HF_HOME": str(home / "hf"),
+            "HF_UPDATE_DOWNLOAD_COUNTS": "0",
+            "XDG_CACHE_HOME": str(home / "cache"),
+            "HOME": str(home),
+            "OMP_NUM_THREADS": "1",
+            "NO_PROXY": "127.0.0.1",
+            **({"HF_TOKEN": token} if token is not None else {}),
+        }
+    )
 
 
 def run_client(

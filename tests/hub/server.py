@@ -9,12 +9,11 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from . import rules
-from .store import Refused, Repository, Store, User, describe, is_lfs, sha256
+from .store import Refused, Repository, Store, User, blob, describe
 
 _API = r"/api/(?P<kind>models|datasets|spaces)/(?P<id>[^/]+/[^/]+)"
 _PLAIN = r"/(?:(?P<kind>datasets|spaces)/)?(?P<id>[^/]+/[^/]+?)"
@@ -89,12 +88,7 @@ class LoopbackHub:
         threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._server.shutdown()
         self._server.server_close()
 
@@ -130,12 +124,6 @@ class LoopbackHub:
 
     # ---- repositories ----
 
-    @route("GET", r"/api/whoami-v2")
-    def whoami(self, request: Request) -> Reply:
-        user = request.member()
-        orgs = [{"name": name, "roleInOrg": "write"} for name in user.orgs]
-        return Reply({"type": "user", "name": user.name, "orgs": orgs, "auth": {}})
-
     @route("POST", r"/api/repos/create")
     def create(self, request: Request) -> Reply:
         user, wish = request.member(), request.json()
@@ -158,7 +146,7 @@ class LoopbackHub:
         repository = self._find(request)
         sha = repository.resolve(request.groups.get("revision", "main"))
         record = {
-            "id": repository.id, "author": repository.namespace, "sha": sha,
+            "id": repository.id, "author": repository.id.split("/")[0], "sha": sha,
             "private": repository.private, "gated": False, "disabled": False, "tags": [],
             "lastModified": _CREATED, "createdAt": _CREATED, "downloads": 0, "likes": 0,
             "siblings": [{"rfilename": path} for path in repository.files(sha)],
@@ -199,24 +187,15 @@ class LoopbackHub:
 
     @route("HEAD GET", _PLAIN + r"/resolve/(?P<revision>[^/]+)/(?P<path>.+)")
     def resolve(self, request: Request) -> Reply:
-        """The bytes of a file, or the range of them that was asked for."""
+        """The bytes of a file."""
         repository, path = self._find(request), request.groups["path"]
         sha = repository.resolve(request.groups["revision"])
-        headers = {"X-Repo-Commit": sha, "Accept-Ranges": "bytes"}
+        headers = {"X-Repo-Commit": sha}
         content = repository.files(sha).get(path)
         if content is None:
             return Reply({}, 404, headers | {"X-Error-Code": "EntryNotFound"})
-        lfs = describe(path, content).get("lfs")
-        name = lfs["oid"] if lfs else describe(path, content)["oid"]
-        headers |= {"ETag": f'"{name}"', "Content-Type": "application/octet-stream"}
-        if lfs:
-            headers |= {"X-Linked-Etag": f'"{name}"', "X-Linked-Size": str(len(content))}
-        asked = re.fullmatch(r"bytes=(\d+)-(\d*)", request.headers.get("range", ""))
-        if asked is None:
-            return Reply(content, 200, headers)
-        start, end = int(asked[1]), min(int(asked[2] or len(content) - 1), len(content) - 1)
-        span = f"bytes {start}-{end}/{len(content)}"
-        return Reply(content[start : end + 1], 206, headers | {"Content-Range": span})
+        headers |= {"ETag": f'"{blob(content)}"', "Content-Type": "application/octet-stream"}
+        return Reply(content, 200, headers)
 
     # ---- commits ----
 
@@ -230,82 +209,31 @@ class LoopbackHub:
 
     @route("POST", _API + r"/preupload/(?P<revision>[^/]+)")
     def preupload(self, request: Request) -> Reply:
-        """Says of each file whether it goes into the commit or by LFS."""
+        """Takes every file into the commit, none by LFS; says which ones are there already."""
         request.member()
         files = self._find(request).files(request.groups["revision"])
-        replies = []
-        for wish in request.json()["files"]:
-            path, old = wish["path"], files.get(wish["path"])
-            record = describe(path, old) if old is not None else {"oid": None}
-            mode = "lfs" if is_lfs(path, wish["size"]) else "regular"
-            oid = record.get("lfs", record)["oid"]
-            replies.append({"path": path, "uploadMode": mode, "shouldIgnore": False, "oid": oid})
-        return Reply({"files": replies})
-
-    @route("POST", _PLAIN + r"\.git/info/lfs/objects/batch")
-    def lfs_batch(self, request: Request) -> Reply:
-        """Where to send the large files that are not there yet."""
-        request.member()
-        self._find(request)
-        objects = []
-        for wish in request.json()["objects"]:
-            reply: dict[str, Any] = {"oid": wish["oid"], "size": wish["size"]}
-            if wish["oid"] not in self.store.uploads:
-                verbs = {"upload": "put", "verify": "verify"}
-                reply["actions"] = {
-                    name: {"href": f"{self.url}/lfs/{verb}/{wish['oid']}"}
-                    for name, verb in verbs.items()
-                }
-            objects.append(reply)
-        return Reply({"transfer": "basic", "objects": objects})
-
-    @route("PUT", r"/lfs/put/(?P<oid>[0-9a-f]{64})")
-    def lfs_put(self, request: Request) -> Reply:
-        if sha256(request.body) != request.groups["oid"]:
-            raise Refused(400, "the bytes do not have the promised SHA-256")
-        self.store.uploads[request.groups["oid"]] = request.body
-        return Reply()
-
-    @route("POST", r"/lfs/verify/(?P<oid>[0-9a-f]{64})")
-    def lfs_verify(self, request: Request) -> Reply:
-        content = self.store.uploads.get(request.groups["oid"])
-        if content is None or len(content) != request.json()["size"]:
-            raise Refused(404, "object missing or of another size")
-        return Reply()
+        plan = {"uploadMode": "regular", "shouldIgnore": False}
+        paths = [wish["path"] for wish in request.json()["files"]]
+        oids = {path: blob(files[path]) if path in files else None for path in paths}
+        return Reply({"files": [plan | {"path": p, "oid": oid} for p, oid in oids.items()]})
 
     @route("POST", _API + r"/commit/(?P<revision>[^/]+)")
     def commit(self, request: Request) -> Reply:
         """Takes a commit, to a branch or as a pull request."""
         user, repository = request.member(), self._find(request)
         lines = [json.loads(line) for line in request.body.splitlines() if line.strip()]
-        header = next(line["value"] for line in lines if line["key"] == "header")
+        title = next(line["value"]["summary"] for line in lines if line["key"] == "header")
+        given = [line["value"] for line in lines if line["key"] in ("file", "deletedFile")]
+        changes = {
+            each["path"]: base64.b64decode(each["content"]) if "content" in each else None
+            for each in given
+        }
         revision, new_pull = request.groups["revision"], "create_pr" in request.query
-        changes = self._changes(repository, lines)
-        oid, number = repository.push(user, revision, header, changes, new_pull=new_pull)
+        oid, number = repository.push(user, revision, title, changes, new_pull=new_pull)
         address = self._address(repository.kind, repository.id)
         pull = f"{address}/discussions/{number}" if number else None
         made = {"commitOid": oid, "commitUrl": f"{address}/commit/{oid}", "pullRequestUrl": pull}
         return Reply({"success": True, "hookOutput": "", **made})
-
-    def _changes(self, repository: Repository, lines: list[Any]) -> dict[str, bytes | None]:
-        changes: dict[str, bytes | None] = {}
-        for key, value in ((line["key"], line["value"]) for line in lines):
-            path = value.get("path", "")
-            if path.startswith("/") or ".." in path.split("/"):
-                raise Refused(400, f"Invalid path: {path}")
-            if key == "file":
-                changes[path] = base64.b64decode(value["content"])
-            elif key == "lfsFile":
-                if value["oid"] not in self.store.uploads:
-                    raise Refused(400, f"{path}: its LFS object was never uploaded")
-                changes[path] = self.store.uploads[value["oid"]]
-            elif key == "deletedFile":
-                changes[path] = None
-            elif key == "deletedFolder":
-                prefix = path.rstrip("/") + "/"
-                gone = [name for name in repository.files("main") if name.startswith(prefix)]
-                changes |= dict.fromkeys(gone)
-        return changes
 
     @route("POST", _API + r"/discussions/(?P<number>\d+)/merge")
     def merge(self, request: Request) -> Reply:

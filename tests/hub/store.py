@@ -7,16 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from pathlib import PurePosixPath
 from typing import Any
 
 from . import rules
-
-LFS_SUFFIXES = {".parquet", ".safetensors", ".bin", ".png", ".arrow", ".gz", ".zip"}
-_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}")
 
 Files = dict[str, bytes]
 
@@ -36,37 +31,18 @@ class User:
     name: str
     orgs: tuple[str, ...] = ()
 
-    def owns(self, namespace: str) -> bool:
-        return namespace in (self.name, *self.orgs)
+    def owns(self, repo_id: str) -> bool:
+        return repo_id.split("/")[0] in (self.name, *self.orgs)
 
 
-def is_lfs(path: str, size: int) -> bool:
-    """Whether the Hub keeps such a file outside git: known binary kinds, and large ones."""
-    return size > 10_000_000 or PurePosixPath(path).suffix in LFS_SUFFIXES
-
-
-def sha256(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
-
-
-def pointer(content: bytes) -> bytes:
-    """What git itself holds of an LFS file."""
-    return (
-        "version https://git-lfs.github.com/spec/v1\n"
-        f"oid sha256:{sha256(content)}\nsize {len(content)}\n"
-    ).encode()
+def blob(content: bytes) -> str:
+    """The name that git gives to a file."""
+    return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
 
 
 def describe(path: str, content: bytes) -> dict[str, Any]:
-    """A file as the Hub's API describes it, with its LFS pointer if it has one."""
-    lfs = is_lfs(path, len(content))
-    kept = pointer(content) if lfs else content
-    oid = hashlib.sha1(b"blob %d\0" % len(kept) + kept).hexdigest()
-    record: dict[str, Any] = {"type": "file", "path": path, "size": len(content), "oid": oid}
-    if lfs:
-        sizes = {"size": len(content), "pointerSize": len(kept)}
-        record["lfs"] = {"oid": sha256(content), **sizes}
-    return record
+    """A file as the Hub's API describes it; this Hub keeps all files in git, none in LFS."""
+    return {"type": "file", "path": path, "size": len(content), "oid": blob(content)}
 
 
 @dataclass(frozen=True)
@@ -80,23 +56,19 @@ class Commit:
     @property
     def oid(self) -> str:
         """Its name, which depends on nothing but its content and history."""
-        sums = {path: sha256(self.files[path]) for path in sorted(self.files)}
-        return hashlib.sha1(json.dumps([self.parent, self.title, sums]).encode()).hexdigest()
-
-
-@dataclass
-class Pull:
-    """A pull request: who opened it, the commit that it started from, open or merged."""
-
-    title: str
-    author: str
-    base: str
-    status: str = "open"
+        names = {path: blob(self.files[path]) for path in sorted(self.files)}
+        return hashlib.sha1(json.dumps([self.parent, self.title, names]).encode()).hexdigest()
 
 
 @dataclass
 class Repository:
-    """A repository; kind is models, datasets or spaces, refs are branches and `refs/pr/N`."""
+    """A repository.
+
+    Attributes:
+        kind: models, datasets or spaces.
+        refs: branch or `refs/pr/N` -> commit.
+        pulls: number of a pull request -> the commit that it started from.
+    """
 
     kind: str
     id: str
@@ -104,11 +76,7 @@ class Repository:
     sdk: str | None = None
     refs: dict[str, str] = field(default_factory=dict)
     commits: dict[str, Commit] = field(default_factory=dict)
-    pulls: dict[str, Pull] = field(default_factory=dict)
-
-    @property
-    def namespace(self) -> str:
-        return self.id.split("/")[0]
+    pulls: dict[str, str] = field(default_factory=dict)
 
     def resolve(self, revision: str) -> str:
         """The commit of a branch, a pull request or a commit."""
@@ -138,71 +106,51 @@ class Repository:
         for day, oid in enumerate(reversed(chain)):
             commit = self.commits[oid]
             date = f"{datetime(2024, 1, 1) + timedelta(days=day):%Y-%m-%dT%H:%M:%S.000Z}"
-            record = {"id": oid, "title": commit.title, "date": date}
-            last |= {p: record for p, content in commit.files.items() if before.get(p) != content}
+            change = {"id": oid, "title": commit.title, "date": date}
+            last |= {p: change for p, content in commit.files.items() if before.get(p) != content}
             before = commit.files
         return last
 
     def push(
-        self, user: User, revision: str, header: dict[str, Any], changes: dict[str, bytes | None],
+        self, user: User, revision: str, title: str, changes: dict[str, bytes | None],
         *, new_pull: bool,
     ) -> tuple[str, int | None]:  # fmt: skip
         """Commits changes (None removes) to a branch, or to a new pull request.
 
         Returns the commit and the number of the pull request.
         """
-        pull = self.pulls.get(revision.removeprefix("refs/pr/"))
-        may_write = user.owns(self.namespace) or (pull and pull.author == user.name)
-        if not (may_write or new_pull):
+        if not (user.owns(self.id) or new_pull):
             raise Refused(403, "Forbidden: you must use a write token of an owner")
-        parent = self.resolve(revision)
-        if header.get("parentCommit") not in (None, parent):
-            raise Refused(412, "A commit has happened since. Please refresh and try again.")
+        parent, number = self.resolve(revision), None
         given = {path: content for path, content in changes.items() if content is not None}
-        errors = [
-            e for p, content in given.items() for e in rules.check_file(self.kind, p, content)
-        ]
-        if errors:
+        if errors := [e for p, c in given.items() for e in rules.check_file(self.kind, p, c)]:
             raise Refused(400, "; ".join(errors))
         files = {p: c for p, c in {**self.files(parent), **changes}.items() if c is not None}
-        number = len(self.pulls) + 1 if new_pull else None
-        if number is not None:
-            self.pulls[str(number)] = Pull(header["summary"], user.name, parent)
+        if new_pull:
+            number = len(self.pulls) + 1
+            self.pulls[str(number)] = parent
             revision = f"refs/pr/{number}"
-        return self.add(revision, parent, header["summary"], files), number
+        return self.add(revision, parent, title, files), number
 
     def merge(self, user: User, number: str) -> str:
-        """Merges a pull request: what it changed since its base is changed on main."""
-        if not user.owns(self.namespace):
+        """Merges a pull request: the files that it changed since its base replace those of main."""
+        if not user.owns(self.id):
             raise Refused(403, "Only an owner can merge")
-        pull = self.pulls[number]
-        if pull.status != "open":
-            raise Refused(409, f"Pull request is {pull.status}")
-        base, head, main = map(self.files, (pull.base, f"refs/pr/{number}", "main"))
-        changed = {path for path in {*base, *head} if base.get(path) != head.get(path)}
-        if any(base.get(path) != main.get(path) for path in changed):
-            raise Refused(409, "Pull request has conflicts")
-        pull.status = "merged"
-        files = {p: c for p, c in main.items() if p not in changed}
-        files |= {p: c for p, c in head.items() if p in changed}
-        return self.add("main", self.refs["main"], f"{pull.title} (#{number})", files)
+        base, head = self.files(self.pulls[number]), self.files(f"refs/pr/{number}")
+        changed = {path: content for path, content in head.items() if base.get(path) != content}
+        return self.add("main", self.refs["main"], f"Merge {number}", self.files("main") | changed)
 
 
 class Store:
-    """All repositories of a Hub, and the bytes of LFS files that no commit names yet."""
+    """All repositories of a Hub."""
 
     def __init__(self) -> None:
         self.repositories: dict[tuple[str, str], Repository] = {}
-        self.uploads: dict[str, bytes] = {}
 
     def create(self, user: User, kind: str, repo_id: str, **state: Any) -> None:
-        """Makes an empty repository, refusing foreign namespaces, bad names and existing ones."""
-        namespace, _, name = repo_id.partition("/")
-        if not user.owns(namespace):
-            message = f"You don't have the rights to create a repo under the namespace {namespace}"
-            raise Refused(403, message)
-        if not _NAME.fullmatch(name) or name.endswith((".git", "-", ".")) or ".." in name:
-            raise Refused(400, f"Invalid repository name: {name}")
+        """Makes an empty repository, refusing foreign namespaces and existing ones."""
+        if not user.owns(repo_id):
+            raise Refused(403, f"You don't have the rights to create {repo_id}")
         if (kind, repo_id) in self.repositories:
             raise Refused(409, "You already created this repo")
         repository = Repository(kind, repo_id, **state)
@@ -212,6 +160,6 @@ class Store:
     def find(self, user: User | None, kind: str, repo_id: str) -> Repository:
         """Returns a repository; a private one looks to strangers as if it did not exist."""
         repository = self.repositories.get((kind, repo_id))
-        if repository and (not repository.private or (user and user.owns(repository.namespace))):
+        if repository and (not repository.private or (user and user.owns(repo_id))):
             return repository
         raise Refused(401 if user is None else 404, "Repository not found", "RepoNotFound")

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
-from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, RevisionNotFoundError
+from huggingface_hub import CommitOperationAdd, HfApi
+from huggingface_hub.errors import HfHubHTTPError
 
 from . import LoopbackHub
 
@@ -18,49 +16,14 @@ def push(api: HfApi, path: str, content: bytes = b"", **more: object) -> object:
     return api.create_commit("org/model", operations, commit_message="m", **more)
 
 
-def test_uploads_come_back_and_old_commits_stay(api: HfApi, tmp_path: Path) -> None:
-    folder = tmp_path / "data"
-    (folder / "sub").mkdir(parents=True)
-    contents = {"README.md": b"---\nlicense: mit\n---\n", "empty": b"", "sub/x.parquet": b"PAR1"}
-    for path, content in contents.items():
-        (folder / path).write_bytes(content)
-    data = {"repo_id": "org/data", "repo_type": "dataset"}
-    api.create_repo(**data, private=True)
-    commit = api.upload_folder(**data, folder_path=folder)
-    assert api.dataset_info("org/data").private
-    assert api.dataset_info("org/data").sha == commit.oid
-    assert api.upload_folder(**data, folder_path=folder).oid == commit.oid, "nothing has changed"
-    gone = [CommitOperationDelete("empty")]
-    api.create_commit(**data, operations=gone, commit_message="remove")
-    assert "empty" not in api.list_repo_files(**data)
-    copy = api.snapshot_download(**data, revision=commit.oid, cache_dir=tmp_path / "cache")
-    assert {path: (Path(copy) / path).read_bytes() for path in contents} == contents
-
-
-def test_names_of_blobs_are_those_of_git_and_lfs(api: HfApi) -> None:
-    api.create_repo("org/model")
-    push(api, "a.txt", b"hello world")
-    push(api, "rows.parquet", b"hello world")
-    text, rows = api.get_paths_info("org/model", ["a.txt", "rows.parquet"])
-    # git hash-object and sha256sum of the 11 bytes "hello world"
-    assert text.blob_id == "95d09f2b10159347eece71399a7e2e907ea3df4f"
-    assert rows.lfs.sha256 == "b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9"
-
-
 def test_a_stranger_offers_and_the_owner_merges(api: HfApi, stranger: HfApi) -> None:
     api.create_repo("org/model")
     push(api, "a", b"1")
     assert push(stranger, "b", b"2", create_pr=True).pr_num == 1
-    push(stranger, "a", b"3", create_pr=True)
-    assert api.list_repo_files("org/model") == ["a"]
+    push(api, "c", b"3")
     assert api.list_repo_files("org/model", revision="refs/pr/1") == ["a", "b"]
-    push(api, "a", b"4")
     api.merge_pull_request("org/model", 1)
-    assert api.list_repo_files("org/model") == ["a", "b"]
-    for client, number, status in ((stranger, 2, 403), (api, 1, 409), (api, 2, 409)):
-        with pytest.raises(HfHubHTTPError) as error:
-            client.merge_pull_request("org/model", number)
-        assert error.value.response.status_code == status
+    assert api.list_repo_files("org/model") == ["a", "b", "c"]
 
 
 def test_who_may_not_write_or_read_is_refused(
@@ -69,62 +32,50 @@ def test_who_may_not_write_or_read_is_refused(
     anonymous = HfApi(endpoint=hub.url, token=False)
     api.create_repo("org/model")
     api.create_repo("org/secret", private=True)
-    parent = api.model_info("org/model").sha
-    push(api, "a", b"1")
     cases = [
         (lambda: anonymous.create_repo("org/other"), 401),
-        (lambda: HfApi(endpoint=hub.url, token="hf_wrong").whoami(), 401),
+        (lambda: HfApi(endpoint=hub.url, token="hf_wrong").model_info("org/model"), 401),
         (lambda: stranger.create_repo("org/other"), 403),
+        (lambda: stranger.merge_pull_request("org/model", 1), 403),
         (lambda: api.create_repo("org/model"), 409),
         (lambda: push(stranger, "a"), 403),
         (lambda: push(anonymous, "a"), 401),
-        (lambda: push(api, "b", parent_commit=parent), 412),
         (lambda: stranger.model_info("org/secret"), 404),
         (lambda: anonymous.model_info("org/nothing"), 401),
+        (lambda: api.model_info("org/model", revision="v9"), 404),
+        (lambda: api.hf_hub_download("org/model", "nothing.txt"), 404),
     ]
     for attempt, status in cases:
         with pytest.raises(HfHubHTTPError) as error:
             attempt()
         assert error.value.response.status_code == status
-    with pytest.raises(RevisionNotFoundError):
-        api.model_info("org/model", revision="v9")
-    with pytest.raises(EntryNotFoundError):
-        api.hf_hub_download("org/model", "nothing.txt")
-    assert api.list_repo_files("org/model") == ["a"]
+    assert api.list_repo_files("org/model") == []
 
 
 RESULT = "- {{dataset: {{id: {id}, task_id: {task}}}, value: {value}, date: '{date}'}}"
 GOOD = {"id": "org/data", "task": "acc_1", "value": "0.5", "date": "2024-05-01"}
+MALFORMED = [
+    ("README.md", "---\n- a\n- list\n---\n", "is not of type 'object'"),
+    ("README.md", "---\nlicense: my-own\n---\n", r"\$\.license"),
+    ("README.md", "---\nlanguage: English\n---\n", r"\$\.language"),
+    ("README.md", "---\nconfigs:\n- config_name: a\n---\n", r"\$\.configs"),
+    *(
+        (".eval_results/x.yaml", RESULT.format(**GOOD | wrong), complaint)
+        for wrong, complaint in (
+            ({"value": ".nan"}, "finite"), ({"id": "no-namespace"}, r"dataset\.id"),
+            ({"task": "'two words'"}, r"dataset\.task_id"), ({"date": "yesterday"}, r"\.date"),
+        )
+    ),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("path", "text", "complaint"),
-    [
-        ("README.md", "---\n- a\n- list\n---\n", "must be a mapping"),
-        ("README.md", "---\nlicense: my-own\n---\n", "license"),
-        ("README.md", "---\nlanguage: English\n---\n", "language"),
-        ("README.md", "---\nconfigs:\n- config_name: a\n---\n", "names no data files"),
-        (".eval_results/x.yaml", RESULT.format(**GOOD | {"value": ".nan"}), "finite"),
-        (
-            ".eval_results/x.yaml",
-            RESULT.format(**GOOD | {"id": "no-namespace"}),
-            "id of a data set",
-        ),
-        (".eval_results/x.yaml", RESULT.format(**GOOD | {"task": "'two words'"}), "id of a task"),
-        (".eval_results/x.yaml", RESULT.format(**GOOD | {"date": "yesterday"}), "ISO 8601"),
-        (".eval_results/x.yaml", RESULT.format(**GOOD), None),
-    ],
-)
+@pytest.mark.parametrize(("path", "text", "complaint"), MALFORMED)
 def test_malformed_files_are_refused_at_the_push(
-    api: HfApi, path: str, text: str, complaint: str | None, monkeypatch: pytest.MonkeyPatch
+    api: HfApi, path: str, text: str, complaint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     api.create_repo("org/model")
-    if complaint is None:
-        push(api, path, text.encode())
-        return
-    with pytest.raises(ValueError, match=complaint):  # BadRequestError is one, too
-        push(api, path, text.encode())
     monkeypatch.setattr(HfApi, "_validate_yaml", lambda *args, **kwargs: None)
     with pytest.raises(HfHubHTTPError, match=complaint):
         push(api, path, text.encode())
-    assert api.list_repo_files("org/model") == []
+    push(api, ".eval_results/x.yaml", RESULT.format(**GOOD).encode())
+    assert api.list_repo_files("org/model") == [".eval_results/x.yaml"]

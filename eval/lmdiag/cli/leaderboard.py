@@ -69,7 +69,6 @@ def main(args: argparse.Namespace) -> int:
 
 def _reproduced(entries: list[Entry], args: argparse.Namespace) -> list[Entry]:
     """Asks the models again where that is wanted; says how each attempt ended."""
-    from lmdiag.leaderboard.outcome import level
     from lmdiag.reproduction.attempts import Settings, reproduce
 
     settings = None
@@ -82,7 +81,7 @@ def _reproduced(entries: list[Entry], args: argparse.Namespace) -> list[Entry]:
         done.append(entry)
         if settings is not None and entry.outcome is not None:
             detail = entry.outcome.detail and f": {entry.outcome.detail}"
-            say(f"{level(entry.outcome)} {entry.name}{detail}")
+            say(f"{entry.level} {entry.name}{detail}")
     return done
 
 

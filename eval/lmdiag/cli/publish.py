@@ -38,8 +38,9 @@ def stopped(args: argparse.Namespace) -> str:
 
 def main(args: argparse.Namespace) -> int:
     """Plans the publication, then describes or sends it."""
+    from huggingface_hub import HfApi
+
     from lmdiag.hub import publish
-    from lmdiag.hub.client import client
 
     if args.what == "data":
         publication = publish.plan_data(args.dir, args.repo_id, benchmark=args.benchmark)
@@ -52,7 +53,7 @@ def main(args: argparse.Namespace) -> int:
         print(publication.describe(private=private))
         return 0
     print(publication.describe(private=private), file=sys.stderr)
-    address, is_private = publication.send(client(), private=private)
+    address, is_private = publication.send(HfApi(library_name="lmdiag"), private=private)
     print(address)
     if is_private != private:
         now = "private" if is_private else "public"

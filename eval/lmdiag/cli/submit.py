@@ -29,10 +29,11 @@ def stopped(args: argparse.Namespace) -> str:
 
 def main(args: argparse.Namespace) -> int:
     """Verifies the run, then shows or opens the pull requests."""
-    from lmdiag.hub.client import client
+    from huggingface_hub import HfApi
+
     from lmdiag.hub.submit import check_commit, prepare
 
-    api = client()
+    api = HfApi(library_name="lmdiag")
     model, offers = prepare(args.run, args.data, args.results_repo, str(api.endpoint))
     if args.dry_run:
         print("\n".join(offer.describe() for offer in offers))

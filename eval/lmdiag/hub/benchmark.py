@@ -65,40 +65,27 @@ class Benchmark:
         return self.data if self.is_on_hub else Path(self.data).resolve().name
 
     def stimuli(self, task: str) -> Stimuli:
-        """The rows of a task.
-
-        Raises:
-            BadInput: the data set cannot be loaded or does not have the task.
-        """
-        self.load(task)
-        return self._loaded[task]
-
-    def verbs(self) -> list[tuple[str, str]]:
-        """The verbs of EW and MW, as (singular, plural).
-
-        Raises:
-            BadInput: the data set has none.
-        """
-        self.load(AGREEMENT)
-        return self._verbs
-
-    def load(self, task: str) -> None:
-        """Loads the rows of a task, and the verbs with those of agreement; once.
+        """The rows of a task; they are loaded once, those of agreement with its verbs.
 
         Raises:
             BadInput: the data set cannot be loaded or does not have the task.
             NotLoaded: the benchmark is sealed.
         """
-        if task in self._loaded:
-            return
-        if self.is_sealed:
-            raise NotLoaded(task)
-        from lmdiag import stimuli
+        if task not in self._loaded:
+            if self.is_sealed:
+                raise NotLoaded(task)
+            from lmdiag import stimuli
 
-        rows = stimuli.load(self.data, task, revision=self.revision)
-        if task == AGREEMENT:
-            self._verbs = stimuli.load_verbs(self.data, revision=self.revision)
-        self._loaded[task] = rows
+            rows = stimuli.load(self.data, task, revision=self.revision)
+            if task == AGREEMENT:
+                self._verbs = stimuli.load_verbs(self.data, revision=self.revision)
+            self._loaded[task] = rows
+        return self._loaded[task]
+
+    def verbs(self) -> list[tuple[str, str]]:
+        """The verbs of EW and MW, as (singular, plural); raises what `stimuli` raises."""
+        self.stimuli(AGREEMENT)
+        return self._verbs
 
     @property
     def n_rows(self) -> int:

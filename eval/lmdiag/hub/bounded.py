@@ -9,22 +9,25 @@ decode to any size; the limits of the process (`isolation`) end that.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmdiag.hub.names import DTYPES, QUANTIZATIONS
-from lmdiag.hub.refusal import Refused, refuse
 from lmdiag.reading import parse_json, read_bytes
 from lmdiag.results import EW_AND_MW, PREDICTIONS, RESULTS, Device, Results
 from lmdiag.schema import BadInput
-from lmdiag.text import all_visible, visible
+from lmdiag.text import all_visible, shortened, visible
 
 if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
+
+MAX_REASONS = 10
+"""Reasons that are listed for one submission."""
 
 MAX_BYTES = {RESULTS: 5_000_000, PREDICTIONS: 256_000_000, EW_AND_MW: 256_000_000}
 """File -> the bytes that it may have; a full run has a tenth of that."""
@@ -47,6 +50,24 @@ _BATCH_ROWS = 256
 """Rows that are decoded at a time."""
 _GROUP_ROWS = 1000
 """A file may have one row group for so many rows, and 8 more."""
+
+
+class Refused(BadInput):
+    """A submission cannot be accepted.
+
+    Attributes:
+        reasons: each one line of at most 300 visible characters; at most `MAX_REASONS`.
+    """
+
+    def __init__(self, reasons: Iterable[str]) -> None:
+        self.reasons = tuple(map(shortened, islice(reasons, MAX_REASONS)))
+        super().__init__("; ".join(self.reasons))
+
+
+def refuse(reasons: Iterable[str]) -> None:
+    """Raises `Refused` if there are any reasons."""
+    if listed := list(reasons):
+        raise Refused(listed)
 
 
 def read_files(folder: Path) -> dict[str, bytes]:

@@ -11,18 +11,10 @@ from lmdiag.redact import without_secrets
 from lmdiag.schema import BadInput
 
 if TYPE_CHECKING:
-    from huggingface_hub import HfApi
     from huggingface_hub.errors import HfHubHTTPError
 
 REPO_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
 """namespace/name, as the Hub accepts them."""
-
-
-def client(token: str | None = None) -> HfApi:
-    """Returns a client of the Hub that `HF_ENDPOINT` names, with the token of the environment."""
-    from huggingface_hub import HfApi
-
-    return HfApi(token=token, library_name="lmdiag")
 
 
 def check_repo_id(repo_id: str, option: str) -> str:

@@ -14,8 +14,8 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
@@ -23,10 +23,11 @@ from pathlib import Path
 from typing import Any
 
 from lmdiag.hub.benchmark import Benchmark, NotLoaded
-from lmdiag.hub.bounded import read_files
-from lmdiag.hub.refusal import Refused
+from lmdiag.hub.bounded import Refused, read_files
 from lmdiag.hub.verify import verify
+from lmdiag.questions import Setting
 from lmdiag.results import RESULTS, Results
+from lmdiag.results.predictions import write_run
 from lmdiag.schema import DIAGNOSTICS, BadInput
 
 _MAX_REPLY = 64_000_000
@@ -41,6 +42,9 @@ _PLAIN_MEMORY = {
 
 _PATIENCE = 20
 """Seconds on the clock of a busy machine for each second of processor time."""
+
+
+_BROKEN = "it could not be judged: reading it ended in an error"
 
 
 @dataclass(frozen=True)
@@ -119,42 +123,47 @@ class Judges:
         if "results" in reply:
             results = Results.from_json(reply["results"], RESULTS)
             return Judged(results, copy, reply["log_probs"])
-        raise Refused(reply.get("reasons") or [self._explain(reply.get("broken", ""))])
+        raise Refused(reply.get("reasons") or [_BROKEN])
 
     def _load(self, task: str) -> None:
         """Loads a task that the child's benchmark lacks; the next child has it."""
         try:
-            self.benchmark.load(task)
+            self.benchmark.stimuli(task)
         except BadInput:
             raise Refused([f"this leaderboard's data have no {task}"]) from None
         self._stop()
 
     def _ask(self, folder: Path, copy: Path) -> dict[str, Any]:
-        """Sends one request; the reply says what the process died of if it did."""
+        """Sends one request; the reply has `results`, the task that it `needs`, or `reasons`."""
         process, connection = self._child = self._child or self._start()
+        too_long = f"judging it took more than {self.limits.seconds} seconds of processor time"
         try:
             connection.send_bytes(json.dumps([str(folder.resolve()), str(copy)]).encode())
             if not connection.poll(_PATIENCE * self.limits.seconds):
                 process.kill()
                 self._stop()
-                return {"broken": "time"}
+                return {"reasons": [too_long]}
             reply = dict(json.loads(connection.recv_bytes(_MAX_REPLY)))
         except (OSError, EOFError):
-            reply = {}
-        if reply and "broken" not in reply:
+            reply = {"is_broken": True}
+        if "is_broken" not in reply:
             return reply
         status = self._stop()
-        if status == -getattr(signal, "SIGXCPU", 0):
-            return {"broken": "time"}
-        return reply or {"broken": f"exit status {status}"}
+        is_time = status == -getattr(signal, "SIGXCPU", 0)
+        return {"reasons": [too_long if is_time else f"{_BROKEN} (exit status {status})"]} | reply
 
     def _start(self) -> tuple[SpawnProcess, Connection]:
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
         arguments = theirs, self.benchmark.sealed(), self.limits
         process = context.Process(target=_serve, args=arguments, daemon=True)
-        with _environment(_PLAIN_MEMORY):
+        before = dict(os.environ)
+        os.environ.update(_PLAIN_MEMORY)
+        try:
             process.start()
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
         theirs.close()
         return process, ours
 
@@ -168,27 +177,6 @@ class Judges:
         process.kill()
         process.join()
         return process.exitcode
-
-    def _explain(self, broken: str) -> str:
-        limits = self.limits
-        if broken == "time":
-            return f"judging it took more than {limits.seconds} seconds of processor time"
-        if broken == "memory":
-            return f"judging it took more than {limits.memory // 1_000_000:,} MB of memory"
-        return f"it could not be judged: reading it ended in an error ({broken})"
-
-
-@contextmanager
-def _environment(values: dict[str, str]) -> Iterator[None]:
-    """Sets environment variables for the child processes that start in the block."""
-    before = dict(os.environ)
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for name in values:
-            del os.environ[name]
-        os.environ.update(before)
 
 
 # ---- in the child process -----------------------------------------------------------------------
@@ -208,9 +196,9 @@ def _serve(connection: Connection, benchmark: Benchmark, limits: Limits) -> None
             return
         _limit("RLIMIT_CPU", int(time.process_time()) + 1 + limits.seconds)
         folder, copy = map(Path, json.loads(request))
-        reply = _answer(folder, copy, benchmark)
+        reply = _answer(folder, copy, benchmark, limits)
         connection.send_bytes(json.dumps(reply, allow_nan=False).encode())
-        if "broken" in reply:
+        if "is_broken" in reply:
             sys.exit(1)
 
 
@@ -220,7 +208,6 @@ def _import_all() -> None:
     import pyarrow.parquet
 
     import lmdiag.evaluation
-    import lmdiag.results.predictions
     import lmdiag.stats
     from lmdiag import diagnostics
 
@@ -230,20 +217,24 @@ def _import_all() -> None:
     pyarrow.set_io_thread_count(1)
 
 
-def _answer(folder: Path, copy: Path, benchmark: Benchmark) -> dict[str, Any]:
+def _answer(folder: Path, copy: Path, benchmark: Benchmark, limits: Limits) -> dict[str, Any]:
     try:
         verified = verify(read_files(folder), benchmark)
-        verified.save(copy)
+        parts = verified.predictions
+        settings = [Setting(benchmark.stimuli(task)) for task in parts]
+        copy.mkdir(parents=True)
+        write_run(copy, list(parts.values()), settings, kind=verified.results.model.kind)
     except Refused as refusal:
         return {"reasons": refusal.reasons}
     except NotLoaded as missing:
         return {"needs": missing.args[0]}
     except MemoryError:
-        return {"broken": "memory"}
+        reason = f"judging it took more than {limits.memory // 1_000_000:,} MB of memory"
+        return {"is_broken": True, "reasons": [reason]}
     except Exception as error:
         # The text of an exception may hold anything, and paths of this machine.
-        return {"broken": type(error).__name__}
-    log_probs = [p for task in DIAGNOSTICS for p in verified.predictions[task].log_prob]
+        return {"is_broken": True, "reasons": [f"{_BROKEN} ({type(error).__name__})"]}
+    log_probs = [p for task in DIAGNOSTICS for p in parts[task].log_prob]
     return {"results": verified.results.to_json(), "log_probs": log_probs}
 
 

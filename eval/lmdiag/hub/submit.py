@@ -7,18 +7,17 @@ has accepted the run, and nothing but the files that `describe` shows.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lmdiag import diagnostics
 from lmdiag.hub.benchmark import Benchmark, columns, leaderboard_figures
-from lmdiag.hub.bounded import parse_results, read_files
+from lmdiag.hub.bounded import Refused, parse_results, read_files
 from lmdiag.hub.client import REPO_ID, check_repo_id, plain_errors
 from lmdiag.hub.names import is_commit, is_hub_id
-from lmdiag.hub.refusal import Refused, refuse
-from lmdiag.hub.verify import protocol_reasons, verify
+from lmdiag.hub.verify import verify
 from lmdiag.redact import find_secret
 from lmdiag.results import RESULTS, Results, protocol_slug
 from lmdiag.schema import DIAGNOSTICS, BadInput, ModelInfo
@@ -116,7 +115,6 @@ def prepare(
     try:
         files = read_files(folder)
         claimed = parse_results(files[RESULTS])
-        refuse(protocol_reasons(claimed.protocol))
         benchmark = Benchmark(*_data_set(folder, claimed, data))
         model = claimed.model
         if not is_hub_id(model.id) or not is_commit(model.commit):
@@ -183,7 +181,7 @@ def _offers(files: Mapping[str, bytes], results: Results, published: Published) 
     from huggingface_hub import eval_result_entries_to_yaml
 
     description = _describe(results, published)
-    entries = eval_result_entries_to_yaml(eval_results(results, published))
+    entries = eval_result_entries_to_yaml(list(_entries(results, published)))
     content = {EVAL_RESULTS: yaml.safe_dump(entries, sort_keys=False).encode()}
     title = "Add results of the lmdiag diagnostics"
     offers = [Offer(results.model.id, "model", content, title, description)]
@@ -195,55 +193,42 @@ def _offers(files: Mapping[str, bytes], results: Results, published: Published) 
     return offers
 
 
-def eval_results(results: Results, published: Published) -> list[EvalResultEntry]:
-    """Returns one entry for each figure of the leaderboard that the run has.
-
-    Raises:
-        BadInput: a figure is not a proportion; huggingface_hub writes any value.
-    """
+def _entries(results: Results, published: Published) -> Iterator[EvalResultEntry]:
+    """Yields one entry for each figure of the leaderboard that the run has."""
     from huggingface_hub import EvalResultEntry
 
-    entries = []
+    source = published.results_repo
     for task_id, figure in leaderboard_figures(results).items():
-        if figure.value is None or not 0 <= figure.value <= 1:
+        if figure.value is None or not 0 <= figure.value <= 1:  # huggingface_hub writes any value
             raise BadInput(f"{task_id}: {figure.value} is not a proportion; it is not sent")
         low, high = figure.ci_low, figure.ci_high
         interval = "" if low is None else f", 95% interval {low:.3f}-{high:.3f}"
-        source = published.results_repo
-        entries.append(
-            EvalResultEntry(
-                dataset_id=published.data,
-                task_id=task_id,
-                value=figure.value,
-                dataset_revision=published.revision,
-                date=results.finished,
-                source_url=f"{published.endpoint}/datasets/{source or published.data}",
-                source_name="lmdiag runs" if source else "lmdiag",
-                notes=f"{results.signature} (n {figure.n}{interval})",
-            )
+        yield EvalResultEntry(
+            dataset_id=published.data,
+            task_id=task_id,
+            value=figure.value,
+            dataset_revision=published.revision,
+            date=results.finished,
+            source_url=f"{published.endpoint}/datasets/{source or published.data}",
+            source_name="lmdiag runs" if source else "lmdiag",
+            notes=f"{results.signature} (n {figure.n}{interval})",
         )
-    return entries
 
 
 def _describe(results: Results, published: Published) -> str:
     """Returns the figures of a run in Markdown, and the command that repeats it."""
     from lmdiag.report.page import environment
 
-    figures = leaderboard_figures(results)
-    tasks = results.protocol.tasks
-    return (
-        environment()
-        .get_template("result.md.j2")
-        .render(
-            model=results.model,
-            rows=[
-                (diagnostics.get(place.task).short_title, column.label, figures[column.task_id])
-                for place, column in columns().items()
-                if column.task_id in figures
-            ],
-            match=results.match,
-            tasks=tasks if tasks != DIAGNOSTICS else (),
-            signature=results.signature,
-            published=published,
-        )
+    figures, tasks = leaderboard_figures(results), results.protocol.tasks
+    rows = [
+        (diagnostics.get(place.task).short_title, column.label, figures[column.task_id])
+        for place, column in columns().items()
+        if column.task_id in figures
+    ]
+    template = environment().get_template("result.md.j2")
+    return template.render(
+        results=results,
+        rows=rows,
+        tasks=tasks if tasks != DIAGNOSTICS else (),
+        published=published,
     )

@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING
 
 from lmdiag import diagnostics, evaluation
 from lmdiag.hub.benchmark import Benchmark
-from lmdiag.hub.bounded import decode, parse_results
+from lmdiag.hub.bounded import Refused, decode, parse_results, refuse
 from lmdiag.hub.plausible import implausible
-from lmdiag.hub.refusal import Refused, refuse
-from lmdiag.questions import Setting
 from lmdiag.results import (
     EW_AND_MW,
     PREDICTIONS,
@@ -48,21 +46,10 @@ class Verified:
     Attributes:
         results: the known fields of its `results.json`, with the figures as computed here.
         predictions: task -> its predictions, in the order of the rows.
-        stimuli: task -> its rows.
     """
 
     results: Results
     predictions: Mapping[str, Predictions]
-    stimuli: Mapping[str, Stimuli]
-
-    def save(self, folder: Path) -> None:
-        """Writes the verified predictions as the files of a run directory."""
-        from lmdiag.results import predictions
-
-        folder.mkdir(parents=True)
-        settings = [Setting(self.stimuli[task]) for task in self.predictions]
-        kind = self.results.model.kind
-        predictions.write_run(folder, list(self.predictions.values()), settings, kind=kind)
 
 
 def verify(files: Mapping[str, bytes], benchmark: Benchmark) -> Verified:
@@ -77,7 +64,7 @@ def verify(files: Mapping[str, bytes], benchmark: Benchmark) -> Verified:
         BadInput: the benchmark itself cannot be loaded.
     """
     claimed = parse_results(files[RESULTS])
-    refuse(protocol_reasons(claimed.protocol))
+    refuse(_protocol_reasons(claimed.protocol))
     rows = {task: benchmark.stimuli(task) for task in claimed.protocol.tasks}
     verbs = len(benchmark.verbs()) if AGREEMENT in rows else None
     refuse(_data_reasons(claimed, rows, verbs))
@@ -102,14 +89,11 @@ def verify(files: Mapping[str, bytes], benchmark: Benchmark) -> Verified:
         tasks={task: {"none": each} for task, each in figures.items()},
     )
     refuse(_figure_reasons(claimed, computed))
-    return Verified(computed, predictions, rows)
+    return Verified(computed, predictions)
 
 
-def protocol_reasons(protocol: Protocol) -> Iterator[str]:
-    """Yields in what a run differs from the leaderboard's protocol, or is only a part of it.
-
-    The leaderboard's protocol is the default one; other built-in diagnostics may be added.
-    """
+def _protocol_reasons(protocol: Protocol) -> Iterator[str]:
+    """The leaderboard's protocol is the default one; other built-in diagnostics may be added."""
     tasks = protocol.tasks
     if missing := [task for task in DIAGNOSTICS if task not in tasks]:
         yield f"the run is partial: it lacks {', '.join(missing)}"
@@ -159,32 +143,21 @@ def _read_predictions(
     """
     from lmdiag.results import predictions
 
-    path, total = Path(PREDICTIONS), sum(map(len, rows.values()))
+    total, values = sum(map(len, rows.values())), None
     table = decode(files[PREDICTIONS], PREDICTIONS, predictions.schema(), total)
     try:
-        settings = predictions.by_setting(table, path)
+        settings = predictions.by_setting(table, Path(PREDICTIONS))
         if perturbed := [f"{name} {run}" for name, run in sorted(settings.keys() - {("none", 0)})]:
             raise Refused([f"{PREDICTIONS} holds perturbed rows: {first_few(perturbed)}"])
-        by_task = predictions.by_task(settings["none", 0], rows, path) if settings else {}
-        if missing := [task for task in rows if task not in by_task]:
-            raise Refused([f"{PREDICTIONS} has no predictions for {missing[0]}"])
-        aligned = {
-            task: predictions.align(by_task[task], stimuli.columns()["id"], where=PREDICTIONS)
-            for task, stimuli in rows.items()
-        }
         if AGREEMENT in rows:
             if EW_AND_MW not in files:
                 raise Refused([f"there is no {EW_AND_MW}"])
-            schema, rows_of_it = predictions.agreement_schema(), rows[AGREEMENT]
-            values = predictions.by_context(
-                decode(files[EW_AND_MW], EW_AND_MW, schema, len(rows_of_it))
-            )
-            runs = {("none", 0): aligned[AGREEMENT]}
-            predictions.attach(runs, values, Path(EW_AND_MW), rows_of_it, kind)
-            aligned[AGREEMENT] = runs["none", 0]
+            schema, n = predictions.agreement_schema(), len(rows[AGREEMENT])
+            values = predictions.by_context(decode(files[EW_AND_MW], EW_AND_MW, schema, n))
+        runs = predictions.by_row(settings, values, rows, kind, Path())
     except BadInput as error:
         raise error if isinstance(error, Refused) else Refused([str(error)]) from None
-    return aligned
+    return {task: parts["none", 0] for task, parts in runs.items()}
 
 
 def _figure_reasons(claimed: Results, computed: Results) -> Iterator[str]:

@@ -3,7 +3,6 @@
 | module | does |
 | --- | --- |
 | `collect` | finds submissions, has them judged, says why the others are rejected |
-| `outcome` | the outcome of querying a model again (`lmdiag.reproduction` does it) |
 | `standing` | rows: models, the human baseline, published figures; their order and ranks |
 | `pictures` | models compared by diagnostic, as SVG |
 | `pages` | the page of the board and of each model; templates are in `cards/` |

@@ -3,30 +3,60 @@
 from __future__ import annotations
 
 import glob
-import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
+from typing import Literal
 
 from lmdiag.hub.benchmark import Benchmark
-from lmdiag.hub.bounded import MAX_BYTES
+from lmdiag.hub.bounded import MAX_BYTES, Refused
 from lmdiag.hub.client import REPO_ID, plain_errors
 from lmdiag.hub.isolation import Judged, Judges
 from lmdiag.hub.names import display_name, name_reason
-from lmdiag.hub.refusal import Refused
 from lmdiag.hub.submit import RUNS, run_place
-from lmdiag.leaderboard.outcome import Outcome
 from lmdiag.results import PREDICTIONS, RESULTS, Results, Run
 from lmdiag.schema import BadInput
-from lmdiag.text import shortened
+from lmdiag.text import file_name, shortened
 
+_NO_DATE = datetime.max.replace(tzinfo=UTC)
 _SAME = 0.001
 """Nats by which the log-probabilities of two submissions differ if they count as the same."""
 
-
 Identity = tuple[str, str, str, str, str | None, str]
 """Id, commit, kind, dtype and quantization of a model, and the signature of a run."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The attempt to reproduce a submission; `lmdiag.reproduction` makes it.
+
+    Attributes:
+        status: reproduced (every answer agrees), differs, or not possible (the model could not be
+            loaded or queried here).
+        detail: the first item that differs, or why it was not possible; "" if it is reproduced.
+        asked: contexts that were queried.
+        of: contexts of the submission.
+        seed: that the contexts were drawn with, from the system's random source; kept secret until
+            the model had answered.
+        tolerance: nats by which a log-probability may differ.
+        device: that the model ran on.
+        versions: of the packages that queried it.
+        seconds: that loading and querying took.
+        finished: date and time, ISO 8601.
+    """
+
+    status: Literal["reproduced", "differs", "not possible"]
+    detail: str
+    asked: int = 0
+    of: int = 0
+    seed: str = ""
+    tolerance: float | None = None
+    device: str = ""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    seconds: float = 0.0
+    finished: str = ""
 
 
 @dataclass(frozen=True)
@@ -75,6 +105,18 @@ class Entry:
         return display_name(self.results.model)
 
     @property
+    def level(self) -> str:
+        """What is proved of it: "reproduced", "differs" or "recomputed"."""
+        if self.outcome is None or self.outcome.status == "not possible":
+            return "recomputed"
+        return self.outcome.status
+
+    @property
+    def page(self) -> str:
+        """The file name of its page."""
+        return f"{file_name(self.name, json.dumps(self.identity))}.html"
+
+    @property
     def identity(self) -> Identity:
         """What two entries of one leaderboard must differ in."""
         # The Hub does not distinguish the case of ids.
@@ -110,17 +152,12 @@ def find_submissions(places: Sequence[str]) -> list[Submission]:
     """
     by_folder: dict[Path, Submission] = {}
     for place in places:
-        submissions = sorted(_below(place), key=_order)
+        submissions = sorted(_below(place), key=lambda each: (each.date or _NO_DATE, each.place))
         if not submissions:
             raise BadInput(f"{place} has no runs: name run directories, or a results repository")
         for submission in submissions:
             by_folder.setdefault(submission.folder.resolve(), submission)
     return list(by_folder.values())
-
-
-def _order(submission: Submission) -> tuple[float, str]:
-    date = submission.date
-    return (math.inf if date is None else date.timestamp(), submission.place)
 
 
 def _below(place: str) -> Iterator[Submission]:

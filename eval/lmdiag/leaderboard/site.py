@@ -13,14 +13,20 @@ from typing import Any
 from lmdiag.hub.benchmark import Benchmark, columns
 from lmdiag.hub.publish import SITE_INDEX
 from lmdiag.leaderboard.collect import Rejected
-from lmdiag.leaderboard.outcome import level
 from lmdiag.leaderboard.pages import render_board, render_model
 from lmdiag.leaderboard.standing import Standing
-from lmdiag.results import Figure
 from lmdiag.schema import BadInput
 
 _SCHEMA_VERSION = 1
+_FIGURE = {"value": "value", "n": "n", "low": "ci_low", "high": "ci_high", "chance": "chance"}
+"""Key of a figure in `leaderboard.json` -> attribute."""
 _PARQUET = "leaderboard.parquet"
+_PARQUET_TYPES = {
+    **dict.fromkeys(("name", "origin", "level", "commit", "kind", "dtype"), "string"),
+    **{"n_parameters": "int64", "task": "string", "figure": "string", "value": "double"},
+    **{"n": "int64", "ci_low": "double", "ci_high": "double", "chance": "double"},
+}
+"""Column of `leaderboard.parquet` -> its type."""
 
 
 def write_site(
@@ -77,28 +83,17 @@ def _record(row: Standing) -> dict[str, Any]:
         "name": row.name,
         "origin": row.origin,
         "rank": row.rank,
-        "level": _level(row),
+        "level": entry.level if entry else None,
         "same_as": same.submission.place if same else None,
         "reproduction": asdict(entry.outcome) if entry and entry.outcome else None,
         "model": dict(row.model),
         "signature": entry.results.signature if entry else None,
         "finished": entry.results.finished if entry else None,
         "page": row.page or None,
-        "figures": {key: _figure_record(figure) for key, figure in row.figures.items()},
-    }
-
-
-def _level(row: Standing) -> str | None:
-    return level(row.entry.outcome) if row.entry else None
-
-
-def _figure_record(figure: Figure) -> dict[str, Any]:
-    return {
-        "value": figure.value,
-        "n": figure.n,
-        "low": figure.ci_low,
-        "high": figure.ci_high,
-        "chance": figure.chance,
+        "figures": {
+            key: {name: getattr(figure, attribute) for name, attribute in _FIGURE.items()}
+            for key, figure in row.figures.items()
+        },
     }
 
 
@@ -107,26 +102,21 @@ def _write_parquet(path: Path, rows: Sequence[Standing]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    texts, numbers = pa.string(), pa.float64()
-    model = {"commit": texts, "kind": texts, "dtype": texts, "n_parameters": pa.int64()}
-    figure = {"value": numbers, "n": pa.int64()}
-    figure |= dict.fromkeys(("ci_low", "ci_high", "chance"), numbers)
-    names = dict.fromkeys(("name", "origin", "level"), texts)
-    schema = pa.schema([*(names | model | {"task": texts, "figure": texts} | figure).items()])
     records = [
         {
+            **row.model,
+            **asdict(row.figures[column.task_id]),
             "name": row.name,
             "origin": row.origin,
-            "level": _level(row),
-            **{name: row.model.get(name) for name in model},
+            "level": row.entry.level if row.entry else None,
             "task": place.task,
             "figure": column.task_id,
-            **{name: getattr(row.figures[column.task_id], name) for name in figure},
         }
         for row in rows
         for place, column in columns().items()
         if column.task_id in row.figures
     ]
+    schema = pa.schema([pa.field(name, kind) for name, kind in _PARQUET_TYPES.items()])
     pq.write_table(pa.Table.from_pylist(records, schema), path)
 
 

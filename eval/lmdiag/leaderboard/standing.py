@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -13,7 +12,6 @@ from lmdiag.leaderboard.collect import Entry
 from lmdiag.results import Figure
 from lmdiag.results.published import ROUNDING, PublishedFigure, published_figures, published_for
 from lmdiag.schema import Protocol
-from lmdiag.text import file_name
 
 HUMAN_ROW = "People"
 """Name of the row with the human baseline."""
@@ -59,7 +57,7 @@ class Standing:
     @property
     def page(self) -> str:
         """The address of its page, "" without one."""
-        return f"models/{page_name(self.entry)}" if self.entry else ""
+        return f"models/{self.entry.page}" if self.entry else ""
 
     @property
     def detail(self) -> str:
@@ -72,11 +70,6 @@ class Standing:
         short = commit.removeprefix("sha256:")[:7]
         asked = short if revision in (None, commit) else f"{revision[:40]} ({short})"
         return " · ".join(filter(None, [asked, self.model["dtype"], self.model["quantization"]]))
-
-
-def page_name(entry: Entry) -> str:
-    """Returns the file name of a model's page."""
-    return f"{file_name(entry.name, json.dumps(entry.identity))}.html"
 
 
 def standings(entries: Sequence[Entry], benchmark: Benchmark) -> list[Standing]:
@@ -92,29 +85,25 @@ def ranked(rows: Iterable[Standing]) -> list[Standing]:
     overview = [column.task_id for column in columns().values() if column.is_overview]
 
     def order(row: Standing) -> tuple[Any, ...]:
-        figures = (row.figures.get(key) for key in overview)
-        return (*(-_value(figure) for figure in figures), row.name, row.origin)
+        return (*(-_value(row, key) for key in overview), row.name, row.origin)
 
     groups: dict[str, list[Standing]] = {}
     for row in sorted(rows, key=order):
         groups.setdefault(row.group, []).append(row)
-    return list(_with_ranks(groups.values(), overview[0]))
-
-
-def _value(figure: Figure | None) -> float:
-    return -1.0 if figure is None or figure.value is None else figure.value
-
-
-def _with_ranks(groups: Iterable[Sequence[Standing]], column: str) -> Iterator[Standing]:
-    """Yields the rows of all groups, the first of each with its rank."""
     above: list[float] = []
-    for first, *others in groups:
-        if first.origin == "submitted" and column in first.figures:
-            value = _value(first.figures[column])
+    placed = []
+    for first, *others in groups.values():
+        if first.origin == "submitted" and overview[0] in first.figures:
+            value = _value(first, overview[0])
             first = replace(first, rank=1 + sum(other > value for other in above))
             above.append(value)
-        yield first
-        yield from (replace(other, is_first=False) for other in others)
+        placed += [first, *(replace(other, is_first=False) for other in others)]
+    return placed
+
+
+def _value(row: Standing, key: str) -> float:
+    figure = row.figures.get(key)
+    return -1.0 if figure is None or figure.value is None else figure.value
 
 
 def _submitted(entry: Entry) -> Standing:

@@ -2,8 +2,7 @@
 
 | module | does |
 | --- | --- |
-| `sample` | which contexts are queried, and what the submission says of them |
-| `agree` | compares answers with the submission, within a tolerance for each dtype |
+| `claims` | which contexts are queried, what the submission says of them, what differs |
 | `worker` | a process that loads one model and queries it |
 | `attempts` | one attempt for each entry of a leaderboard, kept on disk and resumed |
 

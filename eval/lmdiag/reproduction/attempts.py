@@ -22,10 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from lmdiag.hub.names import DEMO_MODELS, is_local
-from lmdiag.leaderboard.collect import Entry
-from lmdiag.leaderboard.outcome import Outcome
-from lmdiag.reproduction.agree import first_difference, tolerance
-from lmdiag.reproduction.sample import Sample, draw_contexts
+from lmdiag.leaderboard.collect import Entry, Outcome
+from lmdiag.reproduction.claims import Sample, contradictions, draw_contexts, tolerance
 from lmdiag.schema import AGREEMENT, Answer, BadInput
 from lmdiag.text import shortened
 from lmdiag.writing import write_atomically
@@ -128,7 +126,7 @@ def _ask(entry: Entry, sample: Sample, journal: Path, settings: Settings) -> dic
         "model": asdict(model),
         "questions": [[*q.query, list(q.words), q.number] for q in sample.questions],
         "verbs": entry.benchmark.verbs() if AGREEMENT in entry.run().stimuli else [],
-        "top": _LONGER * max(len(claim.top_words) for claim in sample.claims),
+        "top": _LONGER * max(len(claim.answer.top_words) for claim in sample.claims),
         "device": settings.device,
         "max_parameters": settings.max_parameters,
         "journal": str(journal),
@@ -175,7 +173,7 @@ def _compare(entry: Entry, sample: Sample, reply: Mapping[str, Any]) -> Outcome:
         (question.query, question.number): Answer.from_json(answer)
         for question, answer in zip(sample.questions, reply["answers"], strict=True)
     }
-    difference = first_difference(model, reply["info"], sample.claims, answers)
+    difference = next(contradictions(model, reply["info"], sample.claims, answers), None)
     return Outcome(
         status="reproduced" if difference is None else "differs",
         detail=shortened(difference or ""),

@@ -76,20 +76,33 @@ def read_run(
     Raises:
         BadInput: a file is missing or damaged, or its ids are not the ids of the rows.
     """
+    values = None
+    if (folder / EW_AND_MW).exists() and AGREEMENT in stimuli:
+        values = read_agreement(folder / EW_AND_MW)
+    return by_row(read(folder / PREDICTIONS), values, stimuli, kind, folder)
+
+
+def by_row(
+    parts: Mapping[SettingKey, Predictions],
+    values: Mapping[Context, ContextValues] | None,
+    stimuli: Mapping[str, Stimuli],
+    kind: Kind,
+    folder: Path,
+) -> dict[str, dict[SettingKey, Predictions]]:
+    """Sorts the content of the two files of a run by the rows of its tasks; see `read_run`."""
     file = folder / PREDICTIONS
     runs: dict[str, dict[SettingKey, Predictions]] = {task: {} for task in stimuli}
-    for key, part in read(file).items():
-        for task, own in by_task(part, stimuli, file).items():
+    for key, part in parts.items():
+        for task, own in _by_task(part, stimuli, file).items():
             runs[task][key] = align(own, stimuli[task].columns()["id"], where=str(file))
     if lacking := [task for task, parts in runs.items() if not parts]:
         raise BadInput(f"{file} has no predictions for {lacking[0]}: run again with --overwrite")
-    if (folder / EW_AND_MW).exists() and AGREEMENT in runs:
-        values = read_agreement(folder / EW_AND_MW)
-        attach(runs[AGREEMENT], values, folder / EW_AND_MW, stimuli[AGREEMENT], kind)
+    if values is not None:
+        _attach(runs[AGREEMENT], values, folder / EW_AND_MW, stimuli[AGREEMENT], kind)
     return runs
 
 
-def by_task(
+def _by_task(
     part: Predictions, stimuli: Mapping[str, Stimuli], file: Path
 ) -> dict[str, Predictions]:
     """Returns task -> the predictions for its rows.
@@ -106,21 +119,14 @@ def by_task(
     return {task: take(part, where) for task, where in places.items()}
 
 
-def attach(
+def _attach(
     runs: dict[SettingKey, Predictions],
     values: Mapping[Context, ContextValues],
     file: Path,
     rows: Stimuli,
     kind: Kind,
 ) -> None:
-    """Gives each row of agreement the EW and MW of its context.
-
-    Args:
-        runs: predictions of agreement; changed in place.
-        values: EW and MW of each context.
-        file: that they come from, for messages.
-        rows: of agreement.
-        kind: of the model.
+    """Gives each row of agreement, in all `runs`, the EW and MW of its context.
 
     Raises:
         BadInput: there are none for a row's context.
