@@ -1,4 +1,4 @@
-"""Random models of published shapes, made on the spot, in folders such as the Hub has.
+"""What is asked, and random models of published shapes, in folders such as the Hub has.
 
 Weights do not matter to speed. Tokenizers are the published ones where `LMDIAG_TOKENIZERS` (or
 `../shared/tokenizers` beside the repository) has them, so that texts have their real length; else
@@ -7,8 +7,11 @@ small ones of the same conventions, which split more.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
+import subprocess
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -107,3 +110,25 @@ def make(name: str, folder: Path) -> Path:
 def tokenizers() -> Path:
     """Returns where published tokenizers are, if anywhere."""
     return Path(os.environ.get("LMDIAG_TOKENIZERS") or ROOT.parent / "shared" / "tokenizers")
+
+
+def build(folder: Path) -> tuple[Path, Path, str]:
+    """Builds the data set, unless it is there, from the upstream copies or else from the demo.
+
+    Returns:
+        the data set, a file with contexts and targets of the three diagnostics for programs that
+        know nothing of ours, and the name of the source.
+    """
+    from lmdiag import stimuli
+    from lmdiag.schema import DIAGNOSTICS
+
+    upstream = Path(os.environ.get("LMDIAG_UPSTREAM") or ROOT.parent / "shared" / "upstream")
+    source = "upstream" if (upstream / "lm-diagnostics").is_dir() else "demo"
+    data, rows = folder / f"data-{source}", folder / f"rows-{source}.json"
+    if not (data / "README.md").exists():
+        command = [sys.executable, str(ROOT / "datasets/lmdiag/build.py"), str(data), "--source"]
+        subprocess.run([*command, str(upstream) if source == "upstream" else "demo"], check=True)
+    columns = [stimuli.load(str(data), task).columns() for task in DIAGNOSTICS]
+    pairs = [pair for some in columns for pair in zip(some["context"], some["target"], strict=True)]
+    rows.write_text(json.dumps([{"context": c, "target": t} for c, t in pairs]))
+    return data, rows, source

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +9,6 @@ from typing import Any
 
 import pytest
 import torch
-from families import FAMILIES
 from hypothesis import given
 from hypothesis import strategies as st
 from tokenizer_files import byte_level, wordpiece
@@ -55,30 +53,17 @@ class TestLayout:
 
     @pytest.mark.parametrize(
         ("name", "tokens"),
-        [("mistral", 6), ("modernbert", 2), ("gpt_neo", 8), ("gpt2", None), ("bert", None)],
+        [
+            ("mistral", 6),
+            ("modernbert", 2),
+            ("gpt_neo", 8),
+            ("gemma2", 6),
+            ("gpt2", None),
+            ("bert", None),
+        ],
     )
     def test_reach(self, name: str, tokens: int | None, family_dir: Callable[[str], Path]) -> None:
         assert reach(load(str(family_dir(name))).reader.model.config) == tokens
-
-    @pytest.mark.parametrize(
-        ("name", "window"),
-        [
-            ("modernbert", {"local_attention": 128}),
-            ("mistral", {"sliding_window": 64}),
-            ("gemma2", {"sliding_window": 64}),
-            ("gpt_neo", {"window_size": 64}),
-        ],
-    )
-    def test_wide_windows(self, name: str, window: dict[str, int], tmp_path: Path) -> None:
-        """A window that a pack fits into, as published models have: packed, with equal numbers."""
-        family = FAMILIES[name]
-        folder = dataclasses.replace(family, config=family.config | window).make(tmp_path / name)
-        model = load(str(folder))
-        assert (model.reader.layout, model.reader.width) == ("packed", 64)
-        rows = [row for question in some_questions(25) for row in model.encode(question).rows]
-        packed = model.reader.read(rows)
-        alone = torch.cat([model.reader.run(*model.reader.padded([row])) for row in rows])
-        assert (packed - alone).abs().max() < 3e-5
 
     @pytest.mark.parametrize("name", ["bert", "roberta", "gpt2", "llama", "opt"])
     def test_layouts_agree(self, name: str, family_dir: Callable[[str], Path]) -> None:

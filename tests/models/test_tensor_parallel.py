@@ -14,16 +14,16 @@ from families import FAMILIES
 from limits import HANG
 
 from lmdiag.models import load
-from models.comparison import ask, questions
+from models.comparison import QUESTIONS, ask
 
 PROGRAM = """
 import json, os, sys
 import torch.distributed as dist
 from lmdiag.models import LoadOptions, load
-from models.comparison import ask, questions
+from models.comparison import QUESTIONS, ask
 
 model = load(sys.argv[1], LoadOptions(tp=True))
-answers = [answer.to_json() for answer in ask(model, questions())]
+answers = [answer.to_json() for answer in ask(model, QUESTIONS)]
 if dist.get_rank() == 0:
     print(json.dumps({"processes": dist.get_world_size(), "answers": answers}))
 """
@@ -47,7 +47,7 @@ def test_two_processes_share_a_model(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout.splitlines()[-1])
     assert told["processes"] == 2
-    alone = [answer.to_json() for answer in ask(load(str(folder)), questions())]
+    alone = [answer.to_json() for answer in ask(load(str(folder)), QUESTIONS)]
     for one, other in zip(told["answers"], alone, strict=True):
         assert one["top"][0] == other["top"][0]
         assert one["top"][1] == pytest.approx(other["top"][1], abs=1e-5)
