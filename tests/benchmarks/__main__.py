@@ -8,7 +8,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -22,15 +21,9 @@ PEERS = ("minicons", "lm-eval")
 CONTENDERS = ("floor", "everywhere", "lmdiag", "lmdiag-report", *PEERS, "one-at-a-time")
 """The first is what the others are compared with."""
 
-WHAT = ("speed", "families", "startup", "agreement")
+WHAT = ("speed", "agreement")
 AGREEMENT = 384
 """Contexts of agreement whose time is measured."""
-
-MODULES = (
-    "torch", "transformers.models.auto", "datasets", "evaluate", "lmdiag.cli", "lmdiag.runs.run",
-    "lmdiag.models.local",
-)  # fmt: skip
-LMDIAG = [sys.executable, "-c", "import sys; from lmdiag.cli import main; sys.exit(main())"]
 
 
 @dataclass
@@ -127,39 +120,6 @@ def compare(
         )
 
 
-def startup(model: Path, data: Path, times: int = 3) -> None:
-    """Prints import times, those of `--help`, and the time from command to first batch."""
-    print(f"\nstart-up, seconds (median of {times})")
-    python = [sys.executable, "-c"]
-    commands = {f"import {name}": [*python, f"import {name}"] for name in MODULES}
-    helps = (["--help"], ["run", "--help"], ["score", "--help"])
-    commands |= {f"lmdiag {' '.join(words)}": [*LMDIAG, *words] for words in helps}
-    for name, command in ({"python": [*python, "pass"]} | commands).items():
-        print(f"{name:>28} {median(_seconds(command) for _ in range(times)):6.2f}")
-    with tempfile.TemporaryDirectory() as folder:
-        run = [*LMDIAG, "run", "--model", str(model), "--data", str(data), "--output"]
-        took = median(
-            _seconds([*run, f"{folder}/{number}"], until=" contexts") for number in range(times)
-        )
-    print(f"{'lmdiag run to first batch':>28} {took:6.2f}   (a tiny model)")
-
-
-def _seconds(command: list[str], until: str = "") -> float:
-    """Returns the seconds of a command, or until it writes a text to stderr."""
-    start = time.perf_counter()
-    with subprocess.Popen(
-        command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
-    ) as process:
-        assert process.stderr is not None
-        for line in process.stderr:
-            if until and until in line:
-                took = time.perf_counter() - start
-                process.stderr.read()
-                return took
-        process.wait()
-    return time.perf_counter() - start
-
-
 def main() -> None:
     """Runs the benchmarks that are asked for."""
     parser = argparse.ArgumentParser(prog="benchmarks", description=(__doc__ or "").split("`: ")[1])
@@ -186,14 +146,10 @@ def main() -> None:
 def run(args: argparse.Namespace, folder: Path) -> None:
     """Makes data and models, and prints one table after the other."""
     what = args.what or WHAT
-    data, _, source = shapes.build(folder)
+    _, _, source = shapes.build(folder)
     print(f"{source} data, {args.threads} threads, medians of {args.rounds} rounds")
     for shape in args.shapes if "speed" in what else ():
         compare(args, folder, shape, args.contenders, args.rounds)
-    for shape in shapes.FAMILIES if "families" in what else ():
-        compare(args, folder, shape, ("floor", "lmdiag"), args.rounds)
-    if "startup" in what:
-        startup(shapes.make("bert-tiny", folder), data)
     if "agreement" in what:
         names = [f"agreement-floor:{AGREEMENT}", f"agreement:{AGREEMENT}"]
         for shape in args.shapes:

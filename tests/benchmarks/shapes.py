@@ -41,8 +41,6 @@ class Shape:
 WORDPIECE, BYTES = "bert-base-uncased", "gpt2"
 TINY = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
 TINY |= {"intermediate_size": 64}
-LLAMA = {"hidden_size": 768, "num_hidden_layers": 6, "num_attention_heads": 12}
-LLAMA |= {"num_key_value_heads": 4, "intermediate_size": 2048, "vocab_size": 50257}
 
 SHAPES = {
     "bert-base": Shape("BertForMaskedLM", WORDPIECE, "bert"),
@@ -52,46 +50,13 @@ SHAPES = {
 }
 """The shapes that all figures are given for, and tiny ones where only the rest is to be seen."""
 
-FAMILIES = {
-    "distilbert": Shape("DistilBertForMaskedLM", WORDPIECE, "bert"),
-    "electra-small": Shape(
-        "ElectraForMaskedLM", WORDPIECE, "bert", {"intermediate_size": 1024, "embedding_size": 128}
-    ),
-    "albert": Shape(
-        "AlbertForMaskedLM", WORDPIECE, "bert",
-        {"hidden_size": 768, "num_attention_heads": 12, "intermediate_size": 3072,
-         "vocab_size": 30522},
-    ),
-    "deberta-v3": Shape(
-        "DebertaV2ForMaskedLM", WORDPIECE, "bert",
-        {"hidden_size": 768, "num_hidden_layers": 6, "num_attention_heads": 12,
-         "intermediate_size": 3072, "relative_attention": True, "pos_att_type": ["c2p", "p2c"],
-         "position_biased_input": False, "vocab_size": 30522},
-    ),
-    "modernbert": Shape(
-        "ModernBertForMaskedLM", WORDPIECE, "bert",
-        {"num_hidden_layers": 8, "vocab_size": 30522, "pad_token_id": 0},
-    ),
-    "opt": Shape("OPTForCausalLM", BYTES, "gpt2", {"num_hidden_layers": 6}),
-    "llama": Shape("LlamaForCausalLM", BYTES, "gpt2", LLAMA),
-    "bloom": Shape(
-        "BloomForCausalLM", BYTES, "gpt2",
-        {"hidden_size": 768, "n_layer": 6, "n_head": 12, "vocab_size": 50257},
-    ),
-    "mamba": Shape(
-        "MambaForCausalLM", BYTES, "gpt2",
-        {"hidden_size": 384, "num_hidden_layers": 4, "vocab_size": 50257},
-    ),
-}  # fmt: skip
-"""Half-size models of other families, packed and padded."""
-
 
 def make(name: str, folder: Path) -> Path:
     """Writes model and tokenizer into `folder / name`, unless they are there, and returns it."""
     import torch
     import transformers
 
-    shape = (SHAPES | FAMILIES)[name]
+    shape = SHAPES[name]
     out = folder / name
     if (out / "config.json").exists():
         return out
