@@ -12,7 +12,6 @@ from vocabularies import UNKNOWN
 
 from lmdiag.models import LoadOptions, Model, load
 from lmdiag.schema import Answer, Query, Question, Unit
-from models import whole_words
 
 QUERIES = (
     Query("He said “the Café on Mondays is not so quiet”, but a robin is a"),
@@ -53,10 +52,9 @@ def check_family(name: str, folder: Path, unit: Unit = "token", bos: str = "auto
     answers = ask(load(str(folder), LoadOptions(bos=bos, unit=unit)), QUESTIONS)  # type: ignore[arg-type]
     reference = Reference(folder, family.kind, family.convention, bos, family.attention)
     for question, answer in zip(QUESTIONS, answers, strict=True):
-        if unit == "word":
-            scored = {w: whole_words.score(reference, question.query, w) for w in question.words}
-        else:
-            scored = {word: reference.score(*question.query, word) for word in question.words}
+        score = reference.score_whole if unit == "word" else reference.score
+        scored = {word: score(*question.query, word) for word in question.words}
+        if unit == "token":
             # Two more than the answer has, so that its last ones can be told from a near tie.
             check_top(answer, reference.top(*question.query, PLAIN, TOP + 2))
         check_words(answer, scored, unit)

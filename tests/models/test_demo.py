@@ -119,6 +119,11 @@ def test_the_questions_are_not_in_the_corpus() -> None:
             assert not any(asked in sentence for sentence in corpus)
 
 
+def test_verb_forms() -> None:
+    forms = {"cry": "cries", "play": "plays", "push": "pushes", "go home": "goes home"}
+    assert [singular(plural) for plural in forms] == list(forms.values())
+
+
 def test_most_words_of_the_demo_data_are_one_token(demo_dir: Path) -> None:
     import pyarrow.parquet as parquet
 

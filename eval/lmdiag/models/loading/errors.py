@@ -10,7 +10,9 @@ from lmdiag.models.loading.checkpoint import Checkpoint
 from lmdiag.schema import BadInput
 
 
-def explain(checkpoint: Checkpoint, what: str, error: BaseException, *, source: str = "") -> BadInput:
+def explain(
+    checkpoint: Checkpoint, what: str, error: BaseException, *, source: str = ""
+) -> BadInput:
     """Puts an exception of transformers into one line that names the model and the remedy.
 
     Args:
