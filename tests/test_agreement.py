@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
@@ -47,12 +46,7 @@ def folder(request: pytest.FixtureRequest, upstream: Path, tmp_path: Path) -> Pa
     if not source.is_dir():
         pytest.skip(f"no published tokenizer at {source}")
 
-    def copy(place: Path) -> int:
-        shutil.copytree(source, place)
-        return size
-
-    family = dataclasses.replace(FAMILIES[request.param], tokenizer=copy)
-    return family.make(tmp_path / request.param)
+    return FAMILIES[request.param].make(tmp_path / request.param, (source, size))
 
 
 @pytest.fixture(scope="module")

@@ -256,7 +256,7 @@ TAMPERED: dict[str, tuple[Tamper, str]] = {
     ),
     "word left unscored": (
         cell("log_prob", None, first("role88")),
-        "unscorable words are not those",
+        "a word that the tokenizer can represent has no log-probability",
     ),
     "unscorable word named": (
         role88("unscorable", [{"id": "x", "word": "y"}]),

@@ -71,6 +71,8 @@ def _row_problems(row: _Row, *, cased: bool, top: int) -> Iterator[str]:
         yield "the probabilities of a list of top words sum to more than 1"
     elif row.log_prob is not None:
         yield from _target_problems(row, row.log_prob)
+    elif row.n_tokens:
+        yield "a word that the tokenizer can represent has no log-probability"
     if not cased and any(word.isalpha() and word != word.lower() for word in row.words):
         yield "the tokenizer is said to be uncased, but a top word has a capital letter"
 
