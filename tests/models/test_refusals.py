@@ -339,19 +339,15 @@ class TestShards:
         assert INDEX in refusal(sharded)
 
 
-def test_links_within_the_folder_and_to_it_are_followed(bert: Path) -> None:
-    (bert / WEIGHTS).rename(bert / "weights")
-    (bert / WEIGHTS).symlink_to("weights")
-    (bert.parent / "last").symlink_to(bert)
-    assert load_parts(str(bert.parent / "last")).kind == "masked"
-
-
-def test_links_into_the_cache_of_the_hub_are_followed(bert: Path) -> None:
+def test_links_within_the_folder_and_into_the_cache_of_the_hub_are_followed(bert: Path) -> None:
     blobs = bert.parent / "models--org--bert/blobs"
     blobs.mkdir(parents=True)
     (bert / WEIGHTS).rename(blobs / "0123abcd")
     (bert / WEIGHTS).symlink_to(blobs / "0123abcd")
-    assert load_parts(str(bert)).kind == "masked"
+    (bert / "config.json").rename(bert / "settings")
+    (bert / "config.json").symlink_to("settings")
+    (bert.parent / "last").symlink_to(bert)
+    assert load_parts(str(bert.parent / "last")).kind == "masked"
 
 
 class Trap:
