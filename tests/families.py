@@ -95,32 +95,29 @@ def spread(model: Any, width: float) -> None:
         model.tie_weights()
 
 
-BERT_LIKE = {
-    "hidden_size": 32,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "intermediate_size": 48,
-    "max_position_embeddings": 130,
-}
-ROBERTA_LIKE = BERT_LIKE | {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2}
-ROBERTA_LIKE |= {"type_vocab_size": 1}
-LLAMA_LIKE = BERT_LIKE | {"num_key_value_heads": 1, "head_dim": 16}
+LAYERS = {"num_hidden_layers": 2, "num_attention_heads": 2}
+POSITIONS = {"max_position_embeddings": 130}
+BERT_LIKE = {"hidden_size": 32, "intermediate_size": 48} | LAYERS | POSITIONS
+S_IDS = {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2}
+ROBERTA_LIKE = BERT_LIKE | S_IDS | {"type_vocab_size": 1}
+MODERNBERT_LIKE = BERT_LIKE | {
+    "pad_token_id": 3, "cls_token_id": 1, "sep_token_id": 2, "bos_token_id": 1, "eos_token_id": 2,
+    "global_attn_every_n_layers": 2,
+}  # fmt: skip
 DEBERTA_LIKE = BERT_LIKE | {
-    "relative_attention": True,
-    "pos_att_type": ["c2p", "p2c"],
-    "position_biased_input": False,
+    "relative_attention": True, "pos_att_type": ["c2p", "p2c"], "position_biased_input": False,
     "type_vocab_size": 0,
-}
-T5_LIKE = {
-    "d_model": 32,
-    "d_kv": 16,
-    "d_ff": 48,
-    "num_layers": 2,
-    "num_heads": 2,
-    "decoder_start_token_id": 0,
-}
-GPT2_LIKE = {"n_embd": 32, "n_layer": 2, "n_head": 2, "n_positions": 130}
-GPT2_LIKE |= {"bos_token_id": 0, "eos_token_id": 0}
+}  # fmt: skip
+BIG_BIRD = BERT_LIKE | {"attention_type": "block_sparse", "block_size": 2, "num_random_blocks": 1}
+LLAMA_LIKE = BERT_LIKE | {"num_key_value_heads": 1, "head_dim": 16}
+GEMMA_LIKE = LLAMA_LIKE | {"sliding_window": 6, "query_pre_attn_scalar": 16}
+PHI3_LIKE = BERT_LIKE | {"num_key_value_heads": 2, "pad_token_id": 2, "bos_token_id": 1}
+PHI3_LIKE |= {"eos_token_id": 2}
+FALCON_LIKE = {"hidden_size": 32} | LAYERS
+T5_LIKE = {"d_model": 32, "d_kv": 16, "d_ff": 48, "num_layers": 2, "num_heads": 2}
+T5_LIKE |= {"decoder_start_token_id": 0}
+END = {"bos_token_id": 0, "eos_token_id": 0}
+GPT2_LIKE = {"n_embd": 32, "n_layer": 2, "n_head": 2, "n_positions": 130} | END
 LONGROPE = {
     "type": "longrope",
     "short_factor": [1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7],
@@ -128,190 +125,100 @@ LONGROPE = {
 }
 GATED = {"feed_forward_proj": "gated-gelu", "tie_word_embeddings": False}
 
-
 MASKED = (
     Family("bert", "bert", "BertForMaskedLM", BERT_LIKE),
     Family("bert-cased", "bert-cased", "BertForMaskedLM", BERT_LIKE),
-    Family(
-        "distilbert", "bert", "DistilBertForMaskedLM", {"dim": 32, "n_layers": 2, "n_heads": 2,
-        "hidden_dim": 48, "max_position_embeddings": 130},
-    ),
+    Family("distilbert", "bert", "DistilBertForMaskedLM",
+           {"dim": 32, "n_layers": 2, "n_heads": 2, "hidden_dim": 48} | POSITIONS),
     Family("electra", "bert", "ElectraForMaskedLM", BERT_LIKE | {"embedding_size": 24}),
-    Family(
-        "mpnet", "mpnet", "MPNetForMaskedLM", BERT_LIKE | {"pad_token_id": 1, "bos_token_id": 0,
-        "eos_token_id": 2},
-    ),
+    Family("mpnet", "mpnet", "MPNetForMaskedLM", BERT_LIKE | S_IDS),
     Family("roberta", "roberta", "RobertaForMaskedLM", ROBERTA_LIKE),
     Family("deberta", "deberta", "DebertaForMaskedLM", DEBERTA_LIKE),
-    Family(
-        "modernbert", "modernbert", "ModernBertForMaskedLM", BERT_LIKE | {"pad_token_id": 3,
-        "cls_token_id": 1, "sep_token_id": 2, "bos_token_id": 1, "eos_token_id": 2,
-        "local_attention": 4, "global_attn_every_n_layers": 2},
-    ),
-    Family(
-        "modernbert-wide", "modernbert", "ModernBertForMaskedLM", BERT_LIKE | {"pad_token_id": 3,
-        "cls_token_id": 1, "sep_token_id": 2, "bos_token_id": 1, "eos_token_id": 2,
-        "local_attention": 128, "global_attn_every_n_layers": 2},
-    ),
-    Family(
-        "eurobert", "eurobert", "EuroBertForMaskedLM", LLAMA_LIKE | {"pad_token_id": 3,
-        "mask_token_id": 2, "bos_token_id": 0, "eos_token_id": 1},
-    ),
+    Family("modernbert", "modernbert", "ModernBertForMaskedLM",
+           MODERNBERT_LIKE | {"local_attention": 4}),
+    Family("modernbert-wide", "modernbert", "ModernBertForMaskedLM",
+           MODERNBERT_LIKE | {"local_attention": 128}),
+    Family("eurobert", "eurobert", "EuroBertForMaskedLM", LLAMA_LIKE |
+           {"pad_token_id": 3, "mask_token_id": 2, "bos_token_id": 0, "eos_token_id": 1}),
     Family("xlm-roberta", "xlm-roberta", "XLMRobertaForMaskedLM", ROBERTA_LIKE),
-    Family(
-        "camembert", "camembert", "CamembertForMaskedLM", ROBERTA_LIKE | {"bos_token_id": 5,
-        "eos_token_id": 6},
-    ),
+    Family("camembert", "camembert", "CamembertForMaskedLM",
+           ROBERTA_LIKE | {"bos_token_id": 5, "eos_token_id": 6}),
     Family("albert", "albert", "AlbertForMaskedLM", BERT_LIKE | {"embedding_size": 24}),
-    Family(
-        "fnet", "fnet", "FNetForMaskedLM",
-        {key: BERT_LIKE[key] for key in BERT_LIKE if key != "num_attention_heads"}
-        | {"type_vocab_size": 4},
-    ),
-    Family(
-        "deberta-v2", "deberta-v2", "DebertaV2ForMaskedLM", DEBERTA_LIKE | {"conv_kernel_size": 3,
-        "conv_act": "gelu"},
-    ),
-    Family(
-        "deberta-v3", "deberta-v3", "DebertaV2ForMaskedLM", DEBERTA_LIKE | {"share_att_key": True,
-        "norm_rel_ebd": "layer_norm", "position_buckets": 8, "legacy": False}, spare=SPARE,
-    ),
-    Family(
-        "luke", "roberta", "LukeForMaskedLM", ROBERTA_LIKE | {"entity_vocab_size": 9,
-        "entity_emb_size": 8},
-    ),
-    Family(
-        "xmod", "xlm-roberta", "XmodForMaskedLM", ROBERTA_LIKE | {"languages": ["de_DE", "en_XX"],
-        "default_language": "en_XX"},
-    ),
-    Family(
-        # Sparse attention from 15 tokens on: longer than some questions, shorter than others.
-        "big_bird", "albert", "BigBirdForMaskedLM",
-        BERT_LIKE | {
-            "attention_type": "block_sparse", "block_size": 2, "num_random_blocks": 1,
-            "pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3, "sep_token_id": 3,
-        },
-    ),
+    Family("fnet", "fnet", "FNetForMaskedLM", {"hidden_size": 32, "num_hidden_layers": 2,
+           "intermediate_size": 48, "type_vocab_size": 4} | POSITIONS),
+    Family("deberta-v2", "deberta-v2", "DebertaV2ForMaskedLM",
+           DEBERTA_LIKE | {"conv_kernel_size": 3, "conv_act": "gelu"}),
+    Family("deberta-v3", "deberta-v3", "DebertaV2ForMaskedLM",
+           DEBERTA_LIKE | {"share_att_key": True, "norm_rel_ebd": "layer_norm",
+           "position_buckets": 8, "legacy": False}, SPARE),
+    Family("luke", "roberta", "LukeForMaskedLM",
+           ROBERTA_LIKE | {"entity_vocab_size": 9, "entity_emb_size": 8}),
+    Family("xmod", "xlm-roberta", "XmodForMaskedLM",
+           ROBERTA_LIKE | {"languages": ["de_DE", "en_XX"], "default_language": "en_XX"}),
+    # Sparse attention from 15 tokens on: longer than some questions, shorter than others.
+    Family("big_bird", "albert", "BigBirdForMaskedLM", BIG_BIRD |
+           {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3, "sep_token_id": 3}),
 )  # fmt: skip
 
 CAUSAL = (
     Family("gpt2", "gpt2", "GPT2LMHeadModel", GPT2_LIKE),
-    Family(
-        "gpt_neo", "gpt2", "GPTNeoForCausalLM", {"hidden_size": 32, "num_layers": 2, "num_heads": 2,
-        "max_position_embeddings": 130, "attention_types": [[["global", "local"], 1]],
-        "window_size": 8, "bos_token_id": 0, "eos_token_id": 0}, width=0.12,
-    ),
-    Family("gpt_neox", "gpt_neox", "GPTNeoXForCausalLM", BERT_LIKE, spare=SPARE),
-    Family(
-        "opt", "opt", "OPTForCausalLM", {"hidden_size": 32, "word_embed_proj_dim": 24,
-        "num_hidden_layers": 2, "ffn_dim": 48, "num_attention_heads": 2,
-        "max_position_embeddings": 130, "pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 0},
-    ),
+    Family("gpt_neo", "gpt2", "GPTNeoForCausalLM", {"hidden_size": 32, "num_layers": 2,
+           "num_heads": 2, "attention_types": [[["global", "local"], 1]], "window_size": 8}
+           | POSITIONS | END, width=0.12),
+    Family("gpt_neox", "gpt_neox", "GPTNeoXForCausalLM", BERT_LIKE, SPARE),
+    Family("opt", "opt", "OPTForCausalLM", {"hidden_size": 32, "word_embed_proj_dim": 24,
+           "ffn_dim": 48, "pad_token_id": 1} | LAYERS | POSITIONS | END),
     Family("bloom", "bloom", "BloomForCausalLM", {"hidden_size": 32, "n_layer": 2, "n_head": 2}),
-    Family(
-        "falcon", "falcon", "FalconForCausalLM", {"hidden_size": 32, "num_hidden_layers": 2,
-        "num_attention_heads": 2, "new_decoder_architecture": False, "multi_query": True},
-    ),
-    Family(
-        "falcon-alibi", "falcon", "FalconForCausalLM",
-        {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "alibi": True},
-        # Its eager attention adds the position bias twice (transformers 5.23).
-        attention="sdpa",
-    ),
-    Family(
-        "phi", "gpt2", "PhiForCausalLM", {key: BERT_LIKE[key] for key in BERT_LIKE}, spare=SPARE,
-    ),
-    Family(
-        "qwen2", "qwen2", "Qwen2ForCausalLM", LLAMA_LIKE | {"bos_token_id": 0, "eos_token_id": 0},
-        spare=SPARE,
-    ),
-    Family(
-        "qwen3", "qwen2", "Qwen3ForCausalLM", LLAMA_LIKE | {"bos_token_id": 0, "eos_token_id": 0},
-        spare=SPARE,
-    ),
-    Family(
-        "llama3", "llama3", "LlamaForCausalLM", LLAMA_LIKE | {"bos_token_id": 0, "eos_token_id": 1},
-    ),
-    Family(
-        "mamba", "gpt_neox", "MambaForCausalLM", {"hidden_size": 32, "num_hidden_layers": 2,
-        "state_size": 4}, spare=SPARE,
-    ),
-    Family(
-        "rwkv", "gpt_neox", "RwkvForCausalLM", {"hidden_size": 32, "num_hidden_layers": 2,
-        "attention_hidden_size": 32, "intermediate_size": 48, "context_length": 64},
-    ),
+    Family("falcon", "falcon", "FalconForCausalLM",
+           FALCON_LIKE | {"new_decoder_architecture": False, "multi_query": True}),
+    # Its eager attention adds the position bias twice (transformers 5.23).
+    Family("falcon-alibi", "falcon", "FalconForCausalLM", FALCON_LIKE | {"alibi": True},
+           attention="sdpa"),
+    Family("phi", "gpt2", "PhiForCausalLM", BERT_LIKE, SPARE),
+    Family("qwen2", "qwen2", "Qwen2ForCausalLM", LLAMA_LIKE | END, SPARE),
+    Family("qwen3", "qwen2", "Qwen3ForCausalLM", LLAMA_LIKE | END, SPARE),
+    Family("llama3", "llama3", "LlamaForCausalLM",
+           LLAMA_LIKE | {"bos_token_id": 0, "eos_token_id": 1}),
+    Family("mamba", "gpt_neox", "MambaForCausalLM",
+           {"hidden_size": 32, "num_hidden_layers": 2, "state_size": 4}, SPARE),
+    Family("rwkv", "gpt_neox", "RwkvForCausalLM", {"hidden_size": 32, "num_hidden_layers": 2,
+           "attention_hidden_size": 32, "intermediate_size": 48, "context_length": 64}),
     Family("llama", "llama", "LlamaForCausalLM", LLAMA_LIKE),
     Family("mistral", "llama", "MistralForCausalLM", LLAMA_LIKE | {"sliding_window": 6}),
-    Family(
-        "phi3", "llama", "Phi3ForCausalLM", BERT_LIKE | {"num_key_value_heads": 2,
-        "pad_token_id": 2, "bos_token_id": 1, "eos_token_id": 2},
-    ),
-    Family(
-        # Other rotation factors from 17 tokens on: longer than some questions, shorter than others.
-        "phi3-longrope", "llama", "Phi3ForCausalLM",
-        BERT_LIKE | {
-            "num_key_value_heads": 2, "pad_token_id": 2, "bos_token_id": 1, "eos_token_id": 2,
-            "original_max_position_embeddings": 16, "rope_scaling": LONGROPE,
-        },
-    ),
+    Family("phi3", "llama", "Phi3ForCausalLM", PHI3_LIKE),
+    # Other rotation factors from 17 tokens on: longer than some questions, shorter than others.
+    Family("phi3-longrope", "llama", "Phi3ForCausalLM",
+           PHI3_LIKE | {"original_max_position_embeddings": 16, "rope_scaling": LONGROPE}),
     Family("gemma", "gemma", "GemmaForCausalLM", LLAMA_LIKE),
-    Family(
-        "gemma2", "gemma", "Gemma2ForCausalLM", LLAMA_LIKE | {"sliding_window": 6,
-        "query_pre_attn_scalar": 16},
-    ),
-    Family(
-        "gemma3", "gemma", "Gemma3ForCausalLM", LLAMA_LIKE | {"sliding_window": 6,
-        "query_pre_attn_scalar": 16},
-    ),
-    Family(
-        "gemma3-wide", "gemma", "Gemma3ForCausalLM", LLAMA_LIKE | {"sliding_window": 512,
-        "query_pre_attn_scalar": 16},
-    ),
-    Family(
-        "xglm", "xglm", "XGLMForCausalLM", {"d_model": 32, "num_layers": 2, "attention_heads": 2,
-        "ffn_dim": 48, "max_position_embeddings": 130, "pad_token_id": 1, "bos_token_id": 0,
-        "eos_token_id": 2},
-    ),
+    Family("gemma2", "gemma", "Gemma2ForCausalLM", GEMMA_LIKE),
+    Family("gemma3", "gemma", "Gemma3ForCausalLM", GEMMA_LIKE),
+    Family("gemma3-wide", "gemma", "Gemma3ForCausalLM", GEMMA_LIKE | {"sliding_window": 512}),
+    Family("xglm", "xglm", "XGLMForCausalLM", {"d_model": 32, "num_layers": 2,
+           "attention_heads": 2, "ffn_dim": 48} | POSITIONS | S_IDS),
 )  # fmt: skip
 
 SEQ2SEQ = (
     Family("t5", "t5", "T5ForConditionalGeneration", T5_LIKE, SPARE),
     Family("flan-t5", "t5", "T5ForConditionalGeneration", T5_LIKE | GATED, width=0.12),
     Family("mt5", "t5", "MT5ForConditionalGeneration", T5_LIKE | GATED, width=0.12),
-    Family(
-        "switch", "t5", "SwitchTransformersForConditionalGeneration",
-        T5_LIKE | {"num_decoder_layers": 2, "num_experts": 3, "num_sparse_encoder_layers": 1,
-        "num_sparse_decoder_layers": 1}, width=0.12,
-    ),
-    Family(
-        "bart", "roberta", "BartForConditionalGeneration", {"d_model": 32, "encoder_layers": 2,
-        "decoder_layers": 2, "encoder_ffn_dim": 48, "encoder_attention_heads": 2,
-        "decoder_attention_heads": 2, "decoder_ffn_dim": 48, "max_position_embeddings": 130,
-        "forced_bos_token_id": 0},
-    ),
+    Family("switch", "t5", "SwitchTransformersForConditionalGeneration",
+           T5_LIKE | {"num_decoder_layers": 2, "num_experts": 3, "num_sparse_encoder_layers": 1,
+           "num_sparse_decoder_layers": 1}, width=0.12),
+    Family("bart", "roberta", "BartForConditionalGeneration", {"d_model": 32, "encoder_layers": 2,
+           "decoder_layers": 2, "encoder_ffn_dim": 48, "encoder_attention_heads": 2,
+           "decoder_attention_heads": 2, "decoder_ffn_dim": 48, "forced_bos_token_id": 0}
+           | POSITIONS),
 )  # fmt: skip
 
 SEEING_RIGHT = (
-    Family(
-        "xlnet", "albert", "XLNetLMHeadModel", {"d_model": 32, "n_layer": 2, "n_head": 2,
-        "d_inner": 48},
-    ),
-    Family(
-        "xlm", "albert", "XLMWithLMHeadModel", {"emb_dim": 32, "n_layers": 2, "n_heads": 2,
-        "max_position_embeddings": 130},
-    ),
-    Family(
-        "cpmant", "albert", "CpmAntForCausalLM", {"hidden_size": 32, "num_hidden_layers": 2,
-        "num_attention_heads": 2, "dim_head": 16, "dim_ff": 48, "prompt_length": 4},
-    ),
-    Family(
-        # Causal for up to 14 tokens: its sparse attention for longer inputs reads both sides.
-        "big_bird", "albert", "BigBirdForCausalLM",
-        BERT_LIKE | {
-            "attention_type": "block_sparse", "block_size": 2, "num_random_blocks": 1,
-            "is_decoder": True,
-        },
-    ),
+    Family("xlnet", "albert", "XLNetLMHeadModel",
+           {"d_model": 32, "n_layer": 2, "n_head": 2, "d_inner": 48}),
+    Family("xlm", "albert", "XLMWithLMHeadModel",
+           {"emb_dim": 32, "n_layers": 2, "n_heads": 2} | POSITIONS),
+    Family("cpmant", "albert", "CpmAntForCausalLM",
+           {"hidden_size": 32, "dim_head": 16, "dim_ff": 48, "prompt_length": 4} | LAYERS),
+    # Causal for up to 14 tokens: its sparse attention for longer inputs reads both sides.
+    Family("big_bird", "albert", "BigBirdForCausalLM", BIG_BIRD | {"is_decoder": True}),
 )  # fmt: skip
 """Models that transformers lists as causal, and that read both sides of a text."""
 

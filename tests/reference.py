@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import copy
 import math
+import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from spelling import Speller
+from spelling import Speller, read_bytes
 
 PUNCTUATION = ".,;:!?"
+LENGTHS = 3
+"""Most pieces of a word that unit `word` looks for with a masked model."""
 
 
 @contextmanager
@@ -74,6 +77,7 @@ class Reference:
         self.kind = kind
         self.bos = bos
         self._known: dict[tuple[tuple[int, ...], int, tuple[int, ...]], Any] = {}
+        self._ends: Any = None
         self.speller = Speller(folder, convention)
         self.tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
         name = {"masked": "MaskedLM", "causal": "CausalLM", "seq2seq": "Seq2SeqLM"}[kind]
@@ -96,6 +100,31 @@ class Reference:
         lowest = 1 + int((blank > total + tolerance).sum())
         highest = 1 + int((blank > total - tolerance).sum())
         return Scored(total, pieces, range(lowest, highest + 1))
+
+    def score_whole(self, context: str, right: str, word: str) -> Scored | None:
+        """Returns the score of a whole word (unit `word`), by the formulas of the specification."""
+        scored = self.score(context, right, word)
+        if scored is None:
+            return None
+        if self.kind == "masked":
+            return replace(scored, log_prob=scored.log_prob - math.log(LENGTHS))
+        before, after = (
+            self._end(self._distribution(context, right, word, scored.pieces, n))
+            for n in (0, len(scored.pieces))
+        )
+        return replace(scored, log_prob=scored.log_prob + after - before)
+
+    def _end(self, distribution: Any) -> float:
+        """Returns the log-probability that no item follows that continues a word."""
+        import torch
+
+        if self._ends is None:
+            names = {**self.speller.names, **self.speller.specials}
+            ends = [
+                ends_a_word(names.get(n), self.speller.convention) for n in range(len(distribution))
+            ]
+            self._ends = torch.tensor(ends)
+        return float(distribution[self._ends].logsumexp(0))
 
     def blank(self, context: str, right: str, word: str) -> Any:
         """Returns the log-probabilities at the blank: one mask, or what follows the context.
@@ -200,3 +229,20 @@ class Reference:
             return [*left, self.tokenizer.mask_token_id, *after], [begin, *left]
         sentinel = self.tokenizer.convert_tokens_to_ids("<extra_id_0>")
         return [*left, sentinel, *after], [begin, sentinel]
+
+
+def ends_a_word(name: str | None, convention: str) -> bool:
+    """Whether an item of a vocabulary ends a word, by its name."""
+    if name is None or (convention == "wordpiece" and not name.startswith("##")):
+        return True
+    text: str | None = name.removeprefix("##")
+    if name.startswith("<0x"):
+        text = chr(int(name[3:5], 16)) if int(name[3:5], 16) < 128 else None
+    elif convention == "byte-level":
+        text = read_bytes(name) if name[0] not in "<[" else name
+    if not text:  # a part of a character
+        return False
+    letters = [unicodedata.category(character)[0] in "LMN" for character in text[:2]]
+    if text[0] in "'-’":
+        return len(text) > 1 and not letters[1]
+    return not letters[0]

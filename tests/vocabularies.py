@@ -13,14 +13,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
-from tokenizers import (
-    Regex,
-    Tokenizer,
-    models,
-    normalizers,
-    pre_tokenizers,
-    trainers,
-)
+from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
 
 TEXT = """
 A robin is a bird and a trout is a fish.
@@ -78,8 +71,6 @@ GPT4_SPLIT = (
 )
 """How Llama 3 splits words (a constant of its published tokenizer)."""
 
-LINES = TEXT.splitlines()
-
 _TRAINING_SPLIT = pre_tokenizers.Sequence(
     [pre_tokenizers.Metaspace(), pre_tokenizers.Punctuation("isolated")]
 )
@@ -117,56 +108,42 @@ def wordpiece(*, lower: bool, specials: tuple[str, ...]) -> dict[str, int]:
 
 
 @lru_cache
-def byte_level(
-    *, specials: tuple[str, ...], size: int = 440
-) -> tuple[dict[str, int], list[tuple[str, str]]]:
+def byte_level(*, specials: tuple[str, ...]) -> tuple[dict[str, int], list[tuple[str, str]]]:
     """Returns vocabulary and merges of a byte-level BPE; blanks are part of the word (Ġ)."""
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     trainer = trainers.BpeTrainer(
-        vocab_size=size,
+        vocab_size=440,
         special_tokens=list(specials),
         initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
         show_progress=False,
     )
-    tokenizer.train_from_iterator(LINES, trainer)
-    return _parts(tokenizer)
+    model = _train(models.BPE(), trainer, pre_tokenizers.ByteLevel(add_prefix_space=False))
+    return model["vocab"], [tuple(merge) for merge in model["merges"]]
 
 
 @lru_cache
-def metaspace_bpe(
-    *, specials: tuple[str, ...], size: int = 250
-) -> tuple[dict[str, int], list[tuple[str, str]]]:
+def metaspace_bpe(*, specials: tuple[str, ...]) -> tuple[dict[str, int], list[tuple[str, str]]]:
     """Returns vocabulary and merges of a SentencePiece-like BPE: specials, bytes, then pieces."""
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = _TRAINING_SPLIT
-    trainer = trainers.BpeTrainer(vocab_size=size, show_progress=False)
-    tokenizer.train_from_iterator(LINES, trainer)
-    vocab, merges = _parts(tokenizer)
-    pieces = [*specials, *BYTES, *sorted(vocab, key=lambda piece: vocab[piece])]
-    return {piece: number for number, piece in enumerate(pieces)}, merges
+    trainer = trainers.BpeTrainer(vocab_size=250, show_progress=False)
+    model = _train(models.BPE(), trainer, _TRAINING_SPLIT)
+    pieces = [*specials, *BYTES, *sorted(model["vocab"], key=model["vocab"].__getitem__)]
+    vocab = {piece: number for number, piece in enumerate(pieces)}
+    return vocab, [tuple(merge) for merge in model["merges"]]
 
 
 @lru_cache
-def unigram(
-    *, specials: tuple[str, ...], lower: bool = False, size: int = 220
-) -> list[tuple[str, float]]:
+def unigram(*, specials: tuple[str, ...], lower: bool = False) -> list[tuple[str, float]]:
     """Returns pieces with log-probabilities; the special tokens come first, with 0.
 
     The trainer's last digits and the order of equal pieces change from process to process: they are
     rounded off, and ordered here, no two pieces equal.
     """
-    tokenizer = Tokenizer(models.Unigram())
     steps = [normalizers.NFKC()]
     if lower:
         steps = [normalizers.NFKD(), normalizers.StripAccents(), normalizers.Lowercase()]
-    tokenizer.normalizer = normalizers.Sequence(steps)
-    tokenizer.pre_tokenizer = _TRAINING_SPLIT
     trainer = trainers.UnigramTrainer(
-        vocab_size=size, special_tokens=["<unk>"], unk_token="<unk>", show_progress=False
+        vocab_size=220, special_tokens=["<unk>"], unk_token="<unk>", show_progress=False
     )
-    tokenizer.train_from_iterator(LINES, trainer)
-    vocab = _model(tokenizer)["vocab"]
+    vocab = _train(models.Unigram(), trainer, _TRAINING_SPLIT, *steps)["vocab"]
     rounded = [(piece, round(score, 3)) for piece, score in vocab if piece != "<unk>"]
     ordered = sorted(rounded, key=lambda entry: (-entry[1], entry[0]))
     pieces = [(piece, score - 1e-6 * place) for place, (piece, score) in enumerate(ordered)]
@@ -189,10 +166,15 @@ def _most_common(texts: Iterable[str], n: int) -> list[str]:
     return sorted(counts, key=lambda text: (-counts[text], text))[:n]
 
 
-def _parts(tokenizer: Tokenizer) -> tuple[dict[str, int], list[tuple[str, str]]]:
-    model = _model(tokenizer)
-    return model["vocab"], [tuple(merge) for merge in model["merges"]]
-
-
-def _model(tokenizer: Tokenizer) -> dict[str, Any]:
+def _train(
+    model: models.Model,
+    trainer: trainers.Trainer,
+    split: pre_tokenizers.PreTokenizer,
+    *steps: normalizers.Normalizer,
+) -> dict[str, Any]:
+    """Returns the model part of a `tokenizer.json` trained on TEXT."""
+    tokenizer = Tokenizer(model)
+    tokenizer.normalizer = normalizers.Sequence(list(steps))
+    tokenizer.pre_tokenizer = split
+    tokenizer.train_from_iterator(TEXT.splitlines(), trainer)
     return json.loads(tokenizer.to_str())["model"]

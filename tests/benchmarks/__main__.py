@@ -3,18 +3,121 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import subprocess
+import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
+from typing import Any
 
-from benchmarks import agreement, material, shapes, startup, turns
+from benchmarks import shapes
 
 PEERS = ("minicons", "lm-eval")
 CONTENDERS = ("floor", "everywhere", "lmdiag", "lmdiag-report", *PEERS, "one-at-a-time")
 """The first is what the others are compared with."""
 
-WHAT = ("speed", "families", "startup", "agreement")
+WHAT = ("speed", "agreement")
+AGREEMENT = 384
+"""Contexts of agreement whose time is measured."""
+
+
+@dataclass
+class Contender:
+    """A process that does the whole work once when it is told to.
+
+    Attributes:
+        name: see `contenders.prepare`.
+        absent: why it does not take part; None where it does.
+        seconds: what each round took.
+        memory: the most it ever held, MiB.
+    """
+
+    name: str
+    command: Sequence[str]
+    absent: str | None = None
+    seconds: list[float] = field(default_factory=list)
+    memory: float = 0.0
+
+    def __enter__(self) -> Contender:
+        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        self._process = subprocess.Popen(
+            self.command, stderr=subprocess.DEVNULL, text=True, **pipes
+        )
+        answer = self._answer()
+        self.absent = answer.get("absent") if answer else "it ended before it was ready"
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process.poll() is None:
+            self._process.communicate()
+
+    def work(self, *, counts: bool) -> None:
+        """Has it do the whole work once."""
+        if self.absent is not None:
+            return
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write("go\n")
+            self._process.stdin.flush()
+            answer = self._answer()
+        except BrokenPipeError:
+            answer = {}
+        if not answer:
+            self.absent = f"it ended with exit code {self._process.wait()}"
+        elif counts:
+            self.seconds.append(answer["seconds"])
+            self.memory = answer["memory"]
+
+    def _answer(self) -> dict[str, Any]:
+        """Returns the next line of JSON; other lines are a library's messages."""
+        assert self._process.stdout is not None
+        return next((json.loads(line) for line in self._process.stdout if line[0] == "{"), {})
+
+
+def compare(
+    args: argparse.Namespace, folder: Path, shape: str, names: Sequence[str], rounds: int
+) -> None:
+    """Runs contenders in turn, first once for warmth, and prints their table.
+
+    Rows per second, the ratio to the first of them (within a round), and memory.
+    """
+    data, rows, _ = shapes.build(folder)
+    n_rows, model = len(json.loads(rows.read_text())), shapes.make(shape, folder)
+    print(f"\n{shape}: {n_rows} rows of the three diagnostics")
+    if not args.peers_python and set(names) & set(PEERS):
+        print(f"{', '.join(PEERS)}: not installed (--peers-python PATH)")
+        names = [name for name in names if name not in PEERS]
+    script = str(Path(__file__).with_name("contenders.py"))
+    arguments = [str(model), str(rows), str(data), str(args.threads)]
+    pythons = dict.fromkeys(PEERS, args.peers_python)
+    with ExitStack() as stack:
+        running = [
+            stack.enter_context(
+                Contender(name, [pythons.get(name, sys.executable), script, name, *arguments])
+            )
+            for name in names
+        ]
+        for number in range(rounds + 1):
+            for contender in running:
+                contender.work(counts=number > 0)
+    floor = running[0].seconds
+    print(f"{'':>22} {'rows/s':>7} {'time / ' + names[0][:16]:>23} {'(least-most)':>14} {'MiB':>6}")
+    for contender in running:
+        if contender.absent is not None or not floor:
+            print(f"{contender.name:>22} {contender.absent}")
+            continue
+        ratios = [mine / its for mine, its in zip(contender.seconds, floor, strict=True)]
+        count = int(contender.name.partition(":")[2] or n_rows)
+        print(
+            f"{contender.name:>22} {count / median(contender.seconds):7.1f} {median(ratios):23.2f} "
+            f"{f'({min(ratios):.2f}-{max(ratios):.2f})':>14} {contender.memory:6.0f}",
+            flush=True,
+        )
 
 
 def main() -> None:
@@ -43,38 +146,16 @@ def main() -> None:
 def run(args: argparse.Namespace, folder: Path) -> None:
     """Makes data and models, and prints one table after the other."""
     what = args.what or WHAT
-    data, source = material.build(folder)
+    _, _, source = shapes.build(folder)
     print(f"{source} data, {args.threads} threads, medians of {args.rounds} rounds")
-    if "speed" in what:
-        for shape in args.shapes:
-            speed(shape, folder, data, args, args.contenders)
-    if "families" in what:
-        for shape in shapes.FAMILIES:
-            speed(shape, folder, data, args, ("floor", "lmdiag"))
-    if "startup" in what:
-        startup.show(shapes.make("bert-tiny", folder), data)
+    for shape in args.shapes if "speed" in what else ():
+        compare(args, folder, shape, args.contenders, args.rounds)
     if "agreement" in what:
+        names = [f"agreement-floor:{AGREEMENT}", f"agreement:{AGREEMENT}"]
         for shape in args.shapes:
-            agreement.show(shapes.make(shape, folder), data, args.threads, args.rounds)
-        agreement.show_memory(shapes.make("bert-tiny", folder), data, args.contexts)
-
-
-def speed(
-    shape: str, folder: Path, data: Path, args: argparse.Namespace, names: Sequence[str]
-) -> None:
-    """Prints the contenders' table for one shape."""
-    model = shapes.make(shape, folder)
-    rows = folder / "rows.json"
-    n_rows = material.write_rows(data, rows)
-    print(f"\n{shape}: {n_rows} rows of the three diagnostics")
-    if not args.peers_python and set(names) & set(PEERS):
-        print(f"{', '.join(PEERS)}: not installed (--peers-python PATH)")
-        names = [name for name in names if name not in PEERS]
-    pythons = dict.fromkeys(PEERS, args.peers_python)
-    found = turns.take_turns(
-        names, model, rows, data, threads=args.threads, rounds=args.rounds, pythons=pythons
-    )
-    turns.show(found, n_rows, names[0])
+            compare(args, folder, shape, names, args.rounds)
+        # whether memory stays flat
+        compare(args, folder, "bert-tiny", [f"agreement:{count}" for count in args.contexts], 1)
 
 
 if __name__ == "__main__":

@@ -13,14 +13,17 @@ import resource
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-BATCH = 32
+_BATCH = 32
+_BLOCK = 64
+"""Contexts of agreement are asked in blocks of neighbours from all over the data set."""
+
 Rows = Sequence[dict[str, str]]
-Work = Callable[[], float]
-"""Does the whole work once and returns the seconds that count."""
+Work = Callable[[], object]
+"""Does the whole work once; returns the seconds that count, or None for all that it takes."""
 
 
 class Bare:
@@ -37,19 +40,18 @@ class Bare:
         self.model: Any = loaded.eval()
         self.tokenizer: Any = transformers.AutoTokenizer.from_pretrained(folder)
 
-    def encode(self, contexts: Sequence[str], rights: Sequence[str] = ()) -> list[list[int]]:
-        """Returns the token ids of the contexts.
+    def encode(self, pairs: Sequence[tuple[str, str]]) -> list[list[int]]:
+        """Returns the token ids of (left, right) of blanks; a masked model sees both, and a mask.
 
-        Args:
-            contexts: left of the blank.
-            rights: right of it, for masked models, who see a mask between; a period by default.
+        Without a right context a period ends the sentence.
         """
+        contexts = [left for left, _ in pairs]
         if self.masked:
-            rights = [f" {right}" for right in rights] or ["."] * len(contexts)
-            pairs = zip(contexts, rights, strict=True)
-            contexts = [f"{left} {self.tokenizer.mask_token}{right}" for left, right in pairs]
-        found: list[list[int]] = self.tokenizer(list(contexts))["input_ids"]
-        return found
+            rights = [f" {right}" if right else "." for _, right in pairs]
+            mask = self.tokenizer.mask_token
+            contexts = [f"{c} {mask}{right}" for c, right in zip(contexts, rights, strict=True)]
+        ids: list[list[int]] = self.tokenizer(contexts)["input_ids"]
+        return ids
 
     def read(self, ids: Sequence[int]) -> int:
         """Returns the position whose distribution is wanted."""
@@ -85,19 +87,17 @@ class Bare:
             logits.float().log_softmax(-1).topk(5)
 
 
-def bare_loop(model: str, rows: Rows, *, everywhere: bool, batch: int = BATCH) -> Work:
+def bare_loop(model: str, rows: Rows, *, everywhere: bool, batch: int = _BATCH) -> Work:
     """Each distinct context once, sorted by length, padded batches; every row if one at a time."""
     bare = Bare(model)
-    contexts = [row["context"] for row in rows]
+    pairs = [(row["context"], row.get("right", "")) for row in rows]
     if batch > 1:
-        contexts = list(dict.fromkeys(contexts))
+        pairs = list(dict.fromkeys(pairs))
 
-    def work() -> float:
-        start = time.perf_counter()
-        encoded = sorted(bare.encode(contexts), key=len, reverse=True)
+    def work() -> None:
+        encoded = sorted(bare.encode(pairs), key=len, reverse=True)
         for first in range(0, len(encoded), batch):
             bare.ask(encoded[first : first + batch], everywhere=everywhere)
-        return time.perf_counter() - start
 
     return work
 
@@ -123,8 +123,36 @@ def lmdiag(model: str, data: str, *, report: bool) -> Work:
             assert run is not None
             if report:
                 render(run)
-            end = time.time()
-            return end - start - float(run.results.seconds["load"])
+            return time.time() - start - float(run.results.seconds["load"])
+
+    return work
+
+
+def agreement(model: str, data: str, count: int, *, floor: bool) -> Work:
+    """So many contexts of agreement with EW and MW, journal and tokenising included.
+
+    The floor is the bare forward pass at the blank of the same contexts, with its softmax.
+    """
+    from lmdiag import models, stimuli
+    from lmdiag.questions import Setting, collect
+    from lmdiag.runs.asking import ask
+    from lmdiag.runs.journal import Journal
+
+    loaded = models.load(model)
+    loaded.set_verbs(stimuli.load_verbs(data))
+    settings = [Setting(stimuli.load(data, "agreement"))]
+    questions = collect(settings, kind=loaded.info.kind, cased=loaded.info.cased)
+    step = max(_BLOCK, len(questions) * _BLOCK // count)
+    starts = range(0, len(questions), step)
+    chosen = [question for start in starts for question in questions[start : start + _BLOCK]]
+    if floor:
+        queries = [question.query for question in chosen]
+        rows = [{"context": query.context, "right": query.right_context} for query in queries]
+        return bare_loop(model, rows, everywhere=False)
+
+    def work() -> None:
+        with tempfile.TemporaryDirectory() as folder, Journal(Path(folder)) as journal:
+            ask(loaded, chosen, top=5, journal=journal)
 
     return work
 
@@ -138,15 +166,13 @@ def minicons(model: str, rows: Rows) -> Work:
     if not hasattr(one.tokenizer, "batch_encode_plus"):  # its name before transformers 5
         one.tokenizer.batch_encode_plus = one.tokenizer.__call__
 
-    def work() -> float:
-        start = time.perf_counter()
-        for first in range(0, len(rows), BATCH):
-            few = rows[first : first + BATCH]
+    def work() -> None:
+        for first in range(0, len(rows), _BATCH):
+            few = rows[first : first + _BATCH]
             options = {"suffix": ["."] * len(few)} if masked else {}
             one.conditional_score(
                 [row["context"] for row in few], [row["target"] for row in few], **options
             )
-        return time.perf_counter() - start
 
     return work
 
@@ -158,43 +184,34 @@ def lm_eval(model: str, rows: Rows) -> Work:
 
     if Bare(model).masked:
         raise LookupError("lm-evaluation-harness asks causal models only")
-    harness = HFLM(pretrained=model, device="cpu", dtype="float32", batch_size=BATCH)
+    harness = HFLM(pretrained=model, device="cpu", dtype="float32", batch_size=_BATCH)
     requests = [
         Instance("loglikelihood", {}, (row["context"], " " + row["target"]), number)
         for number, row in enumerate(rows)
     ]
 
-    def work() -> float:
-        start = time.perf_counter()
-        harness.loglikelihood(requests, disable_tqdm=True)
-        return time.perf_counter() - start
-
-    return work
+    return lambda: harness.loglikelihood(requests, disable_tqdm=True)
 
 
 def prepare(name: str, model: str, rows: Rows, data: str) -> Work:
-    """Loads what a contender needs and returns its work.
+    """Loads what a contender needs and returns its work; agreement has its number of contexts.
 
     Raises:
         LookupError, ImportError: it has no part in this.
     """
+    name, _, count = name.partition(":")
     makers: dict[str, Callable[[], Work]] = {
         "floor": lambda: bare_loop(model, rows, everywhere=False),
         "everywhere": lambda: bare_loop(model, rows, everywhere=True),
         "one-at-a-time": lambda: bare_loop(model, rows, everywhere=True, batch=1),
         "lmdiag": lambda: lmdiag(model, data, report=False),
         "lmdiag-report": lambda: lmdiag(model, data, report=True),
+        "agreement": lambda: agreement(model, data, int(count), floor=False),
+        "agreement-floor": lambda: agreement(model, data, int(count), floor=True),
         "minicons": lambda: minicons(model, rows),
         "lm-eval": lambda: lm_eval(model, rows),
     }
     return makers[name]()
-
-
-def serve(lines: Iterable[str], work: Work) -> None:
-    """Works once for each line."""
-    for _ in lines:
-        seconds = work()
-        print(json.dumps({"seconds": seconds, "memory": peak_memory()}), flush=True)
 
 
 def peak_memory() -> float:
@@ -217,7 +234,11 @@ def main() -> None:
         print(json.dumps({"absent": str(error) or type(error).__name__}), flush=True)
         return
     print(json.dumps({"ready": True}), flush=True)
-    serve(sys.stdin, work)
+    for _ in sys.stdin:
+        start = time.perf_counter()
+        counted = work()
+        seconds = counted if isinstance(counted, float) else time.perf_counter() - start
+        print(json.dumps({"seconds": seconds, "memory": peak_memory()}), flush=True)
 
 
 if __name__ == "__main__":

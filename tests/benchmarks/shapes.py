@@ -1,4 +1,4 @@
-"""Random models of published shapes, made on the spot, in folders such as the Hub has.
+"""What is asked, and random models of published shapes, in folders such as the Hub has.
 
 Weights do not matter to speed. Tokenizers are the published ones where `LMDIAG_TOKENIZERS` (or
 `../shared/tokenizers` beside the repository) has them, so that texts have their real length; else
@@ -7,8 +7,11 @@ small ones of the same conventions, which split more.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
+import subprocess
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -38,8 +41,6 @@ class Shape:
 WORDPIECE, BYTES = "bert-base-uncased", "gpt2"
 TINY = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
 TINY |= {"intermediate_size": 64}
-LLAMA = {"hidden_size": 768, "num_hidden_layers": 6, "num_attention_heads": 12}
-LLAMA |= {"num_key_value_heads": 4, "intermediate_size": 2048, "vocab_size": 50257}
 
 SHAPES = {
     "bert-base": Shape("BertForMaskedLM", WORDPIECE, "bert"),
@@ -49,46 +50,13 @@ SHAPES = {
 }
 """The shapes that all figures are given for, and tiny ones where only the rest is to be seen."""
 
-FAMILIES = {
-    "distilbert": Shape("DistilBertForMaskedLM", WORDPIECE, "bert"),
-    "electra-small": Shape(
-        "ElectraForMaskedLM", WORDPIECE, "bert", {"intermediate_size": 1024, "embedding_size": 128}
-    ),
-    "albert": Shape(
-        "AlbertForMaskedLM", WORDPIECE, "bert",
-        {"hidden_size": 768, "num_attention_heads": 12, "intermediate_size": 3072,
-         "vocab_size": 30522},
-    ),
-    "deberta-v3": Shape(
-        "DebertaV2ForMaskedLM", WORDPIECE, "bert",
-        {"hidden_size": 768, "num_hidden_layers": 6, "num_attention_heads": 12,
-         "intermediate_size": 3072, "relative_attention": True, "pos_att_type": ["c2p", "p2c"],
-         "position_biased_input": False, "vocab_size": 30522},
-    ),
-    "modernbert": Shape(
-        "ModernBertForMaskedLM", WORDPIECE, "bert",
-        {"num_hidden_layers": 8, "vocab_size": 30522, "pad_token_id": 0},
-    ),
-    "opt": Shape("OPTForCausalLM", BYTES, "gpt2", {"num_hidden_layers": 6}),
-    "llama": Shape("LlamaForCausalLM", BYTES, "gpt2", LLAMA),
-    "bloom": Shape(
-        "BloomForCausalLM", BYTES, "gpt2",
-        {"hidden_size": 768, "n_layer": 6, "n_head": 12, "vocab_size": 50257},
-    ),
-    "mamba": Shape(
-        "MambaForCausalLM", BYTES, "gpt2",
-        {"hidden_size": 384, "num_hidden_layers": 4, "vocab_size": 50257},
-    ),
-}  # fmt: skip
-"""Half-size models of other families, packed and padded."""
-
 
 def make(name: str, folder: Path) -> Path:
     """Writes model and tokenizer into `folder / name`, unless they are there, and returns it."""
     import torch
     import transformers
 
-    shape = (SHAPES | FAMILIES)[name]
+    shape = SHAPES[name]
     out = folder / name
     if (out / "config.json").exists():
         return out
@@ -107,3 +75,25 @@ def make(name: str, folder: Path) -> Path:
 def tokenizers() -> Path:
     """Returns where published tokenizers are, if anywhere."""
     return Path(os.environ.get("LMDIAG_TOKENIZERS") or ROOT.parent / "shared" / "tokenizers")
+
+
+def build(folder: Path) -> tuple[Path, Path, str]:
+    """Builds the data set, unless it is there, from the upstream copies or else from the demo.
+
+    Returns:
+        the data set, a file with contexts and targets of the three diagnostics for programs that
+        know nothing of ours, and the name of the source.
+    """
+    from lmdiag import stimuli
+    from lmdiag.schema import DIAGNOSTICS
+
+    upstream = Path(os.environ.get("LMDIAG_UPSTREAM") or ROOT.parent / "shared" / "upstream")
+    source = "upstream" if (upstream / "lm-diagnostics").is_dir() else "demo"
+    data, rows = folder / f"data-{source}", folder / f"rows-{source}.json"
+    if not (data / "README.md").exists():
+        command = [sys.executable, str(ROOT / "datasets/lmdiag/build.py"), str(data), "--source"]
+        subprocess.run([*command, str(upstream) if source == "upstream" else "demo"], check=True)
+    columns = [stimuli.load(str(data), task).columns() for task in DIAGNOSTICS]
+    pairs = [pair for some in columns for pair in zip(some["context"], some["target"], strict=True)]
+    rows.write_text(json.dumps([{"context": c, "target": t} for c, t in pairs]))
+    return data, rows, source

@@ -1,27 +1,17 @@
-"""What a family's model answers, beside what the reference says; `python -m` prints the table.
-
-    cd tests && python -m models.comparison [family ...]
-
-prints, for every family, the largest difference from the float64 reference in nats, for words of
-one piece and of several, in both units.
-"""
+"""What a family's model answers, beside what the float64 reference says."""
 
 from __future__ import annotations
 
-import sys
-import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import get_args
 
-from families import FAMILIES, Family
+import pytest
+from families import FAMILIES
 from reference import Reference, Scored
 from vocabularies import UNKNOWN
 
 from lmdiag.models import LoadOptions, Model, load
 from lmdiag.schema import Answer, Query, Question, Unit
-from models import whole_words
 
 QUERIES = (
     Query("He said “the Café on Mondays is not so quiet”, but a robin is a"),
@@ -35,95 +25,72 @@ QUERIES = (
 WORDS = ("bird", "tree", "student", "like", "penguin", "wrench", "Peter", "naïve", "sparrows")
 """Some are one piece and some several, in every vocabulary."""
 
+QUESTIONS = [Question(query, (*WORDS, UNKNOWN)) for query in QUERIES]
+
 PLAIN = "tree"
 """A word that leaves the pieces around it alone in every vocabulary."""
 
 TOP = 8
 
-
-@dataclass(frozen=True)
-class Compared:
-    """A model's answer beside the reference's.
-
-    Attributes:
-        query: what was asked.
-        answer: of the model.
-        words: word -> score by the reference, None where it cannot be spelled.
-        top: the reference's most probable items as shown, with log-probabilities, two more than
-            the answer has, so that the last ones can be told from a near tie.
-    """
-
-    query: Query
-    answer: Answer
-    words: dict[str, Scored | None]
-    top: list[tuple[str | None, float]]
-
-    def differences(self, *, several: bool) -> list[float]:
-        """Returns |model - reference| in nats for words of one piece, or of several."""
-        found = []
-        for word, scored in self.words.items():
-            if scored is not None and (len(scored.pieces) > 1) == several:
-                given = self.answer.words[word].log_prob
-                found.append(abs(float("nan") if given is None else given - scored.log_prob))
-        return found
+TOLERANCES = {"token": 1e-5, "word": 2e-5}
+"""Nats; the models are float32, the reference float64."""
 
 
-def ask(model: Model, questions: Sequence[Question], size: int | None = None) -> list[Answer]:
+def ask(
+    model: Model, questions: Sequence[Question], size: int | None = None, top: int = TOP
+) -> list[Answer]:
     """Returns the answers, asked in batches of a size, in the questions' order."""
     encoded = [model.encode(question) for question in questions]
     size = size or len(encoded)
     batches = [encoded[start : start + size] for start in range(0, len(encoded), size)]
-    return [answer for batch in batches for answer in model.answer(batch, TOP)]
+    return [answer for batch in batches for answer in model.answer(batch, top)]
 
 
-def questions() -> list[Question]:
-    """Returns every query with every word."""
-    return [Question(query, (*WORDS, UNKNOWN)) for query in QUERIES]
-
-
-def compare(
-    family: Family, folder: Path, bos: str = "auto", unit: Unit = "token"
-) -> list[Compared]:
-    """Asks a family's model and its reference; `top` is that of tokens in either unit."""
-    model = load(str(folder), LoadOptions(bos=bos, unit=unit))  # type: ignore[arg-type]
+def check_family(name: str, folder: Path, unit: Unit = "token", bos: str = "auto") -> list[Answer]:
+    """Compares a family's answers with its reference; the list only in unit `token`."""
+    family = FAMILIES[name]
+    answers = ask(load(str(folder), LoadOptions(bos=bos, unit=unit)), QUESTIONS)  # type: ignore[arg-type]
     reference = Reference(folder, family.kind, family.convention, bos, family.attention)
-    answers = ask(model, questions())
-    return [
-        Compared(
-            question.query,
-            answer,
-            {word: score(reference, question.query, word, unit) for word in question.words},
-            reference.top(*question.query, PLAIN, TOP + 2),
-        )
-        for question, answer in zip(questions(), answers, strict=True)
-    ]
+    for question, answer in zip(QUESTIONS, answers, strict=True):
+        score = reference.score_whole if unit == "word" else reference.score
+        scored = {word: score(*question.query, word) for word in question.words}
+        if unit == "token":
+            # Two more than the answer has, so that its last ones can be told from a near tie.
+            check_top(answer, reference.top(*question.query, PLAIN, TOP + 2))
+        check_words(answer, scored, unit)
+        sizes = [len(each.pieces) > 1 for each in scored.values() if each is not None]
+        assert min(sizes.count(True), sizes.count(False)) >= 2
+    return answers
 
 
-def score(reference: Reference, query: Query, word: str, unit: Unit) -> Scored | None:
-    """Returns what the reference says of a word in a unit."""
-    if unit == "word":
-        return whole_words.score(reference, query, word)
-    return reference.score(*query, word)
+def check_words(answer: Answer, scored: dict[str, Scored | None], unit: Unit = "token") -> None:
+    """Scores are the reference's."""
+    for word, right in scored.items():
+        given = answer.words[word]
+        if right is None:
+            assert given == (None, None, 0), word
+            continue
+        assert given.log_prob == pytest.approx(right.log_prob, abs=TOLERANCES[unit]), word
+        assert given.n_tokens == len(right.pieces), word
+        assert unit == "word" or given.rank in right.ranks, word
 
 
-def main(names: Sequence[str]) -> None:
-    """Prints the table of largest differences."""
-    columns = [(unit, several) for unit in ("token", "word") for several in (False, True)]
-    heads = [f"{unit}, {'several' if several else 'one'}" for unit, several in columns]
-    print("|", " | ".join(["family", "kind", "tokenizer", *heads]), "|")
-    print("|---" * (3 + len(heads)), "|", sep="")
-    for name in names or FAMILIES:
-        family = FAMILIES[name]
-        with tempfile.TemporaryDirectory() as folder:
-            made = family.make(Path(folder))
-            found = {unit: compare(family, made, unit=unit) for unit in get_args(Unit)}
-        largest = [
-            max(d for each in found[unit] for d in each.differences(several=several))
-            for unit, several in columns
-        ]
-        cells = [name, family.kind, family.convention, *(f"{value:.1e}" for value in largest)]
-        print("|", " | ".join(cells), "|", flush=True)
+def check_top(answer: Answer, top: Sequence[tuple[str | None, float]]) -> None:
+    """Each place holds the reference's item, or one that is as good within the tolerance."""
+    tolerance = TOLERANCES["token"]
+    values = [value for _, value in top]
+    assert answer.top_log_probs == pytest.approx(values[:TOP], abs=tolerance)
+    for word, value in zip(answer.top_words, values, strict=False):
+        near = {shown for shown, other in top if abs(other - value) < 2 * tolerance}
+        assert word in near or None in near, (word, near)
 
 
-if __name__ == "__main__":
-    main(sys.argv[1:])
+def check_same(first: Iterable[Answer], second: Iterable[Answer], unit: Unit = "token") -> None:
+    """Answers to the same questions are the same up to float32."""
+    for one, other in zip(first, second, strict=True):
+        assert one.top_words == other.top_words
+        assert one.top_log_probs == pytest.approx(other.top_log_probs, abs=TOLERANCES[unit])
+        for word, score in one.words.items():
+            assert score[1:] == other.words[word][1:], word
+            expected = other.words[word].log_prob
+            assert score.log_prob == (expected and pytest.approx(expected, abs=TOLERANCES[unit]))

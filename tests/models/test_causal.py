@@ -11,7 +11,7 @@ from tokenizer_files import byte_level, sentencepiece
 
 from lmdiag.schema import BadInput, Query, Question
 from models.test_masked import some_questions
-from models.toys import alone, asked, gpt2
+from models.toys import alone, ask, asked, gpt2
 
 TOKENIZER = byte_level("Ġ b", "Ġb i", "Ġbi r", "Ġbir d", "Ġ t", "Ġt r", "Ġtr e", "Ġtre e", "Ġ a")
 NETWORK = gpt2(len(TOKENIZER))
@@ -70,17 +70,11 @@ class TestBos:
         assert model.info.bos == (encoded.rows[0].ids[0] == 1)
         return [tokenizer.convert_ids_to_tokens(row.ids) for row in encoded.rows]  # type: ignore[attr-defined]
 
-    def test_by_default(self) -> None:
-        assert self.rows(self.LLAMA, "auto") == [["<s>", "▁the"]]
-        assert self.rows(self.BARE, "auto") == [["▁the"]]
-
-    def test_always(self) -> None:
-        assert self.rows(self.LLAMA, "always") == [["<s>", "▁the"]]
-        assert self.rows(self.BARE, "always") == [["<s>", "▁the"]]
-
-    def test_never(self) -> None:
-        assert self.rows(self.LLAMA, "never") == [["▁the"]]
-        assert self.rows(self.BARE, "never") == [["▁the"]]
+    @pytest.mark.parametrize("bos", ["auto", "always", "never"])
+    def test_before_a_context(self, bos: str) -> None:
+        with_bos, without = ["<s>", "▁the"], ["▁the"]
+        assert self.rows(self.LLAMA, bos) == [without if bos == "never" else with_bos]
+        assert self.rows(self.BARE, bos) == [with_bos if bos == "always" else without]
 
     def test_empty_context(self) -> None:
         assert self.rows(self.LLAMA, "auto", "") == [["<s>"]]
@@ -97,23 +91,11 @@ class TestBos:
 class TestNumbers:
     """Against the whole model on one row, in float64."""
 
-    def test_chain_rule(self) -> None:
-        """log p(birds) = log p(Ġbird | be a) + log p(s | be a Ġbird)."""
-        (answer,) = MODEL.answer([MODEL.encode(Question(Query("be a"), ("birds", "tree")))], 4)
-        bird, s, tree = ids("Ġbird", "s", "Ġtree")
-        blank = alone(NETWORK, ids("b", "e", "Ġa"), 2)
-        after = alone(NETWORK, [*ids("b", "e", "Ġa"), bird], 3)
-        total = float(blank[bird] + after[s])
-        assert answer.words["birds"].log_prob == pytest.approx(total, abs=1e-5)
-        assert answer.words["tree"].log_prob == pytest.approx(float(blank[tree]), abs=1e-5)
-        others = [float(value) for token, value in enumerate(blank) if token != bird]
-        assert answer.words["birds"].rank == 1 + sum(value > total for value in others)
-
     def test_a_word_without_its_blank_is_another(self) -> None:
         """GPT-2's `bird` without a blank never passes for the word."""
         tokenizer = byte_level("b i", "bi r", "bir d", "Ġ bird")
         model = asked(gpt2(len(tokenizer)), tokenizer, "causal")
-        (answer,) = model.answer([model.encode(Question(Query("a"), ("bird",)))], len(tokenizer))
+        (answer,) = ask(model, Question(Query("a"), ("bird",)), top=len(tokenizer))
         shown = dict(zip(answer.top_words, answer.top_log_probs, strict=True))
         assert shown["bird"] == answer.words["bird"].log_prob
         assert shown["##bird"] != shown["bird"]
@@ -128,7 +110,7 @@ class TestNumbers:
         tokenizer = sentencepiece("▁new", "▁new▁york", "▁york", "▁the", split=False)
         network = gpt2(len(tokenizer))
         model = asked(network, tokenizer, "causal")
-        (answer,) = model.answer([model.encode(Question(Query(context), ("york",)))], 3)
+        (answer,) = ask(model, Question(Query(context), ("york",)), top=3)
         prompt = tokenizer.convert_tokens_to_ids([f"▁{word}" for word in context.split()])
         york = tokenizer.convert_tokens_to_ids("▁york")
         exact = alone(network, prompt, len(prompt) - 1)[york]
@@ -139,7 +121,7 @@ class TestNumbers:
         """Words of equally many pieces, all there are, have at most the mass of 1."""
         letters = "abcdefgh"
         words = tuple(one + other for one in letters for other in letters)
-        (answer,) = MODEL.answer([MODEL.encode(Question(Query("be a"), words))], 3)
+        (answer,) = ask(MODEL, Question(Query("be a"), words), top=3)
         total = math.fsum(math.exp(score.log_prob or 0.0) for score in answer.words.values())
         assert 0 < total <= 1
 

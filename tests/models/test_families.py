@@ -6,37 +6,40 @@ sentence at a time, without padding, for every piece of every word.
 
 from __future__ import annotations
 
-import json
 import math
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from families import CAUSAL, FAMILIES, MASKED, SEQ2SEQ, Family, family_params
 from reference import Reference
 from vocabularies import UNKNOWN
 
-from lmdiag.models import LoadOptions, load
-from lmdiag.schema import Answer, Query, Question
+from lmdiag import stimuli
+from lmdiag.models import LoadOptions, Model, load
+from lmdiag.models.forward.prefixes import KeyValues, Rereading, Sources
+from lmdiag.models.whole_words.search import WordSearch
+from lmdiag.schema import DIAGNOSTICS, Query, Question, Unit
 from models.comparison import (
     PLAIN,
     QUERIES,
-    TOP,
+    QUESTIONS,
+    TOLERANCES,
     WORDS,
-    Compared,
     ask,
-    compare,
-    questions,
+    check_family,
+    check_same,
+    check_top,
+    check_words,
 )
+from models.refusals import edit
 
-TOLERANCE = 1e-5
-TOLERANCES = {"token": TOLERANCE, "word": 2e-5}
-"""Nats; the models are float32, the reference float64."""
+FamilyDir = Callable[[str], Path]
 
 BOS_FAMILIES = ("gpt2", "opt", "llama3", "llama", "gemma", "gpt_neox", "mamba", "bloom")
 """With and without a beginning-of-sequence token by default."""
-
 
 PADDED = {"deberta", "deberta-v2", "deberta-v3", "bloom", "falcon-alibi", "mamba", "rwkv"}
 """Families whose position schemes do not let several contexts share a row."""
@@ -44,122 +47,142 @@ PADDED = {"deberta", "deberta-v2", "deberta-v3", "bloom", "falcon-alibi", "mamba
 NARROW = {"modernbert", "gpt_neo", "mistral", "gemma2", "gemma3", "big_bird"}
 """Families that could, but have a window or a limit here that is too narrow to be worth it."""
 
-
-def check_words(pairs: list[Compared], unit: str = "token") -> None:
-    """Scores are the reference's; there are words of one piece and of several everywhere."""
-    for pair in pairs:
-        for word, scored in pair.words.items():
-            given = pair.answer.words[word]
-            if scored is None:
-                assert given == (None, None, 0), word
-                continue
-            assert given.log_prob == pytest.approx(scored.log_prob, abs=TOLERANCES[unit]), word
-            assert given.n_tokens == len(scored.pieces), word
-            assert unit == "word" or given.rank in scored.ranks, word
-        assert all(len(pair.differences(several=several)) >= 2 for several in (False, True))
+SOME = (
+    "bert", "roberta", "albert", "fnet", "gpt2", "bloom", "mamba", "mistral", "llama", "t5", "bart",
+)  # fmt: skip
+NO_CACHE = ("mamba", "rwkv")
 
 
-def check_top(pair: Compared) -> None:
-    """Each place holds the reference's item, or one that is as good within the tolerance."""
-    values = [value for _, value in pair.top]
-    assert pair.answer.top_log_probs == pytest.approx(values[:TOP], abs=TOLERANCE)
-    for word, value in zip(pair.answer.top_words, values, strict=False):
-        near = {shown for shown, other in pair.top if abs(other - value) < 2 * TOLERANCE}
-        assert word in near or None in near, (word, near)
+@pytest.fixture(scope="module")
+def loaded(family_dir: FamilyDir) -> Callable[..., Model]:
+    """Returns a function from a family's name and a unit to its model."""
+    models: dict[tuple[str, Unit], Model] = {}
 
+    def get(name: str, unit: Unit = "token") -> Model:
+        if (name, unit) not in models:
+            models[name, unit] = load(str(family_dir(name)), LoadOptions(unit=unit))
+        return models[name, unit]
 
-def check_same(first: list[Answer], second: list[Answer]) -> None:
-    """Answers to the same questions are the same up to float32."""
-    for one, other in zip(first, second, strict=True):
-        assert one.top_words == other.top_words
-        assert one.top_log_probs == pytest.approx(other.top_log_probs, abs=TOLERANCE)
-        for word, score in one.words.items():
-            assert score[1:] == other.words[word][1:], word
-            if score.log_prob is not None:
-                assert score.log_prob == pytest.approx(other.words[word].log_prob, abs=TOLERANCE)
+    return get
 
 
 @pytest.mark.parametrize("name", family_params(FAMILIES))
-def test_the_answers_are_the_references(name: str, family_dir: Callable[[str], Path]) -> None:
-    pairs = compare(FAMILIES[name], family_dir(name))
-    check_words(pairs)
+def test_the_answers_are_the_references(name: str, family_dir: FamilyDir) -> None:
+    answers = check_family(name, family_dir(name))
     spelled_by_bytes = FAMILIES[name].convention in ("byte-level", "metaspace-bpe")
-    for pair in pairs:
-        check_top(pair)
-        assert (pair.words[UNKNOWN] is not None) == spelled_by_bytes
+    assert {(each.words[UNKNOWN].log_prob is not None) for each in answers} == {spelled_by_bytes}
     # Guards the other tests: a model that looked at nothing but the blank would agree, too.
-    probabilities = [pair.answer.words[PLAIN].log_prob for pair in pairs]
+    probabilities = [answer.words[PLAIN].log_prob for answer in answers]
     assert len({round(p, 4) for p in probabilities if p is not None}) == len(QUERIES)
 
 
 @pytest.mark.parametrize("name", family_params(FAMILIES))
-def test_whole_words_are_the_references(name: str, family_dir: Callable[[str], Path]) -> None:
-    check_words(compare(FAMILIES[name], family_dir(name), unit="word"), "word")
+def test_whole_words_are_the_references(name: str, family_dir: FamilyDir) -> None:
+    check_family(name, family_dir(name), unit="word")
 
 
-@pytest.mark.parametrize("name", family_params(FAMILIES))
-def test_batches_do_not_matter(name: str, family_dir: Callable[[str], Path]) -> None:
-    model = load(str(family_dir(name)))
-    asked = questions()
-    alone = ask(model, asked, 1)
-    check_same(alone, ask(model, asked))
-    check_same(alone, ask(model, asked, 2))
-    check_same(alone[::-1], ask(model, asked[::-1]))
-
-
-@pytest.mark.parametrize("name", family_params(FAMILIES))
-def test_packing_does_not_matter(name: str, family_dir: Callable[[str], Path]) -> None:
-    folder = str(family_dir(name))
-    packed, plain = load(folder), load(folder, LoadOptions(packing="never"))
-    check_same(ask(packed, questions()), ask(plain, questions()))
-    padded = PADDED | NARROW | {family.name for family in SEQ2SEQ}
-    # FNet mixes all positions, padded ones too: only rows of one length go together.
-    expected = "equal" if name == "fnet" else "padded" if name in padded else "packed"
-    assert packed.reader.layout == expected
-    assert plain.reader.layout == ("equal" if name == "fnet" else "padded")
-
-
-@pytest.mark.parametrize("name", ["bert", "roberta", "gpt2", "llama", "mamba", "bloom", "t5"])
-@pytest.mark.parametrize("side", ["left", "right"])
-def test_padding_side_does_not_matter(
-    name: str, side: str, family_dir: Callable[[str], Path], tmp_path: Path
-) -> None:
-    folder = shutil.copytree(family_dir(name), tmp_path / name)
-    file = folder / "tokenizer_config.json"
-    file.write_text(json.dumps(json.loads(file.read_text("utf-8")) | {"padding_side": side}))
-    check_same(ask(load(str(family_dir(name))), questions()), ask(load(str(folder)), questions()))
-
-
-def test_padding_token_without_an_embedding(
-    family_dir: Callable[[str], Path], tmp_path: Path
-) -> None:
-    from transformers import AutoTokenizer
-
-    folder = shutil.copytree(family_dir("llama"), tmp_path / "llama")
-    file = folder / "tokenizer_config.json"
-    config = json.loads(file.read_text("utf-8")) | {"pad_token": "[PAD]"}
-    file.write_text(json.dumps(config))
-    options = LoadOptions(packing="never")
-    model = load(str(folder), options)
-    padding = AutoTokenizer.from_pretrained(str(folder)).pad_token_id
-    assert padding >= model.info.vocab_size
-    check_same(ask(load(str(family_dir("llama")), options), questions()), ask(model, questions()))
-
-
-@pytest.mark.parametrize("name", family_params(BOS_FAMILIES))
 @pytest.mark.parametrize("bos", ["always", "never"])
-def test_beginning_of_sequence(name: str, bos: str, family_dir: Callable[[str], Path]) -> None:
-    pairs = compare(FAMILIES[name], family_dir(name), bos)
-    check_words(pairs)
-    for pair in pairs:
-        check_top(pair)
+@pytest.mark.parametrize("name", family_params(BOS_FAMILIES))
+def test_beginning_of_sequence(name: str, bos: str, family_dir: FamilyDir) -> None:
+    check_family(name, family_dir(name), bos=bos)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("family", "published", "size", "n_several"),
+    [("bert", "bert-base-uncased", 30522, 0), ("gpt2", "gpt2", 50257, 11)],
+)
+def test_all_rows_with_a_published_vocabulary(
+    family: str,
+    published: str,
+    size: int,
+    n_several: int,
+    upstream: Path,
+    data_dir: Path,
+    tmp_path: Path,
+) -> None:
+    """The 198 distinct contexts of the three diagnostics with the words of their 326 rows."""
+    source = upstream.parent / "tokenizers" / published
+    if not source.is_dir():
+        pytest.skip(f"no published tokenizer at {source}")
+    words: dict[Query, dict[str, None]] = {}
+    for task in DIAGNOSTICS:
+        columns = stimuli.load(str(data_dir), task).columns()
+        for *query, target in zip(
+            columns["context"], columns["right_context"], columns["target"], strict=True
+        ):
+            words.setdefault(Query(*query), {})[target] = None
+    questions = [Question(query, tuple(some)) for query, some in words.items()]
+    made = FAMILIES[family]
+    folder = made.make(tmp_path / published, (source, size))
+    reference = Reference(folder, made.kind, made.convention)
+    n_tokens = []
+    for question, answer in zip(questions, ask(load(str(folder)), questions, 32), strict=True):
+        scored = {word: reference.score(*question.query, word) for word in question.words}
+        assert None not in scored.values()
+        check_words(answer, scored)
+        # "elephant" is in no context, and leaves the pieces around it alone
+        check_top(answer, reference.top(*question.query, "elephant", 10))
+        n_tokens += [given.n_tokens for given in answer.words.values()]
+    assert (len(questions), len(n_tokens)) == (198, 326)
+    assert sum(n > 1 for n in n_tokens) == n_several
+
+
+class TestCompany:
+    """No number depends on what goes through the model together."""
+
+    @pytest.mark.parametrize("name", family_params(FAMILIES))
+    def test_batches(self, name: str, loaded: Callable[..., Model]) -> None:
+        self.check(loaded(name), "token")
+
+    @pytest.mark.parametrize("name", family_params(SOME))
+    def test_batches_of_whole_words(self, name: str, loaded: Callable[..., Model]) -> None:
+        self.check(loaded(name, "word"), "word")
+
+    def check(self, model: Model, unit: Unit) -> None:
+        alone = ask(model, QUESTIONS, 1)
+        check_same(alone, ask(model, QUESTIONS), unit)
+        check_same(alone, ask(model, QUESTIONS, 2), unit)
+        check_same(alone[::-1], ask(model, QUESTIONS[::-1]), unit)
+
+    @pytest.mark.parametrize("name", family_params(FAMILIES))
+    def test_packing(self, name: str, family_dir: FamilyDir, loaded: Callable[..., Model]) -> None:
+        packed, plain = loaded(name), load(str(family_dir(name)), LoadOptions(packing="never"))
+        check_same(ask(packed, QUESTIONS), ask(plain, QUESTIONS))
+        padded = PADDED | NARROW | {family.name for family in SEQ2SEQ}
+        # FNet mixes all positions, padded ones too: only rows of one length go together.
+        expected = "equal" if name == "fnet" else "padded" if name in padded else "packed"
+        assert packed.reader.layout == expected
+        assert plain.reader.layout == ("equal" if name == "fnet" else "padded")
+
+    @pytest.mark.parametrize("name", ["bert", "roberta", "gpt2", "llama", "mamba", "bloom", "t5"])
+    @pytest.mark.parametrize("side", ["left", "right"])
+    def test_padding_side(
+        self, name: str, side: str, loaded: Any, family_dir: FamilyDir, tmp_path: Path
+    ) -> None:
+        folder = shutil.copytree(family_dir(name), tmp_path / name)
+        edit(folder, "tokenizer_config.json", padding_side=side)
+        check_same(ask(loaded(name), QUESTIONS), ask(load(str(folder)), QUESTIONS))
+
+    def test_padding_token_without_an_embedding(
+        self, family_dir: FamilyDir, tmp_path: Path
+    ) -> None:
+        from transformers import AutoTokenizer
+
+        folder = shutil.copytree(family_dir("llama"), tmp_path / "llama")
+        edit(folder, "tokenizer_config.json", pad_token="[PAD]")
+        plain, model = (
+            load(str(each), LoadOptions(packing="never")) for each in (family_dir("llama"), folder)
+        )
+        assert AutoTokenizer.from_pretrained(folder).pad_token_id >= model.info.vocab_size
+        check_same(ask(plain, QUESTIONS), ask(model, QUESTIONS))
 
 
 @pytest.mark.parametrize("name", family_params(BOS_FAMILIES))
-def test_beginning_of_sequence_by_default(name: str, family_dir: Callable[[str], Path]) -> None:
+def test_beginning_of_sequence_by_default(name: str, family_dir: FamilyDir) -> None:
     folder = str(family_dir(name))
     default, always, never = (
-        ask(load(folder, LoadOptions(bos=bos)), questions()) for bos in ("auto", "always", "never")
+        ask(load(folder, LoadOptions(bos=bos)), QUESTIONS) for bos in ("auto", "always", "never")
     )
     has_one = name in ("opt", "llama3", "llama", "gemma")
     check_same(default, always if has_one else never)
@@ -167,18 +190,15 @@ def test_beginning_of_sequence_by_default(name: str, family_dir: Callable[[str],
         abs(one.top_log_probs[0] - other.top_log_probs[0])
         for one, other in zip(always, never, strict=True)
     ]
-    assert max(gaps) > 1000 * TOLERANCE
+    assert max(gaps) > 1000 * TOLERANCES["token"]
     assert load(folder).info.bos == has_one
 
 
 @pytest.mark.parametrize("family", [*CAUSAL, *MASKED], ids=lambda family: family.name)
-def test_only_masked_models_see_the_right(
-    family: Family, family_dir: Callable[[str], Path]
-) -> None:
-    model = load(str(family_dir(family.name)))
-    rights = ("", "and nothing else.")
+def test_only_masked_models_see_the_right(family: Family, loaded: Callable[..., Model]) -> None:
     first, second = (
-        ask(model, [Question(Query(QUERIES[0].context, right), WORDS)]) for right in rights
+        ask(loaded(family.name), [Question(Query(QUERIES[0].context, right), WORDS)])
+        for right in ("", "and nothing else.")
     )
     if family.kind == "causal":
         check_same(first, second)
@@ -188,20 +208,80 @@ def test_only_masked_models_see_the_right(
 
 
 @pytest.mark.parametrize("name", ["bert", "roberta", "xlm-roberta", "llama", "gemma", "opt", "t5"])
-def test_empty_context(name: str, family_dir: Callable[[str], Path]) -> None:
+def test_empty_context(name: str, family_dir: FamilyDir, loaded: Callable[..., Model]) -> None:
     """At the beginning of the text a word stands as the tokenizer has it there."""
     family = FAMILIES[name]
-    model = load(str(family_dir(name)))
-    (answer,) = ask(model, [Question(Query("", "was asleep."), ("bird", "penguin"))])
+    (answer,) = ask(loaded(name), [Question(Query("", "was asleep."), ("bird", "penguin"))])
     reference = Reference(family_dir(name), family.kind, family.convention)
     # Llama puts a blank before a text's first word, Gemma and the byte-level ones do not.
-    blank = name == "llama"
     for word, given in answer.words.items():
-        pieces = reference.speller.spell(word, blank=blank)
+        pieces = reference.speller.spell(word, blank=name == "llama")
         assert pieces is not None
         assert given.n_tokens == len(pieces)
         assert given.log_prob is not None
         assert math.isfinite(given.log_prob)
+
+
+class TestWholeWords:
+    @pytest.mark.parametrize("name", family_params(SOME))
+    def test_listed_words_are_candidates(self, name: str, loaded: Callable[..., Model]) -> None:
+        """A listed word, asked for, has the probability and the rank that it is listed with."""
+        model = loaded(name, "word")
+        first = ask(model, [Question(query, ()) for query in QUERIES], top=5)
+        again = ask(
+            model,
+            [Question(query, a.top_words) for query, a in zip(QUERIES, first, strict=True)],
+            top=5,
+        )
+        for one, other in zip(first, again, strict=True):
+            assert one.top_words == other.top_words
+            scores = [other.words[word] for word in one.top_words]
+            assert [score.rank for score in scores] == [1, 2, 3, 4, 5]
+            log_probs = [score.log_prob for score in scores]
+            assert log_probs == pytest.approx(one.top_log_probs, abs=TOLERANCES["word"])
+
+    @pytest.mark.parametrize("name", family_params(FAMILIES))
+    def test_what_is_shared(self, name: str, loaded: Callable[..., Model]) -> None:
+        shared = {"masked": Rereading, "causal": KeyValues, "seq2seq": Sources}
+        expected = Rereading if name in NO_CACHE else shared[FAMILIES[name].kind]
+        assert loaded(name, "word").words.share is expected
+
+    @pytest.mark.parametrize("name", ["gpt2", "bloom", "gpt_neo", "mistral", "falcon-alibi", "t5"])
+    def test_same_as_reading_again(self, name: str, loaded: Callable[..., Model]) -> None:
+        model = loaded(name, "word")
+        again = WordSearch(model.encoder, model.reader, model.vocabulary, model.info)
+        again.share = Rereading
+        check_same(ask(model, QUESTIONS), ask(again, QUESTIONS), "word")  # type: ignore[arg-type]
+
+    def test_contexts_are_read_once(self, family_dir: FamilyDir) -> None:
+        """All rounds together read each context's tokens once, and then the pieces alone."""
+        model = load(str(family_dir("gpt2")), LoadOptions(unit="word"))
+        given: list[tuple[int, ...]] = []
+
+        def note(_: Any, __: Any, arguments: dict[str, Any]) -> None:
+            given.append(tuple(arguments["input_ids"].shape))
+
+        model.reader.model.register_forward_pre_hook(note, with_kwargs=True)  # type: ignore[attr-defined]
+        batch = [model.encode(question) for question in QUESTIONS]
+        model.answer(batch, 5)
+        contexts, *rounds = given
+        assert contexts == (len(batch), max(len(each.rows[0].ids) for each in batch))
+        assert len(rounds) > 2
+        assert max(width for _, width in rounds) <= 8
+
+    @pytest.mark.parametrize("name", ["bert", "gpt2"])
+    def test_agreement_is_about_tokens(self, name: str, family_dir: FamilyDir) -> None:
+        """EW and MW do not depend on the unit."""
+        question = Question(
+            Query("The author that the guards like", "."), ("is", "are"), "singular"
+        )
+        values = []
+        for unit in ("token", "word"):
+            model = load(str(family_dir(name)), LoadOptions(unit=unit))
+            assert model.set_verbs([("is", "are"), ("likes", "like"), ("smiles", "laugh")]) > 0
+            values.append(ask(model, [question])[0].agreement)
+        assert values[0] is not None
+        assert values[1] == pytest.approx(values[0], abs=1e-6)
 
 
 def test_every_kind_is_there() -> None:

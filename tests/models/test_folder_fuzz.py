@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fuzz_changes import change_bytes
 
 from lmdiag.models import load
 from lmdiag.models.loading.load import load_parts
@@ -73,83 +74,54 @@ def watched() -> Iterator[list[str]]:
         _watching = None
 
 
-def mutate(source: Path, target: Path, seed: int) -> str:
-    """Copies a model folder and breaks one to three things; returns what was broken."""
+def mutate(source: Path, target: Path, seed: int) -> None:
+    """Copies a model folder and breaks one to three things."""
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(source, target)
     dice = random.Random(seed)
-    return "; ".join(_break_one(target, dice) for _ in range(dice.choice((1, 1, 1, 2, 3))))
+    for _ in range(dice.choice((1, 1, 1, 2, 3))):
+        path = target / dice.choice([name for name in FILES if (target / name).is_file()])
+        content = path.read_bytes()
+        if dice.random() < 0.05:
+            path.unlink()
+            continue
+        try:
+            how = change_bytes if dice.random() < 0.2 else change_structure
+            path.write_bytes(how(content, dice))
+        except (ValueError, RecursionError, struct.error):  # broken before
+            path.write_bytes(change_bytes(content, dice))
 
 
-def _break_one(folder: Path, dice: random.Random) -> str:
-    path = folder / dice.choice([name for name in FILES if (folder / name).is_file()])
-    try:
-        how = _break_json if path.suffix == ".json" else _break_header
-        told = how(path, dice) if dice.random() < 0.8 else _break_bytes(path, dice)
-    except (ValueError, RecursionError, struct.error):  # broken before
-        told = _break_bytes(path, dice)
-    return f"{path.name}: {told}"
-
-
-def _break_bytes(path: Path, dice: random.Random) -> str:
-    content = bytearray(path.read_bytes()) or bytearray(b"x")
-    place = dice.randrange(len(content))
-    kind = dice.choice(("flip", "cut", "double", "gone"))
-    if kind == "gone":
-        path.unlink()
-        return "removed"
-    if kind == "flip":
-        content[place] ^= 1 << dice.randrange(8)
-    path.write_bytes(content[:place] if kind == "cut" else content * (1 + (kind == "double")))
-    return f"{kind} at {place}"
-
-
-def _break_json(path: Path, dice: random.Random) -> str:
-    content = json.loads(path.read_text("utf-8"))
-    told = _replace(content, dice)
-    path.write_text(json.dumps(content), "utf-8")
-    return told
-
-
-def _break_header(path: Path, dice: random.Random) -> str:
-    """Changes the header of a safetensors file: its length, or an entry of its JSON."""
-    raw = path.read_bytes()
-    (length,) = struct.unpack("<Q", raw[:8])
+def change_structure(content: bytes, dice: random.Random) -> bytes:
+    """Changes an entry of a JSON file, or entry or length of the header of a safetensors file."""
+    if content[:1] == b"{":
+        return change_entry(content, dice)
+    (length,) = struct.unpack("<Q", content[:8])
+    header, tensors = content[8 : 8 + length], content[8 + length :]
     if dice.random() < 0.2:
-        path.write_bytes(
-            struct.pack("<Q", dice.choice((0, 1, length - 1, 2**40, 2**64 - 1))) + raw[8:]
-        )
-        return "length of the header"
-    header = json.loads(raw[8 : 8 + length])
-    told = _replace(header, dice)
-    made = json.dumps(header).encode()
-    path.write_bytes(struct.pack("<Q", len(made)) + made + raw[8 + length :])
-    return told
+        length = dice.choice((0, 1, length - 1, 2**40, 2**64 - 1))
+    else:
+        header = change_entry(header, dice)
+        length = len(header)
+    return struct.pack("<Q", length) + header + tensors
 
 
-def _replace(content: Any, dice: random.Random) -> str:
+def change_entry(content: bytes, dice: random.Random) -> bytes:
     """Replaces, removes or adds an entry somewhere in a JSON document."""
-    holder, name = content, ""
-    while isinstance(holder, dict | list) and holder:
-        key = dice.choice(list(holder)) if isinstance(holder, dict) else dice.randrange(len(holder))
-        name += f".{str(key)[:40]}"
-        inner = holder[key]
-        if not isinstance(inner, dict | list) or not inner or dice.random() < 0.5:
-            return f"{name} {_set(holder, key, dice)}"
-        holder = inner
-    return "nothing"
-
-
-def _set(holder: Any, key: Any, dice: random.Random) -> str:
+    document = json.loads(content)
+    inner, container, key = document, document, None
+    while isinstance(inner, dict | list) and inner and (key is None or dice.random() < 0.5):
+        container = inner
+        key = dice.choice(list(inner) if isinstance(inner, dict) else range(len(inner)))
+        inner = inner[key]
     kind = dice.choice(("junk", "junk", "junk", "remove", "add"))
     if kind == "remove":
-        del holder[key]
-        return "removed"
-    if kind == "add" and isinstance(holder, dict):
-        key = dice.choice(FIELDS)
-    value = dice.choice(JUNK)
-    holder[key] = value
-    return f"{str(key)[:40]} = {ascii(value)[:60]}"
+        del container[key]
+    elif kind == "add" and isinstance(container, dict):
+        container[dice.choice(FIELDS)] = dice.choice(JUNK)
+    else:
+        container[key] = dice.choice(JUNK)
+    return json.dumps(document).encode()
 
 
 BASES = ("bert", "gpt2", "llama", "t5")
@@ -180,33 +152,29 @@ def outcome(folder: Path) -> str:
     return "works"
 
 
-def fuzz(bases: list[Path], target: Path, seeds: range) -> dict[str, int]:
-    """Returns outcome -> number of folders; fails with the seed that led to anything else."""
-    counts = {"works": 0, "refused": 0}
+def fuzz(bases: list[Path], target: Path, seeds: range) -> float:
+    """Returns the share of folders that work; fails with the seed that led to anything else."""
+    works = 0
     for seed in seeds:
-        told = mutate(bases[seed % len(bases)], target, seed)
+        mutate(bases[seed % len(bases)], target, seed)
         with watched() as events:
             try:
                 line = outcome(target)
             except Exception as error:
-                raise AssertionError(f"seed {seed} ({told}): {error!r}") from error
-        assert events == [], f"seed {seed} ({told})"
-        assert line.isprintable(), f"seed {seed} ({told})"
-        assert len(line) < 1_500, f"seed {seed} ({told})"
-        counts["works" if line == "works" else "refused"] += 1
-    return counts
+                raise AssertionError(f"seed {seed}: {error!r}") from error
+        assert events == [], f"seed {seed}"
+        assert line.isprintable(), f"seed {seed}"
+        assert len(line) < 1_500, f"seed {seed}"
+        works += line == "works"
+    return works / len(seeds)
 
 
 def test_a_few_broken_folders(bases: list[Path], tmp_path: Path) -> None:
-    counts = fuzz(bases, tmp_path / "broken", range(50))
-    assert counts["refused"] > 10
-    assert counts["works"] > 5
+    assert 0.1 < fuzz(bases, tmp_path / "broken", range(50)) < 0.8
 
 
 @pytest.mark.slow
 def test_many_broken_folders(bases: list[Path], tmp_path: Path) -> None:
     """LMDIAG_FUZZ sets the number of folders."""
     number = int(os.environ.get("LMDIAG_FUZZ", "1000"))
-    counts = fuzz(bases, tmp_path / "broken", range(1000, 1000 + number))
-    assert counts["refused"] > number / 5
-    assert counts["works"] > number / 10
+    assert 0.1 < fuzz(bases, tmp_path / "broken", range(1000, 1000 + number)) < 0.8

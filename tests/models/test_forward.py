@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +9,6 @@ from typing import Any
 
 import pytest
 import torch
-from families import FAMILIES
 from hypothesis import given
 from hypothesis import strategies as st
 from tokenizer_files import byte_level, wordpiece
@@ -55,30 +53,17 @@ class TestLayout:
 
     @pytest.mark.parametrize(
         ("name", "tokens"),
-        [("mistral", 6), ("modernbert", 2), ("gpt_neo", 8), ("gpt2", None), ("bert", None)],
+        [
+            ("mistral", 6),
+            ("modernbert", 2),
+            ("gpt_neo", 8),
+            ("gemma2", 6),
+            ("gpt2", None),
+            ("bert", None),
+        ],
     )
     def test_reach(self, name: str, tokens: int | None, family_dir: Callable[[str], Path]) -> None:
         assert reach(load(str(family_dir(name))).reader.model.config) == tokens
-
-    @pytest.mark.parametrize(
-        ("name", "window"),
-        [
-            ("modernbert", {"local_attention": 128}),
-            ("mistral", {"sliding_window": 64}),
-            ("gemma2", {"sliding_window": 64}),
-            ("gpt_neo", {"window_size": 64}),
-        ],
-    )
-    def test_wide_windows(self, name: str, window: dict[str, int], tmp_path: Path) -> None:
-        """A window that a pack fits into, as published models have: packed, with equal numbers."""
-        family = FAMILIES[name]
-        folder = dataclasses.replace(family, config=family.config | window).make(tmp_path / name)
-        model = load(str(folder))
-        assert (model.reader.layout, model.reader.width) == ("packed", 64)
-        rows = [row for question in some_questions(25) for row in model.encode(question).rows]
-        packed = model.reader.read(rows)
-        alone = torch.cat([model.reader.run(*model.reader.padded([row])) for row in rows])
-        assert (packed - alone).abs().max() < 3e-5
 
     @pytest.mark.parametrize("name", ["bert", "roberta", "gpt2", "llama", "opt"])
     def test_layouts_agree(self, name: str, family_dir: Callable[[str], Path]) -> None:
@@ -134,17 +119,21 @@ class TestProjection:
         assert seen[-1] == (1, n_reads)
         assert all(rows * tokens > n_reads for rows, tokens in seen[:-1])
 
-    def test_a_projection_that_is_called_by_name(self) -> None:
-        """What a hook does not see is projected everywhere and cut down."""
+    @pytest.mark.parametrize("otherwise", ["by name", "unnamed"])
+    def test_a_model_that_projects_otherwise(self, otherwise: str) -> None:
+        """What a hook does not see, or the model does not name, is projected everywhere and cut."""
         network = gpt2(len(BYTES))
-        plain = asked(gpt2(len(BYTES)), BYTES, "causal").reader
         call = type(network.lm_head).__call__
 
         class ByName(torch.nn.Linear):
             def __call__(self, states: torch.Tensor) -> torch.Tensor:
                 return call(self, input=states)
 
-        network.lm_head.__class__ = ByName
+        if otherwise == "by name":
+            network.lm_head.__class__ = ByName
+        else:
+            network.get_output_embeddings = lambda: None  # type: ignore[method-assign]
+        plain = asked(gpt2(len(BYTES)), BYTES, "causal").reader
         reader = asked(network, BYTES, "causal").reader
         assert reader.gate is None
         assert (reader.read(ROWS) - plain.read(ROWS)).abs().max() < 1e-6
@@ -172,24 +161,16 @@ class TestProjection:
         assert model.reader.read(ROWS).shape == (3, len(BYTES))
         assert [tuple(shape[:2]) for shape in seen] == [(1, 3)]
 
-    def test_a_model_that_projects_otherwise(self) -> None:
-        """Without the module that it names, all positions are projected and cut down."""
-        network = gpt2(len(BYTES))
-        network.get_output_embeddings = lambda: None  # type: ignore[method-assign]
-        model = asked(network, BYTES, "causal")
-        plain = asked(gpt2(len(BYTES)), BYTES, "causal").reader.read(ROWS)
-        assert (model.reader.read(ROWS) - plain).abs().max() < 1e-6
-
-    def test_softmax_is_never_in_half_precision(self) -> None:
-        network = gpt2(len(BYTES)).to(torch.bfloat16)
-        found = asked(network, BYTES, "causal").reader.read([TokenRow((1, 2, 3), (2,))])
-        assert found.dtype == torch.float32
-        assert float(found.exp().sum()) == pytest.approx(1, abs=1e-6)
-
-    def test_float64_stays(self) -> None:
-        network = gpt2(len(BYTES)).double()
-        found = asked(network, BYTES, "causal").reader.read([TokenRow((1, 2, 3), (2,))])
-        assert found.dtype == torch.float64
+    @pytest.mark.parametrize(
+        ("dtype", "softmax"), [(torch.bfloat16, torch.float32), (torch.float64, torch.float64)]
+    )
+    def test_the_softmax_is_never_in_half_precision(
+        self, dtype: torch.dtype, softmax: torch.dtype
+    ) -> None:
+        reader = asked(gpt2(len(BYTES)).to(dtype), BYTES, "causal").reader
+        log_probs = reader.read([TokenRow((1, 2, 3), (2,))])
+        assert log_probs.dtype == softmax
+        assert float(log_probs.exp().sum()) == pytest.approx(1, abs=1e-6)
 
 
 @pytest.mark.parametrize("spelt_out", [NewGELUActivation, FastGELUActivation])
@@ -204,21 +185,15 @@ def test_the_tanh_form_of_gelu_is_one_operation(spelt_out: type[torch.nn.Module]
         assert (act(states) - spelt_out()(states)).abs().max() < 1e-6
 
 
-class TestBest:
-    def test_ties_by_id(self) -> None:
-        values = torch.tensor([[0.5, 2.0, 1.0, 1.0, 2.0, 1.0], [3.0, 3.0, 3.0, 3.0, 3.0, 3.0]])
-        ids, found = best(values, 4)
-        assert ids.tolist() == [[1, 4, 2, 3], [0, 1, 2, 3]]
-        assert found.tolist() == [[2.0, 2.0, 1.0, 1.0], [3.0] * 4]
-
-    @given(
-        st.lists(st.lists(st.integers(-3, 0), min_size=7, max_size=7), min_size=1, max_size=4),
-        st.integers(1, 9),
-    )
-    def test_is_the_sorted_list(self, rows: list[list[int]], top: int) -> None:
-        ids, _ = best(torch.tensor(rows, dtype=torch.float32), top)
-        for row, found in zip(rows, ids.tolist(), strict=True):
-            assert found == sorted(range(7), key=lambda token: (-row[token], token))[:top]
+@given(
+    st.lists(st.lists(st.integers(-3, 0), min_size=7, max_size=7), min_size=1, max_size=4),
+    st.integers(1, 9),
+)
+def test_the_best_items_ties_by_id(rows: list[list[int]], top: int) -> None:
+    ids, values = best(torch.tensor(rows, dtype=torch.float32), top)
+    for row, tokens, nats in zip(rows, ids.tolist(), values.tolist(), strict=True):
+        assert tokens == sorted(range(7), key=lambda token: (-row[token], token))[:top]
+        assert nats == [row[token] for token in tokens]
 
 
 class TestBrokenNumbers:

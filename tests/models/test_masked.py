@@ -14,7 +14,7 @@ from tokenizer_files import wordpiece
 
 from lmdiag.models import load
 from lmdiag.schema import BadInput, Query, Question
-from models.toys import alone, asked, bert
+from models.toys import alone, ask, asked, bert
 
 TOKENIZER = wordpiece(
     "a", "the", "robin", "is", "bird", "tree", "##s", "##ing", "car", "##pet", "##man", ".", "near"
@@ -61,54 +61,25 @@ class TestRows:
             MODEL.encode(question)
 
 
-class TestNumbers:
-    """Against the whole model on one row, in float64."""
+def test_the_distribution_of_one_mask_also_serves_longer_words() -> None:
+    """log p(carpet) = log p(car | _ _) + log p(##pet | car _); the rank is by that of one mask."""
+    (answer,) = ask(MODEL, Question(ROBIN, ("carpet", "penguin")), top=3)
+    left, right = [CLS, *ids("a", "robin", "is", "a")], [*ids("."), SEP]
+    car, pet = ids("car", "##pet")
+    first = alone(NETWORK, [*left, MASK, MASK, *right], 5)[car]
+    total = float(first + alone(NETWORK, [*left, car, MASK, *right], 6)[pet])
+    blank = alone(NETWORK, [*left, MASK, *right], 5)
+    others = [float(value) for token, value in enumerate(blank) if token != car]
+    rank = 1 + sum(value > total for value in others)
+    assert answer.words["carpet"] == (pytest.approx(total, abs=1e-5), rank, 2)
+    assert answer.words["penguin"] == (None, None, 0)
 
-    def test_one_piece(self) -> None:
-        (answer,) = MODEL.answer([MODEL.encode(Question(ROBIN, ("bird", "tree")))], 3)
-        row = [CLS, *ids("a", "robin", "is", "a"), MASK, *ids("."), SEP]
-        exact = alone(NETWORK, row, 5)
-        for word in ("bird", "tree"):
-            (token,) = ids(word)
-            score = answer.words[word]
-            assert score.log_prob == pytest.approx(float(exact[token]), abs=1e-5)
-            assert score.rank == 1 + sum(value > exact[token] for value in exact)
-            assert score.n_tokens == 1
-        best = exact.topk(3)
-        assert list(answer.top_words) == TOKENIZER.convert_ids_to_tokens(best.indices.tolist())
-        assert answer.top_log_probs == pytest.approx(best.values.tolist(), abs=1e-5)
 
-    def test_several_pieces(self) -> None:
-        """log p(carpet) = log p(car | _ _) + log p(##pet | car _)."""
-        (answer,) = MODEL.answer([MODEL.encode(Question(ROBIN, ("carpet",)))], 3)
-        left, right = [CLS, *ids("a", "robin", "is", "a")], [*ids("."), SEP]
-        car, pet = ids("car", "##pet")
-        first = alone(NETWORK, [*left, MASK, MASK, *right], 5)[car]
-        second = alone(NETWORK, [*left, car, MASK, *right], 6)[pet]
-        score = answer.words["carpet"]
-        assert score.log_prob == pytest.approx(float(first + second), abs=1e-5)
-        assert score.n_tokens == 2
-
-    def test_rank_does_not_count_the_own_first_piece(self) -> None:
-        (answer,) = MODEL.answer([MODEL.encode(Question(ROBIN, ("carpet",)))], 3)
-        exact = alone(NETWORK, [CLS, *ids("a", "robin", "is", "a"), MASK, *ids("."), SEP], 5)
-        total = answer.words["carpet"].log_prob
-        others = [float(value) for token, value in enumerate(exact) if token != ids("car")[0]]
-        assert answer.words["carpet"].rank == 1 + sum(value > total for value in others)
-
-    def test_unknown_words_are_unscorable(self) -> None:
-        (answer,) = MODEL.answer([MODEL.encode(Question(ROBIN, ("penguin", "bird")))], 3)
-        assert answer.words["penguin"] == (None, None, 0)
-        assert answer.words["bird"].log_prob is not None
-
-    def test_only_unknown_words(self) -> None:
-        (answer,) = MODEL.answer([MODEL.encode(Question(ROBIN, ("penguin",)))], 3)
-        assert answer.words == {"penguin": (None, None, 0)}
-        assert len(answer.top_words) == 3
-
-    def test_no_words(self) -> None:
-        (answer,) = MODEL.answer([MODEL.encode(Question(ROBIN, ()))], 3)
-        assert answer.words == {}
+@pytest.mark.parametrize("words", [(), ("penguin",)])
+def test_nothing_to_score(words: tuple[str, ...]) -> None:
+    (answer,) = ask(MODEL, Question(ROBIN, words), top=3)
+    assert answer.words == dict.fromkeys(words, (None, None, 0))
+    assert len(answer.top_words) == 3
 
 
 def some_questions(count: int) -> list[Question]:
@@ -133,7 +104,7 @@ WORDS = st.lists(st.sampled_from(["a", "the", "robin", "is", "bird", "near"]), m
 def test_distributions_sum_to_one(contexts: list[list[str]]) -> None:
     """All items together have probability 1, the empty context included."""
     questions = [Question(Query(" ".join(words)), ("carpet",)) for words in contexts]
-    answers = MODEL.answer([MODEL.encode(question) for question in questions], len(TOKENIZER))
+    answers = ask(MODEL, *questions, top=len(TOKENIZER))
     for answer in answers:
         assert torch.tensor(answer.top_log_probs).exp().sum() == pytest.approx(1, abs=1e-5)
         assert list(answer.top_log_probs) == sorted(answer.top_log_probs, reverse=True)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lmdiag.models.forward.batches import plan_batches
-from lmdiag.models.forward.packing import Pack, pack
+from lmdiag.models.forward.packing import pack
 from lmdiag.models.tokens.questions import EncodedQuestion, TokenRow
 from lmdiag.schema import Query, Question
 
@@ -16,42 +16,13 @@ CONTEXTS = st.lists(
 )
 
 
-def test_tree() -> None:
-    """`1 2 3` and `1 2 4` share their beginning; each token sees itself and its ancestors."""
-    tree = Pack(causal=True)
-    assert tree.add((1, 2, 3)) == [0, 1, 2]
-    assert tree.add((1, 2, 4)) == [0, 1, 3]
-    assert (tree.ids, tree.depths) == ([1, 2, 3, 4], [0, 1, 2, 2])
-    assert tree.sees(5).astype(int).tolist() == [
-        [1, 0, 0, 0, 0],
-        [1, 1, 0, 0, 0],
-        [1, 1, 1, 0, 0],
-        [1, 1, 0, 1, 0],
-        [0, 0, 0, 0, 1],  # filled up: sees itself
-    ]
-
-
-def test_blocks() -> None:
-    """Masked models read both sides: nothing is shared, each block sees all of itself."""
-    blocks = Pack(causal=False)
-    blocks.add((1, 2))
-    assert blocks.add((1, 2, 3)) == [2, 3, 4]
-    assert blocks.depths == [0, 1, 0, 1, 2]
-    assert blocks.sees(5).astype(int).tolist() == [
-        [1, 1, 0, 0, 0],
-        [1, 1, 0, 0, 0],
-        [0, 0, 1, 1, 1],
-        [0, 0, 1, 1, 1],
-        [0, 0, 1, 1, 1],
-    ]
-
-
 @given(CONTEXTS, st.booleans(), st.integers(9, 20))
 def test_every_context_sees_itself_alone(
     contexts: list[tuple[int, ...]], causal: bool, width: int
 ) -> None:
     packs, placed = pack(contexts, width, causal=causal)
     assert all(0 < len(one.ids) <= width for one in packs)
+    assert all(one.sees(width).diagonal().all() for one in packs)  # what fills a pack up, too
     for ids, (number, places) in zip(contexts, placed, strict=True):
         one = packs[number]
         assert [one.ids[place] for place in places] == list(ids)

@@ -74,6 +74,13 @@ def without_mask(folder: Path) -> None:
     write("tokenizer_config.json", json.dumps(content))(folder)
 
 
+def broken_table(folder: Path) -> None:
+    """The tokenizers library panics, which is not an Exception."""
+    content = json.loads((folder / "tokenizer.json").read_text("utf-8"))
+    content["normalizer"] = {"type": "Precompiled", "precompiled_charsmap": "=x"}
+    (folder / "tokenizer.json").write_text(json.dumps(content), "utf-8")
+
+
 def moved(folder: Path) -> None:
     (folder / "sub").mkdir()
     (folder / WEIGHTS).rename(folder / "sub" / WEIGHTS)
@@ -124,6 +131,7 @@ FOLDERS: list[tuple[str, Break, dict[str, Any], str]] = [
     ("bert", remove("tokenizer.json", "tokenizer_config.json"), {}, "without a tokenizer"),
     *(("bert", write("tokenizer.json", content), {}, "tokenizer")
       for content in ("{", "{}", '{"version": "1.0"}', "")),
+    ("albert", broken_table, {}, "cannot load its tokenizer"),
     ("bert", without_mask, {}, "no mask token"),
     # memory
     ("bert", HUGE, {}, "try --dtype bfloat16, --quantization 4bit or --device-map auto"),
@@ -331,19 +339,15 @@ class TestShards:
         assert INDEX in refusal(sharded)
 
 
-def test_links_within_the_folder_and_to_it_are_followed(bert: Path) -> None:
-    (bert / WEIGHTS).rename(bert / "weights")
-    (bert / WEIGHTS).symlink_to("weights")
-    (bert.parent / "last").symlink_to(bert)
-    assert load_parts(str(bert.parent / "last")).kind == "masked"
-
-
-def test_links_into_the_cache_of_the_hub_are_followed(bert: Path) -> None:
+def test_links_within_the_folder_and_into_the_cache_of_the_hub_are_followed(bert: Path) -> None:
     blobs = bert.parent / "models--org--bert/blobs"
     blobs.mkdir(parents=True)
     (bert / WEIGHTS).rename(blobs / "0123abcd")
     (bert / WEIGHTS).symlink_to(blobs / "0123abcd")
-    assert load_parts(str(bert)).kind == "masked"
+    (bert / "config.json").rename(bert / "settings")
+    (bert / "config.json").symlink_to("settings")
+    (bert.parent / "last").symlink_to(bert)
+    assert load_parts(str(bert.parent / "last")).kind == "masked"
 
 
 class Trap:

@@ -19,7 +19,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerFast
 from lmdiag.models import Model
 from lmdiag.models.whole_words.search import WordSearch
 from lmdiag.schema import Answer, BadInput, Kind, Query, Question
-from models.toys import asked, bert, gpt2
+from models.toys import ask, asked, bert, gpt2
 
 SPACED = sentencepiece("▁a", "▁ab", "ba", "▁b'", "▁.", "b.")
 PIECES = wordpiece("a", "ab", "b", "##a", "##b", "##ba", "-", ".")
@@ -195,11 +195,6 @@ def every_masked_word(toy: Toy, model: Model, context: str, n: int) -> list[Said
     return said
 
 
-def ask(model: Model, *questions: Question, top: int = 5) -> list[Answer]:
-    """Returns the answers to questions asked together."""
-    return model.answer([model.encode(question) for question in questions], top)
-
-
 def check(answer: Answer, said: Sequence[Said], top: int) -> None:
     """The list is the best of all words; equal up to rounding may stand in either order."""
     best = sorted(said, key=lambda one: (-one.log_prob, one.pieces))[:top]
@@ -275,26 +270,20 @@ class TestBruteForce:
 class TestSinglePieces:
     """Where all words are single items, both units are the paper's."""
 
-    def test_causal(self) -> None:
-        network = random(gpt2(len(WHOLE)), 3)
-        token, word = (asked(network, WHOLE, "causal", unit=unit) for unit in ("token", "word"))
+    @pytest.mark.parametrize("kind", ["causal", "masked"])
+    def test_same(self, kind: Kind) -> None:
+        tokenizer = WHOLE if kind == "causal" else wordpiece("a", "ab", "bird", "b", ".")
+        network = random((gpt2 if kind == "causal" else bert)(len(tokenizer)), 3)
         question = Question(Query("a ab"), ("bird", "b"))
-        (first,), (second,) = ask(token, question, top=5), ask(word, question, top=5)
-        assert second.top_words == tuple(w for w in first.top_words if w != "<unk>")
-        for candidate, score in first.words.items():
-            assert second.words[candidate].log_prob == pytest.approx(score.log_prob, abs=1e-6)
-
-    def test_masked(self) -> None:
-        tokenizer = wordpiece("a", "ab", "bird", ".")
-        network = random(bert(len(tokenizer)), 3)
-        token, word = (asked(network, tokenizer, "masked", unit=unit) for unit in ("token", "word"))
-        question = Question(Query("a ab"), ("bird", "ab"))
-        (first,), (second,) = ask(token, question, top=9), ask(word, question, top=9)
-        shown = [w for w in first.top_words if w.isalpha()]
-        assert list(second.top_words) == shown
-        for candidate, score in first.words.items():
-            assert second.words[candidate].log_prob == pytest.approx(score.log_prob, abs=1e-6)
-            assert second.words[candidate].rank == shown.index(candidate) + 1
+        (token,), (word,) = (
+            ask(asked(network, tokenizer, kind, unit=unit), question, top=len(tokenizer))
+            for unit in ("token", "word")
+        )
+        shown = [each for each in token.top_words if each.isalpha()]
+        assert list(word.top_words) == shown
+        for candidate, score in token.words.items():
+            assert word.words[candidate].log_prob == pytest.approx(score.log_prob, abs=1e-6)
+            assert word.words[candidate].rank == shown.index(candidate) + 1
 
 
 class TestOrder:

@@ -80,14 +80,16 @@ def test_contexts_are_independent(monkeypatch: pytest.MonkeyPatch) -> None:
 class TestModel:
     TOKENIZER = wordpiece("the", "key", "is", "are", "laugh", "##s", "laughs", "run", ".", "it")
 
-    def test_only_verbs_of_single_tokens(self) -> None:
+    @pytest.mark.parametrize(
+        ("pairs", "n"),
+        [
+            ([("is", "are"), ("laughs", "laugh"), ("runs", "run"), ("sings", "sing")], 2),
+            ([("is", "are"), ("Is", "are"), ("is", "are")], 1),  # doubled pairs count once
+        ],
+    )
+    def test_only_verbs_of_single_tokens(self, pairs: list[tuple[str, str]], n: int) -> None:
         model = asked(bert(len(self.TOKENIZER)), self.TOKENIZER, "masked")
-        pairs = [("is", "are"), ("laughs", "laugh"), ("runs", "run"), ("sings", "sing")]
-        assert model.set_verbs(pairs) == 2
-
-    def test_doubled_pairs_count_once(self) -> None:
-        model = asked(bert(len(self.TOKENIZER)), self.TOKENIZER, "masked")
-        assert model.set_verbs([("is", "are"), ("Is", "are"), ("is", "are")]) == 1
+        assert model.set_verbs(pairs) == n
 
     def test_answers(self) -> None:
         """Questions with a number have the values of their own distribution, others none."""

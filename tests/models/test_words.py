@@ -258,14 +258,13 @@ class TestControls:
     def test_one_warning(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         """Two contrasts, the second with [MASK] in its contexts."""
         file = tmp_path / "rows.jsonl"
-        contexts = {"plain": "A robin is a", "masked": "A [MASK] is a"}
         rows = [
             {
                 "id": f"{item}-{target}", "item": item, "condition": "c", "context": context,
                 "target": target, "good": target == "bird", "contrast": item, "right_context": "",
                 "expected": [],
             }
-            for item, context in contexts.items()
+            for item, context in (("plain", "A robin is a"), ("masked", "A [MASK] is a"))
             for target in ("bird", "tree")
         ]  # fmt: skip
         file.write_text("\n".join(map(json.dumps, rows)), "utf-8")
@@ -275,9 +274,8 @@ class TestControls:
             "token itself and not as text ([MASK] in row masked-bird, [MASK] in row masked-tree): "
             "rewrite these rows if this is not intended"
         )
-        stimuli = lmdiag.load_stimuli(str(file), "rows")
         with pytest.warns(UserWarning, match="control token") as caught:
-            lmdiag.load_model(model).predict(stimuli)
+            lmdiag.load_model(model).predict(lmdiag.load_stimuli(str(file), "rows"))
         assert [str(each.message) for each in caught] == [line]
         capsys.readouterr()
         options = ["--data", str(file), "--tasks", "rows", "--output", str(tmp_path / "out")]

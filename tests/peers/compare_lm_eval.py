@@ -4,8 +4,8 @@
         [--bos auto|always] [--tasks lmdiag_agreement ...]
 
 Run by hand, with a Python that has both lmdiag and lm_eval; DATA is a built data set directory.
-Prints for each task the largest difference in the log-probability of a target, the contrasts whose
-outcome differs, and those that a length-normalised accuracy would decide otherwise.
+Prints for each task the largest difference in the log-probability of a target, and the contrasts
+whose outcome differs.
 """
 
 from __future__ import annotations
@@ -58,43 +58,32 @@ def log_probs(sample: dict[str, Any]) -> list[float]:
     return [whole - part for whole, part in zip(values[:n], rest, strict=True)]
 
 
-def by_contrast(model: Any, data: Path, task: str) -> dict[str, list[tuple[float, int]]]:
-    """Returns contrast -> log-probability (nats) and pieces of its rows by lmdiag."""
+def by_contrast(model: Any, data: Path, task: str) -> dict[str, list[float]]:
+    """Returns contrast -> log-probabilities (nats) of its rows by lmdiag."""
     import lmdiag
 
     stimuli = lmdiag.load_stimuli(str(data), task)
-    predictions = model.predict(stimuli)
-    rows: dict[str, list[tuple[float, int]]] = {}
-    for contrast, value, n in zip(
-        stimuli.columns()["contrast"], predictions.log_prob, predictions.n_tokens, strict=True
-    ):
-        rows.setdefault(contrast, []).append((value, n))
+    rows: dict[str, list[float]] = {}
+    log_probs = model.predict(stimuli).log_prob
+    for contrast, value in zip(stimuli.columns()["contrast"], log_probs, strict=True):
+        rows.setdefault(contrast, []).append(value)
     return rows
 
 
-def compare(task: str, samples: list[dict[str, Any]], ours: dict[str, Any]) -> None:
+def compare(task: str, samples: list[dict[str, Any]], ours: dict[str, list[float]]) -> None:
     """Prints how far the two agree on one task."""
-    largest, differ, normalized = 0.0, [], []
+    largest, differ = 0.0, []
     for sample in samples:
         contrast, good = sample["doc"]["contrast"], sample["doc"]["good"]
-        own, theirs = [value for value, _ in ours[contrast]], log_probs(sample)
+        own, theirs = ours[contrast], log_probs(sample)
         largest = max(largest, float(np.abs(np.subtract(theirs, own)).max()))
         p = np.exp(own)
         gaps = p[good] - np.delete(p, good)
         for name, threshold in (("acc", 0.0), ("sensitivity@0.01", 0.01)):
             if bool((gaps > threshold).all()) != bool(sample[name]):
                 differ.append(f"{contrast} ({name}): lmdiag {own}, lm_eval {theirs}")
-        per_character = [
-            value / len(word) for value, word in zip(theirs, sample["doc"]["targets"], strict=True)
-        ]
-        if (int(np.argmax(per_character)) == good) != bool(sample["acc"]):
-            normalized.append(contrast)
-    n, pieces = len(samples), max(n for rows in ours.values() for _, n in rows)
-    print(
-        f"{task}: {n} contrasts, at most {pieces} pieces a word, largest difference {largest:.1e}"
-    )
+    print(f"{task}: {len(samples)} contrasts, largest difference {largest:.1e}")
     print(f"  outcomes that differ: {len(differ)}", *differ, sep="\n    ")
-    print(f"  outcomes that dividing by the word's letters would change: {len(normalized)}")
 
 
 def main() -> None:

@@ -89,43 +89,9 @@ def ask_minicons(scorer: Any, kind: str, asked: Sequence[Asked], **options: Any)
     return found
 
 
-def split_at_signs(speller: Any) -> None:
-    """Makes a speller of single WordPiece words take a sign for a word of its own, as BERT does."""
-    spell = speller.spell
-
-    def spell_parts(word: str, *, blank: bool = True) -> list[int] | None:
-        pieces = [spell(part, blank=blank) for part in re.findall(r"\w+|\W", word)]
-        return None if None in pieces else list(chain.from_iterable(pieces))
-
-    speller.spell = spell_parts
-
-
 def total(scores: Any) -> float:
-    """Sums the pieces of a word: minicons' own default is their mean."""
+    """Sums the pieces of a word: the default of minicons is their mean."""
     return float(scores.sum())
-
-
-def show_boundaries(model_id: str, scorer: Any, asked: Sequence[Asked]) -> None:
-    """Prints how minicons' bow_correction and our unit word differ.
-
-    Pimentel & Meister (2024) multiply by the probability that a word begins after the word, and
-    divide by the probability that one begins after the context; `before` is the latter, over the
-    items that minicons takes for beginnings.
-    """
-    import torch
-
-    import lmdiag
-
-    ours = [p for p, _ in ask_lmdiag(lmdiag.load_model(model_id, unit="word"), asked)]
-    theirs = ask_minicons(scorer, "causal", asked, reduction=total, bow_correction=True)
-    begins, before = torch.tensor(scorer.bow_subword_idx), []
-    for context, _, _ in asked:
-        with torch.inference_mode():
-            logits = scorer.model(**scorer.tokenizer(context, return_tensors="pt")).logits[0, -1]
-        before.append(float(logits.double().log_softmax(-1)[begins].logsumexp(0)))
-    print(f" unit word, {len(asked)} rows; difference from lmdiag --unit word")
-    show("minicons, bow_correction", theirs, [p or 0.0 for p in ours])
-    show("the same, divided by `before`", np.subtract(theirs, before), [p or 0.0 for p in ours])
 
 
 def show(name: str, found: Any, right: Sequence[float]) -> None:
@@ -165,8 +131,6 @@ def main() -> None:
     print(f" one piece, {len(one)} rows (of {len(every)})")
     show("minicons - lmdiag", theirs, [p for _, p in one])
 
-    if kind == "causal":
-        show_boundaries(args.model, scorer, every[::12])
     asked = several + verbs(args.data, pairs, args.n)
     found = [
         (each, p)
@@ -174,8 +138,11 @@ def main() -> None:
         if n > 1 and p is not None
     ][: len(several) + len(ODD) + args.n]
     reference = Reference(Path(args.model), kind, args.convention)
-    if args.convention == "wordpiece":
-        split_at_signs(reference.speller)
+    if args.convention == "wordpiece":  # a sign is a word of its own for BERT
+        spell = reference.speller.spell
+        reference.speller.spell = lambda word, **blank: list(
+            chain.from_iterable(spell(part, **blank) or [] for part in re.findall(r"\w+|\W", word))
+        )
     for odd in (False, True):
         chosen = [(each, p) for each, p in found if odd != each.word.isalpha()]
         words = [each for each, _ in chosen]
@@ -188,12 +155,11 @@ def main() -> None:
         print(f" several pieces, {what}: {len(words)} words; difference from float64")
         show("lmdiag", [p for _, p in chosen], right)
         show("minicons as called by default (mean)", ask_minicons(scorer, kind, words), right)
-        if kind == "causal":
-            show("minicons, sum", ask_minicons(scorer, kind, words, reduction=total), right)
-            continue
-        for metric in ("original", "within_word_l2r"):
-            values = ask_minicons(scorer, kind, words, reduction=total, PLL_metric=metric)
-            show(f"minicons, sum, PLL_metric={metric}", values, right)
+        metrics = ("original", "within_word_l2r") if kind == "masked" else (None,)
+        for metric in metrics:
+            options = {"PLL_metric": metric} if metric else {}
+            values = ask_minicons(scorer, kind, words, reduction=total, **options)
+            show(f"minicons, sum, {metric or 'chain rule'}", values, right)
 
 
 if __name__ == "__main__":

@@ -30,8 +30,7 @@ from lmdiag.models.tokens.encoders import (
 from lmdiag.models.tokens.questions import EncodedQuestion, shorten_text
 from lmdiag.models.tokens.spelling import Spelling, is_cased
 from lmdiag.models.tokens.vocabulary import Vocabulary
-from lmdiag.models.whole_words.question import WholeWordQuestion
-from lmdiag.models.whole_words.search import WordSearch
+from lmdiag.models.whole_words.search import WholeWordQuestion, WordSearch
 from lmdiag.schema import Answer, BadInput, ModelInfo, Query, Question
 
 _BUDGET = 16_384

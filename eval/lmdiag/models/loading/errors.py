@@ -10,7 +10,9 @@ from lmdiag.models.loading.checkpoint import Checkpoint
 from lmdiag.schema import BadInput
 
 
-def explain(checkpoint: Checkpoint, what: str, error: Exception, *, source: str = "") -> BadInput:
+def explain(
+    checkpoint: Checkpoint, what: str, error: BaseException, *, source: str = ""
+) -> BadInput:
     """Puts an exception of transformers into one line that names the model and the remedy.
 
     Args:
@@ -84,7 +86,7 @@ def is_out_of_memory(error: BaseException) -> bool:
     return any(sign in text for sign in ("out of memory", "not enough memory", "can't allocate"))
 
 
-def first_line(error: Exception) -> str:
+def first_line(error: BaseException) -> str:
     """Returns the first line of an exception's text, without anything that looks like a token.
 
     A first line that ends in a colon is followed by the next one. An exception whose text may not

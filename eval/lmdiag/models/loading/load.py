@@ -99,7 +99,10 @@ def _load_part(auto_class: Any, what: str, checkpoint: Checkpoint, options: Load
             revision=checkpoint.revision,
             trust_remote_code=options.trust_remote_code,
         )
-    except Exception as error:  # many classes check in their own way, or not at all
+    except BaseException as error:  # many classes check in their own way, or not at all
+        panicked = type(error).__name__ == "PanicException"  # of tokenizers, not an Exception
+        if not isinstance(error, Exception) and not panicked:
+            raise
         files = "config.json" if what == "configuration" else _TOKENIZER_FILES
         raise explain(checkpoint, what, error, source=f" ({files})") from error
 

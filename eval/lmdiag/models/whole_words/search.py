@@ -37,7 +37,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import chain
 
 import torch
 
@@ -46,11 +48,16 @@ from lmdiag.models.answers import look_up, refuse_nan, verb_agreement
 from lmdiag.models.forward.prefixes import Prefixes, choose_sharing
 from lmdiag.models.forward.reader import Reader
 from lmdiag.models.tokens.boundaries import Boundaries
-from lmdiag.models.tokens.encoders import QuestionEncoder
-from lmdiag.models.tokens.questions import Beginning, shorten_text
+from lmdiag.models.tokens.encoders import Blank, QuestionEncoder
+from lmdiag.models.tokens.questions import (
+    Beginning,
+    EncodedQuestion,
+    beginnings,
+    shorten_text,
+    word_reads,
+)
 from lmdiag.models.tokens.vocabulary import Vocabulary
 from lmdiag.models.whole_words.frontier import FIRST_WIDTH, Frontier, Node, Reading
-from lmdiag.models.whole_words.question import WholeWordQuestion, encode_whole_words
 from lmdiag.schema import Answer, BadInput, ModelInfo, Question, WordScore
 
 LENGTHS = 3
@@ -61,6 +68,28 @@ _MOST_NODES = 2_000
 
 _ELEMENTS_ON_CPU, _ELEMENTS = 2**23, 2**28
 """Log-probabilities that are held at a time, on processors and on accelerators."""
+
+
+@dataclass(frozen=True)
+class WholeWordQuestion(EncodedQuestion):
+    """A question about whole words.
+
+    Attributes:
+        blank: makes further rows.
+        read: what each row reads the continuation of, shorter beginnings first.
+    """
+
+    blank: Blank
+    read: tuple[Beginning, ...]
+
+    @cached_property
+    def wanted(self) -> dict[Beginning, tuple[int, ...]]:
+        """For each beginning, the items that candidates go on with."""
+        tokens: dict[Beginning, dict[int, None]] = {}
+        for piece in chain.from_iterable(filter(None, self.words.values())):
+            tokens.setdefault(self.read[piece.read], {})[piece.token] = None
+        return {beginning: tuple(some) for beginning, some in tokens.items()}
+
 
 NumberedNode = tuple[int, Node]
 """A node, and the number of its question in the batch."""
@@ -113,10 +142,23 @@ class WordSearch:
         return self._lengths if bool(self.boundaries.continues.any()) else 1
 
     def encode(self, question: Question) -> WholeWordQuestion:
-        """Returns the rows that every search begins with; see `QuestionEncoder.encode`."""
-        ends = not self._encoder.masked and not self.boundaries.certain
-        lengths = range(1, self.longest + 1)
-        return encode_whole_words(question, self._encoder, lengths=lengths, ends=ends)
+        """Returns the rows that every search begins with: the blank and the candidates' pieces.
+
+        Raises:
+            BadInput: see `QuestionEncoder.encode`.
+        """
+        query, masked = question.query, self._encoder.masked
+        spelt = {word: self._encoder.spell(word, query) for word in question.words}
+        end = not masked and not self.boundaries.certain  # read after a word's last piece, too
+        read = [Beginning((), total) for total in range(1, self.longest + 1)] or [Beginning(())]
+        for word in filter(None, spelt.values()):
+            read += beginnings(word, masked=masked, end=end)
+        read = sorted(dict.fromkeys(read), key=lambda beginning: len(beginning.filled))
+        words = word_reads(spelt, {b: number for number, b in enumerate(read)}, masked=masked)
+        blank = self._encoder.blank(query)
+        rows = tuple(blank.row(*beginning) for beginning in read)
+        self._encoder.check_length(rows, query)
+        return WholeWordQuestion(question, rows, words, blank, tuple(read))
 
     def answer(
         self, batch: Sequence[WholeWordQuestion], top: int, verbs: Verbs | None = None
