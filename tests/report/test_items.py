@@ -7,20 +7,12 @@ import math
 import pytest
 
 from lmdiag import diagnostics
-from lmdiag.report.items import MAX_LISTED, Choice, Item, items, run_scores, sample
-from lmdiag.report.listing import listed, verdict
-from lmdiag.report.qualitative import choose
+from lmdiag.report.items import MAX_LISTED, Item, items, run_scores, sample
+from lmdiag.report.listing import choose, listed, verdict
 from lmdiag.results import Run
 from lmdiag.schema import BadInput
 
-
-def choice(id: str, good: bool, p: float | None, **changes: object) -> Choice:
-    facts = {
-        "id": id, "condition": "c", "context": "A", "right_context": "", "target": id,
-        "good": good, "expected": (), "log_prob": None if p is None else math.log(p or 1e-9),
-        "rank": 1, "words": (), "word_log_probs": None, "cased": True,
-    } | changes  # fmt: skip
-    return Choice(**facts)  # type: ignore[arg-type]
+from .handmade import choice
 
 
 def item(name: str, good: float | None, *bad: float | None, **levels: str) -> Item:
@@ -154,7 +146,7 @@ def test_chosen_items_may_be_rows_or_contrasts(runs: dict[str, Run]) -> None:
     contrast, row = rows["contrast"][0], rows["id"][2]
     chosen = choose([runs["strong"], runs["weak"]], [row, contrast])
     pair = sorted(range(2), key=lambda i: rows["condition"][i])  # appropriate first: table 10
-    assert [entry.context for entry in chosen] == [rows["context"][i] for i in (2, *pair)]
+    assert [entry.choice.context for entry in chosen] == [rows["context"][i] for i in (2, *pair)]
     assert [model for model, _ in chosen[0].said] == ["org/strong", "org/weak"]
     assert all(len(top) == 5 for entry in chosen for _, top in entry.said)
 

@@ -18,17 +18,16 @@ import pytest
 from rich.console import Console
 
 from lmdiag.report import numbers
-from lmdiag.report.formats import format_names, render_tables
-from lmdiag.report.formats.latex import latex_text
-from lmdiag.report.formats.markdown import markdown_text
+from lmdiag.report.formats import format_names, latex_text, markdown_text, render_tables
 from lmdiag.report.formats.terminal import print_results, print_setting
 from lmdiag.report.items import TopWord
-from lmdiag.report.qualitative import Chosen
+from lmdiag.report.listing import Chosen
 from lmdiag.report.sections import sections
 from lmdiag.results import Results, UnscoredWord
 
 from .handmade import (
     SIGNATURE,
+    choice,
     cprag102,
     measure,
     neg136,
@@ -43,8 +42,7 @@ EXPECTED = Path(__file__).parents[1] / "data" / "tables"
 
 CHOSEN = [
     Chosen(
-        "the camper saw which girl the bear had",
-        "",
+        choice("x", None, None, context="the camper saw which girl the bear had"),
         [
             ("org/one", (TopWord("fed", 0.5, True), TopWord("|", 0.1, False))),
             ("org/two", (TopWord("50%", 0.25, False),)),

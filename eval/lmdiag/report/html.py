@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lmdiag.collector import uncollected
 from lmdiag.diagnostics import Diagnostic
-from lmdiag.report.charts.charted import Charted, Plot
+from lmdiag.report.charts.charted import Charted
 from lmdiag.report.charts.kinds import plots
+from lmdiag.report.charts.specs import Plot
 from lmdiag.report.checkpoints import are_checkpoints, training_order
 from lmdiag.report.comparing import compared, differences, ends, is_percent, progress
 from lmdiag.report.items import items

@@ -19,8 +19,6 @@ MAX_LISTED = 600
 _OF_EACH = 12
 """Contrasts per combination of levels in a sample, at most."""
 
-SHOWN_BLANK = "____"
-
 
 class TopWord(NamedTuple):
     """An entry of a top-k list: its probability, None where unknown; whether it is expected."""
@@ -78,9 +76,9 @@ class Choice(NamedTuple):
         return next((i for i, entry in enumerate(self.top, start=1) if entry.expected), None)
 
     @property
-    def sentence(self) -> tuple[str, str]:
-        """The text left and right of the blank."""
-        return self.context, self.right_context
+    def sentence(self) -> str:
+        """The context with its blank."""
+        return f"{self.context} ____ {self.right_context}".rstrip()
 
 
 class Item(NamedTuple):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 from lmdiag.report import numbers
@@ -52,13 +51,6 @@ class GridRow(NamedTuple):
     cells: tuple[CellText, ...]
     is_published: bool = False
 
-    def texts(
-        self, indent: str, label: Callable[[str], str], figure: Callable[[str], str]
-    ) -> list[str]:
-        """Returns the texts of the row, escaped by `label` and `figure`."""
-        first, *others = map(label, self.labels)
-        return [indent * self.depth + first, *others, *(figure(str(cell)) for cell in self.cells)]
-
 
 class Grid(NamedTuple):
     """The texts of a table.
@@ -74,10 +66,6 @@ class Grid(NamedTuple):
     label_headings: tuple[str, ...]
     headings: tuple[Heading, ...]
     rows: tuple[GridRow, ...]
-
-    def heading_texts(self, escape: Callable[[str], str]) -> list[str]:
-        """Returns the headings of all columns."""
-        return [escape(str(heading)) for heading in (*self.label_headings, *self.headings)]
 
 
 def grid_of(table: Table, runs: int = 1) -> Grid:
@@ -117,8 +105,3 @@ def _own(cell: Cell | None) -> CellText:
 
 def _published(cell: Cell | None) -> CellText:
     return CellText("" if cell is None else numbers.published(cell.published, cell.figure))
-
-
-def single_line(text: str) -> str:
-    """Returns a text on one line, with every hidden character spelled out."""
-    return visible(" ".join(text.split()))
