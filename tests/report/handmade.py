@@ -24,7 +24,7 @@ from lmdiag.schema import Protocol
 def choice(id: str, good: bool | None, p: float | None, **changes: object) -> Choice:
     """A row of the data with the probability of its target."""
     facts = {
-        "id": id, "condition": "c", "context": "A", "right_context": "", "target": id,
+        "id": id, "context": "A", "right_context": "", "target": id,
         "good": good, "expected": (), "log_prob": None if p is None else math.log(p or 1e-9),
         "rank": 1, "words": (), "word_log_probs": None, "cased": True,
     } | changes  # fmt: skip

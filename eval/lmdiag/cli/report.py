@@ -97,8 +97,8 @@ def _figures(args: argparse.Namespace) -> int:
 
 def _tables(args: argparse.Namespace) -> str:
     """The tables as text. They need no data set; the top words of chosen items do."""
-    from lmdiag.report.checkpoints import training_order
     from lmdiag.report.formats import render_tables
+    from lmdiag.report.labels import training_order
     from lmdiag.report.listing import choose
     from lmdiag.results import load_run, read_results
 

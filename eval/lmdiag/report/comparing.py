@@ -11,7 +11,7 @@ from lmdiag import diagnostics
 from lmdiag.report.charts import specs
 from lmdiag.report.charts.charted import figure_row
 from lmdiag.report.charts.specs import Plot
-from lmdiag.report.checkpoints import are_checkpoints
+from lmdiag.report.labels import are_checkpoints
 from lmdiag.report.labels import comparison_label as name
 from lmdiag.report.tables import Source, headlines
 from lmdiag.text import visible

@@ -32,7 +32,7 @@ class Choice(NamedTuple):
     """A row of the data with the answer of the model.
 
     Attributes:
-        id, condition, context, right_context, target, good, expected: columns of the row; `good`
+        id, context, right_context, target, good, expected: columns of the row; `good`
             is None where rows are not compared.
         log_prob: of the target, in nats; None where unscorable or unknown.
         rank: of the target; None where unknown.
@@ -41,7 +41,6 @@ class Choice(NamedTuple):
     """
 
     id: str
-    condition: str
     context: str
     right_context: str
     target: str
@@ -147,7 +146,7 @@ def items(run: Run, task: str, setting: str = NONE) -> list[Item]:
         stimuli = perturb(stimuli, setting, 0, protocol.seed)
     rows, said = stimuli.columns(), run.predictions[task][setting, 0]
     cased, n = run.results.model.cased, len(rows["id"])
-    columns = (rows[name] for name in ("id", "condition", "context", "right_context", "target"))
+    columns = (rows[name] for name in ("id", "context", "right_context", "target"))
     answers = (said.log_prob, said.rank, said.top_words, said.top_log_probs)
     good = rows.get("good", [None] * n)
     choices = map(Choice, *columns, good, rows["expected"], *answers, [cased] * n)

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import quote
 
 from lmdiag.diagnostics import Diagnostic
 from lmdiag.perturb import NONE
@@ -55,11 +54,6 @@ class ListedItem:
     def anchor(self) -> str:
         """Its id in the page."""
         return visible(self.item.id if self.setting == NONE else f"{self.setting}:{self.item.id}")
-
-    @property
-    def link(self) -> str:
-        """The anchor as it stands in a link."""
-        return quote(self.anchor)
 
     @property
     def tags(self) -> dict[str, str]:

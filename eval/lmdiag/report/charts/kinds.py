@@ -199,7 +199,8 @@ def _shuffles(charted: Charted, chart: Chart) -> Iterator[Plot]:
                 "more shuffles had this value. Below: mean ± one standard deviation; dashed: not "
                 "shuffled."
             )
-            spec = specs.specification("shuffles", rows)
+            height = {"height": 44 * len(specs.distinct(rows, "label"))}
+            spec = specs.specification("shuffles", rows) | height
             yield Plot(chart.kind, f"shuffles{suffix}", caption, spec)
 
 

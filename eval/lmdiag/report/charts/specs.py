@@ -169,10 +169,16 @@ def cutoffs(rows: Sequence[Datum]) -> Spec:
         {**row, "place": f"{row['end']} {row['cutoff']:g}".replace(" 0.", " .")} for row in rows
     ]
     if "panel" in rows[0]:
-        return specification("cutoffs-panels", rows)
-    lowest = min(row.get("low", row["value"]) for row in rows)
-    y = {"scale": {"domain": [max(0, min(0.48, lowest - 0.02)), 1]}}
-    return specification("cutoffs", rows, value=y, low=y, chance=y)
+        spec = specification("cutoffs-panels", rows)
+        layers = spec["spec"]["layer"]
+    else:
+        lowest = min(row.get("low", row["value"]) for row in rows)
+        y = {"scale": {"domain": [max(0, min(0.48, lowest - 0.02)), 1]}}
+        spec = specification("cutoffs", rows, value=y, low=y, chance=y)
+        layers = spec["layer"]
+    first = next((row for row in rows if row["end"] == "bottom"), rows[-1])
+    layers[-1]["data"] = {"values": [{"place": first["place"]}]}
+    return spec
 
 
 def steps(rows: Sequence[Datum]) -> Spec:
