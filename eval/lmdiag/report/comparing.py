@@ -101,7 +101,7 @@ def differences(pairs: Sequence[RunPair]) -> list[Plot]:
         ]  # fmt: skip
         if rows:
             caption = f"Differences, {pair.a} minus {pair.b}. Lines are 95% intervals."
-            spec = specs.differing(rows, pair.reach)
+            spec = specs.difference_dots(rows, pair.reach)
             found.append(Plot("differences", f"differences-{i}", caption, spec))
     return found
 

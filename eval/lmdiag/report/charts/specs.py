@@ -193,7 +193,7 @@ def steps(rows: Sequence[Datum]) -> Spec:
     return specification("steps", rows, step={"scale": wide, "axis": {"values": found}})
 
 
-def differing(rows: Sequence[Datum], reach: float) -> Spec:
+def difference_dots(rows: Sequence[Datum], reach: float) -> Spec:
     """Returns differences between two runs with intervals, a panel for each task and setting.
 
     Args:

@@ -45,12 +45,14 @@ class GridRow(NamedTuple):
         depth: steps by which the first label is indented.
         cells: parallel to the headings of the grid.
         is_published: whether these are the published figures of the row above.
+        is_human: whether these are the human baseline.
     """
 
     labels: tuple[str, ...]
     depth: int
     cells: tuple[CellText, ...]
     is_published: bool = False
+    is_human: bool = False
 
 
 class Grid(NamedTuple):
@@ -86,7 +88,7 @@ def grid_of(table: Table, runs: int = 1) -> Grid:
         after = [CellText(numbers.chances(_defined(row.cells)))] if chance else []
         labels = (visible(row.label), *([row.model] if runs > 1 else []))
         figures = (*before, *map(_own, row.cells), *after)
-        rows.append(GridRow(labels, row.depth, figures))
+        rows.append(GridRow(labels, row.depth, figures, is_human=not row.model))
         if row.is_published:
             labels = ("published", *([""] if runs > 1 else []))
             figures = (*(CellText("") for _ in before), *map(_published, row.cells))
