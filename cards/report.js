@@ -110,7 +110,7 @@
     spec.description = figure.querySelector("figcaption").firstChild.textContent;
     const points = (spec.layer || []).find((layer) => layer.name === "items");
     if (points) {
-      spec.params = [{ name: "shown", value: null }];
+      spec.params = [...(spec.params || []), { name: "shown", value: null }];
       if (FINE) points.params = [{ name: "brush", select: "interval" }];
       points.encoding.opacity = { condition: { test: SHOWN, value: 1 }, value: 0.12 };
     }

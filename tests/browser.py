@@ -86,7 +86,7 @@ def without_complaints(browser: Browser) -> Iterator[NewPage]:
     yield opened
     for context in contexts:
         context.close()
-    assert not complaints
+    assert not complaints, complaints
 
 
 def luminance(color: str) -> float:

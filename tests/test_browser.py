@@ -59,43 +59,30 @@ def names(page: Page) -> list[str]:
     return page.locator("#board tbody tr:visible th bdi").all_inner_texts()
 
 
-def test_the_board_stands_in_order(page: Page, site: Path) -> None:
-    open_board(page, site)
-    assert names(page) == ["org/strong", "org/middle", "org/weak", "People"]
-    heading = page.locator("#board th[aria-sort=descending]")
-    assert heading.count() == 1
-    assert heading.is_visible()
-
-
 def test_a_heading_sorts_and_says_so(page: Page, site: Path) -> None:
     open_board(page, site)
+    assert names(page) == ["org/strong", "org/middle", "org/weak", "People"]
+    sorted_by = page.locator("#board th[aria-sort=descending]")
+    assert sorted_by.count() == 1
+    assert sorted_by.is_visible()
     heading = page.locator("#board th", has=page.get_by_role("button", name="sensitivity")).nth(1)
     column = int(heading.get_attribute("data-column") or 0)
-
-    def shown() -> list[str]:
-        cells = page.locator("#board tbody tr").all()
-        keys = [row.locator("> *").nth(column).get_attribute("data-sort") or "" for row in cells]
-        return keys
-
-    heading.get_by_role("button").click()
-    assert heading.get_attribute("aria-sort") == "descending"
-    down = shown()
-    assert down == sorted(down, key=float, reverse=True)
-    heading.get_by_role("button").click()
-    assert heading.get_attribute("aria-sort") == "ascending"
-    assert shown() == down[::-1]
-    assert page.locator("#board th[aria-sort=none]").count() == (
-        page.locator("#board th[aria-sort]").count() - 1
-    )
-
-
-def test_what_has_no_figure_stands_last_either_way(page: Page, site: Path) -> None:
-    open_board(page, site)
-    size = page.get_by_role("button", name="Size")
-    size.click()
-    assert names(page) == ["org/middle", "org/strong", "org/weak", "People"]
-    size.click()
-    assert names(page) == ["org/weak", "org/strong", "org/middle", "People"]
+    shown = []
+    for order in ("descending", "ascending"):
+        heading.get_by_role("button").click()
+        assert heading.get_attribute("aria-sort") == order
+        assert page.locator("#board th[aria-sort]:not([aria-sort=none])").count() == 1
+        rows = page.locator("#board tbody tr").all()
+        cells = [row.locator("> *").nth(column) for row in rows]
+        shown.append([cell.get_attribute("data-sort") or "" for cell in cells])
+    assert shown[0] == sorted(shown[0], key=float, reverse=True) == shown[1][::-1]
+    size = page.get_by_role("button", name="Size")  # what has none stands last either way
+    for order in (
+        ["org/middle", "org/strong", "org/weak"],
+        ["org/weak", "org/strong", "org/middle"],
+    ):
+        size.click()
+        assert names(page) == [*order, "People"]
 
 
 def test_everything_can_be_done_by_keyboard(page: Page, site: Path) -> None:
@@ -120,7 +107,7 @@ def test_everything_can_be_done_by_keyboard(page: Page, site: Path) -> None:
     page.wait_for_url("**/models/org-weak-*.html")
 
 
-def test_filters_narrow_the_board(page: Page, site: Path) -> None:
+def test_rows_and_columns_can_be_chosen(page: Page, site: Path) -> None:
     open_board(page, site)
     count = page.locator("#board-count")
     assert count.inner_text() == "3 of 3 models"
@@ -137,24 +124,17 @@ def test_filters_narrow_the_board(page: Page, site: Path) -> None:
     page.get_by_label("Find a model").fill("")
     page.get_by_label("People and papers").select_option("hide")
     assert names(page) == ["org/strong", "org/middle", "org/weak"]
-
-
-def test_columns_can_be_chosen(page: Page, site: Path) -> None:
-    open_board(page, site)
-
-    def heads() -> list[str]:
-        return page.locator("#board thead th.group:visible").all_inner_texts()
-
-    def figures() -> int:
-        return page.locator("#board thead th.figure:visible").count()
-
-    assert heads() == ["CPRAG-102", "ROLE-88", "NEG-136"]
-    assert figures() == 7
-    page.get_by_label("Columns").select_option("neg136")
-    assert heads() == ["NEG-136"]
-    assert figures() == 5
-    page.get_by_label("Columns").select_option("")
-    assert figures() == 13
+    page.get_by_label("People and papers").select_option("show")
+    heads, figures = page.locator("#board thead th.group:visible"), "th.figure:visible"
+    for group, titles, n in (
+        (None, ["CPRAG-102", "ROLE-88", "NEG-136"], 7),
+        ("neg136", ["NEG-136"], 5),
+        ("", ["CPRAG-102", "ROLE-88", "NEG-136"], 13),
+    ):
+        if group is not None:
+            page.get_by_label("Columns").select_option(group)
+        assert heads.all_inner_texts() == titles
+        assert page.locator(f"#board thead {figures}").count() == n
     for row in page.locator("#board tbody tr").all():
         assert row.locator("td.figure:visible").count() == 13
 
@@ -191,30 +171,29 @@ def ranks(page: Page) -> list[str]:
     return [text.strip() for text in page.locator("#board tbody .rank").all_inner_texts()]
 
 
-def test_ranks_follow_the_column_and_are_shared(page: Page, site: Path) -> None:
+@pytest.mark.parametrize(
+    ("values", "is_revision", "expected", "shown"),
+    [
+        (["0.5", "0.5", "0.9"], False, "org/weak org/strong org/middle", "1 2 2"),
+        (["0.9", "0.6", "0.3"], True, "org/strong org/weak org/middle", "1 - 2"),
+    ],
+)
+def test_ranks_follow_the_column_and_rows_of_one_model_stay_together(
+    page: Page, site: Path, values: list[str], is_revision: bool, expected: str, shown: str
+) -> None:
+    """Equal figures share a rank; a revision stands below the best row of its model, unranked."""
     open_board(page, site)
     assert ranks(page) == ["1", "2", "3"]
     page.evaluate(
-        """() => document.querySelectorAll("#board tbody tr[data-origin=submitted]").forEach(
-            (row, place) => row.cells[5].setAttribute("data-sort", place < 2 ? "0.5" : "0.9"))"""
+        """([values, isRevision]) => {
+            const rows = document.querySelectorAll("#board tbody tr[data-origin=submitted]");
+            values.forEach((value, i) => rows[i].cells[5].setAttribute("data-sort", value));
+            if (isRevision) rows[2].dataset.group = rows[0].dataset.group; }""",
+        [values, is_revision],
     )
     page.locator("#board th[data-column='5']").get_by_role("button").click()
-    assert names(page)[0] == "org/weak"
-    assert ranks(page) == ["1", "2", "2"]
-
-
-def test_rows_of_one_model_stay_together(page: Page, site: Path) -> None:
-    """The weakest row is made a revision of the strongest: sorted down, it stands below it."""
-    open_board(page, site)
-    page.evaluate(
-        """() => { const rows = document.querySelectorAll("#board tbody tr");
-            ["0.9", "0.6", "0.3"].forEach(
-                (value, place) => rows[place].cells[5].setAttribute("data-sort", value));
-            rows[2].dataset.group = rows[0].dataset.group; }"""
-    )
-    page.locator("#board th[data-column='5']").get_by_role("button").click()
-    assert names(page)[:3] == ["org/strong", "org/weak", "org/middle"]
-    assert ranks(page) == ["1", "", "2"]
+    assert names(page)[:3] == expected.split()
+    assert [rank or "-" for rank in ranks(page)] == shown.split()
 
 
 def test_two_rows_are_compared(page: Page, site: Path) -> None:

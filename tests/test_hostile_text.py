@@ -23,7 +23,7 @@ from lmdiag.report.formats import render_tables
 from lmdiag.report.formats.csv import csv_cell
 from lmdiag.report.formats.terminal import print_results
 from lmdiag.report.html import render
-from lmdiag.report.qualitative import choose
+from lmdiag.report.listing import choose
 from lmdiag.resources import resource_path
 from lmdiag.results import Run, load_run
 from lmdiag.schema import Protocol

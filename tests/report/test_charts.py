@@ -15,10 +15,10 @@ from runs import make_run
 
 import lmdiag
 from lmdiag import diagnostics
-from lmdiag.report.charts import curves, intervals, output, probabilities
-from lmdiag.report.charts.charted import Plot
+from lmdiag.report.charts import output, specs
 from lmdiag.report.charts.kinds import CHART_KINDS
-from lmdiag.report.charts.theme import palette, resolved, theme
+from lmdiag.report.charts.output import palette, resolved, theme
+from lmdiag.report.charts.specs import Plot
 from lmdiag.report.html import charts
 from lmdiag.results import Place, Run, load_run
 from lmdiag.schema import Protocol
@@ -108,7 +108,7 @@ def test_agreement_has_curves_for_all_cutoffs(
 
 
 def test_many_contrasts_become_a_density() -> None:
-    spec = probabilities.density([0.5, 0.5, 0.0, 1.0], [0.1, 0.1, 0.2, 1e-30])
+    spec = specs.density([0.5, 0.5, 0.0, 1.0], [0.1, 0.1, 0.2, 1e-30])
     assert sum(row["count"] for row in spec["data"]["values"]) == 4
 
 
@@ -120,18 +120,16 @@ def test_axes_reach_down_to_the_smallest_probability_within_reason(
     values: list[float], lowest: float
 ) -> None:
     pairs = [{"item": "x", "p_good": value, "p_bad": value, "verdict": "bad"} for value in values]
-    domain = probabilities.scatter(pairs, 0.01)["encoding"]["y"]["scale"]["domain"]
+    domain = specs.scatter(pairs, 0.01)["encoding"]["y"]["scale"]["domain"]
     assert domain[0] == pytest.approx(0.7 * lowest)
 
 
 def test_what_is_undefined_is_left_out() -> None:
     row = {"label": "a", "series": "b", "value": 0.5, "low": None, "high": float("nan"), "sd": 0.6}
-    (shown,) = intervals.dots([row])["data"]["values"]
-    assert shown == {
-        "label": "a", "series": "b", "value": 0.5, "sd": 0.6, "sd_low": 0.0, "sd_high": 1.0
-    }  # fmt: skip
+    (shown,) = specs.dots([row])["data"]["values"]
+    assert shown == {"label": "a", "series": "b", "value": 0.5, "sd": 0.6}
     steps = [{"step": step, "series": "x", "value": 0.5} for step in (0, 5, 1000)]
-    assert curves.steps(steps)["layer"][0]["encoding"]["x"]["scale"]["type"] == "symlog"
+    assert specs.steps(steps)["layer"][0]["encoding"]["x"]["scale"]["type"] == "symlog"
 
 
 # ---- text from outside ---------------------------------------------------------------------------

@@ -72,7 +72,7 @@ def test_the_page_can_be_read_without_scripts(new_page: NewPage, report: Path) -
     assert page.locator(".item:visible").count() > 30
 
 
-def test_filters_leave_what_matches(page: Page, report: Path, runs: dict[str, Run]) -> None:
+def test_items_can_be_filtered_and_sorted(page: Page, report: Path, runs: dict[str, Run]) -> None:
     items = items_of(opened(page, report), 2)
     contrasts = list(dict.fromkeys(runs["weak"].stimuli["neg136"].columns()["contrast"]))
     assert shown(items) == contrasts
@@ -85,19 +85,12 @@ def test_filters_leave_what_matches(page: Page, report: Path, runs: dict[str, Ru
     items.locator("[data-filter=text]").fill(contrasts[3])
     assert contrasts[3] in shown(items)
     assert len(shown(items)) < len(contrasts)
-
-
-def test_a_level_and_a_setting_can_be_chosen(page: Page, report: Path) -> None:
-    items = items_of(opened(page, report), 0)
+    items = items_of(page, 0)
     items.locator("[data-filter=levels]").select_option("constraint=high")
     assert set(items.locator(".item:visible .tag").all_inner_texts()) == {"high constraint"}
     before = items.locator(".item:visible .context").first.inner_text()
     items.locator("[data-filter=setting]").select_option("trunc")
     assert len(items.locator(".item:visible .context").first.inner_text()) < len(before)
-
-
-def test_items_can_be_sorted(page: Page, report: Path) -> None:
-    items = items_of(opened(page, report), 1)
     for order, reverse in (("difference", False), ("-difference", True)):
         items.locator("[data-sort]").select_option(order)
         values = items.locator(".item:visible").evaluate_all(

@@ -18,17 +18,17 @@ import pytest
 from rich.console import Console
 
 from lmdiag.report import numbers
-from lmdiag.report.formats import format_names, render_tables
-from lmdiag.report.formats.latex import latex_text
-from lmdiag.report.formats.markdown import markdown_text
+from lmdiag.report.formats import format_names, latex_text, markdown_text, render_tables
+from lmdiag.report.formats.grid import grid_of
 from lmdiag.report.formats.terminal import print_results, print_setting
 from lmdiag.report.items import TopWord
-from lmdiag.report.qualitative import Chosen
+from lmdiag.report.listing import Chosen
 from lmdiag.report.sections import sections
 from lmdiag.results import Results, UnscoredWord
 
 from .handmade import (
     SIGNATURE,
+    choice,
     cprag102,
     measure,
     neg136,
@@ -43,8 +43,7 @@ EXPECTED = Path(__file__).parents[1] / "data" / "tables"
 
 CHOSEN = [
     Chosen(
-        "the camper saw which girl the bear had",
-        "",
+        choice("x", None, None, context="the camper saw which girl the bear had"),
         [
             ("org/one", (TopWord("fed", 0.5, True), TopWord("|", 0.1, False))),
             ("org/two", (TopWord("50%", 0.25, False),)),
@@ -94,7 +93,7 @@ def test_no_table_is_wider_than_the_terminal_or_cut_off(width: int) -> None:
 def test_every_figure_is_in_some_table() -> None:
     run = results({"cprag102": cprag102(), "role88": role88(), "neg136": neg136()})
     for section in sections([run]):
-        cells = [c for table in section.all_tables for row in table.rows for c in row.cells if c]
+        cells = [cell for table in section.all_tables for cell in table.cells]
         shown = {(cell.figure.value, cell.figure.n) for cell in cells}
         figures = [figure for place, figure in run.figures() if place.task == section.task]
         assert {(figure.value, figure.n) for figure in figures} == shown
@@ -125,7 +124,8 @@ def test_n_shows_where_figures_differ_and_a_sample_is_named() -> None:
     task = cprag102() | {"shuf": setting({"accuracy@1": measure(4, 31, sd=0.031, runs=100)})}
     run = results({"cprag102": task})
     (section,) = sections([replace(run, protocol=replace(run.protocol, limit=8))])
-    assert [row.n for row in section.tables[0].rows[:2]] == ["31–34", "17"]
+    shown = grid_of(section.tables[0]).rows
+    assert [row.cells[0].value for row in shown[:2]] == ["31–34", "17"]
     assert section.remarks[0].startswith("a sample of 10 rows")
 
 

@@ -97,9 +97,9 @@ def _figures(args: argparse.Namespace) -> int:
 
 def _tables(args: argparse.Namespace) -> str:
     """The tables as text. They need no data set; the top words of chosen items do."""
-    from lmdiag.report.checkpoints import training_order
     from lmdiag.report.formats import render_tables
-    from lmdiag.report.qualitative import choose
+    from lmdiag.report.labels import training_order
+    from lmdiag.report.listing import choose
     from lmdiag.results import load_run, read_results
 
     results = [read_results(path) for path in args.runs]

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from lmdiag import diagnostics
 from lmdiag.diagnostics import Diagnostic
 from lmdiag.leaderboard.standing import Standing
-from lmdiag.report.charts.intervals import dots
 from lmdiag.report.charts.output import svg
+from lmdiag.report.charts.specs import dots
 
 MOST_MODELS = 24
 """Models that a chart can hold and stay readable."""

@@ -2,11 +2,11 @@
 
 | module | does |
 | --- | --- |
-| `labels`, `numbers` | names and numbers as readers see them |
-| `table`, `tables`, `sections` | the tables that diagnostics declare, as plain data |
-| `formats` | the tables on a terminal, as Markdown, LaTeX and csv; one module per format |
-| `items`, `listing`, `qualitative` | every item with its words and probabilities; chosen items |
-| `comparing`, `checkpoints` | several runs side by side; steps of training |
+| `labels`, `numbers` | names and numbers as readers see them; which runs are checkpoints |
+| `tables`, `sections` | the tables that diagnostics declare, as plain data |
+| `formats` | the tables on a terminal, as Markdown, LaTeX and csv |
+| `items`, `listing` | every item with its words and probabilities; chosen items |
+| `comparing` | several runs side by side |
 | `charts` | Vega-Lite specifications, for pages, files and notebooks |
 | `page`, `html` | `report.html`, by the templates in `cards/` |
 """

@@ -8,9 +8,10 @@ from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from lmdiag import diagnostics
-from lmdiag.report.charts import curves, intervals
-from lmdiag.report.charts.charted import Plot, figure_row
-from lmdiag.report.checkpoints import are_checkpoints
+from lmdiag.report.charts import specs
+from lmdiag.report.charts.charted import figure_row
+from lmdiag.report.charts.specs import Plot
+from lmdiag.report.labels import are_checkpoints
 from lmdiag.report.labels import comparison_label as name
 from lmdiag.report.tables import Source, headlines
 from lmdiag.text import visible
@@ -101,7 +102,7 @@ def differences(pairs: Sequence[RunPair]) -> list[Plot]:
         ]  # fmt: skip
         if rows:
             caption = f"Differences, {pair.a} minus {pair.b}. Lines are 95% intervals."
-            spec = intervals.differences(rows)
+            spec = specs.difference_dots(rows, pair.reach)
             found.append(Plot("differences", f"differences-{i}", caption, spec))
     return found
 
@@ -130,5 +131,5 @@ def progress(sources: Sequence[Source]) -> list[Plot]:
         if rows:
             title = visible(diagnostics.get(task).title)
             caption = f"{title}, over training steps. Bands are 95% intervals."
-            found.append(Plot("steps", f"{task}-steps", caption, curves.steps(rows)))
+            found.append(Plot("steps", f"{task}-steps", caption, specs.steps(rows)))
     return found

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lmdiag.collector import uncollected
 from lmdiag.diagnostics import Diagnostic
-from lmdiag.report.charts.charted import Charted, Plot
+from lmdiag.report.charts.charted import Charted
 from lmdiag.report.charts.kinds import plots
-from lmdiag.report.checkpoints import are_checkpoints, training_order
+from lmdiag.report.charts.specs import Plot
 from lmdiag.report.comparing import compared, differences, ends, is_percent, progress
+from lmdiag.report.formats.grid import grid_of
 from lmdiag.report.items import items
-from lmdiag.report.labels import model_label, short_commit
+from lmdiag.report.labels import are_checkpoints, model_label, short_commit, training_order
 from lmdiag.report.listing import ListedItem, listed
 from lmdiag.report.page import environment, frame
 from lmdiag.report.sections import Section, sections
@@ -73,6 +74,7 @@ def render(runs: Run | Sequence[Run], *, chosen: Sequence[str] = ()) -> str:
             progress=training,
             views=views,
             is_percent=is_percent,
+            grid_of=grid_of,
             short_commit=short_commit,
             **frame("report", charts=any(view.plots for view in views) or bool(training)),
         )

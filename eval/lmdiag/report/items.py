@@ -19,8 +19,6 @@ MAX_LISTED = 600
 _OF_EACH = 12
 """Contrasts per combination of levels in a sample, at most."""
 
-SHOWN_BLANK = "____"
-
 
 class TopWord(NamedTuple):
     """An entry of a top-k list: its probability, None where unknown; whether it is expected."""
@@ -34,7 +32,7 @@ class Choice(NamedTuple):
     """A row of the data with the answer of the model.
 
     Attributes:
-        id, condition, context, right_context, target, good, expected: columns of the row; `good`
+        id, context, right_context, target, good, expected: columns of the row; `good`
             is None where rows are not compared.
         log_prob: of the target, in nats; None where unscorable or unknown.
         rank: of the target; None where unknown.
@@ -43,7 +41,6 @@ class Choice(NamedTuple):
     """
 
     id: str
-    condition: str
     context: str
     right_context: str
     target: str
@@ -78,9 +75,9 @@ class Choice(NamedTuple):
         return next((i for i, entry in enumerate(self.top, start=1) if entry.expected), None)
 
     @property
-    def sentence(self) -> tuple[str, str]:
-        """The text left and right of the blank."""
-        return self.context, self.right_context
+    def sentence(self) -> str:
+        """The context with its blank."""
+        return f"{self.context} ____ {self.right_context}".rstrip()
 
 
 class Item(NamedTuple):
@@ -149,7 +146,7 @@ def items(run: Run, task: str, setting: str = NONE) -> list[Item]:
         stimuli = perturb(stimuli, setting, 0, protocol.seed)
     rows, said = stimuli.columns(), run.predictions[task][setting, 0]
     cased, n = run.results.model.cased, len(rows["id"])
-    columns = (rows[name] for name in ("id", "condition", "context", "right_context", "target"))
+    columns = (rows[name] for name in ("id", "context", "right_context", "target"))
     answers = (said.log_prob, said.rank, said.top_words, said.top_log_probs)
     good = rows.get("good", [None] * n)
     choices = map(Choice, *columns, good, rows["expected"], *answers, [cased] * n)

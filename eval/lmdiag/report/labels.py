@@ -1,4 +1,4 @@
-"""Names of measures, models and commits as readers see them."""
+"""Names of measures, models and commits as readers see them; checkpoints of one model."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lmdiag import diagnostics
-from lmdiag.report.checkpoints import are_checkpoints
 from lmdiag.results import Results
 from lmdiag.text import visible
+from lmdiag.training_steps import trained_model
 
 if TYPE_CHECKING:
     from lmdiag.comparison import Comparison
@@ -47,6 +47,21 @@ def model_label(results: Results) -> str:
     model = results.model
     revision = f"@{model.revision}" if model.revision else ""
     return visible(f"{model.name or model.id}{revision}")
+
+
+def are_checkpoints(runs: Sequence[Results]) -> bool:
+    """Returns whether the runs are several training steps of one model."""
+    steps = {run.model.training_step for run in runs} - {None}
+    models = {trained_model(run.model.id, run.model.revision) for run in runs}
+    return len(runs) > 1 and len(steps) == len(runs) and len(models) == 1
+
+
+def training_order(runs: Sequence[Results]) -> list[int]:
+    """Returns the positions of checkpoints in the order of training; of other runs, as given."""
+    positions = list(range(len(runs)))
+    if are_checkpoints(runs):
+        positions.sort(key=lambda i: runs[i].model.training_step or 0)
+    return positions
 
 
 def run_labels(runs: Sequence[Results]) -> list[str]:

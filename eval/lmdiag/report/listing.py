@@ -1,18 +1,23 @@
-"""Items as a page lists them: contexts, words, probabilities, verdicts of one or several runs."""
+"""Items as a page lists them, with the answers of one or several runs; chosen items."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
-from urllib.parse import quote
+from typing import TYPE_CHECKING, NamedTuple
 
 from lmdiag.diagnostics import Diagnostic
 from lmdiag.perturb import NONE
 from lmdiag.report import numbers
-from lmdiag.report.items import Choice, Item, sample
+from lmdiag.report.items import Choice, Item, TopWord, items, sample
+from lmdiag.report.labels import run_labels
+from lmdiag.schema import BadInput
+from lmdiag.suggestions import suggest
 from lmdiag.text import visible
+
+if TYPE_CHECKING:
+    from lmdiag.results import Run
 
 
 class Verdict(NamedTuple):
@@ -49,11 +54,6 @@ class ListedItem:
     def anchor(self) -> str:
         """Its id in the page."""
         return visible(self.item.id if self.setting == NONE else f"{self.setting}:{self.item.id}")
-
-    @property
-    def link(self) -> str:
-        """The anchor as it stands in a link."""
-        return quote(self.anchor)
 
     @property
     def tags(self) -> dict[str, str]:
@@ -125,3 +125,62 @@ def verdict(item: Item) -> Verdict:
     if item.by_threshold is False:
         return Verdict("narrow", f"good preferred by only {size}")
     return Verdict("right", f"good preferred by {size}")
+
+
+# ---- chosen items --------------------------------------------------------------------------------
+
+
+class Chosen(NamedTuple):
+    """A context of a chosen item, as in tables 6, 10, 13 and 15 of Ettinger (2020).
+
+    Attributes:
+        choice: a row with the context.
+        said: each model, by name, with its most probable words.
+    """
+
+    choice: Choice
+    said: list[tuple[str, tuple[TopWord, ...]]]
+
+
+def choose(runs: Sequence[Run], ids: Sequence[str]) -> list[Chosen]:
+    """Returns the distinct contexts of chosen items, in the order in which they were named.
+
+    Args:
+        runs: runs on the same data.
+        ids: of rows (`neg136-simp-4-TA`) or of contrasts (`role88-68`).
+
+    Raises:
+        BadInput: no run has an item of that name.
+    """
+    choices = [_by_id(run) for run in runs]
+    known = {name for by_id in choices for name in by_id}
+    for name in ids:
+        if name not in known:
+            paths = " or ".join(str(run.path) for run in runs)
+            raise BadInput(
+                f"no item {name!r}{suggest(name, known)} in {paths}: its ids are in "
+                "predictions.parquet"
+            )
+    models = run_labels([run.results for run in runs])
+    chosen: dict[str, dict[str, Choice]] = {}
+    for name in ids:
+        for model, by_id in zip(models, choices, strict=True):
+            for choice in by_id.get(name, ()):
+                chosen.setdefault(choice.sentence, {})[model] = choice
+    return [
+        Chosen(
+            next(iter(of.values())),
+            [(model, of[model].top if model in of else ()) for model in models],
+        )
+        for of in chosen.values()
+    ]
+
+
+def _by_id(run: Run) -> dict[str, list[Choice]]:
+    """Id of a row or of a contrast -> its rows."""
+    choices: dict[str, list[Choice]] = {}
+    for item in (item for task in run.stimuli for item in items(run, task)):
+        for choice in item.choices:
+            for name in dict.fromkeys((item.id, choice.id)):
+                choices.setdefault(name, []).append(choice)
+    return choices

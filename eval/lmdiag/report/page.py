@@ -68,7 +68,6 @@ def frame(name: str, *, charts: bool = False) -> dict[str, str]:
     from markupsafe import Markup
 
     from lmdiag.report.charts import output
-    from lmdiag.report.charts.theme import theme
 
     files = (f"{name}.js", "base.css", f"{name}.css")
     script, *styles = (resource_path("cards", file).read_text("utf-8") for file in files)
@@ -84,7 +83,7 @@ def frame(name: str, *, charts: bool = False) -> dict[str, str]:
         "style": Markup(style),
         "script": Markup(script),
         "library": base64.b64encode(library).decode(),
-        "theme": Markup(theme()) if charts else "",
+        "theme": Markup(output.theme()) if charts else "",
         "policy": policy,
     }
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from lmdiag import diagnostics
 from lmdiag.report.labels import measure_label
 from lmdiag.report.numbers import CHANCE, UNDEFINED
-from lmdiag.report.table import Table
-from lmdiag.report.tables import Source, sources_of, tables_of
+from lmdiag.report.tables import Source, Table, sources_of, tables_of
 from lmdiag.results import Results
 from lmdiag.results.published import has_published_rows, human_facts
 from lmdiag.text import visible
@@ -81,7 +80,7 @@ def _section(task: str, sources: Sequence[Source]) -> Section:
 
 def signs(tables: Iterable[Table]) -> list[str]:
     """Returns a line for each sign that figures of the tables have, with its meaning."""
-    cells = [cell for table in tables for row in table.rows for cell in row.cells if cell]
+    cells = [cell for table in tables for cell in table.cells]
     lines = []
     if any(cell.published and cell.published.is_within(cell.figure) is False for cell in cells):
         lines.append("* the published figure lies outside our 95% interval")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from lmdiag import diagnostics
 from lmdiag.diagnostics import Diagnostic, Line, TableShape
 from lmdiag.report.labels import measure_label, run_labels
-from lmdiag.report.table import Cell, Table, TableRow
 from lmdiag.results import Figure, Place, Results
 from lmdiag.results.published import PublishedFigure, published_beside
 
@@ -32,6 +31,74 @@ def sources_of(runs: Sequence[Results]) -> list[Source]:
     """Returns the runs with their names and the published figures of their models."""
     labels = run_labels(runs)
     return [Source(r, label, published_beside(r)) for r, label in zip(runs, labels, strict=True)]
+
+
+class Cell(NamedTuple):
+    """One cell of a table: a figure, and the published figure of the same address."""
+
+    figure: Figure
+    published: PublishedFigure | None = None
+
+
+class TableRow(NamedTuple):
+    """A row of a table.
+
+    Attributes:
+        label: heading.
+        cells: one per column, None where there is no figure.
+        model: name of the run; "" for the human baseline.
+        depth: 1 for a break-down of the row above.
+    """
+
+    label: str
+    cells: tuple[Cell | None, ...]
+    model: str
+    depth: int = 0
+
+    @property
+    def n(self) -> str:
+        """The n of its figures, e.g. `34`, or `31–33` where they differ."""
+        counts = distinct_n(self.cells)
+        return "–".join(dict.fromkeys(f"{n:,}" for n in (*counts[:1], *counts[-1:])))
+
+    @property
+    def is_published(self) -> bool:
+        """Whether the paper has any of its figures."""
+        return any(cell and cell.published is not None for cell in self.cells)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table: title, the table of the paper with the same shape, headings and rows."""
+
+    title: str
+    source: str
+    columns: tuple[str, ...]
+    rows: tuple[TableRow, ...]
+
+    @property
+    def cells(self) -> list[Cell]:
+        """All cells with a figure."""
+        return [cell for row in self.rows for cell in row.cells if cell]
+
+    @property
+    def is_percent(self) -> bool:
+        """Whether all figures are percentages."""
+        return all(cell.figure.is_percent for cell in self.cells)
+
+    def part(self, columns: Sequence[int]) -> Table:
+        """Returns the table with some of its columns, and the rows that have figures there."""
+        rows = (row._replace(cells=tuple(row.cells[i] for i in columns)) for row in self.rows)
+        return replace(
+            self,
+            columns=tuple(self.columns[i] for i in columns),
+            rows=tuple(row for row in rows if any(row.cells)),
+        )
+
+
+def distinct_n(cells: Iterable[Cell | None]) -> list[int]:
+    """Returns the distinct n of some figures, in ascending order."""
+    return sorted({cell.figure.n for cell in cells if cell and cell.figure.n is not None})
 
 
 # ---- from shapes to tables -----------------------------------------------------------------------
@@ -152,14 +219,11 @@ def _lines(
 ) -> list[tuple[str, int, Line]]:
     """(label, depth, line) of one side of a table, expanded."""
     shown = []
-    for line in lines:
-        for each in expanded(line, present, column):
-            shown.append((line_label(each, present.diagnostic), 0, each))
-            for part in line.below:
-                below = replace(
-                    each, by=part.by, level=part.level, label="", below=(), measure=each.measure
-                )
-                shown.append((line_label(part, present.diagnostic), 1, below))
+    for each in (one for line in lines for one in expanded(line, present, column)):
+        shown.append((line_label(each, present.diagnostic), 0, each))
+        for part in each.below:
+            below = replace(each, by=part.by, level=part.level, label="", below=())
+            shown.append((line_label(part, present.diagnostic), 1, below))
     return shown
 
 
@@ -196,14 +260,8 @@ def _fill(
                 shown.update(p for p, cell in zip(places, cells, strict=True) if cell)
                 model = "" if line.is_human else source.label
                 rows.append(TableRow(label, tuple(cells), model, depth))
-    kept = [i for i in range(len(columns)) if any(row.cells[i] for row in rows)]
-    headings = _headings(columns, shape, present)
-    return Table(
-        title=shape.title,
-        source=shape.source,
-        columns=tuple(headings[i] for i in kept),
-        rows=tuple(replace(row, cells=tuple(row.cells[i] for i in kept)) for row in rows),
-    )
+    whole = Table(shape.title, shape.source, tuple(_headings(columns, shape, present)), tuple(rows))
+    return whole.part([i for i in range(len(columns)) if any(row.cells[i] for row in rows)])
 
 
 def _cell(source: Source, place: Place, column: Line) -> Cell | None:
@@ -219,18 +277,12 @@ def _headings(
     columns: Sequence[tuple[str, int, Line]], shape: TableShape, present: Present
 ) -> list[str]:
     """The headings of the columns: the published ones where n is that of the paper in all."""
-    names = [
-        name for line in shape.rows for each in expanded(line, present) if (name := each.measure)
-    ]
-    for name in names:
-        counts = [
-            present.counts.get(_place(Line(measure=name), column, present.diagnostic.name))
-            for _, _, column in columns
-        ]
-        if all(line.published for _, _, line in columns) and counts == [
-            line.published_n for _, _, line in columns
-        ]:
-            return [line.published for _, _, line in columns]
+    task, published = present.diagnostic.name, [line.published for _, _, line in columns]
+    for row in (each for line in shape.rows for each in expanded(line, present) if each.measure):
+        places = [_place(Line(measure=row.measure), column, task) for _, _, column in columns]
+        counts = [present.counts.get(place) for place in places]
+        if all(published) and counts == [line.published_n for _, _, line in columns]:
+            return published
     return [label for label, _, _ in columns]
 
 
@@ -255,29 +307,22 @@ class HeadlineFigure(NamedTuple):
 
 def headlines(task: str, sources: Sequence[Source]) -> list[HeadlineFigure]:
     """Returns the headline figures of a task that any run has, one entry per run in each."""
-    having = [source for source in sources if task in source.results.tasks]
     diagnostic = diagnostics.get(task)
-    present = _present(diagnostic, having)
-    chosen = _headline_figures(diagnostic.headlines, present, sources)
-    return chosen or _headline_figures(diagnostics.get("").headlines, present, sources)
-
-
-def _headline_figures(
-    lines: Sequence[Line], present: Present, sources: Sequence[Source]
-) -> list[HeadlineFigure]:
-    task, chosen = present.diagnostic.name, []
-    for line in (each for declared in lines for each in expanded(declared, present)):
-        place = _place(line, Line(), task)
-        figures = [source.results.figure(place) for source in sources]
-        if any(figures):
-            human = place._replace(measure=f"human_{place.measure}")
-            baselines = [source.results.figure(human) for source in sources]
-            chosen.append(
-                HeadlineFigure(
-                    line_label(line, present.diagnostic),
-                    figures,
-                    next((each for each in baselines if each), None),
-                    [source.published.get(place) for source in sources],
-                )
+    present = _present(diagnostic, [each for each in sources if task in each.results.tasks])
+    own, usual = (
+        [
+            HeadlineFigure(
+                line_label(line, diagnostic),
+                [source.results.figure(place) for source in sources],
+                next(filter(None, (source.results.figure(human) for source in sources)), None),
+                [source.published.get(place) for source in sources],
             )
-    return chosen
+            for declared in each.headlines
+            for line in expanded(declared, present)
+            for place in [_place(line, Line(), task)]
+            for human in [place._replace(measure=f"human_{place.measure}")]
+            if any(source.results.figure(place) for source in sources)
+        ]
+        for each in (diagnostic, diagnostics.get(""))
+    )
+    return own or usual

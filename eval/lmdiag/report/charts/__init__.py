@@ -1,6 +1,6 @@
 """Charts of results as Vega-Lite specifications: for the report page, files and notebooks.
 
-`intervals`, `probabilities` and `curves` make specifications from rows of plain data, with `parts`
-that they share. `kinds` fills them from the runs (`charted`) of a diagnostic. `theme` colours and
-sizes them; `output` writes files and notebook charts and has the script that draws in a page.
+The specifications are files, `cards/charts/*.json`; `specs` fills them with rows of plain data, and
+`kinds` makes the rows from the runs (`charted`) of a diagnostic. `output` colours and sizes them,
+writes files and notebook charts, and has the script that draws in a page.
 """

@@ -2,36 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from lmdiag import diagnostics
 from lmdiag.diagnostics import Diagnostic
-from lmdiag.report.charts.parts import Datum, Spec
+from lmdiag.report.charts.specs import Datum
 from lmdiag.report.items import Item
+from lmdiag.report.labels import measure_label
 from lmdiag.report.tables import Source
-from lmdiag.results import Figure, Place
+from lmdiag.results import Figure, Measure, Place
 from lmdiag.text import visible
 
 if TYPE_CHECKING:
     from lmdiag.results import Run
-
-
-class Plot(NamedTuple):
-    """A chart with its data.
-
-    Attributes:
-        kind: see `lmdiag.report.charts.kinds.CHART_KINDS`; also `steps`, `differences`, `density`.
-        name: unique among the charts of a report; the name of its file.
-        caption: what it shows and how to read it.
-        spec: the Vega-Lite specification.
-    """
-
-    kind: str
-    name: str
-    caption: str
-    spec: Spec
 
 
 @dataclass(frozen=True)
@@ -60,38 +45,44 @@ class Charted:
         """The settings of the first run, in the order of the paper."""
         return self.diagnostic.settings_in_order(self.runs[0].results.tasks[self.task])
 
-    def names(self, *prefixes: str) -> list[str]:
-        """The unperturbed measures of the first run whose names begin with one of the prefixes."""
+    @property
+    def measures(self) -> Mapping[str, Measure]:
+        """The unperturbed measures of the first run."""
         settings = self.runs[0].results.tasks[self.task]
-        measures = settings["none"].measures if "none" in settings else {}
-        return [name for name in measures if name.startswith(prefixes)]
+        return settings["none"].measures if "none" in settings else {}
 
-    def levels(self, by: str) -> list[str]:
-        """The levels of a break-down in the first run, in order."""
-        results = self.runs[0].results
-        measures = (results.measure(self.task, "none", name) for name in self.names(""))
-        levels = dict.fromkeys(x for each in measures if each for x in each.by.get(by, ()))
-        return self.diagnostic.levels_in_order(by, levels)
+    def names(self, *prefixes: str) -> list[str]:
+        """The measures whose names begin with one of the prefixes."""
+        return [name for name in self.measures if name.startswith(prefixes)]
 
-    def level_label(self, by: str, level: str) -> str:
-        """The label of a level, broken at commas."""
-        return visible(self.diagnostic.level_label(by, level)).replace(", ", ",\n")
+    def levels(self, by: str, chosen: Iterable[str] = ()) -> dict[str, str]:
+        """Levels of a break-down in order, or chosen ones -> their labels, broken at commas."""
+        found = dict.fromkeys(x for each in self.measures.values() for x in each.by.get(by, ()))
+        label, levels = self.diagnostic.level_label, self.diagnostic.levels_in_order(by, found)
+        return {x: visible(label(by, x)).replace(", ", ",\n") for x in (*chosen,) or levels}
 
-    def rows(self, label: str, series: str, place: Sequence[str], run: int = 0) -> list[Datum]:
-        """The figure at a place as the row of a chart; none if it is not there or not defined.
-
-        Args:
-            label, series: of the figure.
-            place: setting, measure, and by and level if they are wanted.
-            run: number of the run.
-        """
-        source, address = self.sources[run], Place(self.task, *place)
-        figure = source.results.figure(address)
+    def row(self, label: str, series: str, i: int, *place: str) -> list[Datum]:
+        """The figure at a place of run i as a row; none if it is not there or not defined."""
+        address = Place(self.task, *place)
+        figure = self.sources[i].results.figure(address)
         if figure is None or figure.value is None:
             return []
-        published = source.published.get(address)
+        published = self.sources[i].published.get(address)
         row = figure_row(figure) | {"label": label, "series": series}
         return [row | ({"published": published.value / 100} if published else {})]
+
+    def rows(
+        self, names: Sequence[str], by: str, level: str, label: str = "", series: str = ""
+    ) -> list[Datum]:
+        """Unperturbed figures; series are the runs, or of a single run the measures."""
+        several = len(self.runs) > 1
+        return [
+            row
+            for i, source in enumerate(self.sources)
+            for name in names
+            for own in [source.label if several else series or measure_label(name)]
+            for row in self.row(label, own, i, "none", name, by, level)
+        ]
 
     def each_run(self) -> Iterator[tuple[int, str, str]]:
         """Number, suffix of names and beginning of captions of each run; "" for a single one."""

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from lmdiag import diagnostics
 from lmdiag.diagnostics import Chart
 from lmdiag.report import numbers
-from lmdiag.report.charts import curves, intervals, probabilities
-from lmdiag.report.charts.charted import Charted, Plot, figure_row
-from lmdiag.report.charts.parts import Datum
-from lmdiag.report.items import MAX_LISTED, SHOWN_BLANK, Choice, Item, run_scores
+from lmdiag.report.charts import specs
+from lmdiag.report.charts.charted import Charted, figure_row
+from lmdiag.report.charts.specs import Datum, Plot
+from lmdiag.report.items import MAX_LISTED, Item, run_scores
 from lmdiag.report.labels import measure_label
 from lmdiag.results import Figure, Place
 from lmdiag.schema import BadInput
 from lmdiag.text import visible
-
-if TYPE_CHECKING:
-    from lmdiag.results import Run
 
 
 def plots(charted: Charted) -> list[Plot]:
@@ -50,61 +44,40 @@ def measures_plot(model: str, measures: Mapping[str, Figure]) -> Plot:
 def _figures(charted: Charted, chart: Chart) -> Iterator[Plot]:
     """Accuracy and sensitivity: of one run in all settings, of several runs unperturbed."""
     if len(charted.runs) > 1:
-        kinds = [(source.label, "none", "", i) for i, source in enumerate(charted.sources)]
+        kinds = [(source.label, i, "none", "") for i, source in enumerate(charted.sources)]
     else:
         label = charted.diagnostic.setting_label
-        kinds = [(visible(label(name)), name, "", 0) for name in charted.settings]
-        kinds.append(("Human (cloze)", "none", "human_", 0))
+        kinds = [(visible(label(name)), 0, name, "") for name in charted.settings]
+        kinds.append(("Human (cloze)", 0, "none", "human_"))
     rows = [
         row
         for name in _shown(charted, chart)
-        for series, setting, prefix, i in kinds
-        for row in charted.rows(measure_label(name), series, (setting, prefix + name), i)
+        for series, i, setting, prefix in kinds
+        for row in charted.row(measure_label(name), series, i, setting, prefix + name)
     ]
     yield from _dotted(chart.kind, "measures", chart.title or "Accuracy and sensitivity", rows)
 
 
 def _levels(charted: Charted, chart: Chart) -> Iterator[Plot]:
     """The levels of a break-down: all measures of one run, or the first measure of several runs."""
-    several = len(charted.runs) > 1
+    several, by = len(charted.runs) > 1, chart.by or "construction"
     names = _shown(charted, chart)[: 1 if several else None]
-    rows = [
-        row
-        for level in chart.levels or charted.levels(chart.by)
-        for i, source in enumerate(charted.sources)
-        for name in names
-        for row in charted.rows(
-            charted.level_label(chart.by, level),
-            source.label if several else measure_label(name),
-            ("none", name, chart.by, level),
-            i,
-        )
-    ]
-    title = f"{chart.title} ({measure_label(names[0])})" if several and names else chart.title
-    name = "-".join(filter(None, (_slug(chart.by), _slug(chart.measure))))
-    yield from _dotted(chart.kind, name, title, rows)
-
-
-def _constructions(charted: Charted, chart: Chart) -> Iterator[Plot]:
-    """MW, EW and TSE of each construction: of one run together, of several runs MW alone."""
+    levels = charted.levels(by, chart.levels)
+    rows = [row for x, label in levels.items() for row in charted.rows(names, by, x, label)]
     title = chart.title or "By construction"
-    yield from _levels(charted, replace(chart, by="construction", title=title))
+    title += f" ({measure_label(names[0])})" if several and names else ""
+    yield from _dotted(chart.kind, f"{_slug(by)}-{_slug(chart.measure)}", title, rows)
 
 
 def _shown(charted: Charted, chart: Chart) -> list[str]:
     """The measures of a chart."""
     if chart.kind == "constructions":
-        return [name for name in ("mw", "ew", "tse") if name in charted.names("")]
+        return [name for name in ("mw", "ew", "tse") if name in charted.measures]
     return charted.names(*([chart.measure] if chart.measure else ["accuracy@", "sensitivity"]))
 
 
 def _dotted(kind: str, name: str, title: str, rows: Sequence[Datum]) -> Iterator[Plot]:
-    if rows:
-        yield Plot(kind, name.strip("-"), f"{title}. {legend_of(rows)}", intervals.dots(rows))
-
-
-def legend_of(rows: Sequence[Datum]) -> str:
-    """Returns what the marks of `intervals.dots` mean, as far as the rows have them."""
+    """A chart of dots, with the meaning of those marks that the rows have in its caption."""
     present = {key for row in rows for key, value in row.items() if value is not None}
     parts = {
         "low": "lines are 95% intervals over items",
@@ -113,7 +86,9 @@ def legend_of(rows: Sequence[Datum]) -> str:
         "chance": "the upright line is chance",
     }
     text = ", ".join(part for key, part in parts.items() if key in present)
-    return f"{text[:1].upper()}{text[1:]}." if text else ""
+    caption = f"{title}. {text[:1].upper()}{text[1:]}{'.' if text else ''}"
+    if rows:
+        yield Plot(kind, name.strip("-"), caption, specs.dots(rows))
 
 
 # ---- probabilities -------------------------------------------------------------------------------
@@ -122,8 +97,7 @@ def legend_of(rows: Sequence[Datum]) -> str:
 def _scatter(charted: Charted, chart: Chart) -> Iterator[Plot]:
     """Good against bad completions, a chart per run."""
     for i, suffix, beginning in charted.each_run():
-        shown = _restricted(charted.items[i], charted.runs[i], charted.task, chart)
-        known = [item for item in shown if item.difference is not None]
+        known = [item for item in _restricted(charted, i, chart) if item.difference is not None]
         beginning += f"{chart.title}. " if chart.title else ""
         name = f"pairs{f'-{_slug(chart.title)}' if chart.title else ''}{suffix}"
         if len(known) > MAX_LISTED:
@@ -131,8 +105,8 @@ def _scatter(charted: Charted, chart: Chart) -> Iterator[Plot]:
                 f"{beginning}p(good) against p(bad) of {len(known):,} contrasts; the darker, the "
                 "more contrasts. Above the diagonal the model prefers the good completion."
             )
-            pairs = ([item.good or 0.0 for item in known], [item.bad or 0.0 for item in known])
-            yield Plot("density", name, caption, probabilities.density(*pairs))
+            both = ([item.good or 0.0 for item in known], [item.bad or 0.0 for item in known])
+            yield Plot("density", name, caption, specs.density(*both))
         elif known:
             threshold = charted.runs[i].results.protocol.threshold
             caption = (
@@ -140,28 +114,28 @@ def _scatter(charted: Charted, chart: Chart) -> Iterator[Plot]:
                 "model prefers the good completion, above the dashed curve by more than "
                 f"{threshold:g}."
             )
-            rows = [pair_row(item, threshold) for item in known]
-            yield Plot(chart.kind, name, caption, probabilities.scatter(rows, threshold))
+            rows = [_pair(item, threshold) for item in known]
+            yield Plot(chart.kind, name, caption, specs.scatter(rows, threshold))
 
 
-def _restricted(items: Sequence[Item], run: Run, task: str, chart: Chart) -> Sequence[Item]:
+def _restricted(charted: Charted, i: int, chart: Chart) -> Sequence[Item]:
     """The items in the levels that a chart is restricted to, of a break-down or of a column."""
     if not chart.by:
-        return items
-    rows = run.stimuli[task].columns()
-    labels = diagnostics.get(task).levels(rows).get(chart.by, rows.get(chart.by, ()))
+        return charted.items[i]
+    rows = charted.runs[i].stimuli[charted.task].columns()
+    labels = charted.diagnostic.levels(rows).get(chart.by, rows.get(chart.by, ()))
     inside = {x for x, level in zip(rows["id"], labels, strict=False) if level in chart.levels}
-    return [item for item in items if item.choices[0].id in inside]
+    return [item for item in charted.items[i] if item.choices[0].id in inside]
 
 
-def pair_row(item: Item, threshold: float) -> Datum:
-    """Returns a contrast as a row of `probabilities.scatter`."""
+def _pair(item: Item, threshold: float) -> Datum:
+    """A contrast as a row of `specs.scatter`."""
     good = next(choice for choice in item.choices if choice.good)
     bad = max((c for c in item.choices if not c.good), key=lambda c: c.probability or 0.0)
     verdict = f"good by > {threshold:g}" if item.by_threshold else "good"
     return {
         "item": visible(item.id),
-        "context": _sentence(good),
+        "context": visible(good.sentence),
         "good": visible(good.target),
         "bad": visible(bad.target),
         "p_good": good.probability,
@@ -170,10 +144,6 @@ def pair_row(item: Item, threshold: float) -> Datum:
         "rank_bad": bad.rank,
         "verdict": verdict if item.prefers_good else "bad",
     }
-
-
-def _sentence(choice: Choice) -> str:
-    return visible(f"{choice.context} {SHOWN_BLANK} {choice.right_context}".rstrip())
 
 
 def _cloze(charted: Charted, chart: Chart) -> Iterator[Plot]:
@@ -185,8 +155,9 @@ def _cloze(charted: Charted, chart: Chart) -> Iterator[Plot]:
         cloze = dict(zip(columns["id"], columns["target_cloze"], strict=True))
         rows: list[Datum] = [
             {
-                "item": visible(item.id), "context": _sentence(choice), "cloze": cloze[choice.id],
-                "word": visible(choice.target), "p": choice.probability, "rank": choice.rank,
+                "item": visible(item.id), "context": visible(choice.sentence),
+                "cloze": cloze[choice.id], "word": visible(choice.target),
+                "p": choice.probability, "rank": choice.rank,
                 "kind": "appropriate" if choice.good else "reversed",
             }
             for item in charted.items[i]
@@ -203,7 +174,9 @@ def _cloze(charted: Charted, chart: Chart) -> Iterator[Plot]:
             f"Correlation of log p and cloze: {correlations}."
         )
         if rows:
-            yield Plot(chart.kind, f"cloze{suffix}", caption, probabilities.cloze(rows))
+            y = specs.log_axis(row["p"] for row in rows)
+            spec = specs.specification("cloze", rows, p=y)
+            yield Plot(chart.kind, f"cloze{suffix}", caption, spec)
 
 
 # ---- shuffles ------------------------------------------------------------------------------------
@@ -226,7 +199,9 @@ def _shuffles(charted: Charted, chart: Chart) -> Iterator[Plot]:
                 "more shuffles had this value. Below: mean ± one standard deviation; dashed: not "
                 "shuffled."
             )
-            yield Plot(chart.kind, f"shuffles{suffix}", caption, intervals.shuffles(rows))
+            height = {"height": 44 * len(specs.distinct(rows, "label"))}
+            spec = specs.specification("shuffles", rows) | height
+            yield Plot(chart.kind, f"shuffles{suffix}", caption, spec)
 
 
 def _shuffled(charted: Charted, i: int, name: str, setting: str) -> Iterator[Datum]:
@@ -259,35 +234,30 @@ def _cutoffs(charted: Charted, chart: Chart) -> Iterator[Plot]:
     several = len(charted.runs) > 1
     for measures in (("mw",), ("ew",)) if several else (("mw", "ew"),):
         title = " and ".join(map(measure_label, measures))
-        rows = _cutoff_rows(charted, measures)
         caption = (
             f"{title} of the verbs in the top of the distribution, then of those in its bottom. "
             "Bands are 95% intervals, the dotted line is chance."
         )
-        name = f"cutoffs-{'-'.join(measures)}"
-        yield Plot(chart.kind, name, caption, curves.cutoffs(rows))
-    levels = [] if several else charted.levels("construction")
+        spec = specs.cutoffs(_over_cutoffs(charted, measures))
+        yield Plot(chart.kind, f"cutoffs-{'-'.join(measures)}", caption, spec)
     rows = [
-        {**row, "panel": charted.level_label("construction", level)}
-        for level in levels
-        for row in _cutoff_rows(charted, ("mw", "ew"), level)
+        {**row, "panel": label}
+        for level, label in charted.levels("construction").items()
+        for row in _over_cutoffs(charted, ("mw", "ew"), level)
     ]
-    if rows:
+    if rows and not several:
         caption = "MW and EW by cut-off in each construction; left of the line top, right bottom."
-        yield Plot(chart.kind, "cutoffs-constructions", caption, curves.cutoffs(rows))
+        yield Plot(chart.kind, "cutoffs-constructions", caption, specs.cutoffs(rows))
 
 
-def _cutoff_rows(charted: Charted, measures: Sequence[str], level: str = "") -> list[Datum]:
-    several, by = len(charted.runs) > 1, "construction" if level else ""
+def _over_cutoffs(charted: Charted, measures: Sequence[str], level: str = "") -> list[Datum]:
+    by = "construction" if level else ""
     return [
         {**row, "end": end, "cutoff": float(name.partition("=")[2])}
         for measure in measures
-        for i, source in enumerate(charted.sources)
         for end in ("top", "bottom")
         for name in charted.names(f"{measure}@{end}=")
-        for row in charted.rows(
-            "", source.label if several else measure_label(measure), ("none", name, by, level), i
-        )
+        for row in charted.rows([name], by, level, series=measure_label(measure))
     ]
 
 
@@ -303,6 +273,6 @@ CHART_KINDS: Mapping[str, Callable[[Charted, Chart], Iterator[Plot]]] = {
     "cloze": _cloze,
     "shuffles": _shuffles,
     "cutoffs": _cutoffs,
-    "constructions": _constructions,
+    "constructions": _levels,
 }
 """Kind of a declared chart -> the function that makes it."""

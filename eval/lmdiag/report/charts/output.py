@@ -1,4 +1,4 @@
-"""Where charts go: figures for a paper, notebooks, and the script that draws them in a page."""
+"""Charts as figures for a paper and in notebooks, their colours, and the script of a page."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import json
 import re
 from collections.abc import Iterable
 from contextlib import suppress
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lmdiag.report.charts.charted import Plot
-from lmdiag.report.charts.parts import Spec
-from lmdiag.report.charts.theme import resolved, sized, theme
+from lmdiag.report.charts.specs import Plot, Spec
+from lmdiag.resources import resource_path
 from lmdiag.stimuli.building import user_cache
 from lmdiag.writing import write_atomically
 
@@ -29,6 +29,42 @@ _SCALE = 0.68
 _PPI = 300
 
 _PAPER_FONT = "Arial, Helvetica, 'Liberation Sans', sans-serif"
+
+
+# ---- colours -------------------------------------------------------------------------------------
+
+
+@cache
+def palette() -> dict[str, str]:
+    """Returns the light colours of the style sheet: `var(--c1)` -> `#2563a8`."""
+    style = resource_path("cards", "base.css").read_text("utf-8")
+    light = style.partition("{")[2].partition("}")[0]
+    return {f"var({name})": colour for name, colour in re.findall(r"(--\w+):\s*(#\w+)", light)}
+
+
+def resolved(value: Any) -> Any:
+    """Returns a specification with colours in place of CSS variables; data are left as they are."""
+    if isinstance(value, dict):
+        return {key: part if key == "data" else resolved(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [resolved(part) for part in value]
+    return palette().get(value, value) if isinstance(value, str) else value
+
+
+def theme() -> str:
+    """Returns the theme as JSON: the `config` of a specification, its colours CSS variables."""
+    return resource_path("cards", "charts", "theme.json").read_text("utf-8")
+
+
+# ---- files and notebooks -------------------------------------------------------------------------
+
+
+def _sized(spec: Spec, width: float) -> Spec:
+    """The specification in a width in pixels, axes and legends included."""
+    if "spec" not in spec:
+        return {**spec, "width": width, "autosize": {"type": "fit-x", "contains": "padding"}}
+    columns = spec["columns"]
+    return {**spec, "spec": {**spec["spec"], "width": (width - 45) / columns - 30}}
 
 
 def write_figures(plots: Iterable[Plot], folder: Path, kind: str, width: float) -> list[Path]:
@@ -58,7 +94,7 @@ def figure_file(spec: Spec, kind: str, width: float) -> bytes:
     import vl_convert
 
     config = json.loads(theme()) | {"font": _PAPER_FONT, "background": "white"}
-    whole = sized(spec, width * _POINTS / _SCALE) | {"config": config}
+    whole = _sized(spec, width * _POINTS / _SCALE) | {"config": config}
     svg = vl_convert.vegalite_to_svg(json.dumps(resolved(whole)))
     pixels = max(float(size[2]) for size in _SIZE.finditer(svg, 0, 400) if size[1] == "width")
     scale = min(_SCALE, width * _POINTS / pixels)  # labels of panels may need more than their share
@@ -77,7 +113,7 @@ def svg(spec: Spec, width: float) -> str:
     """Returns a chart of a width in pixels as an `<svg>` element in the colours of a page."""
     import vl_convert
 
-    whole = sized(spec, width) | {"config": json.loads(theme())}
+    whole = _sized(spec, width) | {"config": json.loads(theme())}
     return vl_convert.vegalite_to_svg(json.dumps(whole))
 
 

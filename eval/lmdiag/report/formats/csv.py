@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from lmdiag.report.qualitative import Chosen
+from lmdiag.report.listing import Chosen
 from lmdiag.results import Results
 from lmdiag.results.published import published_beside
 from lmdiag.text import visible
@@ -44,7 +44,7 @@ def _top_words(chosen: Sequence[Chosen]) -> Iterator[list[Any]]:
     for item in chosen:
         for model, top in item.said:
             for i, entry in enumerate(top, start=1):
-                yield [item.context, item.right_context, model, i, *entry]
+                yield [item.choice.context, item.choice.right_context, model, i, *entry]
 
 
 def _csv(columns: Sequence[str], records: Iterable[list[Any]]) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from lmdiag.report import numbers
-from lmdiag.report.table import Cell, Table
+from lmdiag.report.tables import Cell, Table, distinct_n
 from lmdiag.text import visible
 
 
@@ -45,19 +45,14 @@ class GridRow(NamedTuple):
         depth: steps by which the first label is indented.
         cells: parallel to the headings of the grid.
         is_published: whether these are the published figures of the row above.
+        is_human: whether these are the human baseline.
     """
 
     labels: tuple[str, ...]
     depth: int
     cells: tuple[CellText, ...]
     is_published: bool = False
-
-    def texts(
-        self, indent: str, label: Callable[[str], str], figure: Callable[[str], str]
-    ) -> list[str]:
-        """Returns the texts of the row, escaped by `label` and `figure`."""
-        first, *others = map(label, self.labels)
-        return [indent * self.depth + first, *others, *(figure(str(cell)) for cell in self.cells)]
+    is_human: bool = False
 
 
 class Grid(NamedTuple):
@@ -75,38 +70,50 @@ class Grid(NamedTuple):
     headings: tuple[Heading, ...]
     rows: tuple[GridRow, ...]
 
-    def heading_texts(self, escape: Callable[[str], str]) -> list[str]:
-        """Returns the headings of all columns."""
-        return [escape(str(heading)) for heading in (*self.label_headings, *self.headings)]
-
 
 def grid_of(table: Table, runs: int = 1) -> Grid:
-    """Returns the texts of a table; with several runs, a column names the model of each row."""
-    n, chance = table.n_by == "row", table.chance_by == "row"
+    """Returns the texts of a table; with several runs, a column names the model of each row.
+
+    n and the chance level have columns of their own, unless the headings of the columns say all
+    that the cells would.
+    """
+    columns = [[row.cells[i] for row in table.rows] for i in range(len(table.columns))]
+    is_n_shared = all(len(distinct_n(cells)) == 1 for cells in columns)
+    n = not is_n_shared or all(len(distinct_n(row.cells)) <= 1 for row in table.rows)
+    has_chance = any(_chances(cells) - {None} for cells in columns)
+    chance = has_chance and any(len(_chances(cells)) > 1 for cells in columns)
     rows = []
     for row in table.rows:
-        figures = map(_own, row.cells)
         before = [CellText(row.n)] if n else []
-        after = [CellText(numbers.chances(row.chances))] if chance else []
+        after = [CellText(numbers.chances(_defined(row.cells)))] if chance else []
         labels = (visible(row.label), *([row.model] if runs > 1 else []))
-        rows.append(GridRow(labels, row.depth, (*before, *figures, *after)))
+        figures = (*before, *map(_own, row.cells), *after)
+        rows.append(GridRow(labels, row.depth, figures, is_human=not row.model))
         if row.is_published:
-            cells = [*map(_published, row.cells)]
-            empty = CellText("")
-            full = (*([empty] if n else []), *cells, *([empty] if chance else []))
             labels = ("published", *([""] if runs > 1 else []))
-            rows.append(GridRow(labels, row.depth + 1, full, is_published=True))
-    headings = [
-        *([Heading("n")] if n else []),
-        *(
-            Heading(visible(label), tuple(table.column_facts(i)), is_figure=True)
-            for i, label in enumerate(table.columns)
-        ),
-        *([Heading("chance")] if chance else []),
-    ]
+            figures = (*(CellText("") for _ in before), *map(_published, row.cells))
+            figures = (*figures, *(CellText("") for _ in after))
+            rows.append(GridRow(labels, row.depth + 1, figures, is_published=True))
+    headings = [Heading("n")] if n else []
+    for label, cells in zip(table.columns, columns, strict=True):
+        facts = [] if n else [f"n = {distinct_n(cells)[0]}"]
+        facts += [] if chance else [f"chance {100 * level:.1f}" for level in _defined(cells)]
+        headings.append(Heading(visible(label), tuple(facts), is_figure=True))
+    headings += [Heading("chance")] if chance else []
     unit = ", percent with 95% interval" if table.is_percent else ", with 95% interval"
     caption = f"{table.title}{unit}{f' ({table.source})' if table.source else ''}"
     return Grid(caption, ("", "model")[: min(runs, 2)], tuple(headings), tuple(rows))
+
+
+def _chances(cells: Iterable[Cell | None]) -> set[float | None]:
+    """The chance levels of the figures that are defined, None for a figure without one."""
+    levels = [cell.figure.chance for cell in cells if cell and cell.figure.value is not None]
+    return {None if level is None else round(level, 9) for level in levels}  # means of thirds
+
+
+def _defined(cells: Iterable[Cell | None]) -> list[float]:
+    """The distinct chance levels of some figures, in ascending order."""
+    return sorted(level for level in _chances(cells) if level is not None)
 
 
 def _own(cell: Cell | None) -> CellText:
@@ -117,8 +124,3 @@ def _own(cell: Cell | None) -> CellText:
 
 def _published(cell: Cell | None) -> CellText:
     return CellText("" if cell is None else numbers.published(cell.published, cell.figure))
-
-
-def single_line(text: str) -> str:
-    """Returns a text on one line, with every hidden character spelled out."""
-    return visible(" ".join(text.split()))

@@ -12,7 +12,7 @@ from lmdiag.report.formats.grid import CellText, Grid, grid_of
 from lmdiag.report.labels import comparison_label, model_label, run_letter, short_commit
 from lmdiag.report.numbers import CHANCE
 from lmdiag.report.sections import Section, sections
-from lmdiag.report.table import Table
+from lmdiag.report.tables import Table
 from lmdiag.results import Results, SettingResults, of_setting
 from lmdiag.text import visible
 
@@ -108,8 +108,8 @@ def pieces(table: Table, width: int) -> list[Grid]:
     grid, columns = grid_of(table), len(table.columns)
     if columns == 1 or _fit(grid, width) is not None:
         return [grid]
-    half = (columns + 1) // 2
-    return pieces(table.part(0, half), width) + pieces(table.part(half, columns), width)
+    halves = range((columns + 1) // 2), range((columns + 1) // 2, columns)
+    return [piece for half in halves for piece in pieces(table.part(half), width)]
 
 
 def _fit(grid: Grid, width: int) -> TableFit | None:

@@ -1,0 +1,204 @@
+"""Specifications in Vega-Lite: the files of `cards/charts/`, filled with rows of data.
+
+A row is a mapping from fixed field names to values as in `results.json`: proportions are in
+[0, 1], and None is undefined. Text from data and models stands in rows and in the domains of
+scales only, where Vega reads it as text and never as an expression. Colours are CSS variables
+(`var(--c1)`) that `output` resolves where there is no style sheet.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from lmdiag.resources import resource_path
+
+Spec = dict[str, Any]
+Datum = Mapping[str, Any]
+
+
+class Plot(NamedTuple):
+    """A chart with its data.
+
+    Attributes:
+        kind: see `lmdiag.report.charts.kinds.CHART_KINDS`; also `steps`, `differences`, `density`.
+        name: unique among the charts of a report; the name of its file.
+        caption: what it shows and how to read it.
+        spec: the Vega-Lite specification.
+    """
+
+    kind: str
+    name: str
+    caption: str
+    spec: Spec
+
+
+_FLOOR = 1e-8
+"""Smallest probability on an axis; smaller ones are drawn at its end."""
+
+
+def specification(name: str, rows: Sequence[Datum], **fields: Mapping[str, Any]) -> Spec:
+    """Returns the specification of a file with rows as its data.
+
+    An empty `sort` or `domain` of the file becomes the values of the field in the order of the
+    rows. Tooltips show the fields that any row has, legends what has several values.
+
+    Args:
+        name: of the file.
+        rows: with the fields that the file names; other fields are kept, too.
+        fields: field -> what its channels add to their `scale` and `axis`.
+    """
+    text = resource_path("cards", "charts", f"{name}.json").read_text(encoding="utf-8")
+    spec: Spec = json.loads(text)
+    for part in [*_parts(spec)]:
+        field = part.get("field", "")
+        for key in ("scale", "axis"):
+            if key in part:
+                part[key] |= fields.get(field, {}).get(key, {})
+        if part.get("sort") == []:
+            part["sort"] = distinct(rows, field)
+        if part.get("scale", {}).get("domain") == []:
+            part["scale"]["domain"] = distinct(rows, field)
+        if part.get("legend"):
+            part["legend"] = _legend(part["legend"], part["scale"]["domain"])
+        if "tooltip" in part.get("encoding", ()):
+            tips = part["encoding"]["tooltip"]
+            shown = [tip for tip in tips if any(row.get(tip["field"]) is not None for row in rows)]
+            part["encoding"]["tooltip"] = shown
+    return spec | {"data": {"values": [_defined(row) for row in rows]}}
+
+
+def _parts(value: Any) -> Iterator[Spec]:
+    """Every mapping in a specification."""
+    if isinstance(value, dict):
+        yield value
+    for part in value.values() if isinstance(value, dict) else value:
+        if isinstance(part, dict | list):
+            yield from _parts(part)
+
+
+def _legend(legend: Spec, names: Sequence[str]) -> Spec | None:
+    """The legend with as many columns as fit; none for a single series."""
+    longest = 30 + 6 * max(map(len, names), default=0)  # pixels of a column, about
+    columns = max(1, min(len(names), 360 // longest))
+    return legend | {"columns": columns} if len(names) > 1 else None
+
+
+def _defined(row: Datum) -> Datum:
+    """The row without what is undefined: JSON has no NaN, and Vega draws null as 0."""
+    return {
+        key: value
+        for key, value in row.items()
+        if value is not None and not (isinstance(value, float) and math.isnan(value))
+    }
+
+
+def distinct(rows: Sequence[Datum], field: str) -> list[Any]:
+    """Returns the values of a field, each once, in the order of the rows."""
+    return list(dict.fromkeys(row.get(field) for row in rows))
+
+
+def dots(rows: Sequence[Datum]) -> Spec:
+    """Returns figures as dots with 95% intervals, one line of the chart per label and series.
+
+    A thin line is the 95% interval, a thick one the standard deviation over shuffles, a short
+    dashed line the chance level, a hollow diamond the published figure.
+
+    Args:
+        rows: label, series, value, low, high, sd, n, chance, published.
+    """
+    labels, series = distinct(rows, "label"), distinct(rows, "series")
+    lines = max(label.count("\n") + 1 for label in labels)
+    height = len(labels) * max(14 * len(series) + 6, 13 * lines + 10)
+    return specification("dots", rows) | {"height": height}
+
+
+def scatter(rows: Sequence[Datum], threshold: float) -> Spec:
+    """Returns the probability of the good against the bad completion of every contrast.
+
+    Above the diagonal the good one is preferred, above the dashed curve by more than `threshold`.
+
+    Args:
+        rows: item, context, good, bad, p_good, p_bad, rank_good, rank_bad, verdict.
+        threshold: of sensitivity@threshold.
+    """
+    axis = log_axis(row[field] for row in rows for field in ("p_good", "p_bad"))
+    verdicts = {"scale": {"domain": [f"good by > {threshold:g}", "good", "bad"]}}
+    spec = specification("scatter", rows, p_good=axis, p_bad=axis, verdict=verdicts)
+    return spec | {"params": [{"name": "threshold", "value": threshold}]}
+
+
+def density(p_good: Sequence[float], p_bad: Sequence[float]) -> Spec:
+    """Returns what `scatter` shows, for so many contrasts that only their density can be seen."""
+    import numpy as np
+
+    axis = log_axis((*p_good, *p_bad))
+    low = axis["axis"]["values"][0]
+    edges = np.geomspace(low, 1, 37)
+    counts, _, _ = np.histogram2d(
+        np.clip(p_bad, low, 1), np.clip(p_good, low, 1), bins=[edges, edges]
+    )
+    rows = [
+        {
+            "p_bad": edges[x], "p_bad_end": edges[x + 1],
+            "p_good": edges[y], "p_good_end": edges[y + 1], "count": int(counts[x, y]),
+        }
+        for x, y in np.argwhere(counts)
+    ]  # fmt: skip
+    return specification("density", rows, p_good=axis, p_bad=axis)
+
+
+def log_axis(probabilities: Iterable[float]) -> dict[str, Any]:
+    """Returns a scale and an axis from the power of ten below the smallest probability to 1."""
+    smallest = min((p for p in probabilities if p > 0), default=0.1)
+    low = math.floor(math.log10(max(smallest, _FLOOR)))
+    decades = [10.0**i for i in range(low, 1)]
+    return {"scale": {"domain": [0.7 * decades[0], 1.4]}, "axis": {"values": decades}}
+
+
+def cutoffs(rows: Sequence[Datum]) -> Spec:
+    """Returns scores by cut-off of the distribution: of its top, then of its bottom.
+
+    Args:
+        rows: end (`top` or `bottom`), cutoff, series, value, low, high, chance, n; with `panel`,
+            one panel for each of its values, without bands and points.
+    """
+    rows = [
+        {**row, "place": f"{row['end']} {row['cutoff']:g}".replace(" 0.", " .")} for row in rows
+    ]
+    if "panel" in rows[0]:
+        spec = specification("cutoffs-panels", rows)
+        layers = spec["spec"]["layer"]
+    else:
+        lowest = min(row.get("low", row["value"]) for row in rows)
+        y = {"scale": {"domain": [max(0, min(0.48, lowest - 0.02)), 1]}}
+        spec = specification("cutoffs", rows, value=y, low=y, chance=y)
+        layers = spec["layer"]
+    first = next((row for row in rows if row["end"] == "bottom"), rows[-1])
+    layers[-1]["data"] = {"values": [{"place": first["place"]}]}
+    return spec
+
+
+def steps(rows: Sequence[Datum]) -> Spec:
+    """Returns figures over the training steps of a model's checkpoints.
+
+    Args:
+        rows: step, series, value, low, high, chance, n.
+    """
+    found = sorted({row["step"] for row in rows})
+    first = next((step for step in found if step > 0), 1)
+    wide = {"type": "symlog", "constant": first} if found[-1] > 20 * first else {}
+    return specification("steps", rows, step={"scale": wide, "axis": {"values": found}})
+
+
+def difference_dots(rows: Sequence[Datum], reach: float) -> Spec:
+    """Returns differences between two runs with intervals, a panel for each task and setting.
+
+    Args:
+        rows: group, label, difference, low, high, a, b, p_adjusted, n.
+        reach: the end of the scale in both directions.
+    """
+    x = {"scale": {"domain": [-reach, reach]}}
+    return specification("differences", rows, difference=x, low=x)
