@@ -56,11 +56,9 @@ HEAVY = {"torch", "transformers", "tokenizers", "accelerate", "evaluate", "datas
 }
 """Libraries that no `--help` waits for."""
 
-SAME_ROLE = {"main", "add_arguments", "DIAGNOSTIC", "render", "load"}
+SAME_ROLE = {"main", "add_arguments", "stopped", "DIAGNOSTIC", "render", "load"}
 """Names that several modules define in the same role: commands, diagnostics, formats, and `load`,
 which is always used with its room, as `models.load` and `stimuli.load`."""
-
-TO_BE_RENAMED = {"differences", "interval", "sample", "stopped"}
 
 
 @dataclass(frozen=True)
@@ -198,7 +196,7 @@ def test_no_public_name_has_two_meanings() -> None:
         for name in dict.fromkeys(public_names(path)):
             modules.setdefault(name, []).append(str(path.relative_to(PACKAGE)))
     doubled = {name: defining for name, defining in modules.items() if len(defining) > 1}
-    assert {n: d for n, d in doubled.items() if n not in SAME_ROLE | TO_BE_RENAMED} == {}
+    assert {n: d for n, d in doubled.items() if n not in SAME_ROLE} == {}
 
 
 def test_only_the_metric_script_imports_evaluate() -> None:

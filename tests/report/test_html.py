@@ -16,7 +16,7 @@ from hostile import HOSTILE
 from runs import ONE_TASK, make_run
 
 from lmdiag.report.html import render
-from lmdiag.report.items import items, sample
+from lmdiag.report.items import items, representative
 from lmdiag.report.page import digest
 from lmdiag.results import Run, load_run
 from lmdiag.schema import BadInput
@@ -185,7 +185,7 @@ def test_of_too_many_items_a_sample_is_listed(
 ) -> None:
     monkeypatch.setattr("lmdiag.report.items.MAX_LISTED", 40)
     every = items(runs["all"], "agreement")
-    listed = {item.id for item in sample(every)}
+    listed = {item.id for item in representative(every)}
     left_out = next(item.id for item in every if item.id not in listed)
     page = Page(render(runs["all"], chosen=[left_out]))
     assert f"The list is a sample of {len(every)} contrasts" in page.text

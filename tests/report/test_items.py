@@ -7,7 +7,7 @@ import math
 import pytest
 
 from lmdiag import diagnostics
-from lmdiag.report.items import MAX_LISTED, Item, items, run_scores, sample
+from lmdiag.report.items import MAX_LISTED, Item, items, representative, run_scores
 from lmdiag.report.listing import choose, listed, verdict
 from lmdiag.results import Run
 from lmdiag.schema import BadInput
@@ -107,13 +107,13 @@ def test_scores_of_a_shuffle_are_its_own(runs: dict[str, Run]) -> None:
 
 def test_of_too_many_the_worst_and_the_best_of_each_template_are_listed() -> None:
     few = [item(str(i), 0.5, 0.1) for i in range(MAX_LISTED)]
-    assert sample(few) == few
+    assert representative(few) == few
     many = [
         item(f"{template}-{i}", 0.5, i / 1000, template=template)
         for template in ("first", "second")
         for i in range(MAX_LISTED)
     ]
-    names = {each.id for each in sample(many)}
+    names = {each.id for each in representative(many)}
     assert len(names) == 2 * 12
     assert {"first-0", f"first-{MAX_LISTED - 1}", "second-0", f"second-{MAX_LISTED - 1}"} <= names
 

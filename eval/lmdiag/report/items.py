@@ -180,7 +180,7 @@ def _verdicts(scores: Scores | None) -> dict[str, bool]:
     return dict(zip(scores.items.tolist(), (scores.values == 1).tolist(), strict=True))
 
 
-def sample(items: Sequence[Item]) -> list[Item]:
+def representative(items: Sequence[Item]) -> list[Item]:
     """Returns all items, or of too many some of each combination of levels.
 
     They are spread evenly over the order of p(good) - p(bad), the worst and the best included, to

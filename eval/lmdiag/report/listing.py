@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from lmdiag.diagnostics import Diagnostic
 from lmdiag.perturb import NONE
 from lmdiag.report import numbers
-from lmdiag.report.items import Choice, Item, TopWord, items, sample
+from lmdiag.report.items import Choice, Item, TopWord, items, representative
 from lmdiag.report.labels import run_labels
 from lmdiag.schema import BadInput
 from lmdiag.suggestions import suggest
@@ -102,7 +102,7 @@ def listed(
         setting: perturbation.
         chosen: ids of rows or contrasts.
     """
-    wanted = {item.id for item in sample(runs[0])} | set(chosen)
+    wanted = {item.id for item in representative(runs[0])} | set(chosen)
     return [
         ListedItem(same, setting, diagnostic)
         for same in zip(*runs, strict=True)

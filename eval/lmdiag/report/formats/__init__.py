@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def format_names() -> list[str]:
     """Returns the names of the formats that are written to a file."""
-    return ["markdown", "latex", "csv"]
+    return [*_ESCAPING, "csv"]
 
 
 def render_tables(name: str, runs: Sequence[Results], chosen: Sequence[Chosen] = ()) -> str:
@@ -38,8 +38,7 @@ def render_tables(name: str, runs: Sequence[Results], chosen: Sequence[Chosen] =
 
     def escaped(value: object) -> Markup:
         is_plain = isinstance(value, Markup) or (name == "markdown" and isinstance(value, CellText))
-        escape = {"markdown": markdown_text, "latex": latex_text}[name]
-        return Markup(str(value) if is_plain else escape(str(value)))
+        return Markup(str(value) if is_plain else _ESCAPING[name](str(value)))
 
     env = Environment(
         "<%", "%>", "<<", ">>", "<%#", "#%>",
@@ -81,3 +80,6 @@ _ESCAPED = {
     "<": r"$<$", ">": r"$>$", "≤": r"$\le$", "±": r"$\pm$", "−": r"$-$", "–": "--",
     "|": r"\textbar{}", "†": r"$\dagger$",
 }  # fmt: skip
+
+_ESCAPING = {"markdown": markdown_text, "latex": latex_text}
+"""Format with a template -> what escapes its texts."""
