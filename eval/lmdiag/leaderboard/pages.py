@@ -56,7 +56,7 @@ def render_model(entry: Entry) -> str:
         link=hub_link(results.model.id, results.model.commit),
         sections=sections.sections([results]),
         tasks=[
-            (task, diagnostics.get(task).short_title, items.sample(items.items(run, task)))
+            (task, diagnostics.get(task).short_title, items.representative(items.items(run, task)))
             for task in run.stimuli
         ],
     )
