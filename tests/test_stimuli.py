@@ -476,6 +476,7 @@ def test_verbs_of_a_csv(tmp_path: Path, text: str) -> None:
         ("singular,plural\ngoes,\n", "own.csv:2: expected a singular and a plural form"),
         ("goes,go\nhas\n", "own.csv:2: 1 fields, expected 2"),
         ("a,b,c\n", "own.csv:1: name the columns singular,plural"),
+        ("a,A,b\n", "own.csv:1: name the columns singular,plural"),
         ("singular,plural\n", "own.csv has no verbs"),
         ("", "own.csv:1: the header must name each column once"),
     ],

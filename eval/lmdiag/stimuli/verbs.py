@@ -35,7 +35,7 @@ def load_verbs(data: str, *, revision: str | None = None) -> list[tuple[str, str
         table = dataset.read(VERBS)
     columns = {name.strip().lower(): column for name, column in table.columns.items()}
     header = next((names for names in _HEADERS if set(names) <= set(columns)), tuple(columns))
-    if len(header) != 2:
+    if header not in _HEADERS and not len(columns) == len(table.columns) == 2:
         raise BadInput(f"{table.name}:1: name the columns singular,plural in a header")
     rows = list(zip(*(columns[name] for name in header), strict=True))
     for number, forms in enumerate(rows):
