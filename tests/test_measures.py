@@ -18,7 +18,7 @@ from scipy.stats import pearsonr, rankdata, spearmanr
 
 from lmdiag import diagnostics, stimuli
 from lmdiag.measures import Scores, quartiles
-from lmdiag.measures.scores import label
+from lmdiag.measures.scores import number_text
 from lmdiag.measures.top_words import fits
 from lmdiag.schema import Predictions
 
@@ -397,7 +397,7 @@ def test_quartiles_are_closed_on_the_right() -> None:
     ("number", "text"), [(0.01, "0.01"), (0, "0"), (1.0, "1"), (1e-5, "1e-05")]
 )
 def test_names_of_thresholds(number: float, text: str) -> None:
-    assert label(number) == text
+    assert number_text(number) == text
 
 
 # ---- rows that are not compared ------------------------------------------------------------------

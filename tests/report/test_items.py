@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import pytest
+from runs import make_run
 
 from lmdiag import diagnostics
 from lmdiag.report.items import MAX_LISTED, Item, items, representative, run_scores
 from lmdiag.report.listing import choose, listed, verdict
-from lmdiag.results import Run
-from lmdiag.schema import BadInput
+from lmdiag.results import Run, load_run
+from lmdiag.schema import BadInput, Protocol
 
 from .handmade import choice
 
@@ -83,6 +85,12 @@ def test_every_contrast_is_an_item_and_agrees_with_the_measures(runs: dict[str, 
             assert measures[name].value == pytest.approx(sum(told) / len(told))
         first = [c.place == 1 for each in found for c in each.choices if c.expected]
         assert measures["accuracy@1"].value == pytest.approx(sum(first) / len(first))
+
+
+def test_a_threshold_of_many_digits_has_its_verdicts(tmp_path: Path, demo_dir: Path) -> None:
+    protocol = Protocol(tasks=("role88",), threshold=0.0123456789)
+    run = load_run(make_run(tmp_path / "run", demo_dir, protocol))
+    assert {each.by_threshold for each in items(run, "role88")} >= {True, False}
 
 
 def test_perturbed_items_have_perturbed_contexts_and_their_own_anchors(

@@ -20,7 +20,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lmdiag.measures.scores import Floats, Items, Scores, Statistic, floats, label, positions
+from lmdiag.measures.scores import Floats, Items, Scores, Statistic, floats, number_text, positions
 from lmdiag.measures.trials import Trials, higher
 
 
@@ -36,7 +36,7 @@ class Cutoff(NamedTuple):
     mass: float
 
     def __str__(self) -> str:
-        return f"{self.end}={label(self.mass)}"
+        return f"{self.end}={number_text(self.mass)}"
 
 
 _TOP = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.97, 1.0)

@@ -112,10 +112,10 @@ def floats(column: Sequence[float | None]) -> Floats:
     return np.array(column, dtype=np.float64)
 
 
-def label(number: float) -> str:
+def number_text(number: float) -> str:
     """Returns the shortest text of a number that reads back the same, for names of measures.
 
-    >>> label(0.01), label(1.0), label(1e-05)
+    >>> number_text(0.01), number_text(1.0), number_text(1e-05)
     ('0.01', '1', '1e-05')
     """
     return repr(float(number)).removesuffix(".0")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lmdiag.measures.scores import Scores, build, floats, label
+from lmdiag.measures.scores import Scores, build, floats, number_text
 from lmdiag.measures.trials import Trials, higher
 
 BOOST = 0.01
@@ -32,7 +32,7 @@ def sensitivity(trials: Trials, threshold: float) -> list[Scores]:
     above = higher(*contrasts.pairs(np.exp(trials.log_prob)), by=threshold)
     return [
         contrasts.build("sensitivity", plain, chance=contrasts.chance),
-        contrasts.build(f"sensitivity@{label(threshold)}", above),
+        contrasts.build(f"sensitivity@{number_text(threshold)}", above),
     ]
 
 
@@ -48,7 +48,9 @@ def human(trials: Trials, threshold: float) -> list[Scores]:
     good, bad = contrasts.pairs(floats(trials.rows["target_cloze"]))
     return [
         contrasts.build("human_sensitivity", higher(good, bad), chance=contrasts.chance),
-        contrasts.build(f"human_sensitivity@{label(threshold)}", higher(good, bad, by=threshold)),
+        contrasts.build(
+            f"human_sensitivity@{number_text(threshold)}", higher(good, bad, by=threshold)
+        ),
         contrasts.build("cloze_difference", good - bad, "mean"),
     ]
 

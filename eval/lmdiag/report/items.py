@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from lmdiag import diagnostics, evaluation
+from lmdiag.measures.scores import number_text
 from lmdiag.perturb import NONE, perturb
 
 if TYPE_CHECKING:
@@ -160,7 +161,7 @@ def items(run: Run, task: str, setting: str = NONE) -> list[Item]:
     labels = diagnostics.get(task).levels(rows)
     scores = run_scores(run, task, setting)
     plain = _verdicts(scores.get("sensitivity"))
-    strict = _verdicts(scores.get(f"sensitivity@{protocol.threshold:g}"))
+    strict = _verdicts(scores.get(f"sensitivity@{number_text(protocol.threshold)}"))
     return [
         Item(
             contrast,

@@ -83,12 +83,12 @@ def run_model(
     model_folder = results.model_slug(model_id, options.revision, name)
     directory = RunDirectory(output / model_folder / results.protocol_slug(inputs.protocol))
     identity = results.identity(model.info, inputs.protocol, inputs.fingerprint)
+    facts: Results | None = None
     try:
-        finished = False
         with processes.shared_errors():
-            if processes.first:
-                finished = directory.open(identity, overwrite=overwrite)
-        if not processes.share(finished):
+            if processes.first and directory.open(identity, overwrite=overwrite):
+                facts = results.read_results(directory.path)
+        if not processes.share(facts is not None):
             journal = Journal(directory.journal, processes.rank, json.dumps(identity))
             answers = _ask(model, inputs, journal, processes, batch_size, quiet)
             seconds["ask"] = time.monotonic() - started - seconds["load"]
@@ -96,9 +96,7 @@ def run_model(
                 (directory.path / results.REPORT).unlink(missing_ok=True)
                 facts = save(directory.path, model, inputs, *answers, processes.count, seconds)
                 directory.finish(facts)
-        if not processes.first:
-            return None
-        return Run(directory.path, results.read_results(directory.path), dict(inputs.stimuli))
+        return Run(directory.path, facts, dict(inputs.stimuli)) if facts else None
     finally:
         directory.close()
         gc.unfreeze()
