@@ -107,7 +107,11 @@ DIAGNOSTIC = Diagnostic(
         TableShape("By source", "", rows=(Line(by="source", level="*"),), columns=_FIGURES),
         TableShape("By template", "", rows=(Line(by="template", level="*"),), columns=_FIGURES),
     ),
-    charts=(Chart("cutoffs"), Chart("constructions", by="construction"), Chart("scatter")),
+    charts=(
+        Chart("cutoffs", by="construction"),
+        Chart("levels", "By construction", by="construction", measures=("mw", "ew", "tse")),
+        Chart("scatter"),
+    ),
     headlines=(Line(measure="mw"), Line(measure="ew"), Line(measure="tse")),
     leaderboard=(
         LeaderboardColumn("agreement_tse", "TSE", "tse", is_overview=True),

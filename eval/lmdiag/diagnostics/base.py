@@ -60,6 +60,7 @@ class Perturbation:
         change: (row, number of the shuffle, seed) -> context.
         needs: columns that `change` reads.
         shuffled: whether it depends on the seed; such a setting is run several times.
+        unshuffled: the setting that differs from a shuffled one in the order of the words alone.
     """
 
     name: str
@@ -67,6 +68,7 @@ class Perturbation:
     change: Callable[[Stimulus, int, int], str]
     needs: tuple[str, ...]
     shuffled: bool = False
+    unshuffled: str = "none"
 
 
 # ---- presentation --------------------------------------------------------------------------------
@@ -150,15 +152,16 @@ class Chart:
     Attributes:
         kind: which function of `lmdiag.report.charts` draws it.
         title: of the chart; "" for the usual one.
-        measure: prefix of the measures that it shows; "" for all of accuracy and sensitivity.
-        by, levels: the break-down that it shows, or the level that it is restricted to.
+        by, levels: the break-down that it shows, or the levels that it is restricted to; without
+            `levels`, all that there are.
+        measures: that it shows; a `*` at the end stands for everything that begins so.
     """
 
-    kind: Literal["figures", "scatter", "levels", "cloze", "shuffles", "cutoffs", "constructions"]
+    kind: Literal["figures", "scatter", "levels", "cloze", "shuffles", "cutoffs"]
     title: str = ""
-    measure: str = ""
     by: str = ""
     levels: tuple[str, ...] = ()
+    measures: tuple[str, ...] = ("accuracy@*", "sensitivity*")
 
 
 # ---- the diagnostic ------------------------------------------------------------------------------

@@ -95,7 +95,12 @@ DIAGNOSTIC = Diagnostic(
         Perturbation("shuf", "Shuf", _shuffled, _SENTENCES, shuffled=True),
         Perturbation("trunc", "Trunc", _truncated, _SENTENCES),
         Perturbation(
-            "shuf_trunc", "Shuf + Trunc", _shuffled_and_truncated, _SENTENCES, shuffled=True
+            "shuf_trunc",
+            "Shuf + Trunc",
+            _shuffled_and_truncated,
+            _SENTENCES,
+            shuffled=True,
+            unshuffled="trunc",
         ),
     ),
     tables=(
@@ -116,7 +121,7 @@ DIAGNOSTIC = Diagnostic(
         Chart("figures"),
         Chart("scatter"),
         Chart("levels", "By constraint of the context", by="constraint", levels=("high", "low")),
-        Chart("shuffles"),
+        Chart("shuffles", "Accuracy with sentence 1 shuffled", measures=("accuracy@*",)),
     ),
     headlines=(Line(measure="accuracy@*"), Line(measure="sensitivity*")),
     leaderboard=(

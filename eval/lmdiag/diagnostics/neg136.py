@@ -112,12 +112,16 @@ DIAGNOSTIC = Diagnostic(
         ),
     ),
     charts=(
-        Chart("levels", "Sensitivity, SIMP", "sensitivity", "subset/polarity", _SIMP),
-        Chart("levels", "Sensitivity, NAT", "sensitivity", "natural/polarity", _NAT),
+        Chart("levels", "Sensitivity, SIMP", "subset/polarity", _SIMP, ("sensitivity*",)),
+        Chart("levels", "Sensitivity, NAT", "natural/polarity", _NAT, ("sensitivity*",)),
         Chart("scatter", "Affirmative sentences", by="polarity", levels=("affirmative",)),
         Chart("scatter", "Negative sentences", by="polarity", levels=("negative",)),
         Chart(
-            "levels", "Accuracy in affirmative sentences", "accuracy@", "subset", ("simp", "nat")
+            "levels",
+            "Accuracy in affirmative sentences",
+            by="subset",
+            levels=("simp", "nat"),
+            measures=("accuracy@*",),
         ),
     ),
     headlines=(

@@ -139,9 +139,9 @@ DIAGNOSTIC = Diagnostic(
         Chart(
             "levels",
             "Accuracy by cloze of the expected word",
-            measure="accuracy@",
             by="cloze_quartile",
             levels=_QUARTILES,
+            measures=("accuracy@*",),
         ),
     ),
     headlines=(Line(measure="accuracy@*"), Line(measure="sensitivity*")),

@@ -51,15 +51,21 @@ class Charted:
         settings = self.runs[0].results.tasks[self.task]
         return settings["none"].measures if "none" in settings else {}
 
-    def names(self, *prefixes: str) -> list[str]:
-        """The measures whose names begin with one of the prefixes."""
-        return [name for name in self.measures if name.startswith(prefixes)]
+    def names(self, *patterns: str) -> list[str]:
+        """The measures of these names; a `*` at the end stands for everything that begins so."""
+        return [
+            name
+            for pattern in patterns
+            for name in self.measures
+            if name == pattern or (pattern[-1] == "*" and name.startswith(pattern[:-1]))
+        ]
 
     def levels(self, by: str, chosen: Iterable[str] = ()) -> dict[str, str]:
         """Levels of a break-down in order, or chosen ones -> their labels, broken at commas."""
-        found = dict.fromkeys(x for each in self.measures.values() for x in each.by.get(by, ()))
-        label, levels = self.diagnostic.level_label, self.diagnostic.levels_in_order(by, found)
-        return {x: visible(label(by, x)).replace(", ", ",\n") for x in (*chosen,) or levels}
+        present = dict.fromkeys(x for each in self.measures.values() for x in each.by.get(by, ()))
+        levels = list(chosen) or self.diagnostic.levels_in_order(by, present)
+        label = self.diagnostic.level_label
+        return {level: visible(label(by, level)).replace(", ", ",\n") for level in levels}
 
     def row(self, label: str, series: str, i: int, *place: str) -> list[Datum]:
         """The figure at a place of run i as a row; none if it is not there or not defined."""
@@ -80,8 +86,12 @@ class Charted:
             row
             for i, source in enumerate(self.sources)
             for name in names
-            for own in [source.label if several else series or measure_label(name)]
-            for row in self.row(label, own, i, "none", name, by, level)
+            for row in self.row(
+                label,
+                source.label if several else series or measure_label(name),
+                i,
+                *("none", name, by, level),
+            )
         ]
 
     def each_run(self) -> Iterator[tuple[int, str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from lmdiag.diagnostics import Chart
+from lmdiag.diagnostics import Chart, Perturbation
 from lmdiag.report import numbers
 from lmdiag.report.charts import specs
 from lmdiag.report.charts.charted import Charted, figure_row
@@ -51,7 +51,7 @@ def _figures(charted: Charted, chart: Chart) -> Iterator[Plot]:
         kinds.append(("Human (cloze)", 0, "none", "human_"))
     rows = [
         row
-        for name in _shown(charted, chart)
+        for name in charted.names(*chart.measures)
         for series, i, setting, prefix in kinds
         for row in charted.row(measure_label(name), series, i, setting, prefix + name)
     ]
@@ -60,20 +60,17 @@ def _figures(charted: Charted, chart: Chart) -> Iterator[Plot]:
 
 def _levels(charted: Charted, chart: Chart) -> Iterator[Plot]:
     """The levels of a break-down: all measures of one run, or the first measure of several runs."""
-    several, by = len(charted.runs) > 1, chart.by or "construction"
-    names = _shown(charted, chart)[: 1 if several else None]
-    levels = charted.levels(by, chart.levels)
-    rows = [row for x, label in levels.items() for row in charted.rows(names, by, x, label)]
-    title = chart.title or "By construction"
-    title += f" ({measure_label(names[0])})" if several and names else ""
-    yield from _dotted(chart.kind, f"{_slug(by)}-{_slug(chart.measure)}", title, rows)
-
-
-def _shown(charted: Charted, chart: Chart) -> list[str]:
-    """The measures of a chart."""
-    if chart.kind == "constructions":
-        return [name for name in ("mw", "ew", "tse") if name in charted.measures]
-    return charted.names(*([chart.measure] if chart.measure else ["accuracy@", "sensitivity"]))
+    several, names = len(charted.runs) > 1, charted.names(*chart.measures)
+    if several:
+        names = names[:1]
+    rows = [
+        row
+        for level, label in charted.levels(chart.by, chart.levels).items()
+        for row in charted.rows(names, chart.by, level, label)
+    ]
+    title = chart.title + (f" ({measure_label(names[0])})" if several and names else "")
+    only = _slug(chart.measures[0]) if len(chart.measures) == 1 else ""
+    yield from _dotted(chart.kind, f"{_slug(chart.by)}-{only}", title, rows)
 
 
 def _dotted(kind: str, name: str, title: str, rows: Sequence[Datum]) -> Iterator[Plot]:
@@ -183,40 +180,38 @@ def _cloze(charted: Charted, chart: Chart) -> Iterator[Plot]:
 
 
 def _shuffles(charted: Charted, chart: Chart) -> Iterator[Plot]:
-    """Accuracy in each shuffle, a chart per run."""
+    """The measures in each shuffle, a chart per run."""
     for i, suffix, beginning in charted.each_run():
         rows = [
             row
-            for name in charted.names("accuracy@")
+            for name in charted.names(*chart.measures)
             for perturbation in charted.diagnostic.perturbations
             if perturbation.shuffled
-            for row in _shuffled(charted, i, name, perturbation.name)
+            for row in _shuffled(charted, i, name, perturbation)
         ]
         if rows:
             times = max(row["runs"] for row in rows if "runs" in row)
             caption = (
-                f"{beginning}Accuracy in {times} shuffles of sentence 1: the larger a circle, the "
-                "more shuffles had this value. Below: mean ± one standard deviation; dashed: not "
-                "shuffled."
+                f"{beginning}{chart.title}, {times} times: the larger a circle, the more shuffles "
+                "had this value. Below: mean ± one standard deviation; dashed: not shuffled."
             )
             height = {"height": 44 * len(specs.distinct(rows, "label"))}
             spec = specs.specification("shuffles", rows) | height
             yield Plot(chart.kind, f"shuffles{suffix}", caption, spec)
 
 
-def _shuffled(charted: Charted, i: int, name: str, setting: str) -> Iterator[Datum]:
+def _shuffled(charted: Charted, i: int, name: str, perturbation: Perturbation) -> Iterator[Datum]:
     """How often each value occurred, and the mean beside the figure without shuffling."""
-    run, task = charted.runs[i], charted.task
+    run, task, setting = charted.runs[i], charted.task, perturbation.name
     figure = run.results.measure(task, setting, name)
     if figure is None or figure.value is None:
         return
-    shuffles = sorted(n for found, n in run.predictions[task] if found == setting)
+    shuffles = sorted(n for each, n in run.predictions[task] if each == setting)
     values = [float(run_scores(run, task, setting, n)[name].values.mean()) for n in shuffles]
-    text = f"{charted.diagnostic.setting_label(setting)}, {measure_label(name)}"
+    text = f"{perturbation.label}, {measure_label(name)}"
     for value, count in sorted(Counter(values).items()):
         yield {"label": text, "value": value, "count": count}
-    unshuffled = "trunc" if setting.endswith("_trunc") else "none"
-    plain = run.results.measure(task, unshuffled, name)
+    plain = run.results.measure(task, perturbation.unshuffled, name)
     published = charted.sources[i].published.get(Place(task, setting, name))
     yield {
         "label": text, "mean": figure.value, "sd": figure.sd, "runs": len(values),
@@ -229,7 +224,7 @@ def _shuffled(charted: Charted, i: int, name: str, setting: str) -> Iterator[Dat
 
 def _cutoffs(charted: Charted, chart: Chart) -> Iterator[Plot]:
     """EW and MW over cut-offs: of one run together, of several runs a chart per measure."""
-    if not charted.names("ew@"):
+    if not charted.names("ew@*"):
         return
     several = len(charted.runs) > 1
     for measures in (("mw",), ("ew",)) if several else (("mw", "ew"),):
@@ -242,21 +237,22 @@ def _cutoffs(charted: Charted, chart: Chart) -> Iterator[Plot]:
         yield Plot(chart.kind, f"cutoffs-{'-'.join(measures)}", caption, spec)
     rows = [
         {**row, "panel": label}
-        for level, label in charted.levels("construction").items()
-        for row in _over_cutoffs(charted, ("mw", "ew"), level)
+        for level, label in charted.levels(chart.by).items()
+        for row in _over_cutoffs(charted, ("mw", "ew"), chart.by, level)
     ]
     if rows and not several:
-        caption = "MW and EW by cut-off in each construction; left of the line top, right bottom."
-        yield Plot(chart.kind, "cutoffs-constructions", caption, specs.cutoffs(rows))
+        caption = f"MW and EW by cut-off in each {chart.by}; left of the line top, right bottom."
+        yield Plot(chart.kind, f"cutoffs-{_slug(chart.by)}s", caption, specs.cutoffs(rows))
 
 
-def _over_cutoffs(charted: Charted, measures: Sequence[str], level: str = "") -> list[Datum]:
-    by = "construction" if level else ""
+def _over_cutoffs(
+    charted: Charted, measures: Sequence[str], by: str = "", level: str = ""
+) -> list[Datum]:
     return [
         {**row, "end": end, "cutoff": float(name.partition("=")[2])}
         for measure in measures
         for end in ("top", "bottom")
-        for name in charted.names(f"{measure}@{end}=")
+        for name in charted.names(f"{measure}@{end}=*")
         for row in charted.rows([name], by, level, series=measure_label(measure))
     ]
 
@@ -273,6 +269,5 @@ CHART_KINDS: Mapping[str, Callable[[Charted, Chart], Iterator[Plot]]] = {
     "cloze": _cloze,
     "shuffles": _shuffles,
     "cutoffs": _cutoffs,
-    "constructions": _levels,
 }
 """Kind of a declared chart -> the function that makes it."""
