@@ -82,9 +82,9 @@ def tense(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     (tmp_path / "further").mkdir()
     (tmp_path / "further/tense.py").write_text(TENSE)
     monkeypatch.setattr(diagnostics, "__path__", [*diagnostics.__path__, str(tmp_path / "further")])
-    diagnostics.built_in.cache_clear()
+    diagnostics.declared.cache_clear()
     yield
-    diagnostics.built_in.cache_clear()
+    diagnostics.declared.cache_clear()
     sys.modules.pop("lmdiag.diagnostics.tense", None)
     vars(diagnostics).pop("tense", None)
 

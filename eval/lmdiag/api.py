@@ -20,7 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lmdiag import comparison, diagnostics, perturb
+from lmdiag import comparison, perturb
 from lmdiag.comparison import RESAMPLES
 from lmdiag.controls import control_warning
 from lmdiag.display import Comparisons, FinishedRun, Measures
@@ -102,7 +102,7 @@ class LanguageModel:
         if perturbation != perturb.NONE:
             stimuli = perturb.perturb(stimuli, perturbation, run, seed)
         verbs = None
-        if diagnostics.get(stimuli.task).has_verbs:
+        if stimuli.diagnostic.has_verbs:
             pairs = load_verbs(stimuli.source, revision=stimuli.revision)
             self.model.set_verbs(pairs)
             verbs = len(pairs)

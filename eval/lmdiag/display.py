@@ -116,7 +116,8 @@ class Measures(Shown, Mapping[str, Measure]):
         from lmdiag.report.formats.terminal import print_setting
 
         results = replace(self.results, signature=self.signature)
-        print_setting(self.stimuli.task, self.predictions.perturbation, results, console)
+        task, form = self.stimuli.task, self.stimuli.form
+        print_setting(task, self.predictions.perturbation, results, console, form=form)
         for line in self.not_computed:
             console.print(f"not computed: {line}", markup=False, soft_wrap=True)
 

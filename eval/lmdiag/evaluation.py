@@ -45,14 +45,19 @@ def evaluate(
         BadInput: predictions do not belong to the rows.
     """
     of_runs = [scores(stimuli, run, protocol, cased, kind) for run in runs]
-    return summarise(stimuli.task, stimuli.columns(), runs, of_runs)
+    return summarise(stimuli.task, stimuli.columns(), runs, of_runs, form=stimuli.form)
 
 
 def summarise(
-    task: str, rows: Columns, runs: Sequence[Predictions], of_runs: Sequence[Sequence[Scores]]
+    task: str,
+    rows: Columns,
+    runs: Sequence[Predictions],
+    of_runs: Sequence[Sequence[Scores]],
+    *,
+    form: str = "",
 ) -> SettingResults:
     """Returns the figures of one setting from the scores of its runs; see `evaluate`."""
-    diagnostic = diagnostics.get(task)
+    diagnostic = diagnostics.get(task, form)
     measured = [{each.name: measure_of(each, diagnostic) for each in scores} for scores in of_runs]
     shuffled = bool(runs) and is_shuffled(task, runs[0].perturbation)
     return SettingResults(
@@ -76,6 +81,7 @@ def scores(
         threshold=protocol.threshold,
         cased=cased,
         kind=kind,
+        form=stimuli.form,
     )
 
 
@@ -88,6 +94,7 @@ def scores_of_run(
     threshold: float,
     cased: bool,
     kind: Kind,
+    form: str = "",
 ) -> list[Scores]:
     """Returns the scores of one run, without the human baseline where the rows were perturbed.
 
@@ -96,6 +103,7 @@ def scores_of_run(
         rows: with the contexts that the model was asked.
         run: predictions in the order of the rows.
         k, threshold, cased, kind: see `evaluate`.
+        form: of the data, see `Stimuli`.
 
     Raises:
         BadInput: predictions do not belong to the rows.
@@ -105,7 +113,7 @@ def scores_of_run(
             f"predictions of {task} are not in the order of its rows: "
             "align them by `lmdiag.results.predictions.align`"
         )
-    computed = diagnostics.get(task).score(
+    computed = diagnostics.get(task, form).score(
         rows, vars(run), k=k, threshold=threshold, cased=cased, left_only=kind == "causal"
     )
     left_out = () if run.perturbation == NONE else HUMAN_MEASURES
@@ -228,7 +236,7 @@ def not_computed(stimuli: Stimuli, run: Predictions, protocol: Protocol) -> list
     elif not any(stimuli.columns()["expected"]):
         lines.append(f"accuracy: no row of {stimuli.task} has expected words")
     lines += beyond_lists(stimuli.columns(), run, protocol.k)
-    if diagnostics.get(stimuli.task).has_verbs:
+    if stimuli.diagnostic.has_verbs:
         if all(value is None for value in run.n_tokens):
             lines.append("tse: the predictions have no n_tokens")
         if not any(run.agreement):

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lmdiag import diagnostics
 from lmdiag.schema import Answer, Kind, Number, Predictions, Query, Question
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ def row_keys(setting: Setting, *, kind: Kind, cased: bool) -> Iterator[QuestionK
     the diagnostic says so (`Diagnostic.capitalise`).
     """
     columns = setting.stimuli.columns()
-    diagnostic = diagnostics.get(setting.stimuli.task)
+    diagnostic = setting.stimuli.diagnostic
     capitalise = diagnostic.capitalise and cased
     numbers = columns["number"] if diagnostic.has_verbs else [None] * len(columns["id"])
     texts = zip(columns["context"], columns["right_context"], numbers, strict=True)

@@ -25,6 +25,7 @@ Number = Literal["singular", "plural"]
 Kind = Literal["masked", "causal", "seq2seq"]
 Unit = Literal["token", "word"]
 Bos = Literal["auto", "always", "never"]
+Pll = Literal["within-word", "original"]
 WordState = Literal["scored", "censored", "unscorable"]
 
 _LONGEST_MESSAGE = 2000
@@ -69,6 +70,35 @@ class Question:
     query: Query
     words: tuple[str, ...]
     number: Number | None = None
+
+
+class Sentence(NamedTuple):
+    """A text whose words are all scored; a model is asked it once, however many rows share it.
+
+    Attributes:
+        text: the sentence, or a text of any length.
+        cuts: ascending positions in the text, in characters, where a word is cut in two, since a
+            region of the sentence begins there.
+    """
+
+    text: str
+    cuts: tuple[int, ...] = ()
+
+
+class WordSpan(NamedTuple):
+    """A word of a sentence, or a part of one where a region begins within it.
+
+    Attributes:
+        start, end: its position in the text, in characters.
+        log_prob: nats; None for a word without anything before it (a causal model without a
+            beginning-of-sequence token), and for one that the tokenizer cannot represent.
+        n_tokens: its sub-tokens; 0 where the tokenizer cannot represent it.
+    """
+
+    start: int
+    end: int
+    log_prob: float | None
+    n_tokens: int
 
 
 class WordScore(NamedTuple):
@@ -127,6 +157,37 @@ class Answer:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class SentenceAnswer:
+    """What a model says of a sentence: the words in their order; blanks separate them."""
+
+    words: tuple[WordSpan, ...]
+
+    @property
+    def n_tokens(self) -> int:
+        """Sub-tokens of the words that have a probability."""
+        return sum(word.n_tokens for word in self.words if word.log_prob is not None)
+
+    @property
+    def log_prob(self) -> float | None:
+        """Sum over the words that have a probability, nats.
+
+        None where no word has one, and where the tokenizer cannot represent a word: the sum of the
+        others would make the sentence too probable.
+        """
+        known = [word.log_prob for word in self.words if word.log_prob is not None]
+        return sum(known) if known and all(word.n_tokens for word in self.words) else None
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns plain JSON values; floats keep every bit through `json`."""
+        return {"spans": [list(word) for word in self.words]}
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> SentenceAnswer:
+        """Inverse of `to_json`."""
+        return cls(tuple(WordSpan(*word) for word in record["spans"]))
+
+
 @dataclass(frozen=True)
 class ModelInfo:
     """The facts on a model that a run records.
@@ -181,6 +242,8 @@ class Protocol:
         k: ranks at which accuracy is measured.
         threshold: smallest difference in probability that counts for sensitivity@threshold.
         bos: auto, always or never (causal models).
+        pll: how the pieces of a word are masked in whole sentences (masked models); see
+            `docs/specification.md`.
         limit: rows of a sample of each task, see `lmdiag.stimuli.sample`; None for all.
         verbs: number of verb pairs in the list for EW and MW; None outside agreement.
     """
@@ -193,6 +256,7 @@ class Protocol:
     k: tuple[int, ...] = (1, 5)
     threshold: float = 0.01
     bos: Bos = "auto"
+    pll: Pll = "within-word"
     limit: int | None = None
     verbs: int | None = None
 
@@ -243,8 +307,11 @@ class Predictions:
         perturbation: setting, "none" for the unperturbed one.
         run: number of the shuffle, 0 outside the shuffled settings.
         agreement: per row, the EW and MW of its context, see `Answer`; empty where not asked.
+        words: per row, the words of its sentence; empty where rows have a blank. For sentences,
+            `log_prob` and `n_tokens` are sums over the words that have a probability, see
+            `SentenceAnswer`.
         model: that made the predictions; None if another program made them.
-        unit, bos, seed, verbs: see `Protocol`.
+        unit, bos, pll, seed, verbs: see `Protocol`.
     """
 
     id: list[str]
@@ -256,9 +323,11 @@ class Predictions:
     perturbation: str = "none"
     run: int = 0
     agreement: list[tuple[float | None, ...] | None] = field(default_factory=list)
+    words: list[tuple[WordSpan, ...] | None] = field(default_factory=list)
     model: ModelInfo | None = None
     unit: Unit = "token"
     bos: Bos = "auto"
+    pll: Pll = "within-word"
     seed: int = 0
     verbs: int | None = None
 

@@ -68,7 +68,7 @@ def main(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps({"task": args.task, **measured.to_json()}, allow_nan=False))
     else:
-        print_setting(args.task, args.setting, measured)
+        print_setting(args.task, args.setting, measured, form=given.stimuli.form)
     return 0
 
 

@@ -14,6 +14,7 @@ from functools import cache
 from lmdiag.diagnostics.base import (
     CORE_COLUMNS,
     NEEDED_COLUMNS,
+    SENTENCE_COLUMNS,
     Chart,
     Column,
     Diagnostic,
@@ -22,24 +23,45 @@ from lmdiag.diagnostics.base import (
     Perturbation,
     TableShape,
 )
-from lmdiag.diagnostics.custom import DIAGNOSTIC as CUSTOM
 
 __all__ = [
-    "CORE_COLUMNS", "NEEDED_COLUMNS", "Chart", "Column", "Diagnostic", "LeaderboardColumn", "Line",
-    "Perturbation", "TableShape", "built_in", "get",
+    "CORE_COLUMNS",
+    "NEEDED_COLUMNS",
+    "SENTENCE_COLUMNS",
+    "Chart",
+    "Column",
+    "Diagnostic",
+    "LeaderboardColumn",
+    "Line",
+    "Perturbation",
+    "TableShape",
+    "built_in",
+    "declared",
+    "get",
 ]  # fmt: skip
 
 
 @cache
-def built_in() -> dict[str, Diagnostic]:
-    """Returns name -> diagnostic for all built-in ones, in their order."""
+def declared() -> dict[str, Diagnostic]:
+    """Returns name -> diagnostic for all modules of this package, in their order."""
     names = [module.name for module in pkgutil.iter_modules(__path__)]
     modules = [importlib.import_module(f"{__name__}.{name}") for name in names]
     declared = [module.DIAGNOSTIC for module in modules if hasattr(module, "DIAGNOSTIC")]
     ordered = sorted(declared, key=lambda diagnostic: (diagnostic.position, diagnostic.name))
-    return {diagnostic.name: diagnostic for diagnostic in ordered if diagnostic.name != "custom"}
+    return {diagnostic.name: diagnostic for diagnostic in ordered}
 
 
-def get(task: str) -> Diagnostic:
-    """Returns the diagnostic of a task; `custom`, under the name of the task, for any other."""
-    return built_in().get(task) or replace(CUSTOM, name=task, title=task, short_title=task)
+def built_in() -> dict[str, Diagnostic]:
+    """Returns name -> diagnostic for all built-in ones, in their order."""
+    return {name: each for name, each in declared().items() if not each.is_form}
+
+
+def get(task: str, form: str = "") -> Diagnostic:
+    """Returns the diagnostic of a task; for a user's own, its form under the name of the task.
+
+    Args:
+        task: name of the task.
+        form: of the data, see `lmdiag.stimuli.Stimuli`; "" for rows with a blank.
+    """
+    own = built_in().get(task) if not form else None
+    return own or replace(declared()[form or "custom"], name=task, title=task, short_title=task)

@@ -28,6 +28,9 @@ CORE_COLUMNS = (
 NEEDED_COLUMNS = ("context", "target")
 """Core columns that no data can do without; the others have defaults."""
 
+SENTENCE_COLUMNS = ("id", "item", "condition", "sentence", "good", "contrast")
+"""The core columns of rows that are whole sentences."""
+
 MOST_LEVELS = 12
 """A column with more distinct values than this is text, not a break-down."""
 
@@ -196,6 +199,9 @@ class Diagnostic:
             column `number` names the right form.
         capitalise: whether contexts are given in lower case and start with a capital for models
             that distinguish case.
+        asks: what a row asks: the word at a blank, or all words of a sentence.
+        is_form: whether it is for data of any name, a user's own or in a form that others publish.
+            A task of such data keeps its name; `Stimuli.form` says which form it has.
     """
 
     name: str
@@ -219,6 +225,18 @@ class Diagnostic:
     published_rows: int | None = None
     has_verbs: bool = False
     capitalise: bool = False
+    asks: Literal["word", "sentence"] = "word"
+    is_form: bool = False
+
+    @property
+    def core_columns(self) -> tuple[str, ...]:
+        """Columns that rows of every diagnostic of this kind have, in their order."""
+        return CORE_COLUMNS if self.asks == "word" else SENTENCE_COLUMNS
+
+    @property
+    def needed_columns(self) -> tuple[str, ...]:
+        """Core columns that no data can do without."""
+        return NEEDED_COLUMNS if self.asks == "word" else ("sentence",)
 
     def missing_columns(self, names: Iterable[str]) -> list[str]:
         """Returns the required columns that are not among the names, sorted."""
@@ -232,7 +250,7 @@ class Diagnostic:
         """
         own = {column.name for column in self.columns}
         further = {
-            name: levels_of(rows[name]) for name in rows if name not in {*CORE_COLUMNS, *own}
+            name: levels_of(rows[name]) for name in rows if name not in {*self.core_columns, *own}
         }
         return self.own_levels(rows) | {
             name: levels for name, levels in further.items() if is_factor(levels)

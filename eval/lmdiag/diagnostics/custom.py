@@ -23,6 +23,7 @@ DIAGNOSTIC = Diagnostic(
     name="custom",
     title="",
     short_title="",
+    is_form=True,
     about=(
         "A diagnostic of your own. Accuracy where rows have expected words; sensitivity where good "
         "and bad rows are compared; surprisal and rank of the words where nothing is compared."

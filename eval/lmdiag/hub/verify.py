@@ -82,7 +82,7 @@ def verify(files: Mapping[str, bytes], benchmark: Benchmark) -> Verified:
         )
         for task, part in predictions.items()
     }
-    data = {task: TaskData(each.fingerprint, len(each)) for task, each in rows.items()}
+    data = {task: TaskData(each.fingerprint, len(each), each.form) for task, each in rows.items()}
     computed = replace(
         claimed,
         data=replace(claimed.data, tasks=data),

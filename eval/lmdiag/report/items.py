@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from lmdiag import diagnostics, evaluation
+from lmdiag import evaluation
 from lmdiag.measures.scores import number_text
 from lmdiag.perturb import NONE, perturb
 
@@ -158,7 +158,7 @@ def items(run: Run, task: str, setting: str = NONE) -> list[Item]:
     ):
         groups.setdefault(contrast, []).append(choice)
         first.setdefault(contrast, i)
-    labels = diagnostics.get(task).levels(rows)
+    labels = stimuli.diagnostic.levels(rows)
     scores = run_scores(run, task, setting)
     plain = _verdicts(scores.get("sensitivity"))
     strict = _verdicts(scores.get(f"sensitivity@{number_text(protocol.threshold)}"))

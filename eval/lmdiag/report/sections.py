@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from lmdiag import diagnostics
 from lmdiag.report.labels import measure_label
 from lmdiag.report.numbers import CHANCE, UNDEFINED
 from lmdiag.report.tables import Source, Table, sources_of, tables_of
@@ -70,7 +69,7 @@ def _section(task: str, sources: Sequence[Source]) -> Section:
     signatures = dict.fromkeys(each.signature for each in unperturbed)
     return Section(
         task,
-        diagnostics.get(task).title,
+        runs[0].diagnostic(task).title,
         tuple(tables),
         further,
         tuple(signatures),
@@ -121,7 +120,9 @@ def _undefined(task: str, runs: Sequence[Results]) -> Iterator[str]:
                     key = setting, measure.not_defined
                     groups.setdefault(key, {})[measure_label(name)] = None
     for (setting, reason), names in groups.items():
-        where = "" if setting == "none" else f" in {diagnostics.get(task).setting_label(setting)}"
+        where = (
+            "" if setting == "none" else f" in {runs[0].diagnostic(task).setting_label(setting)}"
+        )
         yield f"{UNDEFINED} {', '.join(names)}{where} not defined: {visible(reason)}"
 
 

@@ -111,7 +111,7 @@ def tables_of(task: str, sources: Sequence[Source]) -> tuple[list[Table], Table 
         task: name of the config.
         sources: runs that have the task.
     """
-    diagnostic = diagnostics.get(task)
+    diagnostic = sources[0].results.diagnostic(task)
     present = _present(diagnostic, sources)
     declared = diagnostic.tables or (everything(present),)
     shown: set[Place] = set()
@@ -307,8 +307,9 @@ class HeadlineFigure(NamedTuple):
 
 def headlines(task: str, sources: Sequence[Source]) -> list[HeadlineFigure]:
     """Returns the headline figures of a task that any run has, one entry per run in each."""
-    diagnostic = diagnostics.get(task)
-    present = _present(diagnostic, [each for each in sources if task in each.results.tasks])
+    having = [each for each in sources if task in each.results.tasks]
+    diagnostic = having[0].results.diagnostic(task)
+    present = _present(diagnostic, having)
     own, usual = (
         [
             HeadlineFigure(

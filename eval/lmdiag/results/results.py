@@ -9,6 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from lmdiag import diagnostics
+from lmdiag.diagnostics import Diagnostic
 from lmdiag.reading import read_json
 from lmdiag.redact import redacted
 from lmdiag.results.figure import Figure, Measure, Place, SettingResults
@@ -28,10 +30,12 @@ class TaskData:
     Attributes:
         fingerprint: see `lmdiag.stimuli.Stimuli`.
         n: number of rows.
+        form: of the data, see `lmdiag.stimuli.Stimuli`.
     """
 
     fingerprint: str
     n: int
+    form: str = ""
 
 
 @dataclass(frozen=True)
@@ -93,6 +97,11 @@ class Results:
     def match(self) -> Literal["exact", "case-blind"]:
         """How words are compared with the expected words: as the tokenizer distinguishes case."""
         return "exact" if self.model.cased else "case-blind"
+
+    def diagnostic(self, task: str) -> Diagnostic:
+        """Returns what is declared for a task."""
+        known = self.data.tasks.get(task)
+        return diagnostics.get(task, known.form if known else "")
 
     def measure(self, task: str, setting: str, name: str) -> Measure | None:
         """Returns a measure of a setting; None where there is none."""
@@ -174,14 +183,14 @@ class Results:
         return cls.from_json(read_json(file), str(file))
 
 
-def of_setting(task: str, setting: str, content: SettingResults) -> Results:
+def of_setting(task: str, setting: str, content: SettingResults, form: str = "") -> Results:
     """Returns results with the figures of one setting, of a model of which nothing is known."""
     unknown = {"commit": "", "architecture": "", "dtype": "", "tokenizer": ""}
     numbers = {"vocab_size": 0, "n_parameters": 0, "max_length": None}
     return Results(
         signature=content.signature,
         model=ModelInfo(id="", revision=None, kind="masked", cased=True, **unknown, **numbers),  # type: ignore[arg-type]
-        data=DataInfo("", None, "", {}),
+        data=DataInfo("", None, "", {task: TaskData("", 0, form)}),
         protocol=Protocol(tasks=(task,)),
         versions={},
         device=Device("", 0),
@@ -207,8 +216,8 @@ def _first_problem(error: Any) -> str:
     return f"{path.removeprefix('.') or 'the document'}: {message}"
 
 
-_LATER_FIELDS = frozenset({"verbs"})
-"""Fields of a protocol that the first runs of schema version 1 lack."""
+_LATER_FIELDS = frozenset({"verbs", "pll"})
+"""Fields of a protocol that earlier versions did not write."""
 
 
 def _complaints(results: Results, document: Mapping[str, Any]) -> Iterator[str]:

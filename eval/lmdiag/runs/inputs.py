@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from lmdiag import diagnostics, results
+from lmdiag import results
 from lmdiag.perturb import NONE, perturb, settings, tasks_with
 from lmdiag.questions import Setting
 from lmdiag.schema import BadInput, Protocol
@@ -72,7 +72,7 @@ def load_inputs(
         for name, run in settings(task, protocol.perturb, protocol.shuffles)
     ]
     pairs = []
-    if any(diagnostics.get(task).has_verbs for task in loaded):
+    if any(rows.diagnostic.has_verbs for rows in loaded.values()):
         pairs = stimuli.load_verbs(verbs or data, revision=revision)
     return Inputs(loaded, asked, pairs, replace(protocol, verbs=len(pairs) or None))
 

@@ -148,7 +148,10 @@ def save(
     write_run(path, predictions, inputs.settings, kind=info.kind)
     read_back = read_run(path, inputs.stimuli, info.kind)
     first = next(iter(inputs.stimuli.values()))
-    data = {task: TaskData(rows.fingerprint, len(rows)) for task, rows in inputs.stimuli.items()}
+    data = {
+        task: TaskData(rows.fingerprint, len(rows), rows.form)
+        for task, rows in inputs.stimuli.items()
+    }
     versions = {name: version(name) for name in _PACKAGES}
     return Results(
         signature=results.signature(protocol, fingerprint),

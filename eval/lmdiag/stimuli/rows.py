@@ -9,11 +9,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from lmdiag import diagnostics
 from lmdiag.diagnostics import CORE_COLUMNS
 from lmdiag.schema import BadInput
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from lmdiag.diagnostics import Diagnostic
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,8 @@ class Stimuli:
         source: where the data came from, as the user named it.
         revision: commit of a Hub data set; for a directory the commit that its sources were pinned
             to; None if there is none.
+        form: name of the form of data in `lmdiag.diagnostics` that the rows have, e.g. "sentences";
+            "" for rows with a blank.
     """
 
     task: str
@@ -35,10 +40,16 @@ class Stimuli:
     fingerprint: str
     source: str
     revision: str | None = None
+    form: str = ""
 
     @classmethod
     def of(
-        cls, task: str, columns: Mapping[str, Sequence[Any]], source: str, revision: str | None
+        cls,
+        task: str,
+        columns: Mapping[str, Sequence[Any]],
+        source: str,
+        revision: str | None,
+        form: str = "",
     ) -> Stimuli:
         """Returns stimuli of columns whose values were checked.
 
@@ -56,9 +67,14 @@ class Stimuli:
             except (pa.ArrowException, OverflowError, UnicodeEncodeError) as error:
                 reason = str(error).partition("\n")[0]
                 raise BadInput(f"{source}: the column {name} cannot be stored: {reason}") from error
-        stimuli = cls(task, pa.table(arrays), fingerprint(columns), source, revision)
+        stimuli = cls(task, pa.table(arrays), fingerprint(columns), source, revision, form)
         stimuli.__dict__["_columns"] = dict(columns)  # what the cached property would compute
         return stimuli
+
+    @property
+    def diagnostic(self) -> Diagnostic:
+        """What is declared for the task."""
+        return diagnostics.get(self.task, self.form)
 
     @property
     def compared(self) -> bool:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lmdiag import diagnostics
 from lmdiag.diagnostics import Diagnostic
 from lmdiag.report.charts.specs import Datum
 from lmdiag.report.items import Item
@@ -38,7 +37,7 @@ class Charted:
     @property
     def diagnostic(self) -> Diagnostic:
         """The declaration of the task."""
-        return diagnostics.get(self.task)
+        return self.runs[0].results.diagnostic(self.task)
 
     @property
     def settings(self) -> list[str]:

@@ -55,7 +55,12 @@ def print_results(results: Results, console: Console | None = None) -> None:
 
 
 def print_setting(
-    task: str, setting: str, content: SettingResults, console: Console | None = None
+    task: str,
+    setting: str,
+    content: SettingResults,
+    console: Console | None = None,
+    *,
+    form: str = "",
 ) -> None:
     """Prints the tables of one task in one setting.
 
@@ -64,10 +69,11 @@ def print_setting(
         setting: perturbation or none.
         content: its figures.
         console: where to print; standard output by default.
+        form: of the data, see `lmdiag.stimuli.Stimuli`.
     """
     from rich.console import Console
 
-    for section in sections([of_setting(task, setting, content)]):
+    for section in sections([of_setting(task, setting, content, form)]):
         _print_section(section, console or Console(highlight=False))
 
 

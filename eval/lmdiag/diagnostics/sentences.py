@@ -1,0 +1,14 @@
+"""Sentences of a user's own, with or without contrasts between them."""
+
+from __future__ import annotations
+
+from lmdiag.diagnostics.base import Diagnostic
+
+DIAGNOSTIC = Diagnostic(
+    name="sentences",
+    title="",
+    short_title="",
+    about="",
+    asks="sentence",
+    is_form=True,
+)
