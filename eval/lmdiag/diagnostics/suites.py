@@ -14,6 +14,7 @@ DIAGNOSTIC = Diagnostic(
         "items. Prediction accuracy: the same, prediction by prediction."
     ),
     asks="sentence",
+    has_regions=True,
     is_form=True,
     tables=(
         TableShape(
