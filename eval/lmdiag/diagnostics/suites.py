@@ -1,4 +1,4 @@
-"""Sentences of a user's own, with or without contrasts between them."""
+"""Test suites: formulas on the surprisals of regions (Hu et al. 2020; Gauthier et al. 2020)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ DIAGNOSTIC = Diagnostic(
     title="",
     short_title="",
     about="",
+    breakdowns=("suite",),
+    whole="item",
     asks="sentence",
     is_form=True,
 )
