@@ -10,7 +10,7 @@ DIAGNOSTIC = Diagnostic(
     short_title="",
     about="",
     breakdowns=("suite",),
-    whole="item",
     asks="sentence",
+    has_regions=True,
     is_form=True,
 )

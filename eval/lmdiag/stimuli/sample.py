@@ -45,7 +45,8 @@ def sample(
 def _strata(columns: Mapping[str, Sequence[Any]], seed: int, diagnostic: Diagnostic) -> _Strata:
     """The contrasts by their levels, those of the good row; the next contrast to draw is last."""
     contrasts: dict[str, list[int]] = {}  # a row that is not compared stands alone
-    for row, name in enumerate(columns.get(diagnostic.whole, columns["id"])):
+    whole = "item" if diagnostic.has_regions else "contrast"
+    for row, name in enumerate(columns.get(whole, columns["id"])):
         contrasts.setdefault(name, []).append(row)
     names = sorted(name for name in columns if name not in diagnostic.core_columns)
     factors = [n for n in names if n in diagnostic.breakdowns or _is_factor(columns[n])]
