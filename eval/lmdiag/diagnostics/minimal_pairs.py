@@ -1,8 +1,15 @@
-"""Minimal pairs of a good and a bad sentence, in the form of BLiMP (Warstadt et al. 2020)."""
+"""Minimal pairs of sentences, as BLiMP and its kin have them (Warstadt et al. 2020)."""
 
 from __future__ import annotations
 
-from lmdiag.diagnostics.base import Chart, Diagnostic, Line, TableShape
+from lmdiag.diagnostics.base import Chart, Column, Diagnostic, Line, TableShape
+
+_UNUSED = (
+    "pairID", "pair_id", "lexically_identical", "simple_LM_method", "one_prefix_method",
+    "two_prefix_method", "one_prefix_prefix", "one_prefix_word_good", "one_prefix_word_bad",
+    "two_prefix_prefix_good", "two_prefix_prefix_bad", "two_prefix_word",
+)  # fmt: skip
+"""Columns of BLiMP on how a pair may be scored; they are kept, but are no break-downs."""
 
 _FIGURES = (Line(measure="sensitivity"), Line(measure="sensitivity_mean"))
 _ONE = ("sensitivity",)
@@ -15,6 +22,8 @@ DIAGNOSTIC = Diagnostic(
         "Minimal pairs of a good and a bad sentence. Sensitivity: the good sentence is more "
         "probable, by the sum over its words; or, mean per token, by the mean over its tokens."
     ),
+    columns=tuple(map(Column, _UNUSED)),
+    breakdowns=("UID", "field", "linguistics_term"),
     asks="sentence",
     is_form=True,
     tables=(

@@ -1,4 +1,4 @@
-"""Test suites in the form of SyntaxGym (Gauthier et al. 2020): predictions about regions."""
+"""Test suites: formulas on the surprisals of regions (Hu et al. 2020; Gauthier et al. 2020)."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ DIAGNOSTIC = Diagnostic(
         "surprisals of regions. Suite accuracy: the share of a suite's predictions that hold, over "
         "items. Prediction accuracy: the same, prediction by prediction."
     ),
+    breakdowns=("suite",),
     asks="sentence",
     has_regions=True,
     is_form=True,

@@ -114,7 +114,7 @@ class Choice(NamedTuple):
         if not self.regions:
             return [_part(self.context, span.start, span.end, [span]) for span in self.spans or ()]
         return [
-            _part(self.context, start, end, inside, f"{region['number']} {region['name']}")
+            _part(self.context, start, end, inside, f"{region['number']} {region['name']}".rstrip())
             for region in self.regions
             for start, end in [(region["start"], region["end"])]
             for inside in [[span for span in self.spans or () if start <= span.start < end]]

@@ -125,16 +125,17 @@ def items(run: Run, task: str, setting: str = NONE) -> list[Item]:
     if setting != NONE:
         stimuli = perturb(stimuli, setting, 0, protocol.seed)
     rows, said = stimuli.columns(), run.predictions[task][setting, 0]
-    is_sentence = stimuli.diagnostic.asks == "sentence"
+    diagnostic = stimuli.diagnostic
+    is_sentence = diagnostic.asks == "sentence"
     read = choices.sentence_choices if is_sentence else choices.blank_choices
     groups: dict[str, list[Choice]] = {}
     first: dict[str, int] = {}
-    owner = rows.get("contrast", rows["item" if "formulas" in rows else "id"])
+    owner = rows.get("item" if diagnostic.has_regions else "contrast", rows["id"])
     answered = read(rows, said, run.results.model.cased)
     for i, (name, choice) in enumerate(zip(owner, answered, strict=True)):
         groups.setdefault(name, []).append(choice)
         first.setdefault(name, i)
-    labels = stimuli.diagnostic.levels(rows)
+    labels = diagnostic.levels(rows)
     scores = run_scores(run, task, setting)
     plain = _verdicts(scores.get("sensitivity"))
     strict = _verdicts(scores.get(f"sensitivity@{number_text(protocol.threshold)}"))
