@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from lmdiag.diagnostics.base import Column, Diagnostic
+
+if TYPE_CHECKING:
+    from lmdiag.measures import Scores, Trials
 
 _UNUSED = (
     "pairID", "pair_id", "lexically_identical", "simple_LM_method", "one_prefix_method",
@@ -11,6 +17,13 @@ _UNUSED = (
 )  # fmt: skip
 """Columns of BLiMP on how a pair may be scored; they are kept, but are no break-downs."""
 
+
+def _measures(trials: Trials, threshold: float, k: Sequence[int]) -> list[Scores]:
+    from lmdiag.measures import sentence_measures
+
+    return sentence_measures(trials)
+
+
 DIAGNOSTIC = Diagnostic(
     name="minimal_pairs",
     title="",
@@ -18,6 +31,7 @@ DIAGNOSTIC = Diagnostic(
     about="",
     columns=tuple(map(Column, _UNUSED)),
     breakdowns=("UID", "field", "linguistics_term"),
+    further_measures=_measures,
     asks="sentence",
     is_form=True,
 )
