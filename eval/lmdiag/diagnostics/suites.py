@@ -2,7 +2,24 @@
 
 from __future__ import annotations
 
-from lmdiag.diagnostics.base import Chart, Diagnostic, Line, TableShape
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from lmdiag.diagnostics.base import Chart, Diagnostic, Line, TableShape, levels_of
+
+if TYPE_CHECKING:
+    from lmdiag.measures import Columns, Labels, Scores, Trials
+
+
+def _levels(rows: Columns) -> dict[str, Labels]:
+    return {"suite": levels_of(rows["suite"])}
+
+
+def _measures(trials: Trials, threshold: float, k: Sequence[int]) -> list[Scores]:
+    from lmdiag.measures import suite_measures
+
+    return suite_measures(trials)
+
 
 DIAGNOSTIC = Diagnostic(
     name="suites",
@@ -14,6 +31,8 @@ DIAGNOSTIC = Diagnostic(
         "items. Prediction accuracy: the same, prediction by prediction."
     ),
     breakdowns=("suite",),
+    own_levels=_levels,
+    further_measures=_measures,
     asks="sentence",
     has_regions=True,
     is_form=True,
