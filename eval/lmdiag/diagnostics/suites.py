@@ -52,7 +52,7 @@ DIAGNOSTIC = Diagnostic(
         ),
     ),
     charts=(
-        Chart("levels", "Suite accuracy", by="suite", measures=("suite_accuracy",)),
+        Chart("levels", "By suite", by="suite", measures=("suite_accuracy",)),
         Chart("regions", by="suite"),
     ),
     headlines=(Line(measure="suite_accuracy"),),

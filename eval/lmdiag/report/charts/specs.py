@@ -37,6 +37,9 @@ class Plot(NamedTuple):
     is_further: bool = False
 
 
+_FEW_LABELS = 20
+"""Lines of a chart of figures with room between them."""
+
 _FLOOR = 1e-8
 """Smallest probability on an axis; smaller ones are drawn at its end."""
 
@@ -113,7 +116,8 @@ def dots(rows: Sequence[Datum]) -> Spec:
     """
     labels, series = distinct(rows, "label"), distinct(rows, "series")
     lines = max(label.count("\n") + 1 for label in labels)
-    height = len(labels) * max(14 * len(series) + 6, 13 * lines + 10)
+    gap = 10 if len(labels) <= _FEW_LABELS else 4
+    height = len(labels) * max(14 * len(series) + min(gap, 6), 13 * lines + gap)
     return specification("dots", rows) | {"height": height}
 
 
