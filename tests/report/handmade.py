@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 from runs import model_info
@@ -136,6 +137,63 @@ def own() -> Task:
     """A user's own diagnostic; a break-down with one level is the whole again."""
     by = {"tense": {"past": (1, 2), "present": (2, 2)}, "condition": {"typical": (3, 4)}}
     return {"none": setting({"accuracy@1": measure(1, 4), "sensitivity": measure(3, 4, by)})}
+
+
+def pairs() -> Task:
+    """Minimal pairs in 2 fields and 45 paradigms, one sentence of which cannot be scored."""
+    by: dict[str, Any] = {
+        "field": {"syntax": (60, 100), "syntax/semantics": (25, 35)},
+        "linguistics_term": {"island_effects": (60, 100), "binding": (25, 35)},
+        "UID": {f"{name}_{i}": (1 + i % 3, 3) for name in ("wh_island", "principle_A_domain")
+                for i in range(20)} | {f"causative_{i}": (i, 4) for i in range(5)},
+    }  # fmt: skip
+    measures = {
+        "sensitivity": measure(85, 135, by, chance=0.5),
+        "sensitivity_mean": measure(70, 135, by, chance=0.5),
+    }
+    return {"none": setting(measures, UnscoredWord("wh_island_0-7-bad", "naïve, café"))}
+
+
+def suites() -> Task:
+    """A suite with one prediction, and one with two."""
+    by_suite: Any = {"suite": {"fgd_subject": (18, 24), "nn-nv-rpl": (1, 2)}}
+    by_prediction: Any = {
+        "prediction": {"fgd_subject/1": (18, 24), "nn-nv-rpl/1": (1, 2), "nn-nv-rpl/2": (0, 2)}
+    }
+    return {
+        "none": setting(
+            {
+                "suite_accuracy": measure(19, 26, by_suite, statistic="share"),
+                "prediction_accuracy": measure(19, 28, by_prediction),
+            }
+        )
+    }
+
+
+def sentences() -> Task:
+    """Sentences of a user's own that are not compared, by a model without a BOS token."""
+    surprisal = Figure(7.4853, 40, 7.376, 7.594, statistic="mean")
+    by = {"condition": {"easy": surprisal, "hard": replace(surprisal, value=9.25, n=20)}}
+    measures = {"surprisal_per_word": Measure(**vars(surprisal), by=by)}
+    return {"none": replace(setting(measures), without_first=1234)}
+
+
+def sentence_runs() -> list[Results]:
+    """Runs of two models on data in the three forms."""
+    forms = {"blimp": "minimal_pairs", "gym": "suites", "texts": "sentences"}
+    tasks = {"blimp": pairs(), "gym": suites(), "texts": sentences()}
+    runs = [results(tasks, model, blimp=270, gym=104, texts=40) for model in ("org/one", "org/two")]
+    return [
+        replace(
+            run,
+            data=replace(
+                run.data,
+                tasks={name: replace(run.data.tasks[name], form=form)
+                       for name, form in forms.items()},
+            ),
+        )
+        for run in runs
+    ]  # fmt: skip
 
 
 def published_run() -> Results:

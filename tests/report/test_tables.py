@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import os
 import re
 from collections.abc import Callable
@@ -25,6 +26,7 @@ from lmdiag.report.formats.terminal import print_results, print_setting
 from lmdiag.report.listing import Chosen
 from lmdiag.report.sections import sections
 from lmdiag.results import Results, UnscoredWord
+from lmdiag.schema import WordSpan
 
 from .handmade import (
     SIGNATURE,
@@ -35,11 +37,17 @@ from .handmade import (
     published_run,
     results,
     role88,
+    sentence_runs,
     setting,
     several_runs,
 )
 
 EXPECTED = Path(__file__).parents[1] / "data" / "tables"
+
+SPANS = tuple(
+    WordSpan(start, end, bits and -bits * math.log(2), 1)
+    for start, end, bits in ((0, 3, None), (4, 7, 8.25), (8, 11, 0.034), (14, 19, 4.2))
+)
 
 CHOSEN = [
     Chosen(
@@ -50,6 +58,11 @@ CHOSEN = [
         ],
     )
 ]
+
+SENTENCE = choice(
+    "x-good", True, 2**-12.5, context="Who fed the | bear?", target="", spans=SPANS, n_tokens=6
+)
+CHOSEN_SENTENCE = [Chosen(SENTENCE, [("org/one", SENTENCE.parts), ("org/two", SENTENCE.parts[:2])])]
 
 
 def printed(content: Results, width: int) -> str:
@@ -65,6 +78,12 @@ def printed(content: Results, width: int) -> str:
           for name in ("markdown", "latex", "csv")),
         *((f"runs.{name}", lambda name=name: render_tables(name, several_runs(), CHOSEN))
           for name in ("markdown", "latex", "csv")),
+        *((f"sentences.{name}", lambda name=name: render_tables(name, sentence_runs()[:1]))
+          for name in ("markdown", "latex", "csv")),
+        ("two-sentences.markdown",
+         lambda: render_tables("markdown", sentence_runs(), CHOSEN_SENTENCE)),
+        ("two-sentences.csv", lambda: render_tables("csv", sentence_runs(), CHOSEN_SENTENCE)),
+        ("sentences.terminal-80", lambda: printed(sentence_runs()[0], 80)),
         *((f"run.terminal-{n}", lambda n=n: printed(published_run(), n)) for n in (60, 80, 120)),
     ],
 )  # fmt: skip

@@ -77,6 +77,11 @@ class Choice(NamedTuple):
     condition: str = ""
 
     @property
+    def is_sentence(self) -> bool:
+        """Whether the row is a sentence, and not a word at a blank."""
+        return self.spans is not None
+
+    @property
     def top(self) -> tuple[TopWord, ...]:
         """The most probable words."""
         fold = str if self.cased else str.casefold
@@ -104,7 +109,7 @@ class Choice(NamedTuple):
 
         None where unscorable or unknown.
         """
-        if self.spans is None:
+        if not self.is_sentence:
             return self.probability
         return None if self.bits is None else -self.bits
 
@@ -123,7 +128,7 @@ class Choice(NamedTuple):
     @property
     def said(self) -> Sequence[TopWord | Part]:
         """The most probable words at the blank, or the parts of the sentence."""
-        return self.top if self.spans is None else self.parts
+        return self.parts if self.is_sentence else self.top
 
     @property
     def place(self) -> int | None:
@@ -133,7 +138,7 @@ class Choice(NamedTuple):
     @property
     def sentence(self) -> str:
         """The context with its blank, or the whole sentence."""
-        if self.spans is not None:
+        if self.is_sentence:
             return self.context
         return f"{self.context} ____ {self.right_context}".rstrip()
 

@@ -95,11 +95,6 @@ class Item(NamedTuple):
         return self.difference if self.is_compared else self.choices[0].value
 
     @property
-    def is_sentence(self) -> bool:
-        """Whether its rows are sentences, and not words at a blank."""
-        return self.choices[0].spans is not None
-
-    @property
     def held(self) -> float | None:
         """Share of the predictions that hold; None where one is not known or there are none."""
         holds = [each.holds for each in self.predictions]

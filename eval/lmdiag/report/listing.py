@@ -168,13 +168,13 @@ def verdict(item: Item) -> Verdict:
     if item.predictions:
         return _predicted(item)
     if not item.is_compared:
-        digits = 2 if first.spans is None else 1
+        digits = 1 if first.is_sentence else 2
         text = "unscorable" if first.bits is None else f"{first.bits:.{digits}f} bits"
         return Verdict("plain", text)
     if item.prefers_good is None or item.difference is None:
         return Verdict("unknown", "cannot be compared")
     gap = abs(item.difference)
-    size = numbers.probability(gap) if first.spans is None else f"{numbers.bits(gap)} bits"
+    size = f"{numbers.bits(gap)} bits" if first.is_sentence else numbers.probability(gap)
     if not item.prefers_good:
         text = f"bad preferred by {size}" if item.difference else "neither preferred"
         return Verdict("wrong", text)

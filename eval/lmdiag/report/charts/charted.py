@@ -148,6 +148,11 @@ class Charted:
             yield i, f"-{i + 1}" if several else "", f"{source.label}: " if several else ""
 
 
+def name_part(text: str) -> str:
+    """Returns text as a part of a file name."""
+    return "".join(c if c.isascii() and c.isalnum() else "-" for c in text.lower()).strip("-")
+
+
 def _broken(label: str) -> str:
     """The label with a line feed after each comma, and where a line would be too long."""
     lines = (

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from lmdiag.diagnostics import Chart, Perturbation
 from lmdiag.report import numbers
 from lmdiag.report.charts import specs
-from lmdiag.report.charts.charted import Charted, figure_row
+from lmdiag.report.charts.charted import Charted, figure_row, name_part
 from lmdiag.report.charts.sentences import sentence_pairs, suite_regions
 from lmdiag.report.charts.specs import Datum, Plot
 from lmdiag.report.items import MAX_LISTED, Item, run_scores
@@ -21,7 +21,7 @@ from lmdiag.text import visible
 def plots(charted: Charted) -> list[Plot]:
     """Returns the charts that a diagnostic declares and that its runs have data for."""
     return [
-        plot._replace(name=f"{_slug(charted.task)}-{plot.name}")
+        plot._replace(name=f"{name_part(charted.task)}-{plot.name}")
         for chart in charted.diagnostic.charts
         for plot in CHART_KINDS[chart.kind](charted, chart)
     ]
@@ -67,7 +67,7 @@ def _levels(charted: Charted, chart: Chart) -> Iterator[Plot]:
     several, names = len(charted.runs) > 1, charted.names(*chart.measures)
     if several:
         names = names[:1]
-    only = _slug(chart.measures[0]) if len(chart.measures) == 1 else ""
+    only = name_part(chart.measures[0]) if len(chart.measures) == 1 else ""
     groups = charted.level_groups(chart.by, chart.levels)
     for group, levels in groups.items():
         rows = [
@@ -77,8 +77,8 @@ def _levels(charted: Charted, chart: Chart) -> Iterator[Plot]:
         ]
         title = chart.title + (f": {group}" if group else "")
         title += f" ({measure_label(names[0])})" if several and names else ""
-        for plot in _dotted(chart.kind, f"{_slug(chart.by)}-{only}", title, rows):
-            name = f"{plot.name}-{_slug(group)}" if group else plot.name
+        for plot in _dotted(chart.kind, f"{name_part(chart.by)}-{only}", title, rows):
+            name = f"{plot.name}-{name_part(group)}" if group else plot.name
             yield plot._replace(name=name, is_further=len(groups) > 1)
 
 
@@ -108,7 +108,7 @@ def _scatter(charted: Charted, chart: Chart) -> Iterator[Plot]:
     for i, suffix, beginning in charted.each_run():
         known = [item for item in _restricted(charted, i, chart) if item.difference is not None]
         beginning += f"{chart.title}. " if chart.title else ""
-        name = f"pairs{f'-{_slug(chart.title)}' if chart.title else ''}{suffix}"
+        name = f"pairs{f'-{name_part(chart.title)}' if chart.title else ''}{suffix}"
         if len(known) > MAX_LISTED:
             caption = (
                 f"{beginning}p(good) against p(bad) of {len(known):,} contrasts; the darker, the "
@@ -254,7 +254,7 @@ def _cutoffs(charted: Charted, chart: Chart) -> Iterator[Plot]:
     ]
     if rows and not several:
         caption = f"MW and EW by cut-off in each {chart.by}; left of the line top, right bottom."
-        yield Plot(chart.kind, f"cutoffs-{_slug(chart.by)}s", caption, specs.cutoffs(rows))
+        yield Plot(chart.kind, f"cutoffs-{name_part(chart.by)}s", caption, specs.cutoffs(rows))
 
 
 def _over_cutoffs(
@@ -267,11 +267,6 @@ def _over_cutoffs(
         for name in charted.names(f"{measure}@{end}=*")
         for row in charted.rows([name], by, level, series=measure_label(measure))
     ]
-
-
-def _slug(text: str) -> str:
-    """Text as a part of a file name."""
-    return "".join(c if c.isascii() and c.isalnum() else "-" for c in text.lower()).strip("-")
 
 
 CHART_KINDS: Mapping[str, Callable[[Charted, Chart], Iterator[Plot]]] = {

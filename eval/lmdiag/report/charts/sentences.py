@@ -9,7 +9,7 @@ import numpy as np
 from lmdiag import stats
 from lmdiag.diagnostics import Chart
 from lmdiag.report.charts import specs
-from lmdiag.report.charts.charted import Charted
+from lmdiag.report.charts.charted import Charted, name_part
 from lmdiag.report.charts.specs import Datum, Plot
 from lmdiag.report.items import MAX_LISTED, Item
 from lmdiag.text import visible
@@ -61,7 +61,8 @@ def suite_regions(charted: Charted, chart: Chart) -> Iterator[Plot]:
             if rows := _means(items):
                 spec = specs.region_lines(rows)
                 folded = len(suites) > _UNFOLDED
-                yield Plot(chart.kind, f"regions-{number}{suffix}", caption, spec, folded)
+                file = "-".join(filter(None, ("regions", str(number), name_part(suite))))
+                yield Plot(chart.kind, f"{file}{suffix}", caption, spec, folded)
 
 
 def _means(items: list[Item]) -> list[Datum]:

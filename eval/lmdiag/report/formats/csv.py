@@ -25,7 +25,7 @@ _PART_COLUMNS = ("id", "sentence", "model", "place", "region", "start", "text", 
 
 def render(runs: Sequence[Results], chosen: Sequence[Chosen] = ()) -> str:
     """Returns a line per figure; if items are chosen, per top word, or per word of sentences."""
-    if chosen and chosen[0].choice.spans is not None:
+    if chosen and chosen[0].choice.is_sentence:
         return _csv(_PART_COLUMNS, _parts(chosen))
     if chosen:
         return _csv(_TOP_COLUMNS, _top_words(chosen))
