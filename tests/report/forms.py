@@ -1,0 +1,89 @@
+"""Data in the three forms of sentences, small, and runs of invented models on them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from runs import make_run
+
+from lmdiag.results import Run, load_run
+from lmdiag.schema import Protocol
+
+PARADIGMS = {
+    "adjunct_island": ("syntax", "island_effects"),
+    "wh_island": ("syntax", "island_effects"),
+    "causative": ("syntax", "argument_structure"),
+    "principle_A_domain_1": ("syntax/semantics", "binding"),
+}
+ORDER = "[ (3;%plaus%) + (4;%plaus%) ] < [ (3;%implaus%) + (4;%implaus%) ]"
+SUM = "(*;%plaus%) < (*;%implaus%)"
+
+
+def write_pairs(folder: Path, n: int = 4) -> Path:
+    """Minimal pairs in BLiMP's form, n of each paradigm; every other bad one has a word more."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for uid, (field, term) in PARADIGMS.items():
+        rows: list[dict[str, Any]] = [
+            {
+                "sentence_good": f"Who did Sally number {i} insult in the {uid} herself?",
+                "sentence_bad": f"Who did Sally number {i} {'ever ' * (i % 2)}insult in the {uid} "
+                "himself?",
+                "field": field, "linguistics_term": term, "UID": uid, "pairID": str(i),
+                "simple_LM_method": True,
+            }
+            for i in range(n)
+        ]  # fmt: skip
+        (folder / f"{uid}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return folder
+
+
+def suite(name: str, *formulas: str, n: int = 8) -> dict[str, Any]:
+    """A suite with two conditions and five regions; the second is empty in one of them."""
+    names = ("intro", "comma", "verb1", "verb2", "end")
+    contents = {
+        "plaus": ("The {} painting that the artist", ",", "painted", "deteriorated", "."),
+        "implaus": ("The {} painting that the artist", "", "deteriorated", "painted", "."),
+    }
+    return {
+        "meta": {"name": name, "metric": "sum"},
+        "region_meta": {str(i): region for i, region in enumerate(names, start=1)},
+        "predictions": [{"type": "formula", "formula": formula} for formula in formulas],
+        "items": [
+            {
+                "item_number": number,
+                "conditions": [
+                    {
+                        "condition_name": condition,
+                        "regions": [
+                            {"region_number": i, "content": text.format(number)}
+                            for i, text in enumerate(texts, start=1)
+                        ],
+                    }
+                    for condition, texts in contents.items()
+                ],
+            }
+            for number in range(1, n + 1)
+        ],
+    }
+
+
+def write_suites(folder: Path) -> Path:
+    """A suite with one prediction, and one with two."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for one in (suite("center_embed", ORDER), suite("two_predictions", ORDER, SUM)):
+        (folder / f"{one['meta']['name']}.json").write_text(json.dumps(one))
+    return folder
+
+
+def write_sentences(path: Path) -> Path:
+    """Sentences that are not compared."""
+    rows = [f"s{i},{'easy' if i % 2 else 'hard'},The horse raced past barn {i}." for i in range(6)]
+    path.write_text("\n".join(["id,condition,sentence", *rows]) + "\n")
+    return path
+
+
+def run_on(data: Path, folder: Path, **options: Any) -> Run:
+    """The run of an invented model on a file or folder of sentences."""
+    return load_run(make_run(folder, data, Protocol(tasks=(data.stem,)), **options))
