@@ -35,15 +35,30 @@ FEW = 8
 
 
 @pytest.fixture(scope="module")
-def hostile_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A run whose model, rows, levels, columns and words are the hostile texts."""
+def hostile_runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
+    """Runs whose model, rows, levels, columns and words are the hostile texts, by their form."""
     folder = tmp_path_factory.mktemp("hostile")
-    data = folder / "own.jsonl"
-    data.write_text("".join(json.dumps(row) + "\n" for row in rows()), "utf-8")
     facts = ("id", "commit", "dtype", "architecture", "tokenizer", "revision")
     model: dict[str, Any] = dict(zip(facts, TEXTS, strict=False))
-    protocol = Protocol(tasks=("own",))
-    return load_run(make_run(folder / "run", data, protocol, fillers=TEXTS, **model))
+    (folder / "blanks.jsonl").write_text(lines(rows()), "utf-8")
+    (folder / "pairs.jsonl").write_text(lines(pairs()), "utf-8")
+    (folder / "suites").mkdir()
+    for i in range(len(TEXTS)):
+        (folder / f"suites/{i}.json").write_text(json.dumps(suite(i)), "utf-8")
+    return {
+        data.stem: load_run(
+            make_run(
+                folder / f"run of {data.stem}", data, Protocol(tasks=(data.stem,)),
+                fillers=TEXTS, unscorable=3, **model,
+            )
+        )
+        for data in (folder / "blanks.jsonl", folder / "pairs.jsonl", folder / "suites")
+    }  # fmt: skip
+
+
+def lines(rows: Sequence[dict[str, object]]) -> str:
+    """Rows as JSON lines."""
+    return "".join(json.dumps(row) + "\n" for row in rows)
 
 
 def rows() -> list[dict[str, object]]:
@@ -59,6 +74,43 @@ def rows() -> list[dict[str, object]]:
     ]  # fmt: skip
 
 
+def pairs() -> list[dict[str, object]]:
+    """A minimal pair for each text, which stands in every column that may hold it."""
+    return [
+        {
+            "sentence_good": f"{text} good {text}x", "sentence_bad": f"{text} bad {text}x y",
+            "UID": text, "field": text, "linguistics_term": text,
+            "pairID": text, TEXTS[0]: TEXTS[i % FEW],
+        }
+        for i, text in enumerate(TEXTS)
+    ]  # fmt: skip
+
+
+def suite(i: int) -> dict[str, object]:
+    """A suite whose name, regions, conditions and formula are hostile texts."""
+    text, other = (one.replace("%", "") for one in (TEXTS[i], TEXTS[i - 1]))
+    return {
+        "meta": {"name": text, "metric": "sum"},
+        "region_meta": {"1": text, "2": other},
+        "predictions": [{"type": "formula", "formula": f"(1;%{text}%) < (2;%{other}%)"}],
+        "items": [
+            {
+                "item_number": 1,
+                "conditions": [
+                    {
+                        "condition_name": name,
+                        "regions": [
+                            {"region_number": 1, "content": f"{name}x"},
+                            {"region_number": 2, "content": f"y {TEXTS[i]}x"},
+                        ],
+                    }
+                    for name in (text, other)
+                ],
+            }
+        ],
+    }
+
+
 def one_word(text: str) -> str:
     """Returns a text without what `expected` refuses: blanks at its edges and after separators."""
     return re.sub(r"([,;|])\s+", r"\1", text).strip()
@@ -71,7 +123,7 @@ def terminal(run: Run) -> str:
 
 
 def chosen(run: Run) -> Sequence:
-    return choose([run], [f"{text}-True" for text in TEXTS])
+    return choose([run], [name for rows in run.stimuli.values() for name in rows.columns()["id"]])
 
 
 def check_terminal(text: str) -> None:
@@ -134,10 +186,11 @@ FORMATS: dict[str, tuple[Callable[[Run], str], Callable[[str], None]]] = {
 }
 
 
+@pytest.mark.parametrize("form", ["blanks", "pairs", "suites"])
 @pytest.mark.parametrize("name", FORMATS)
-def test_text_from_outside_does_nothing(name: str, hostile_run: Run) -> None:
+def test_text_from_outside_does_nothing(name: str, form: str, hostile_runs: dict[str, Run]) -> None:
     made, check = FORMATS[name]
-    text = made(hostile_run)
+    text = made(hostile_runs[form])
     hidden = {c for c in text if unicodedata.category(c) in ("Cc", "Cf", "Cs")} - {"\n"}
     assert hidden == set()
     check(text)

@@ -27,9 +27,9 @@ def write_pairs(folder: Path, n: int = 4) -> Path:
     for uid, (field, term) in PARADIGMS.items():
         rows: list[dict[str, Any]] = [
             {
-                "sentence_good": f"Who did Sally number {i} insult in the {uid} herself?",
-                "sentence_bad": f"Who did Sally number {i} {'ever ' * (i % 2)}insult in the {uid} "
-                "himself?",
+                "sentence_good": f"Who did Sally number {i} insult herself in the {uid}?",
+                "sentence_bad": f"Who did Sally number {i} {'ever ' * (i % 2)}insult himself in "
+                f"the {uid}?",
                 "field": field, "linguistics_term": term, "UID": uid, "pairID": str(i),
                 "simple_LM_method": True,
             }
@@ -69,10 +69,11 @@ def suite(name: str, *formulas: str, n: int = 8) -> dict[str, Any]:
     }
 
 
-def write_suites(folder: Path) -> Path:
-    """A suite with one prediction, and one with two."""
+def write_suites(folder: Path, n: int = 2) -> Path:
+    """n suites, one of them with two predictions."""
     folder.mkdir(parents=True, exist_ok=True)
-    for one in (suite("center_embed", ORDER), suite("two_predictions", ORDER, SUM)):
+    more = [suite(f"more_{i}", ORDER) for i in range(2, n)]
+    for one in (suite("center_embed", ORDER), *more, suite("two_predictions", ORDER, SUM)):
         (folder / f"{one['meta']['name']}.json").write_text(json.dumps(one))
     return folder
 

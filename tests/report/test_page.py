@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import re
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +16,8 @@ from runs import ONE_TASK, make_run
 from lmdiag.report.html import render
 from lmdiag.results import Run, load_run
 from lmdiag.schema import Protocol
+
+from .forms import run_on, write_pairs, write_suites
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -277,3 +281,119 @@ def test_text_from_outside_does_nothing(page: Page, demo_dir: Path, tmp_path: Pa
         assert page.locator("img").count() == 0
         assert page.locator("script:not([type])").count() == 2  # the page's own, and the library
     assert page.locator(".context", has_text="onerror").first.is_visible()
+
+
+# ---- whole sentences -----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def sentence_pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The pages of minimal pairs by two models, and of suites."""
+    root = tmp_path_factory.mktemp("sentences")
+    pairs, suites = write_pairs(root / "blimp"), write_suites(root / "gym", 8)
+    two = [run_on(pairs, root / f"{i}", id=f"org/{i}", skill=4 * i, seed=i) for i in (0, 1)]
+    pages = {"pairs": [two[1]], "two": two, "suites": [run_on(suites, root / "c", skill=1)]}
+    for name, several in pages.items():
+        (root / f"{name}.html").write_text(render(several))
+    return {name: root / f"{name}.html" for name in pages}
+
+
+def words_of(item: Locator) -> list[list[str]]:
+    """The words of an item's sentences by the lines in which they are drawn."""
+    lines: dict[float, list[str]] = {}
+    for cell in item.locator(".words tbody tr:not(.sum) td").all():
+        box, text = cell.bounding_box(), cell.inner_text().split("\n")[0].strip()
+        assert box is not None
+        lines.setdefault(round(box["y"]), []).append(text)
+    return [lines[y] for y in sorted(lines)]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_sentences_stand_above_each_other_and_wrap(
+    new_page: NewPage, sentence_pages: dict[str, Path], scheme: str
+) -> None:
+    for name in ("pairs", "two", "suites"):
+        page = opened(new_page(viewport=PHONE, color_scheme=scheme), sentence_pages[name])
+        items_of(page, 0)
+        assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
+    page = opened(new_page(color_scheme=scheme), sentence_pages["pairs"])
+    items_of(page, 0)
+    good, bad = words_of(page.locator("[id='wh_island-1']"))
+    assert " ".join(good) == "Who did Sally number 1 insult herself  in the wh_island?"
+    assert " ".join(bad) == "Who did Sally number 1 ever insult himself in the wh_island?"
+    page.set_viewport_size(PHONE)
+    lines = words_of(page.locator("[id='wh_island-1']"))
+    assert len(lines) >= 4
+    assert [len(line) for line in lines[::2]] == [len(line) for line in lines[1::2]]
+    assert [*chain(*lines[::2])] == good
+    assert darkest(page) >= 4.5  # WCAG 2 AA
+
+
+def darkest(page: Page) -> float:
+    """The least contrast of a surprisal with its shade, over all shades."""
+    ink, paper, shades = page.evaluate(
+        """() => {
+            const cell = document.querySelector(".words tbody small");
+            const style = getComputedStyle(cell);
+            const shades = [...Array(9).keys()].map(step => {
+                cell.className = `h${step}`;
+                return style.backgroundColor;
+            });
+            return [style.color, getComputedStyle(document.body).backgroundColor, shades];
+        }"""
+    )
+    assert len(set(shades)) == 9
+    under = [int(part) for part in paper.strip("rgb()").split(",")]
+    mixed = [
+        [(1 - alpha) * old + alpha * 255 * new for old, new in zip(under, colour, strict=True)]
+        for *colour, alpha in (map(float, re.findall(r"[.\d]+", each)) for each in shades[1:])
+    ]
+    return min(contrast(ink, f"rgb({','.join(str(round(c)) for c in one)})") for one in mixed)
+
+
+def test_pairs_can_be_found_and_marks_lead_to_them(
+    page: Page, sentence_pages: dict[str, Path]
+) -> None:
+    opened(page, sentence_pages["two"])
+    items = items_of(page, 0)
+    everything = shown(items)
+    items.locator("[data-filter=text]").fill("number 3 ever insult himself in the causative")
+    assert shown(items) == ["causative-3"]
+    items.locator("[data-filter=text]").fill("")
+    items.locator("[data-filter=outcome]").select_option("changed")
+    assert 0 < len(shown(items)) < len(everything)
+    items.locator("[data-filter=outcome]").select_option("")
+    for order, reverse in (("difference", False), ("-difference", True)):
+        items.locator("[data-sort]").select_option(order)
+        bits = items.locator(".item").evaluate_all("all => all.map(i => +i.dataset.difference)")
+        assert bits == sorted(bits, reverse=reverse)
+    mark = marks(chart(page, "blimp-pairs-2")).last
+    name = (mark.get_attribute("aria-label") or "").partition(":")[0]
+    mark.focus()
+    for fact in (name, "good", "bits", "Who did Sally"):
+        assert fact in page.locator(".tip").inner_text()
+    mark.click()
+    page.wait_for_url(f"**#{name}")
+    assert page.locator(f"[id='{name}']").is_visible()
+
+
+def test_the_words_of_an_item_are_a_table(page: Page, sentence_pages: dict[str, Path]) -> None:
+    """As a screen reader has it: a row for each word, headed by the conditions."""
+    opened(page, sentence_pages["suites"])
+    items_of(page, 0)
+    table = page.locator("[id='center_embed/1']").get_by_role("table")
+    assert table.get_by_role("columnheader").all_inner_texts() == ["plaus\nbits", "implaus\nbits"]
+    names = table.get_by_role("rowheader").all_inner_texts()
+    assert names[:5] == ["1 intro", "2 comma", "3 verb1", "4 verb2", "5 end"]
+    assert table.get_by_role("row").count() == 7  # the head, five regions, the sum
+    assert page.locator("[id='two_predictions/1'] .predictions li").count() == 2
+
+
+def test_folded_charts_are_drawn_when_they_are_opened(
+    page: Page, sentence_pages: dict[str, Path]
+) -> None:
+    opened(page, sentence_pages["suites"])
+    folded = page.locator("details.further:has(figure)")
+    assert folded.locator(".plot svg").count() == 0
+    folded.locator("summary").click()
+    page.wait_for_function("document.querySelectorAll('details.further .plot svg').length === 8")

@@ -237,7 +237,7 @@ def test_words_have_their_bits_and_verdicts_stand_beside(
             pages["pairs"].text
         )
     assert f"good preferred by {abs(item.difference or 0):.1f} bits" in pages["pairs"].text
-    assert "unscorable: 1 row (herself?)" in pages["pairs"].text
+    assert "unscorable: 1 row (adjunct_island?)" in pages["pairs"].text
     assert "first word of 6 sentences" in pages["sentences"].text
     for text in ("1 of 2 predictions hold", SUM, "3 verb1", "✗", "does not hold"):
         assert text in pages["suites of weak"].text
