@@ -347,11 +347,12 @@ class Predictions:
         """Returns whether the word of a row was scored, and why not; see `WordScore`.
 
         Predictions of other programs that do not give `n_tokens` count as unscorable where they
-        have no log-probability.
+        have no log-probability. So does a sentence with a word that cannot be represented, although
+        its other words have tokens.
         """
         if self.log_prob[row] is not None:
             return "scored"
-        return "censored" if self.n_tokens[row] else "unscorable"
+        return "censored" if self.n_tokens[row] and not self.words else "unscorable"
 
     def to_frame(self) -> DataFrame:
         """Returns a pandas table with one row per stimulus row; log-probabilities are in nats."""
