@@ -41,10 +41,14 @@ def _chains(count: int) -> list[str]:
     return texts
 
 
-_WRITTEN = list(dict.fromkeys([*ODD, *TEXT.splitlines()]))
+def sentences(count: int) -> tuple[str, ...]:
+    """Returns so many sentences, no two alike: `ODD`, those of `vocabularies.TEXT`, and chains."""
+    written = dict.fromkeys([*ODD, *TEXT.splitlines()])
+    return (*written, *_chains(count - len(written)))
 
-SENTENCES = (*_WRITTEN, *_chains(200 - len(_WRITTEN)))
-"""Two hundred, no two alike, each at most 16 words long."""
+
+SENTENCES = sentences(200)
+"""Two hundred, each at most 16 words long."""
 
 SOME = (*ODD[:12], *SENTENCES[-4:])
 """A few, for quick tests."""
