@@ -85,7 +85,12 @@ def _add_scoring(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--bos", choices=CHOICES["bos"], default="auto",
         help="whether a causal model's context starts with the beginning-of-sequence token "
-        "(default: auto, as the tokenizer does)",
+        "(default: auto, as the tokenizer does; for whole sentences, where it has one)",
+    )  # fmt: skip
+    group.add_argument(
+        "--pll", choices=CHOICES["pll"], default="within-word",
+        help="what a masked model does not see where it scores a token of a whole sentence: the "
+        "token and the later ones of its word, or the token alone (default: %(default)s)",
     )  # fmt: skip
 
 
@@ -123,7 +128,7 @@ def _add_loading(group: argparse._ArgumentGroup) -> None:
 def _add_running(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--batch-size", type=lambda text: None if text == "auto" else positive(text),
-        metavar="auto|N", help="contexts per batch (default: auto)",
+        metavar="auto|N", help="contexts or sentences per batch (default: auto)",
     )  # fmt: skip
     group.add_argument(
         "--output", type=Path, default=Path("results"), metavar="DIR",
