@@ -164,9 +164,9 @@ class SentenceReference:
         for n in range(len(values)):
             if values[n] is None:
                 continue
-            if n and tokens.owners[n] != tokens.owners[n - 1]:
+            if n and tokens.words[n] != tokens.words[n - 1]:
                 values[n] -= self._end(before[n])
-            if n + 1 == len(values) or tokens.owners[n + 1] != tokens.owners[n]:
+            if n + 1 == len(values) or tokens.words[n + 1] != tokens.words[n]:
                 values[n] += self._end(before[n + 1])
         return values
 

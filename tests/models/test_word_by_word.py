@@ -7,13 +7,15 @@ padding, and takes tokens and their places from the tokenizer itself.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from families import SENTENCE_FAMILIES
+from reference import double
 from sentence_reference import SentenceReference, total
 from sentence_texts import SENTENCES, SOME
 
@@ -39,6 +41,13 @@ QUICK = ("bert", "roberta", "deberta-v2", "gpt2", "gpt2-apart", "llama")
 
 BY_BYTES = {"byte-level", "metaspace-bpe"}
 """Vocabularies that can spell every character."""
+
+
+@pytest.fixture(autouse=True)
+def _float64_for_xglm(request: pytest.FixtureRequest) -> Iterator[None]:
+    """XGLM makes numbers of the default type on its way (transformers 5.23)."""
+    with double() if "xglm" in request.node.name else nullcontext():
+        yield
 
 
 def loaded(folder: Path, **options: Any) -> Model:
@@ -331,5 +340,8 @@ class TestCuts:
             assert {start for start, *_ in parts.words} == {w.start for w in whole.words} | {*cuts}
             for word in whole.words:
                 own = [part for part in parts.words if word.start <= part.start < word.end]
-                assert sum(part.log_prob or 0 for part in own) == pytest.approx(word.log_prob)
-                assert sum(part.n_tokens for part in own) == word.n_tokens
+                known = [part.log_prob for part in own if part.log_prob is not None]
+                assert (word.log_prob is None) == (len(known) < len(own))
+                if word.log_prob is not None:
+                    assert sum(known) == pytest.approx(word.log_prob)
+                    assert sum(part.n_tokens for part in own) == word.n_tokens
