@@ -180,7 +180,8 @@ class SentenceReference:
             row = [*opening, *ids[start : start + width]]
             for place, distribution in enumerate(self._run(row)):
                 n = start + place - len(opening) + 1
-                if 0 <= n <= len(ids) and found[n] is None:
+                is_here = start <= n < start + width or n == len(ids)
+                if is_here and found[n] is None:
                     found[n] = distribution
         return found
 

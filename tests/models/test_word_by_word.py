@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,7 @@ def answered(
     return ask(model, sentences, top=5, batch_size=size, **more)  # type: ignore[return-value]
 
 
-def reference(name: str, folder: Path, unit: str = "token", **options: Any) -> SentenceReference:
+def reference(name: str, folder: Path, *, unit: str = "token", **options: Any) -> SentenceReference:
     """The reference of a family."""
     family = SENTENCE_FAMILIES[name]
     options |= {"convention": family.convention} if unit == "word" else {}
@@ -304,6 +305,95 @@ class TestCompany:
             assert answered(model, SENTENCES[:40], 4, journal=journal) == expected
 
 
+class TestWindows:
+    """Texts that are longer than what a model reads at a time."""
+
+    TEXT = " ".join(SENTENCES[20:60])
+
+    def short(self, name: str, tokens: int, folder: Path) -> Path:
+        """A model of a family that reads so many tokens."""
+        family = SENTENCE_FAMILIES[name]
+        limit = "n_positions" if name.startswith("gpt2") else "max_position_embeddings"
+        padded = 2 if name == "roberta" else 0  # its positions begin after the padding index
+        return replace(family, config=family.config | {limit: tokens + padded}).make(folder / name)
+
+    def test_causal_windows_by_hand(self, family_dir: FamilyDir) -> None:
+        """A beginning token and eight others at a time: steps of four."""
+        right = reference("gpt2", family_dir("gpt2"), window=9)
+        seen: list[list[int]] = []
+        run = right._run
+        right._run = lambda ids: seen.append(ids) or run(ids)  # type: ignore[method-assign]
+        text = "A robin is a bird and a trout is a fish."
+        opening, ids = right.split(text).opening, right.split(text).ids
+        words = right.words(text)
+        assert len(ids) == 14
+        starts = (0, 4, 8)  # the last window has what is left
+        assert seen == [opening + ids[start : start + 8] for start in starts]
+        # Token 8 is the first that the second window scores: it is the fifth there.
+        values = right._causal(right.split(text))
+        assert values[8] == pytest.approx(float(run(opening + ids[4:12])[4][ids[8]]))
+        assert total(words) == pytest.approx(sum(value or 0 for value in values))
+
+    def test_masked_windows_by_hand(self, family_dir: FamilyDir) -> None:
+        """Eight tokens between the special ones: steps of four.
+
+        Token 5 is the sixth of the first window, with two tokens after it, and the second of the
+        next one, with one token before it: the first window has more on its shorter side. Token 6
+        has one after it in the first window and two before it in the second.
+        """
+        right = reference("bert", family_dir("bert"), window=10, pll="original")
+        seen: list[list[int]] = []
+        run = right._run
+        right._run = lambda ids: seen.append(ids) or run(ids)  # type: ignore[method-assign]
+        text = "a bird is a bird is a bird is a bird is a bird"
+        split = right.split(text)
+        assert len(split.ids) == 14
+        right.words(text)
+        mask = right.tokenizer.mask_token_id
+        places = [(ids[1:-1].index(mask), len(ids) - 2) for ids in seen]
+        # Windows [0, 8), [4, 12), [8, 14); token 9: (5, 2) on its sides, or (1, 4).
+        first = [(n, 8) for n in range(6)]
+        second = [(n - 4, 8) for n in range(6, 10)]
+        assert places == first + second + [(n - 8, 6) for n in range(10, 14)]
+
+    @pytest.mark.parametrize("name", ["bert", "roberta", "gpt2", "llama"])
+    @pytest.mark.parametrize("tokens", [12, 23])
+    def test_reference(self, name: str, tokens: int, tmp_path: Path) -> None:
+        folder = self.short(name, tokens, tmp_path)
+        cases = [*variants(name), *([{"bos": "never"}] if name == "gpt2" else [])]
+        texts = [self.TEXT[:end].strip() for end in (20, 30, 40, 41, 42, 43, 44, 60, 300)]
+        for options in cases:
+            model = loaded(folder, **options)
+            assert model.info.max_length == tokens
+            right = reference(name, folder, **options, window=tokens)
+            check(answered(model, texts), right, texts)
+            lengths = [len(right.split(text).ids) for text in texts]
+            assert min(lengths) < tokens < max(lengths) / 3
+
+    @pytest.mark.parametrize("name", ["bert", "gpt2"])
+    def test_company(self, name: str, tmp_path: Path) -> None:
+        """Long and short texts together, in batches of any size."""
+        folder = self.short(name, 16, tmp_path)
+        texts = [self.TEXT[:200], "Penguin", self.TEXT[:30], self.TEXT[5:300], *SOME[:3]]
+        for options in variants(name):
+            model = loaded(folder, **options)
+            whole = answered(model, texts)
+            check_same(whole, answered(model, texts, 1))
+            check_same(whole, answered(model, texts, 2))
+            check_same(whole, answered(loaded(folder, packing="never", **options), texts))
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("name", ["bert", "roberta", "modernbert", "gpt2", "llama", "mamba"])
+    def test_long_text(self, name: str, family_dir: FamilyDir) -> None:
+        """All of the text, as much as the model reads at a time."""
+        for options in variants(name):
+            model = loaded(family_dir(name), **options)
+            window = model.info.max_length
+            right = reference(name, family_dir(name), **options, window=window)
+            check(answered(model, [self.TEXT]), right, [self.TEXT])
+            assert len(right.split(self.TEXT).ids) > 4 * (window or 0)
+
+
 class TestUnitWord:
     """The word-boundary correction of causal models telescopes."""
 
@@ -312,7 +402,7 @@ class TestUnitWord:
         folder, rng = family_dir(name), random.Random(0)
         texts = [*SOME[:8], *SENTENCES[20:24]]
         plain = answered(loaded(folder), texts)
-        model, right = loaded(folder, unit="word"), reference(name, folder, "word")
+        model, right = loaded(folder, unit="word"), reference(name, folder, unit="word")
         for text, tokens in zip(texts, plain, strict=True):
             if tokens.log_prob is None:
                 continue
