@@ -116,12 +116,14 @@ class TableShape:
         title: what the figures are.
         source: the table of the paper that has this shape; "" for one of our own.
         rows, columns: of the table.
+        is_further: whether it is long: it is folded in a page, and left out on a terminal.
     """
 
     title: str
     source: str
     rows: tuple[Line, ...]
     columns: tuple[Line, ...]
+    is_further: bool = False
 
 
 @dataclass(frozen=True)
@@ -160,7 +162,7 @@ class Chart:
         measures: that it shows; a `*` at the end stands for everything that begins so.
     """
 
-    kind: Literal["figures", "scatter", "levels", "cloze", "shuffles", "cutoffs"]
+    kind: Literal["figures", "scatter", "levels", "regions", "cloze", "shuffles", "cutoffs"]
     title: str = ""
     by: str = ""
     levels: tuple[str, ...] = ()
@@ -200,7 +202,9 @@ class Diagnostic:
         capitalise: whether contexts are given in lower case and start with a capital for models
             that distinguish case.
         asks: what a row asks: the word at a blank, or all words of a sentence.
-        has_regions: whether a sentence is a row of regions, in the column `regions`.
+        has_regions: whether a sentence is a row of regions, in the column `regions`; a sample then
+            takes whole items.
+        breakdowns: further columns that are break-downs however many levels they have.
         is_form: whether it is for data of any name, a user's own or in a form that others publish.
             A task of such data keeps its name; `Stimuli.form` says which form it has.
     """
@@ -228,6 +232,7 @@ class Diagnostic:
     capitalise: bool = False
     asks: Literal["word", "sentence"] = "word"
     has_regions: bool = False
+    breakdowns: tuple[str, ...] = ()
     is_form: bool = False
 
     @property
@@ -248,14 +253,16 @@ class Diagnostic:
         """Returns break-down -> level of each row.
 
         Every column beyond the core and the diagnostic's own is a break-down if it has a few
-        distinct values.
+        distinct values, or is declared as one.
         """
         own = {column.name for column in self.columns}
         further = {
             name: levels_of(rows[name]) for name in rows if name not in {*self.core_columns, *own}
         }
         return self.own_levels(rows) | {
-            name: levels for name, levels in further.items() if is_factor(levels)
+            name: levels
+            for name, levels in further.items()
+            if is_factor(levels) or name in self.breakdowns
         }
 
     def score(

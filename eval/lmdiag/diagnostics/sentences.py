@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from lmdiag.diagnostics.base import Diagnostic
+from lmdiag.diagnostics.base import Chart, Diagnostic, Line
 
 DIAGNOSTIC = Diagnostic(
     name="sentences",
     title="",
     short_title="",
-    about="",
+    about=(
+        "Whole sentences. Sensitivity, where good and bad sentences are compared: the good one is "
+        "more probable, by the sum over its words, or by the mean over its tokens. Surprisal per "
+        "word where nothing is compared."
+    ),
     asks="sentence",
     is_form=True,
+    charts=(Chart("figures", "Sensitivity", measures=("sensitivity*",)), Chart("scatter")),
+    headlines=(Line(measure="sensitivity*"), Line(measure="surprisal_per_word")),
 )

@@ -1,15 +1,40 @@
-"""Sentences of a user's own, with or without contrasts between them."""
+"""Test suites: formulas on the surprisals of regions (Hu et al. 2020; Gauthier et al. 2020)."""
 
 from __future__ import annotations
 
-from lmdiag.diagnostics.base import Diagnostic
+from lmdiag.diagnostics.base import Chart, Diagnostic, Line, TableShape
 
 DIAGNOSTIC = Diagnostic(
     name="suites",
     title="",
     short_title="",
-    about="",
+    about=(
+        "Sentences in several conditions, divided into regions, with predictions about the "
+        "surprisals of regions. Suite accuracy: the share of a suite's predictions that hold, over "
+        "items. Prediction accuracy: the same, prediction by prediction."
+    ),
+    breakdowns=("suite",),
     asks="sentence",
     has_regions=True,
     is_form=True,
+    tables=(
+        TableShape(
+            "Suite accuracy",
+            "",
+            rows=(Line("All"), Line(by="suite", level="*")),
+            columns=(Line(measure="suite_accuracy"),),
+        ),
+        TableShape(
+            "By prediction",
+            "",
+            rows=(Line("All"), Line(by="prediction", level="*")),
+            columns=(Line(measure="prediction_accuracy"),),
+            is_further=True,
+        ),
+    ),
+    charts=(
+        Chart("levels", "Suite accuracy", by="suite", measures=("suite_accuracy",)),
+        Chart("regions", by="suite"),
+    ),
+    headlines=(Line(measure="suite_accuracy"),),
 )
