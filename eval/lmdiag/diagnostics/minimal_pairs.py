@@ -44,7 +44,7 @@ DIAGNOSTIC = Diagnostic(
         TableShape("Sensitivity", "", rows=(Line("All"),), columns=_FIGURES),
         TableShape("By field", "", rows=(Line(by="field", level="*"),), columns=_FIGURES),
         TableShape(
-            "By term of linguistics",
+            "By phenomenon",
             "",
             rows=(Line(by="linguistics_term", level="*"),),
             columns=_FIGURES,
@@ -55,7 +55,7 @@ DIAGNOSTIC = Diagnostic(
     ),
     charts=(
         Chart("levels", "By field", by="field", measures=_ONE),
-        Chart("levels", "By term of linguistics", by="linguistics_term", measures=_ONE),
+        Chart("levels", "By phenomenon", by="linguistics_term", measures=_ONE),
         Chart("scatter"),
         Chart("levels", "By paradigm", by="UID", measures=_ONE),
     ),
