@@ -67,7 +67,7 @@ class LanguageModel:
     Attributes:
         model: the model itself, for questions that are not stimuli.
         info: the facts of the model that a run records.
-        options: how it was loaded; predictions record its `unit` and `bos`.
+        options: how it was loaded; predictions record its `unit`, `bos` and `pll`.
     """
 
     def __init__(self, model: Model, options: LoadOptions) -> None:
@@ -120,6 +120,7 @@ class LanguageModel:
             model=self.info,
             unit=self.options.unit,
             bos=self.options.bos,
+            pll=self.options.pll,
             seed=seed,
             verbs=verbs,
         )
@@ -189,7 +190,7 @@ def _asked(predictions: Predictions, task: str) -> dict[str, Any]:
     """Returns how predictions were made, as fields of a protocol; a single shuffle is one run."""
     perturbation = predictions.perturbation
     asked: dict[str, Any] = {"shuffles": 1} if perturb.is_shuffled(task, perturbation) else {}
-    asked |= {name: getattr(predictions, name) for name in ("unit", "bos", "seed", "verbs")}
+    asked |= {name: getattr(predictions, name) for name in ("unit", "bos", "pll", "seed", "verbs")}
     return asked | {"perturb": () if perturbation == perturb.NONE else (perturbation,)}
 
 

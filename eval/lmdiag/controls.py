@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from lmdiag.questions import row_keys
-from lmdiag.schema import Query
+from lmdiag.schema import Sentence
 
 if TYPE_CHECKING:
     from lmdiag.models import Model
@@ -26,15 +26,14 @@ def control_warning(model: Model, settings: Iterable[Setting]) -> str | None:
     Returns:
         the line, with the number of rows, and text and id of the first ones; None for no such row.
     """
-    rows: dict[str, Query] = {}
+    rows: dict[str, str] = {}
     for setting in settings:
         keys = row_keys(setting, kind=model.info.kind, cased=model.info.cased)
-        for row, (query, _) in zip(setting.stimuli.columns()["id"], keys, strict=True):
-            rows.setdefault(row, query)
-    queries = list(dict.fromkeys(rows.values()))
-    texts = [f"{query.context}\n{query.right_context}" for query in queries]
-    names = dict(zip(queries, model.control_names(texts), strict=True))
-    hits = [(row, names[query]) for row, query in rows.items() if names[query]]
+        for row, key in zip(setting.stimuli.columns()["id"], keys, strict=True):
+            rows.setdefault(row, key.text if isinstance(key, Sentence) else "\n".join(key[0]))
+    texts = list(dict.fromkeys(rows.values()))
+    names = dict(zip(texts, model.control_names(texts), strict=True))
+    hits = [(row, names[text]) for row, text in rows.items() if names[text]]
     if not hits:
         return None
     examples = ", ".join(f"{in_row[0]} in row {row}" for row, in_row in hits[:_EXAMPLES])

@@ -2,21 +2,31 @@
 
 Rows that share the text left and right of their blank are asked once, over all tasks, settings and
 runs (docs/specification.md, section 2): the 326 rows of the three diagnostics are 198 questions.
+So are rows that share their sentence.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from lmdiag.schema import Answer, Kind, Number, Predictions, Query, Question
+from lmdiag.schema import (
+    Kind,
+    Number,
+    Predictions,
+    Query,
+    Question,
+    Sentence,
+    SentenceAnswer,
+)
 
 if TYPE_CHECKING:
     from lmdiag.stimuli import Stimuli
 
-QuestionKey = tuple[Query, Number | None]
-"""What identifies a question: its query and, for EW and MW, the number that is right there."""
+QuestionKey = tuple[Query, Number | None] | Sentence
+"""What identifies a question: its query and, for EW and MW, the number that is right there; or the
+sentence."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +52,11 @@ def row_keys(setting: Setting, *, kind: Kind, cased: bool) -> Iterator[QuestionK
     """
     columns = setting.stimuli.columns()
     diagnostic = setting.stimuli.diagnostic
+    if diagnostic.asks == "sentence":
+        regions = columns["regions"] if diagnostic.has_regions else [()] * len(columns["id"])
+        for text, parts in zip(columns["sentence"], regions, strict=True):
+            yield Sentence(text, _cuts(text, parts))
+        return
     capitalise = diagnostic.capitalise and cased
     numbers = columns["number"] if diagnostic.has_verbs else [None] * len(columns["id"])
     texts = zip(columns["context"], columns["right_context"], numbers, strict=True)
@@ -50,22 +65,43 @@ def row_keys(setting: Setting, *, kind: Kind, cased: bool) -> Iterator[QuestionK
         yield Query(left, "" if kind == "causal" else right_context), number
 
 
-def collect(settings: Iterable[Setting], *, kind: Kind, cased: bool) -> list[Question]:
+def _cuts(text: str, regions: Sequence[Mapping[str, Any]]) -> tuple[int, ...]:
+    """The starts of regions that lie within a word."""
+    starts = {region["start"] for region in regions if region["start"] < region["end"]}
+    return tuple(sorted(start for start in starts if start and not text[start - 1].isspace()))
+
+
+def key_of(question: Question | Sentence) -> QuestionKey:
+    """Returns what identifies a question."""
+    return question if isinstance(question, Sentence) else (question.query, question.number)
+
+
+def collect(settings: Iterable[Setting], *, kind: Kind, cased: bool) -> list[Question | Sentence]:
     """Returns the distinct questions of all settings, in order of first appearance."""
     words: dict[QuestionKey, dict[str, None]] = {}
     for setting in settings:
+        columns = setting.stimuli.columns()
         keys = row_keys(setting, kind=kind, cased=cased)
-        for key, target in zip(keys, setting.stimuli.columns()["target"], strict=True):
+        for key, target in zip(keys, columns.get("target", columns["id"]), strict=True):
             words.setdefault(key, {})[target] = None
-    return [Question(query, tuple(targets), number) for (query, number), targets in words.items()]
+    return [
+        key if isinstance(key, Sentence) else Question(key[0], tuple(targets), key[1])
+        for key, targets in words.items()
+    ]
 
 
 def spread(
-    setting: Setting, answers: Mapping[QuestionKey, Answer], *, kind: Kind, cased: bool
+    setting: Setting,
+    answers: Mapping[QuestionKey, Any],
+    *,
+    kind: Kind,
+    cased: bool,
 ) -> Predictions:
     """Returns the answers as one prediction per row, in the rows' order."""
     columns = setting.stimuli.columns()
     by_row = [answers[key] for key in row_keys(setting, kind=kind, cased=cased)]
+    if setting.stimuli.diagnostic.asks == "sentence":
+        return _of_sentences(columns["id"], by_row)
     scores = [answer.words[word] for answer, word in zip(by_row, columns["target"], strict=True)]
     return Predictions(
         id=list(columns["id"]),
@@ -77,4 +113,17 @@ def spread(
         perturbation=setting.perturbation,
         run=setting.run,
         agreement=[answer.agreement for answer in by_row],
+    )
+
+
+def _of_sentences(ids: Sequence[str], answers: Sequence[SentenceAnswer]) -> Predictions:
+    """The predictions of rows that are whole sentences."""
+    return Predictions(
+        id=list(ids),
+        log_prob=[answer.log_prob for answer in answers],
+        rank=[None] * len(ids),
+        n_tokens=[answer.n_tokens for answer in answers],
+        top_words=[None] * len(ids),
+        top_log_probs=[None] * len(ids),
+        words=[answer.words for answer in answers],
     )

@@ -92,7 +92,8 @@ class WordSpan(NamedTuple):
         start, end: its position in the text, in characters.
         log_prob: nats; None for a word without anything before it (a causal model without a
             beginning-of-sequence token), and for one that the tokenizer cannot represent.
-        n_tokens: its sub-tokens; 0 where the tokenizer cannot represent it.
+        n_tokens: its sub-tokens; 0 where the tokenizer cannot represent it, and, with a log_prob of
+            0, where a token of the word before it covers all of it.
     """
 
     start: int
@@ -176,7 +177,8 @@ class SentenceAnswer:
         others would make the sentence too probable.
         """
         known = [word.log_prob for word in self.words if word.log_prob is not None]
-        return sum(known) if known and all(word.n_tokens for word in self.words) else None
+        unknown = any(word.log_prob is None and not word.n_tokens for word in self.words)
+        return sum(known) if known and not unknown else None
 
     def to_json(self) -> dict[str, Any]:
         """Returns plain JSON values; floats keep every bit through `json`."""
@@ -205,6 +207,7 @@ class ModelInfo:
         n_parameters: number of parameters.
         max_length: longest input in tokens; None where there is no limit.
         bos: whether a beginning-of-sequence token stands before the context (causal models).
+        sentence_bos: whether one stands before a whole sentence (causal models).
         training_step: step of a training checkpoint where the revision names one.
         quantization: e.g. "8bit"; None without.
         attention: attention implementation in use.
@@ -223,6 +226,7 @@ class ModelInfo:
     n_parameters: int
     max_length: int | None
     bos: bool = False
+    sentence_bos: bool = False
     training_step: int | None = None
     quantization: str | None = None
     attention: str | None = None

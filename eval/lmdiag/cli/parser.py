@@ -93,7 +93,12 @@ def add_conventions(group: argparse._ActionsContainer) -> None:
     group.add_argument(
         "--bos", choices=CHOICES["bos"], default="auto",
         help="whether a causal model's context starts with the beginning-of-sequence token "
-        "(default: auto, as the tokenizer does)",
+        "(default: auto, as the tokenizer does; for whole sentences, where it has one)",
+    )  # fmt: skip
+    group.add_argument(
+        "--pll", choices=CHOICES["pll"], default="within-word",
+        help="what a masked model does not see where it scores a token of a whole sentence: the "
+        "token and the later ones of its word, or the token alone (default: %(default)s)",
     )  # fmt: skip
 
 
@@ -130,7 +135,7 @@ def add_asking(group: argparse._ActionsContainer) -> None:
     """Declares `--batch-size` and `--quiet`."""
     group.add_argument(
         "--batch-size", type=lambda text: None if text == "auto" else positive(text),
-        metavar="auto|N", help="contexts per batch (default: auto)",
+        metavar="auto|N", help="contexts or sentences per batch (default: auto)",
     )  # fmt: skip
     group.add_argument("--quiet", action="store_true", help="do not show progress")
 

@@ -200,6 +200,7 @@ class Diagnostic:
         capitalise: whether contexts are given in lower case and start with a capital for models
             that distinguish case.
         asks: what a row asks: the word at a blank, or all words of a sentence.
+        has_regions: whether a sentence is a row of regions, in the column `regions`.
         is_form: whether it is for data of any name, a user's own or in a form that others publish.
             A task of such data keeps its name; `Stimuli.form` says which form it has.
     """
@@ -226,6 +227,7 @@ class Diagnostic:
     has_verbs: bool = False
     capitalise: bool = False
     asks: Literal["word", "sentence"] = "word"
+    has_regions: bool = False
     is_form: bool = False
 
     @property

@@ -10,5 +10,6 @@ DIAGNOSTIC = Diagnostic(
     short_title="",
     about="",
     asks="sentence",
+    has_regions=True,
     is_form=True,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Sequence
+from functools import cached_property
 from typing import cast
 
 import torch
@@ -18,6 +19,7 @@ from lmdiag.models.loading.checks import check_precision
 from lmdiag.models.loading.errors import is_out_of_memory, one_line_errors
 from lmdiag.models.loading.load import Parts, load_parts
 from lmdiag.models.loading.options import LoadOptions
+from lmdiag.models.sentences import SentenceScorer
 from lmdiag.models.tokens.controls import control_names
 from lmdiag.models.tokens.encoders import (
     SENTINEL,
@@ -28,10 +30,24 @@ from lmdiag.models.tokens.encoders import (
     opening_tokens,
 )
 from lmdiag.models.tokens.questions import EncodedQuestion, shorten_text
+from lmdiag.models.tokens.sentences import (
+    CausalSentences,
+    EncodedSentence,
+    MaskedSentences,
+    SentenceEncoder,
+)
 from lmdiag.models.tokens.spelling import Spelling, is_cased
 from lmdiag.models.tokens.vocabulary import Vocabulary
 from lmdiag.models.whole_words.search import WholeWordQuestion, WordSearch
-from lmdiag.schema import Answer, BadInput, ModelInfo, Query, Question
+from lmdiag.schema import (
+    Answer,
+    BadInput,
+    ModelInfo,
+    Query,
+    Question,
+    Sentence,
+    SentenceAnswer,
+)
 
 _BUDGET = 16_384
 """Tokens in a batch on accelerators, halved until they fit."""
@@ -58,6 +74,7 @@ class LocalModel:
         reader: turns rows into distributions.
         vocabulary: shows the items of the distributions.
         words: answers in unit `word`; None in unit `token`.
+        sentences: turns sentences into rows; None for encoder-decoders.
     """
 
     def __init__(
@@ -72,6 +89,7 @@ class LocalModel:
         self.reader = reader
         self.vocabulary = Vocabulary(tokenizer)
         self.words: WordSearch | None = None
+        self.sentences: SentenceEncoder | None = None
         self._tokenizer = tokenizer
         self._verbs: Verbs | None = None
         self._fits: int | None = None
@@ -96,26 +114,48 @@ class LocalModel:
         """See `Model.control_names`."""
         return control_names(self._tokenizer, texts)
 
-    def encode(self, question: Question) -> EncodedQuestion:
+    def encode(self, question: Question | Sentence) -> EncodedQuestion | EncodedSentence:
         """See `Model.encode`; runs on the CPU."""
-        return (self.words or self.encoder).encode(question)
+        if isinstance(question, Question):
+            return (self.words or self.encoder).encode(question)
+        if self.sentences is None:
+            raise BadInput(
+                f"model {self.info.id} is an encoder-decoder, which gives no probability of whole "
+                "sentences: use a masked or a causal model"
+            )
+        return self.sentences.encode(question)
 
     def plan(
-        self, encoded: Sequence[EncodedQuestion], batch_size: int | None = None
+        self,
+        encoded: Sequence[EncodedQuestion | EncodedSentence],
+        batch_size: int | None = None,
     ) -> list[list[int]]:
         """See `Model.plan` and `forward.batches`."""
-        packed = self.reader.layout == "packed"
-        on_cpu = _PACKED_BUDGET if packed else _PADDED_BUDGET
+        reads_all = self.reader.causal and any(isinstance(x, EncodedSentence) for x in encoded)
         return plan_batches(
             encoded,
-            budget=on_cpu if self.reader.device.type == "cpu" else _BUDGET,
+            budget=min(self._budget, self._scorer.most_reads) if reads_all else self._budget,
             count=batch_size,
-            packed=packed,
+            packed=self.reader.layout == "packed",
             causal=self.reader.causal,
             short_limit=self.reader.short_limit,
         )
 
-    def answer(self, batch: Sequence[EncodedQuestion], top: int) -> list[Answer]:
+    @property
+    def _budget(self) -> int:
+        """Tokens in a batch."""
+        on_cpu = _PACKED_BUDGET if self.reader.layout == "packed" else _PADDED_BUDGET
+        return on_cpu if self.reader.device.type == "cpu" else _BUDGET
+
+    @cached_property
+    def _scorer(self) -> SentenceScorer:
+        """Answers questions about sentences."""
+        boundaries = self.words.boundaries if self.words and self.reader.causal else None
+        return SentenceScorer(self.reader, self.info.id, self.info.vocab_size, boundaries)
+
+    def answer(
+        self, batch: Sequence[EncodedQuestion | EncodedSentence], top: int
+    ) -> list[Answer | SentenceAnswer]:
         """See `Model.answer`.
 
         A batch that does not fit into memory is asked in halves, and so are later ones of its size.
@@ -137,26 +177,34 @@ class LocalModel:
         middle = len(batch) // 2
         return self.answer(batch[:middle], top) + self.answer(batch[middle:], top)
 
-    def _try(self, batch: Sequence[EncodedQuestion], top: int) -> list[Answer] | None:
+    def _try(
+        self, batch: Sequence[EncodedQuestion | EncodedSentence], top: int
+    ) -> list[Answer | SentenceAnswer] | None:
         """Returns the answers; None if memory runs out."""
         try:
-            if self.words is not None:
-                whole = cast("Sequence[WholeWordQuestion]", batch)
-                return self.words.answer(whole, top, self._verbs)
-            log_probs = self.reader.read([row for encoded in batch for row in encoded.rows])
-            queries = [encoded.question.query for encoded in batch for _ in range(encoded.n_reads)]
-            refuse_nan(queries, log_probs, self.info.id)
-            return answers(batch, log_probs, self.vocabulary, top, self._verbs)
+            if isinstance(batch[0], EncodedSentence):
+                sentences = cast("Sequence[EncodedSentence]", batch)
+                return [*self._scorer.answer(sentences, self._budget)]
+            return [*self._answer_blanks(cast("Sequence[EncodedQuestion]", batch), top)]
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
                 raise
             if len(batch) == 1:
-                context = shorten_text(batch[0].question.query.context)
                 raise BadInput(
-                    f"model {self.info.id} runs out of memory on the one context {context!r}: "
-                    "use a smaller --dtype, --device-map auto, or another device"
+                    f"model {self.info.id} runs out of memory on the one text "
+                    f"{shorten_text(batch[0].text)!r}: use a smaller --dtype, --device-map auto, "
+                    "or another device"
                 ) from error
             return None
+
+    def _answer_blanks(self, batch: Sequence[EncodedQuestion], top: int) -> list[Answer]:
+        if self.words is not None:
+            whole = cast("Sequence[WholeWordQuestion]", batch)
+            return self.words.answer(whole, top, self._verbs)
+        log_probs = self.reader.read([row for encoded in batch for row in encoded.rows])
+        queries = [encoded.question.query for encoded in batch for _ in range(encoded.n_reads)]
+        refuse_nan(queries, log_probs, self.info.id)
+        return answers(batch, log_probs, self.vocabulary, top, self._verbs)
 
 
 def load_local(model_id: str, options: LoadOptions, *, folder: str | None = None) -> LocalModel:
@@ -177,6 +225,7 @@ def assemble(model_id: str, parts: Parts, options: LoadOptions) -> LocalModel:
     """Puts a loaded network and its tokenizer together. Raises `BadInput`, see `load_local`."""
     limit = _max_length(parts)
     encoder = _encoder(model_id, parts, options, limit)
+    sentences = _sentence_encoder(encoder, parts, options)
     info = ModelInfo(
         id=model_id,
         revision=options.revision,
@@ -190,6 +239,7 @@ def assemble(model_id: str, parts: Parts, options: LoadOptions) -> LocalModel:
         n_parameters=parts.model.num_parameters(),
         max_length=limit,
         bos=isinstance(encoder, CausalEncoder) and bool(encoder.opening),
+        sentence_bos=isinstance(sentences, CausalSentences) and bool(sentences.opening),
         training_step=parts.training_step,
         quantization=options.quantization,
         attention=getattr(parts.model.config, "_attn_implementation", None),
@@ -209,6 +259,7 @@ def assemble(model_id: str, parts: Parts, options: LoadOptions) -> LocalModel:
         if options.unit == "word":
             check_precision(parts.model, model_id)
             model.words = WordSearch(encoder, reader, model.vocabulary, info)
+    model.sentences = sentences
     return model
 
 
@@ -235,6 +286,28 @@ def _encoder(
             f"BART, and its tokenizer does not have T5's {SENTINEL}"
         )
     return Seq2SeqEncoder(spelling, limit, model_id, filler, start, sentinel is not None)
+
+
+def _sentence_encoder(
+    encoder: QuestionEncoder, parts: Parts, options: LoadOptions
+) -> SentenceEncoder | None:
+    """Returns the encoder of whole sentences; None for an encoder-decoder.
+
+    A causal model reads its own beginning-of-sequence token first where it has one: otherwise the
+    first word would have no probability.
+    """
+    spelling, limit, model_id = encoder.spelling, encoder.limit, encoder.model_id
+    if isinstance(encoder, MaskedEncoder):
+        opening, closing = spelling.opening, spelling.closing
+        return MaskedSentences(
+            spelling, limit, model_id, opening, closing, encoder.mask, options.pll
+        )
+    if not isinstance(encoder, CausalEncoder):
+        return None
+    bos_id = parts.tokenizer.bos_token_id
+    bos = "always" if options.bos == "auto" and bos_id is not None else options.bos
+    opening = opening_tokens(spelling, bos, bos_id, model_id)
+    return CausalSentences(spelling, limit, model_id, opening, reads_end=options.unit == "word")
 
 
 def _first_position(parts: Parts) -> int:

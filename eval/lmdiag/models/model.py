@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from lmdiag.schema import Answer, ModelInfo, Question
+from lmdiag.schema import Answer, ModelInfo, Question, Sentence, SentenceAnswer
 
 
 class Model(Protocol):
-    """A language model that answers questions about blanks.
+    """A language model that answers questions about blanks and about whole sentences.
 
     A run encodes all its questions, plans the batches, and asks for the answers batch by batch. An
     encoded question is any object that the model understands; a run only hands it back.
@@ -44,11 +44,12 @@ class Model(Protocol):
         """Returns the names of control tokens in each text, which the model reads as tokens."""
         ...
 
-    def encode(self, question: Question) -> Any:
+    def encode(self, question: Question | Sentence) -> Any:
         """Returns a question as `answer` takes it, without running the model.
 
         Raises:
-            BadInput: the context is longer than the model reads, or empty where it must not be.
+            BadInput: the context is longer than the model reads, or empty where it must not be; a
+                sentence without words, or a model that cannot score sentences.
         """
         ...
 
@@ -61,12 +62,12 @@ class Model(Protocol):
         """
         ...
 
-    def answer(self, batch: Sequence[Any], top: int) -> list[Answer]:
+    def answer(self, batch: Sequence[Any], top: int) -> Sequence[Answer | SentenceAnswer]:
         """Returns the answers to a batch of encoded questions, in their order.
 
         Args:
-            batch: the questions.
-            top: length of the list of the most probable items.
+            batch: the questions; those of a run are all about blanks or all about sentences.
+            top: length of the list of the most probable items at a blank.
 
         Raises:
             BadInput: the model cannot answer one of them; names the model and the context.

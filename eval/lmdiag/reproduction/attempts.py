@@ -23,6 +23,7 @@ from typing import Any
 
 from lmdiag.hub.names import DEMO_MODELS, is_local
 from lmdiag.leaderboard.collect import Entry, Outcome
+from lmdiag.questions import key_of
 from lmdiag.reproduction.claims import Sample, contradictions, draw_contexts, tolerance
 from lmdiag.schema import AGREEMENT, Answer, BadInput
 from lmdiag.text import shortened
@@ -170,7 +171,7 @@ def _exchange(request: Mapping[str, Any], time_limit: int) -> dict[str, Any]:
 def _compare(entry: Entry, sample: Sample, reply: Mapping[str, Any]) -> Outcome:
     model = entry.results.model
     answers = {
-        (question.query, question.number): Answer.from_json(answer)
+        key_of(question): Answer.from_json(answer)
         for question, answer in zip(sample.questions, reply["answers"], strict=True)
     }
     difference = next(contradictions(model, reply["info"], sample.claims, answers), None)

@@ -14,7 +14,7 @@ from itertools import chain, islice, zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lmdiag.measures import AGREEMENT_LAYOUT
-from lmdiag.questions import QuestionKey, Setting, collect, row_keys
+from lmdiag.questions import QuestionKey, Setting, collect, key_of, row_keys
 from lmdiag.schema import Answer, ModelInfo, Question, WordScore
 
 if TYPE_CHECKING:
@@ -81,20 +81,16 @@ def draw_contexts(run: Run, n: int | None, seed: str) -> Sample:
     generator = random.Random(seed)
     shuffled = [
         generator.sample(keys, len(keys))
-        for keys in ([_key(question) for question in collect([each], **form)] for each in settings)
+        for keys in ([*map(key_of, collect([each], **form))] for each in settings)
     ]
     # One key of each task in turn; tasks can share a key.
     turns = chain.from_iterable(zip_longest(*shuffled))
     chosen = set(islice(dict.fromkeys(key for key in turns if key is not None), n))
     return Sample(
-        [question for question in questions if _key(question) in chosen],
+        [q for q in questions if isinstance(q, Question) and key_of(q) in chosen],
         [c for each in settings for c in _claims(run, each, form) if c.key in chosen],
         len(questions),
     )
-
-
-def _key(question: Question) -> QuestionKey:
-    return question.query, question.number
 
 
 def _claims(run: Run, setting: Setting, form: Mapping[str, Any]) -> Iterator[Claim]:

@@ -1,7 +1,8 @@
 """Predictions on disk (`docs/specification.md`): reading, writing, and their order.
 
 `predictions.parquet` has a row per stimulus, perturbation and shuffle, `agreement.parquet` one per
-distinct context with its EW and MW. The same predictions give the same bytes, and a file is there
+distinct context with its EW and MW. Of rows that are whole sentences, `predictions.parquet` has the
+words instead of ranks and top words. The same predictions give the same bytes, and a file is there
 whole or not at all. What other programs made is read by `lmdiag.results.external`.
 """
 
@@ -10,13 +11,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmdiag.measures import AGREEMENT_LAYOUT
 from lmdiag.reading import read_parquet
 from lmdiag.results.folder import EW_AND_MW, PREDICTIONS, advice_to_overwrite
-from lmdiag.schema import AGREEMENT, BadInput, Kind, Predictions
+from lmdiag.schema import AGREEMENT, BadInput, Kind, Predictions, WordSpan
 from lmdiag.writing import replacing
 
 if TYPE_CHECKING:
@@ -60,7 +62,10 @@ def write_run(
             contexts |= {key: value for key, value in pairs if value is not None}
     if contexts:
         write_agreement(folder / EW_AND_MW, contexts)
-    write(folder / PREDICTIONS, predictions)
+    if any(part.words for part in predictions):
+        _write_sentences(folder / PREDICTIONS, predictions)
+    else:
+        write(folder / PREDICTIONS, predictions)
 
 
 def read_run(
@@ -79,7 +84,9 @@ def read_run(
     values = None
     if (folder / EW_AND_MW).exists() and AGREEMENT in stimuli:
         values = read_agreement(folder / EW_AND_MW)
-    return by_row(read(folder / PREDICTIONS), values, stimuli, kind, folder)
+    whole = all(rows.diagnostic.asks == "sentence" for rows in stimuli.values())
+    parts = (_read_sentences if whole else read)(folder / PREDICTIONS)
+    return by_row(parts, values, stimuli, kind, folder)
 
 
 def by_row(
@@ -167,6 +174,16 @@ def schema() -> pa.Schema:
     )
 
 
+def sentence_schema() -> pa.Schema:
+    """Returns the columns of `predictions.parquet` of whole sentences."""
+    import pyarrow as pa
+
+    start, end = pa.field("start", pa.int32()), pa.field("end", pa.int32())
+    numbers = [pa.field("log_prob", pa.float64()), pa.field("n_tokens", pa.int32())]
+    words = pa.list_(pa.struct([start, end, *numbers]))
+    return pa.schema([("id", pa.string()), *numbers, ("words", words)])
+
+
 def agreement_schema() -> pa.Schema:
     """Returns the columns of `agreement.parquet`: a context, then `AGREEMENT_LAYOUT`."""
     import pyarrow as pa
@@ -223,6 +240,42 @@ def by_setting(table: pa.Table, path: Path) -> dict[SettingKey, Predictions]:
         key: replace(take(whole, where), perturbation=key[0], run=key[1])
         for key, where in places.items()
     }
+
+
+def _write_sentences(path: Path, predictions: Iterable[Predictions]) -> None:
+    """Writes predictions of whole sentences, of several tasks, in the order given."""
+    import pyarrow as pa
+
+    parts = [
+        {
+            "id": part.id,
+            "log_prob": part.log_prob,
+            "n_tokens": part.n_tokens,
+            "words": [[word._asdict() for word in words or ()] for words in part.words],
+        }
+        for part in predictions
+    ]
+    tables = [pa.table(part, schema=sentence_schema()) for part in parts]
+    _save(path, pa.concat_tables(tables))
+
+
+def _read_sentences(path: Path) -> dict[SettingKey, Predictions]:
+    """Returns the predictions of whole sentences, which have one setting; see `read`."""
+    table = _load(path, sentence_schema())
+    lists = table.column("words").combine_chunks()
+    columns = [column.to_pylist() for column in lists.flatten().flatten()]
+    spans = iter([WordSpan(*word) for word in zip(*columns, strict=True)])
+    n_rows = len(table)
+    predictions = Predictions(
+        id=table.column("id").to_pylist(),
+        log_prob=table.column("log_prob").to_pylist(),
+        rank=[None] * n_rows,
+        n_tokens=table.column("n_tokens").to_pylist(),
+        top_words=[None] * n_rows,
+        top_log_probs=[None] * n_rows,
+        words=[tuple(islice(spans, n or 0)) for n in lists.value_lengths().to_pylist()],
+    )
+    return {("none", 0): predictions}
 
 
 def write_agreement(path: Path, contexts: Mapping[Context, ContextValues]) -> None:
@@ -304,8 +357,10 @@ def take(part: Predictions, where: Sequence[int]) -> Predictions:
     columns: dict[str, Any] = {
         name: [getattr(part, name)[i] for i in where] for name in PREDICTION_COLUMNS
     }
-    agreement = [part.agreement[i] for i in where] if part.agreement else []
-    return replace(part, **columns, agreement=agreement)
+    for name in ("agreement", "words"):  # which not all predictions have
+        column = getattr(part, name)
+        columns[name] = [column[i] for i in where] if column else []
+    return replace(part, **columns)
 
 
 def ids(names: Sequence[str]) -> str:

@@ -39,7 +39,9 @@ class Run:
         """Task -> (perturbation, run) -> its predictions, in the order of the stimuli."""
         check_files(self.path, self.results)
         model, protocol = self.results.model, self.results.protocol
-        options = {name: getattr(protocol, name) for name in ("unit", "bos", "seed", "verbs")}
+        options = {
+            name: getattr(protocol, name) for name in ("unit", "bos", "pll", "seed", "verbs")
+        }
         predictions = read_run(self.path, self.stimuli, model.kind)
         for task, settings in self.results.tasks.items():
             for setting in settings:

@@ -40,6 +40,7 @@ def signature(protocol: Protocol, fingerprint: str, *, run: int = 0) -> str:
         "seed": protocol.seed,
         "perturb": "+".join(protocol.perturb) or None,
         "bos": None if protocol.bos == "auto" else protocol.bos,
+        "pll": None if protocol.pll == "within-word" else protocol.pll,
         # "sample" distinguishes these runs from runs of versions that took the first rows
         "limit": protocol.limit and f"sample{protocol.limit}",
         "verbs": protocol.verbs,
@@ -73,6 +74,9 @@ def model_slug(model_id: str, revision: str | None, name: str | None = None) -> 
     return slug if revision is None else f"{slug}@{_UNSAFE.sub('--', revision)}"
 
 
+_LONGEST_NAME = 100
+"""Characters of the names of all tasks in the name of a folder."""
+
 _UNSAFE = re.compile(r"[^A-Za-z0-9._+-]+")
 
 
@@ -93,8 +97,11 @@ def protocol_slug(protocol: Protocol) -> str:
     """
     default = Protocol()
     tasks = "diagnostics" if protocol.tasks == DIAGNOSTICS else "+".join(protocol.tasks)
+    if len(tasks) > _LONGEST_NAME:
+        digest = hashlib.sha256(tasks.encode()).hexdigest()[:8]
+        tasks = f"{len(protocol.tasks)}tasks+{digest}"
     parts = [tasks, protocol.unit, *filter(None, ["+".join(protocol.perturb)])]
-    for name in ("shuffles", "seed", "k", "threshold", "bos", "limit", "verbs"):
+    for name in ("shuffles", "seed", "k", "threshold", "bos", "pll", "limit", "verbs"):
         value = getattr(protocol, name)
         if value != getattr(default, name):
             shown = "+".join(map(str, value)) if isinstance(value, tuple) else value

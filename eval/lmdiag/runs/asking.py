@@ -8,12 +8,12 @@ processes, and the answers are the same to the last bit.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from lmdiag.questions import Setting, collect, spread
+from lmdiag.questions import Setting, collect, key_of, spread
 from lmdiag.runs.processes import Processes
 from lmdiag.runs.progress import show_progress
-from lmdiag.schema import Answer, Predictions, Question
+from lmdiag.schema import Predictions, Question, Sentence
 
 if TYPE_CHECKING:
     from lmdiag.models import Model
@@ -48,27 +48,28 @@ def predict(
     )  # fmt: skip
     if processes is not None and not processes.first:
         return [], 0
-    by_key = {(q.query, q.number): answer for q, answer in zip(questions, answers, strict=True)}
-    n_contexts = len({question.query for question in questions})
+    by_key = {key_of(q): answer for q, answer in zip(questions, answers, strict=True)}
+    n_contexts = len({q if isinstance(q, Sentence) else q.query for q in questions})
     predictions = [spread(setting, by_key, kind=kind, cased=cased) for setting in settings]
     return predictions, n_contexts
 
 
 def ask(
     model: Model,
-    questions: Sequence[Question],
+    questions: Sequence[Question | Sentence],
     *,
     top: int,
     batch_size: int | None = None,
     journal: Journal | None = None,
     processes: Processes | None = None,
     label: str | None = None,
-) -> list[Answer]:
+) -> list[Any]:
     """Returns the answers to all questions, in their order; [] on all processes but the first.
 
     Args:
         model: the model to ask.
-        questions: distinct questions, the same on every process.
+        questions: distinct questions, the same on every process: all about blanks, which gives an
+            `Answer` each, or all about sentences, which gives a `SentenceAnswer` each.
         top: length of the lists of top words.
         batch_size: questions in a batch; None for what suits the device.
         journal: saves finished batches, and has those of earlier runs; None to keep nothing.
@@ -80,7 +81,7 @@ def ask(
             every process, after the batches before it were saved.
     """
     processes = processes or Processes(alone=True)
-    answers = journal.read() if journal else {}
+    answers: dict[int, Any] = journal.read() if journal else {}
     answered = processes.gather(set(answers))
     known: set[int] = set().union(*answered)
     mine = {number: answers[number] for number in answers.keys() - answered[0]}
@@ -89,7 +90,8 @@ def ask(
     plan = processes.share(model.plan(encoded, batch_size) if processes.first else None)
     batches = unanswered(plan, known)
     queue = processes.queue(len(batches))
-    with show_progress(len(questions), len(known), label) as show:
+    unit = "sentences" if questions and isinstance(questions[0], Sentence) else "contexts"
+    with show_progress(len(questions), len(known), label, unit=unit) as show:
         try:
             with processes.shared_errors(), queue:
                 for number in queue:

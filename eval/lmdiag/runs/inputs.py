@@ -60,6 +60,7 @@ def load_inputs(
         for task in protocol.tasks
     }
     _refuse_shared_ids(loaded)
+    _refuse_mixture(loaded)
     for name in protocol.perturb:
         if not loaded.keys() & (tasks := tasks_with(name)):
             raise BadInput(
@@ -83,3 +84,12 @@ def _refuse_shared_ids(loaded: Mapping[str, Stimuli]) -> None:
         for row in rows.columns()["id"]:
             if owner.setdefault(row, task) != task:
                 raise BadInput(f"id {row} is in both {owner[row]} and {task}: rename it in one")
+
+
+def _refuse_mixture(loaded: Mapping[str, Stimuli]) -> None:
+    tasks = {rows.diagnostic.asks: task for task, rows in loaded.items()}
+    if len(tasks) > 1:
+        raise BadInput(
+            f"{tasks['sentence']} has whole sentences and {tasks['word']} has blanks: "
+            "run one after the other, with --tasks"
+        )

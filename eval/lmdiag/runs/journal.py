@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from lmdiag.reading import readable
-from lmdiag.schema import Answer
+from lmdiag.schema import Answer, SentenceAnswer
 
 
 class Journal:
@@ -34,10 +34,10 @@ class Journal:
         self._path = folder / f"{rank:05d}-{time.time_ns():x}-{os.getpid()}.jsonl"
         self._file: IO[bytes] | None = None
 
-    def read(self) -> dict[int, Answer]:
+    def read(self) -> dict[int, Any]:
         """Returns every answer that was saved whole, by any process of any earlier run."""
         return {
-            number: Answer.from_json(answer)
+            number: (SentenceAnswer if "spans" in answer else Answer).from_json(answer)
             for path in sorted(self.folder.glob("*.jsonl"))
             for numbers, answers in self._records(path)
             for number, answer in zip(numbers, answers, strict=True)
@@ -54,7 +54,7 @@ class Journal:
     def _checksum(self, text: bytes) -> bytes:
         return b"%08x" % zlib.crc32(text, self._seed)
 
-    def append(self, answers: Mapping[int, Answer]) -> None:
+    def append(self, answers: Mapping[int, Answer | SentenceAnswer]) -> None:
         """Saves one finished batch; when this returns, it survives a crash of the machine."""
         record = [list(answers), [answer.to_json() for answer in answers.values()]]
         text = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode()

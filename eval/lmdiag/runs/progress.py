@@ -72,6 +72,7 @@ def show_progress(
     done: int = 0,
     label: str | None = "",
     *,
+    unit: str = "contexts",
     console: Console | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[Callable[[int], None]]:
@@ -81,6 +82,7 @@ def show_progress(
         total: contexts of the whole run, over all processes.
         done: contexts that an earlier, interrupted run had saved.
         label: printed in front, e.g. the name of the model; None to print nothing at all.
+        unit: what is counted, "contexts" or "sentences".
         console: where to print; standard error by default.
         clock: seconds, for tests.
 
@@ -96,21 +98,23 @@ def show_progress(
     console = console or Console(stderr=True)
     if console.is_terminal:
         with _bar(console) as bar:
-            task = bar.add_task(visible(label), total=total, completed=done, pace=_shown(pace))
+            task = bar.add_task(
+                visible(label), total=total, completed=done, pace=_shown(pace, unit)
+            )
 
             def update(done: int) -> None:
                 pace.update(done)
-                bar.update(task, completed=done, pace=_shown(pace))
+                bar.update(task, completed=done, pace=_shown(pace, unit))
 
             yield update
     else:
         log = partial(console.print, markup=False, highlight=False, soft_wrap=True)
         prefix = f"{visible(label)}: " if label else ""
-        log(f"{prefix}{total} contexts" + (f", {done} of them saved before" if done else ""))
+        log(f"{prefix}{total} {unit}" + (f", {done} of them saved before" if done else ""))
         try:
             yield pace.update
         finally:
-            log(prefix + _closing(pace))
+            log(prefix + _closing(pace, unit))
 
 
 def _bar(console: Console) -> Progress:
@@ -128,19 +132,19 @@ def _bar(console: Console) -> Progress:
     )
 
 
-def _shown(pace: Pace) -> str:
+def _shown(pace: Pace, unit: str) -> str:
     """E.g. `41.2 contexts/s, 1:05 left`; at the end the time of the whole run."""
     if pace.done >= pace.total:
         return f"in {clock_time(pace.seconds)}" if pace.asked else "all saved before"
     if pace.rate is None or pace.left is None:
-        return "contexts, starting"
-    return f"{pace.rate:.1f} contexts/s, {clock_time(pace.left)} left"
+        return f"{unit}, starting"
+    return f"{pace.rate:.1f} {unit}/s, {clock_time(pace.left)} left"
 
 
-def _closing(pace: Pace) -> str:
-    speed = f", {pace.asked / pace.seconds:.1f} contexts/s" if pace.asked and pace.seconds else ""
+def _closing(pace: Pace, unit: str) -> str:
+    speed = f", {pace.asked / pace.seconds:.1f} {unit}/s" if pace.asked and pace.seconds else ""
     stopped = "" if pace.done >= pace.total else f", stopped at {pace.done} of {pace.total}"
-    return f"asked {pace.asked} contexts in {clock_time(pace.seconds)}{speed}{stopped}"
+    return f"asked {pace.asked} {unit} in {clock_time(pace.seconds)}{speed}{stopped}"
 
 
 def clock_time(seconds: float) -> str:

@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterator, Sequence
 
 from lmdiag.models.forward.packing import Pack
 from lmdiag.models.tokens.questions import EncodedQuestion
+from lmdiag.models.tokens.sentences import EncodedSentence
 
 _FULL_BATCH = 15 / 16
 """Part of a batch's packs that can be filled: contexts do not add up to their width."""
 
 
 def plan_batches(
-    encoded: Sequence[EncodedQuestion],
+    encoded: Sequence[EncodedQuestion | EncodedSentence],
     *,
     budget: int,
     count: int | None,
@@ -62,11 +63,11 @@ def plan_batches(
 
 
 def _cut(
-    encoded: Sequence[EncodedQuestion],
+    encoded: Sequence[EncodedQuestion | EncodedSentence],
     order: Sequence[int],
     budget: float,
     count: int | None,
-    sizes: Callable[[], Callable[[EncodedQuestion], int]],
+    sizes: Callable[[], Callable[[EncodedQuestion | EncodedSentence], int]],
 ) -> Iterator[list[int]]:
     """Cuts the order where a batch reaches the budget or the count."""
     batch: list[int] = []
@@ -82,11 +83,11 @@ def _cut(
         yield batch
 
 
-def _tree_size() -> Callable[[EncodedQuestion], int]:
+def _tree_size() -> Callable[[EncodedQuestion | EncodedSentence], int]:
     """Returns a function that adds a question and returns the tokens of the prefix tree of all."""
     tree = Pack(causal=True)
 
-    def add(question: EncodedQuestion) -> int:
+    def add(question: EncodedQuestion | EncodedSentence) -> int:
         for row in question.rows:
             tree.add(row.ids)
         return len(tree.ids)
@@ -94,11 +95,11 @@ def _tree_size() -> Callable[[EncodedQuestion], int]:
     return add
 
 
-def _padded_size() -> Callable[[EncodedQuestion], int]:
+def _padded_size() -> Callable[[EncodedQuestion | EncodedSentence], int]:
     """Returns a function that adds a question and returns the tokens of all rows, padded."""
     rows, width = 0, 0
 
-    def add(question: EncodedQuestion) -> int:
+    def add(question: EncodedQuestion | EncodedSentence) -> int:
         nonlocal rows, width
         rows, width = rows + len(question.rows), max(width, question.longest)
         return rows * width

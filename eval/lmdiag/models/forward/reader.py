@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import accumulate
 from typing import Any, Literal, cast
@@ -69,15 +69,52 @@ class Reader:
             (reads, vocabulary) on the model's device, float32 or the model's dtype if that is
             finer.
         """
+        groups = self._in_groups(rows)
+        return _in_order(groups, [self.run(*self._inputs(group)) for group, _ in groups])
+
+    def score(
+        self,
+        rows: Sequence[TokenRow],
+        wanted: Sequence[int],
+        end: Callable[[torch.Tensor], torch.Tensor] | None = None,
+    ) -> torch.Tensor:
+        """Returns the log-probability (nats) of one item at each read of all rows, in order.
+
+        A position that several packed rows share is projected once.
+
+        Args:
+            rows: the inputs.
+            wanted: id of the item at each read.
+            end: makes one number of each distribution, (reads, vocabulary) -> (reads,), which
+                becomes a second column; None for one column.
+
+        Returns:
+            (reads, 1 or 2) on the model's device.
+        """
+        groups, parts = self._in_groups(rows), []
+        for group, numbers in groups:
+            inputs, reads = self._inputs(group)
+            distinct = {read: place for place, read in enumerate(dict.fromkeys(reads))}
+            log_probs = self.run(inputs, [*distinct])
+            places = torch.tensor([distinct[read] for read in reads], device=log_probs.device)
+            items = torch.tensor([wanted[number] for number in numbers], device=log_probs.device)
+            columns = [log_probs[places, items]]
+            if end is not None:
+                columns.append(end(log_probs)[places])
+            parts.append(torch.stack(columns, dim=1))
+        return _in_order(groups, parts)
+
+    def _in_groups(self, rows: Sequence[TokenRow]) -> list[tuple[list[TokenRow], list[int]]]:
+        """The rows that go through the model together, with the numbers of their reads."""
         rows = self.parts(rows)
-        groups = self._groups(rows)
-        parts = [self._read_together([rows[number] for number in group]) for group in groups]
-        if len(parts) == 1:
-            return parts[0]
         starts = [0, *accumulate(len(row.reads) for row in rows)]
-        order = [n for group in groups for row in group for n in range(*starts[row : row + 2])]
-        joined = torch.cat(parts)
-        return joined[torch.tensor(order, device=joined.device).argsort()]
+        return [
+            (
+                [rows[number] for number in group],
+                [n for number in group for n in range(*starts[number : number + 2])],
+            )
+            for group in self._groups(rows)
+        ]
 
     def parts(self, rows: Sequence[TokenRow]) -> Sequence[TokenRow]:
         """Returns the rows, cut where a causal model reads short and long ones differently."""
@@ -99,9 +136,10 @@ class Reader:
             groups.setdefault(key, []).append(number)
         return list(groups.values())
 
-    def _read_together(self, rows: Sequence[TokenRow]) -> torch.Tensor:
+    def _inputs(self, rows: Sequence[TokenRow]) -> tuple[dict[str, Any], list[tuple[int, int]]]:
+        """The model's inputs for rows of one group, and (row, position) of the reads."""
         packed = self.layout == "packed" and len(rows[0].ids) <= self.width
-        return self.run(*(self.packed(rows) if packed else self.padded(rows)))
+        return self.packed(rows) if packed else self.padded(rows)
 
     def whole(self, row: TokenRow) -> torch.Tensor:
         """Returns the (tokens, vocabulary) log-probabilities at all positions of a single row."""
@@ -212,6 +250,17 @@ def select_sources(encoded: Mapping[str, Any], numbers: Sequence[int]) -> dict[s
     index = torch.tensor(numbers)
     outputs.last_hidden_state = states[index.to(states.device)]
     return {"encoder_outputs": outputs, "attention_mask": mask[index.to(mask.device)]}
+
+
+def _in_order(
+    groups: Sequence[tuple[list[TokenRow], list[int]]], parts: Sequence[torch.Tensor]
+) -> torch.Tensor:
+    """Joins what was read in groups, in the order of the reads."""
+    if len(parts) == 1:
+        return parts[0]
+    joined = torch.cat([*parts])
+    order = torch.tensor([number for _, numbers in groups for number in numbers])
+    return joined[order.to(joined.device).argsort()]
 
 
 def _take(states: torch.Tensor, index: torch.Tensor) -> torch.Tensor:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
-from lmdiag.schema import BadInput, Bos, Unit
+from lmdiag.schema import BadInput, Bos, Pll, Unit
 from lmdiag.suggestions import suggest
 
 KindOption = Literal["auto", "masked", "causal", "seq2seq"]
@@ -20,6 +20,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "dtype": get_args(Dtype),
     "bos": get_args(Bos),
     "unit": get_args(Unit),
+    "pll": get_args(Pll),
     "packing": get_args(Packing),
     "quantization": get_args(Quantization),
 }
@@ -45,7 +46,10 @@ class LoadOptions:
         device_map: one of `DEVICE_MAPS` spreads the layers over all devices (accelerate); the name
             of a device puts all of them there.
         bos: whether a causal model's context begins with its beginning-of-sequence token; auto
-            does what the tokenizer does by default.
+            does what the tokenizer does by default, and for whole sentences takes the token where
+            there is one.
+        pll: which tokens a masked model does not see where a sentence is scored; see
+            `lmdiag.models.tokens.sentences`.
         unit: what the top-k list is over: vocabulary items (token) or complete words (word).
         trust_remote_code: run code that comes with the model.
         allow_pickle: read weights that are not safetensors.
@@ -64,6 +68,7 @@ class LoadOptions:
     device: str | None = None
     device_map: str | None = None
     bos: Bos = "auto"
+    pll: Pll = "within-word"
     unit: Unit = "token"
     trust_remote_code: bool = False
     allow_pickle: bool = False

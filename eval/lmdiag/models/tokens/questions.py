@@ -67,6 +67,11 @@ class EncodedQuestion:
     rows: tuple[TokenRow, ...]
     words: Mapping[str, tuple[PieceRead, ...] | None]
 
+    @property
+    def text(self) -> str:
+        """The context, for messages."""
+        return self.question.query.context
+
     @cached_property
     def length(self) -> int:
         """Tokens of all rows together."""

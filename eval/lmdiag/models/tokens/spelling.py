@@ -46,6 +46,24 @@ class Split(NamedTuple):
     right: Pieces
 
 
+class SpelledText(NamedTuple):
+    """A text as tokens, without special ones.
+
+    Attributes:
+        ids: the tokens.
+        starts: position of each token's first character that is not a blank; for a token of blanks
+            alone, the position after it.
+        controls: numbers of the tokens that stand for no text of their own: control tokens and the
+            unknown token.
+        missing: positions of visible characters that no token covers.
+    """
+
+    ids: Pieces
+    starts: list[int]
+    controls: list[int]
+    missing: list[int]
+
+
 class Spelling:
     """A tokenizer's pieces of words and texts around a blank.
 
@@ -64,6 +82,19 @@ class Spelling:
     def text(self, text: str) -> Pieces:
         """Returns the pieces of a text by itself, without special tokens."""
         return tuple(self._backend.encode(text, add_special_tokens=False).ids)
+
+    def spell(self, text: str) -> SpelledText:
+        """Returns a text by itself as tokens, with their positions."""
+        encoding = self._backend.encode(text, add_special_tokens=False)
+        starts, missing, covered = [], [], 0
+        for left, right in encoding.offsets:
+            missing += [place for place in range(covered, left) if not _invisible(text[place])]
+            covered = max(covered, right)
+            visible = (place for place in range(left, right) if not text[place].isspace())
+            starts.append(next(visible, right))
+        missing += [place for place in range(covered, len(text)) if not _invisible(text[place])]
+        controls = [number for number, id in enumerate(encoding.ids) if id in self._controls]
+        return SpelledText(tuple(encoding.ids), starts, controls, missing)
 
     def around(self, query: Query) -> tuple[Pieces, Pieces]:
         """Returns the pieces left and right of the blank in a sentence, without special tokens."""

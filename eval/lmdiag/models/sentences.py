@@ -1,0 +1,155 @@
+"""Answers about whole sentences: the log-probability of every word."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, chain
+
+from lmdiag.models.forward.reader import Reader
+from lmdiag.models.tokens.boundaries import Boundaries
+from lmdiag.models.tokens.questions import TokenRow, shorten_text
+from lmdiag.models.tokens.sentences import EncodedSentence, TokenSpan
+from lmdiag.schema import BadInput, SentenceAnswer, WordSpan
+
+ELEMENTS_ON_CPU, ELEMENTS = 2**26, 2**29
+"""Logits that are held at a time, on processors and on accelerators."""
+
+_OVERFULL = 1.25
+"""Rows of more than this many times the tokens of a usual batch are read in parts."""
+
+
+class SentenceScorer:
+    """Answers questions about sentences.
+
+    Args:
+        reader: turns rows into probabilities.
+        model_id: for messages.
+        vocab_size: items over which the softmax runs.
+        boundaries: of words, for the boundary correction of causal models in unit `word`; None
+            without.
+    """
+
+    def __init__(
+        self, reader: Reader, model_id: str, vocab_size: int, boundaries: Boundaries | None = None
+    ) -> None:
+        self._reader = reader
+        self._model_id = model_id
+        self._boundaries = boundaries
+        elements = ELEMENTS_ON_CPU if reader.device.type == "cpu" else ELEMENTS
+        self.most_reads = max(1, elements // vocab_size)
+
+    def answer(self, batch: Sequence[EncodedSentence], budget: int) -> list[SentenceAnswer]:
+        """Returns the answers to a batch of sentences, in their order.
+
+        Args:
+            batch: the sentences.
+            budget: tokens that go through the model together.
+
+        Raises:
+            BadInput: NaN or infinite logits; a boundary without any probability in unit `word`.
+        """
+        rows = [encoded.rows for encoded in batch]
+        wanted = [_wanted(encoded, some) for encoded, some in zip(batch, rows, strict=True)]
+        ids = [*chain.from_iterable(wanted)]
+        end = self._boundaries.end if self._boundaries else None
+        values: list[list[float]] = []
+        for chunk in self._chunks([*chain.from_iterable(rows)], len(batch), budget):
+            stop = len(values) + sum(len(row.reads) for row in chunk)
+            values += self._reader.score(chunk, ids[len(values) : stop], end).tolist()
+        starts = [0, *accumulate(map(len, wanted))]
+        return [
+            self._answer(encoded, values[starts[number] : starts[number + 1]])
+            for number, encoded in enumerate(batch)
+        ]
+
+    def _chunks(
+        self, rows: Sequence[TokenRow], n_sentences: int, budget: int
+    ) -> Iterator[Sequence[TokenRow]]:
+        """Cuts rows where they would take too much memory.
+
+        A batch of several sentences of a causal model was planned to fit, common beginnings counted
+        once. What may not fit are a long text, and the many rows of masked models.
+        """
+        if self._reader.causal and n_sentences > 1:
+            yield rows
+            return
+        rows = [part for row in rows for part in _between_reads(row, self.most_reads)]
+        total = sum(len(row.ids) for row in rows)
+        enough = total / math.ceil(total / (_OVERFULL * budget)) if rows else 0
+        chunk: list[TokenRow] = []
+        tokens = 0
+        for row in rows:
+            if chunk and tokens + len(row.ids) > enough:
+                yield chunk
+                chunk, tokens = [], 0
+            chunk.append(row)
+            tokens += len(row.ids)
+        if chunk:
+            yield chunk
+
+    def _answer(
+        self, encoded: EncodedSentence, values: Sequence[Sequence[float]]
+    ) -> SentenceAnswer:
+        """Returns the words of a sentence.
+
+        Args:
+            encoded: the sentence.
+            values: of each scored token its log-probability, and in unit `word` that of the event
+                that it does not continue the word before it; last, the same after the last token.
+        """
+        if any(map(math.isnan, chain.from_iterable(values))):
+            raise BadInput(
+                f"model {self._model_id} gives NaN or infinite logits for the sentence "
+                f"{shorten_text(encoded.sentence.text)!r}: nothing can be scored; "
+                "try --dtype float32"
+            )
+        words = []
+        for number, span in enumerate(encoded.spans):
+            log_prob: float | None = None
+            n_tokens = span.last - span.first if span.spelled else 0
+            if span.spelled and (span.first >= encoded.scored.start or not n_tokens):
+                own = values[span.first - encoded.scored.start : span.last - encoded.scored.start]
+                ends = number + 1 == len(encoded.spans) or encoded.spans[number + 1].opens
+                correction = self._correction(encoded, values, span, ends=ends)
+                log_prob = min(sum(nats for nats, *_ in own) + correction, 0.0)
+            words.append(WordSpan(span.start, span.end, log_prob, n_tokens))
+        return SentenceAnswer(tuple(words))
+
+    def _correction(
+        self,
+        encoded: EncodedSentence,
+        values: Sequence[Sequence[float]],
+        span: TokenSpan,
+        *,
+        ends: bool,
+    ) -> float:
+        """Returns the boundary correction of a word, or its share of it where it is cut, in nats.
+
+        Source: Pimentel & Meister (2024); `lmdiag.models.whole_words.search` has the formula.
+        """
+        if self._boundaries is None or span.first == span.last:
+            return 0.0
+        after = values[span.last - encoded.scored.start][1] if ends else 0.0
+        has_before = span.opens and span.first > 0
+        before = values[span.first - encoded.scored.start][1] if has_before else 0.0
+        if -math.inf in (before, after):
+            raise BadInput(
+                f"model {self._model_id} gives no probability to a boundary of the word "
+                f"{encoded.sentence.text[span.start : span.end]!r} in "
+                f"{shorten_text(encoded.sentence.text)!r}: use --unit token"
+            )
+        return after - before
+
+
+def _wanted(encoded: EncodedSentence, rows: Sequence[TokenRow]) -> list[int]:
+    """The token at each read of a sentence; after the last token none, for which 0 stands."""
+    tokens = [encoded.ids[number] for number in encoded.scored]
+    return tokens + [0] * (sum(len(row.reads) for row in rows) - len(tokens))
+
+
+def _between_reads(row: TokenRow, most: int) -> Iterator[TokenRow]:
+    """Yields a row of a causal model in parts of at most so many reads; a masked one has one."""
+    for start in range(0, len(row.reads), most):
+        reads = row.reads[start : start + most]
+        yield row if len(reads) == len(row.reads) else TokenRow(row.ids[: reads[-1] + 1], reads)
