@@ -183,7 +183,8 @@ class Diagnostic:
         columns: beyond the core columns.
         own_levels: its break-downs, from the columns; further columns are added as factors.
         accuracy_levels: further break-downs of accuracy alone.
-        further_measures: measures beyond those that every diagnostic has.
+        further_measures: measures beyond those that every diagnostic with blanks has; for whole
+            sentences, all measures.
         perturbations: in the order of the paper's tables.
         tables: in the order of the report.
         charts: likewise.
@@ -200,7 +201,9 @@ class Diagnostic:
         capitalise: whether contexts are given in lower case and start with a capital for models
             that distinguish case.
         asks: what a row asks: the word at a blank, or all words of a sentence.
-        has_regions: whether a sentence is a row of regions, in the column `regions`.
+        has_regions: whether a sentence is a row of regions, in the column `regions`; a sample then
+            takes whole items.
+        breakdowns: further columns that are break-downs even if they have many levels.
         is_form: whether it is for data of any name, a user's own or in a form that others publish.
             A task of such data keeps its name; `Stimuli.form` says which form it has.
     """
@@ -228,6 +231,7 @@ class Diagnostic:
     capitalise: bool = False
     asks: Literal["word", "sentence"] = "word"
     has_regions: bool = False
+    breakdowns: tuple[str, ...] = ()
     is_form: bool = False
 
     @property
@@ -248,14 +252,16 @@ class Diagnostic:
         """Returns break-down -> level of each row.
 
         Every column beyond the core and the diagnostic's own is a break-down if it has a few
-        distinct values.
+        distinct values, or is declared as one.
         """
         own = {column.name for column in self.columns}
         further = {
             name: levels_of(rows[name]) for name in rows if name not in {*self.core_columns, *own}
         }
         return self.own_levels(rows) | {
-            name: levels for name, levels in further.items() if is_factor(levels)
+            name: levels
+            for name, levels in further.items()
+            if is_factor(levels) or (name in self.breakdowns and len(set(levels) - {None}) > 1)
         }
 
     def score(
@@ -283,16 +289,13 @@ class Diagnostic:
 
         levels = self.levels(rows)
         trials = measures.Trials(rows, predictions, levels, left_only)
-        scores = [
-            *measures.score(
-                trials,
-                k=k,
-                threshold=threshold,
-                cased=cased,
-                accuracy_levels=levels | self.accuracy_levels(rows),
-            ),
-            *self.further_measures(trials, threshold, k),
-        ]
+        scores = []
+        if self.asks == "word":
+            further = levels | self.accuracy_levels(rows)
+            scores = measures.score(
+                trials, k=k, threshold=threshold, cased=cased, accuracy_levels=further
+            )
+        scores += self.further_measures(trials, threshold, k)
         return [each for each in scores if len(each.items) or each.not_defined]
 
     def perturbation(self, name: str) -> Perturbation | None:

@@ -1,14 +1,37 @@
-"""Sentences of a user's own, with or without contrasts between them."""
+"""Minimal pairs of sentences, as BLiMP and its kin have them (Warstadt et al. 2020)."""
 
 from __future__ import annotations
 
-from lmdiag.diagnostics.base import Diagnostic
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from lmdiag.diagnostics.base import Column, Diagnostic
+
+if TYPE_CHECKING:
+    from lmdiag.measures import Scores, Trials
+
+_UNUSED = (
+    "pairID", "pair_id", "lexically_identical", "simple_LM_method", "one_prefix_method",
+    "two_prefix_method", "one_prefix_prefix", "one_prefix_word_good", "one_prefix_word_bad",
+    "two_prefix_prefix_good", "two_prefix_prefix_bad", "two_prefix_word",
+)  # fmt: skip
+"""Columns of BLiMP on how a pair may be scored; they are kept, but are no break-downs."""
+
+
+def _measures(trials: Trials, threshold: float, k: Sequence[int]) -> list[Scores]:
+    from lmdiag.measures import sentence_measures
+
+    return sentence_measures(trials)
+
 
 DIAGNOSTIC = Diagnostic(
     name="minimal_pairs",
     title="",
     short_title="",
     about="",
+    columns=tuple(map(Column, _UNUSED)),
+    breakdowns=("UID", "field", "linguistics_term"),
+    further_measures=_measures,
     asks="sentence",
     is_form=True,
 )

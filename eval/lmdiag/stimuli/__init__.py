@@ -1,8 +1,10 @@
-"""Loads and checks stimuli: rows with a context, a blank and a word to be scored at it.
+"""Loads and checks stimuli: rows with a blank and a word to be scored at it, or whole sentences.
 
 `data` is a directory written by `lmdiag build` (or any directory whose README.md has YAML
 `configs:`), the id of a Hub data set, a csv, tsv, JSON-lines or Parquet file of your own rows,
-whose task name is the file's stem, or rows in memory. If there is no directory `lmdiag`, that name
+whose task name is the file's stem, a test suite (.json), a folder of test suites or of minimal
+pairs, whose task name is the folder's, or rows in memory. What rows ask, and their form, follows
+from their columns. If there is no directory `lmdiag`, that name
 stands for the published items, which are built into the user's cache on first use, and `demo` for
 the bundled items.
 
@@ -20,8 +22,10 @@ from lmdiag.schema import BadInput
 from lmdiag.stimuli.checks import check
 from lmdiag.stimuli.columns import converted
 from lmdiag.stimuli.dataset import VERBS, find
+from lmdiag.stimuli.forms import in_form
 from lmdiag.stimuli.rows import Stimuli
 from lmdiag.stimuli.sample import sample
+from lmdiag.stimuli.suites import is_suite, suite_rows
 from lmdiag.stimuli.table import MEMORY, read_memory
 from lmdiag.stimuli.verbs import load_verbs
 from lmdiag.suggestions import suggest
@@ -52,12 +56,13 @@ def load(
 ) -> Stimuli:
     """Reads the stimuli of one task and checks them.
 
-    Only the columns `context` and `target` are needed. `good` and `contrast`, both or neither, say
-    which rows are compared with each other.
+    Only the columns `context` and `target` are needed, or `sentence`, or `sentence_good` and
+    `sentence_bad`. `good` and `contrast`, both or neither, say which rows are compared with each
+    other.
 
     Args:
         data: directory, file or Hub data set (`lmdiag` and `demo` are built on first use); or rows
-            in memory: a DataFrame, a list of dicts, a dict of columns.
+            in memory: a DataFrame, a list of dicts, a dict of columns, a suite as a dict.
         task: name of a config, or the stem of the file; None for the only one there is. For rows in
             memory, a name for them; the name of a diagnostic is for rows with its columns.
         revision: branch, tag or commit of a Hub data set; ignored for local data.
@@ -75,7 +80,9 @@ def load(
         task = _chosen(source, [name for name in dataset.configs if name != VERBS], task)
         table, commit = dataset.read(task), dataset.commit(task)
     else:
-        source, task, table, commit = MEMORY, task or MEMORY, read_memory(data), None
+        source, task, commit = MEMORY, task or MEMORY, None
+        table = suite_rows(data, MEMORY, task) if is_suite(data) else read_memory(data)
+    table = in_form(table, task)
     if missing := diagnostics.get(task).missing_columns(table.columns):
         raise BadInput(
             f"{table.name}: the column {missing[0]} is missing, which the diagnostic {task} has: "
@@ -84,9 +91,9 @@ def load(
     columns = converted(table, task)
     check(columns, table.where)
     if limit is not None and limit < len(table):
-        kept = sample(columns, limit, seed)
+        kept = sample(columns, limit, seed, diagnostics.get(task, table.form))
         columns = {name: [values[row] for row in kept] for name, values in columns.items()}
-    return Stimuli.of(task, columns, source, commit)
+    return Stimuli.of(task, columns, source, commit, table.form)
 
 
 def _chosen(data: str, known: list[str], task: str | None) -> str:

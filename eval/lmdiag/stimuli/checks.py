@@ -20,7 +20,7 @@ def check(columns: Mapping[str, Sequence[Any]], where: RowNames) -> None:
     """Checks all rows.
 
     Args:
-        columns: the core columns, with converted values.
+        columns: the core columns, with converted values; sentences, or contexts and targets.
         where: names a row in an error.
 
     Raises:
@@ -35,6 +35,34 @@ def check(columns: Mapping[str, Sequence[Any]], where: RowNames) -> None:
                 f"{where(row)}: the column id has {identifier!r} again, first in "
                 f"{where(first[identifier])}: every row needs an id of its own"
             )
+    if "sentence" in columns and "context" not in columns:
+        _check_sentences(columns["sentence"], where)
+    else:
+        _check_blanks(columns, where)
+    if "contrast" in columns:
+        _check_contrasts(columns, where)
+
+
+def sentence_problem(text: str) -> str:
+    """Returns what is wrong with a sentence; "" if nothing is."""
+    if not text.strip():
+        return "is empty: write a sentence, or leave the row out"
+    if blank := _BLANK.search(text):
+        return (
+            f"has a blank in it, {blank[0]!r}: write whole sentences, or give context and target "
+            "to score a word at a blank"
+        )
+    return ""
+
+
+def _check_sentences(sentences: Sequence[str], where: RowNames) -> None:
+    for row, text in enumerate(sentences):
+        if problem := sentence_problem(text):
+            raise BadInput(f"{where(row)}: the column sentence {problem}")
+
+
+def _check_blanks(columns: Mapping[str, Sequence[Any]], where: RowNames) -> None:
+    """Checks the texts of rows with a blank."""
     for name in ("context", "right_context"):
         for text in dict.fromkeys(columns[name]):  # many rows share a text
             if blank := _BLANK.search(text):
@@ -47,8 +75,6 @@ def check(columns: Mapping[str, Sequence[Any]], where: RowNames) -> None:
     for row, (context, target, expected) in enumerate(texts):
         if problem := _text_problem(context, target, expected):
             raise BadInput(f"{where(row)}: the column {problem}")
-    if "contrast" in columns:
-        _check_contrasts(columns, where)
 
 
 def _text_problem(context: str, target: str, expected: Sequence[str]) -> str:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NoReturn
 
 from lmdiag import diagnostics
-from lmdiag.diagnostics import CORE_COLUMNS, NEEDED_COLUMNS
+from lmdiag.diagnostics import CORE_COLUMNS, SENTENCE_COLUMNS
 from lmdiag.schema import BadInput
 from lmdiag.stimuli.table import RawTable, RowNames
 
@@ -40,6 +40,12 @@ def _text(value: Any) -> str | None:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     raise ValueError(f"expected text, not {value!r}")
+
+
+def _sentence(value: Any) -> str | None:
+    """Text without the blanks at its edges, which are no part of any word."""
+    text = _text(value)
+    return None if text is None else text.strip()
 
 
 def _number(value: Any) -> float | None:
@@ -100,8 +106,8 @@ _Convert = Callable[[Any], Any]
 _UNCHANGED: Mapping[_Convert, type] = {_text: str, _truth: bool, _number: float}
 """Converter -> the type whose values it returns as they are."""
 
-_CORE: Mapping[str, _Convert] = dict.fromkeys(CORE_COLUMNS, _text) | {
-    "good": _truth, "expected": words,
+_CORE: Mapping[str, _Convert] = dict.fromkeys((*CORE_COLUMNS, *SENTENCE_COLUMNS), _text) | {
+    "good": _truth, "expected": words, "sentence": _sentence,
 }  # fmt: skip
 
 _BY_TYPE: Mapping[str, _Convert] = {"number": _number, "words": words, "boolean": _truth}
@@ -122,11 +128,17 @@ def converted(table: RawTable, task: str) -> dict[str, list[Any]]:
     """
     if not len(table):
         raise BadInput(f"{table.name} has no rows")
-    columns = {name: list(table.columns[name]) for name in table.columns if _is_kept(table, name)}
-    for name in NEEDED_COLUMNS:
+    diagnostic = diagnostics.get(task, table.form)
+    core, needed = diagnostic.core_columns, diagnostic.needed_columns
+    optional = set(core) - set(needed)
+    columns = {
+        name: list(table.columns[name])
+        for name in table.columns
+        if _is_kept(table, name, may_be_empty=name not in optional)
+    }
+    for name in needed:
         if name not in columns:
-            needed = " and ".join(NEEDED_COLUMNS)
-            raise BadInput(f"{table.name}: the column {name} is missing; every row needs {needed}")
+            _refuse_without(name, needed, columns, table.name)
     for there, other in (("good", "contrast"), ("contrast", "good")):
         if there in columns and other not in columns:
             raise BadInput(
@@ -134,23 +146,32 @@ def converted(table: RawTable, task: str) -> dict[str, list[Any]]:
                 "out if no rows are compared"
             )
     columns.setdefault("id", [f"{task}-{row + 1}" for row in range(len(table))])
-    for name, default in _DEFAULTS.items():
-        columns.setdefault(name, [default] * len(table))
-    own = {column.name: _BY_TYPE.get(column.type) for column in diagnostics.get(task).columns}
-    for name, convert in {**own, **_CORE}.items():
+    for name in [name for name in core if name in _DEFAULTS]:
+        columns.setdefault(name, [_DEFAULTS[name]] * len(table))
+    own = {column.name: _BY_TYPE.get(column.type) for column in diagnostic.columns}
+    for name, convert in {**own, **{name: _CORE[name] for name in core}}.items():
         if convert and name in columns:
-            columns[name] = _converted(name, columns[name], convert, table.where)
-    order = dict.fromkeys((*CORE_COLUMNS, *columns))
+            values = _converted(name, columns[name], convert, table.where)
+            columns[name] = _filled(name, values, table.where) if name in core else values
+    order = dict.fromkeys((*core, *columns))
     return {name: columns[name] for name in order if name in columns}
 
 
-def _is_kept(table: RawTable, name: str) -> bool:
+def _refuse_without(
+    name: str, needed: Sequence[str], columns: Iterable[str], table: str
+) -> NoReturn:
+    message = f"{table}: the column {name} is missing; every row needs {' and '.join(needed)}"
+    if set(needed).isdisjoint(columns):
+        message += ", or a sentence, or sentence_good and sentence_bad"
+    raise BadInput(message)
+
+
+def _is_kept(table: RawTable, name: str, *, may_be_empty: bool) -> bool:
     """False for row names and for an optional core column without any value."""
     empty = all(value is None or value == "" for value in table.columns[name])
     if name == "" and not empty and name != next(iter(table.columns)):
         raise BadInput(f"{table.name}: a column has no name: name it in the header")
-    optional = name in CORE_COLUMNS and name not in NEEDED_COLUMNS
-    return not (name in _ROW_NAMES or (empty and optional))
+    return name not in _ROW_NAMES and (may_be_empty or not empty)
 
 
 def _converted(name: str, column: Sequence[Any], convert: _Convert, where: RowNames) -> list[Any]:
@@ -163,8 +184,11 @@ def _converted(name: str, column: Sequence[Any], convert: _Convert, where: RowNa
             values.append(convert(value))
         except ValueError as error:
             raise BadInput(f"{where(row)}: the column {name}: {error}") from error
-        if values[-1] is None and name in CORE_COLUMNS:
-            if name not in _DEFAULTS:
-                raise BadInput(f"{where(row)}: the column {name} is empty")
-            values[-1] = _DEFAULTS[name]
     return values
+
+
+def _filled(name: str, values: list[Any], where: RowNames) -> list[Any]:
+    """The values of a core column, of which none may be missing if it has no default."""
+    if name not in _DEFAULTS and None in values:
+        raise BadInput(f"{where(values.index(None))}: the column {name} is empty")
+    return [_DEFAULTS[name] if value is None else value for value in values]

@@ -1,4 +1,4 @@
-"""Finds a data set: a directory with YAML `configs:`, a Hub data set, or a single file."""
+"""Finds a data set: a directory with YAML `configs:` or of one form, a Hub data set, a file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ from lmdiag.reading import (
 )  # fmt: skip
 from lmdiag.schema import BadInput
 from lmdiag.stimuli.building import BUILT, cached
-from lmdiag.stimuli.table import READERS, RawTable, concatenate, read_file
+from lmdiag.stimuli.files import READERS, read_file
+from lmdiag.stimuli.forms import in_form
+from lmdiag.stimuli.suites import SUITE_SUFFIX
+from lmdiag.stimuli.table import RawTable, concatenate, form_of
 
 VERBS = "verbs"
 """The config that holds the verbs of EW and MW."""
@@ -29,6 +32,8 @@ VERBS = "verbs"
 _CARD = "README.md"
 _PROVENANCE = "provenance.json"
 _SPLIT = "test"
+_ONE_FORM = ({SUITE_SUFFIX}, {".jsonl", ".parquet"})
+"""Suffixes of the files in a folder of test suites, and in one of minimal pairs."""
 _MAX_PATTERN = 300
 """Characters of a path in `data_files`."""
 _BUILD = "`lmdiag build` (with `--source demo` where there is no network)"
@@ -44,6 +49,8 @@ class Dataset:
         root: directory of the files.
         commits: config -> commit; the key "" stands for all others.
         fetch: downloads files of a Hub data set into `root`; does nothing for local ones.
+        by_file: whether each file of a config is a set of its own, which its rows are named after:
+            a folder of test suites or of minimal pairs.
     """
 
     name: str
@@ -51,6 +58,7 @@ class Dataset:
     root: Path
     commits: Mapping[str, str | None] = field(default_factory=dict)
     fetch: Callable[[tuple[str, ...]], object] = lambda patterns: None
+    by_file: bool = False
 
     def commit(self, config: str) -> str | None:
         """The commit that the rows of a config come from; None if it is not known."""
@@ -74,7 +82,19 @@ class Dataset:
             ) from None
         if not files:
             raise BadInput(f"{self.name}: no file {patterns[0]} for {config}: build it again")
-        return concatenate([read_file(path) for path in files])
+        return concatenate([self._read_file(path) for path in files])
+
+    def _read_file(self, path: Path) -> RawTable:
+        table = read_file(path)
+        if not self.by_file:
+            return table
+        table = in_form(table, path.stem)
+        if table.form not in ("minimal_pairs", "suites"):
+            raise BadInput(
+                f"{path} is not a file of minimal pairs (sentence_good, sentence_bad), as a folder "
+                f"without {_CARD} has: name the file itself, or move it elsewhere"
+            )
+        return table
 
 
 def find(data: str, revision: str | None = None) -> Dataset:
@@ -114,19 +134,38 @@ def _file(data: str, path: Path) -> Dataset:
     task, known = path.stem, diagnostics.built_in()
     if task in (*known, VERBS):  # without the columns of the diagnostic it is the user's own task
         names = read_file(path).columns
-        own = known[task].missing_columns(names) if task in known else "target" in names
-        task = path.name if own else task
-    pattern = re.sub(r"([\[*?])", r"[\1]", path.name)  # the name may contain characters of globs
-    return Dataset(data, {task: (pattern,)}, path.parent)
+        own = bool(known[task].missing_columns(names)) if task in known else "target" in names
+        task = path.name if own or form_of(names) else task
+    return Dataset(data, {task: (_literally(path.name),)}, path.parent)
+
+
+def _literally(name: str) -> str:
+    """The pattern of one file, whose name may contain characters of globs."""
+    return re.sub(r"([\[*?])", r"[\1]", name)
 
 
 def _directory(data: str, root: Path) -> Dataset:
-    if not (root / _CARD).is_file():
-        raise BadInput(f"{data} is not a data set, it has no {_CARD}: build one by {_BUILD}")
-    configs = _configs(root, data)
+    has_card = (root / _CARD).is_file()
+    configs = _configs(root, data) if has_card else {}
+    if not configs and (names := _files_of_one_form(root)):
+        task = root.resolve().name
+        return Dataset(data, {task: tuple(map(_literally, names))}, root, by_file=True)
+    if not has_card:
+        raise BadInput(
+            f"{data} is not a data set, it has no {_CARD}: build one by {_BUILD}, or name a folder "
+            "whose only data are test suites (.json) or minimal pairs (.jsonl, .parquet)"
+        )
     if not configs:
         raise BadInput(f"{data}/{_CARD} names no `configs:`: build the data set by {_BUILD}")
     return Dataset(data, configs, root, _commits(root))
+
+
+def _files_of_one_form(root: Path) -> list[str]:
+    """The names of the data files in a folder if all may be test suites or all minimal pairs."""
+    files = [path for path in sorted(root.iterdir()) if not path.name.startswith(".")]
+    names = [path.name for path in files if path.suffix in READERS and path.is_file()]
+    suffixes = {Path(name).suffix for name in names}
+    return names if any(suffixes <= those for those in _ONE_FORM) else []
 
 
 def _configs(root: Path, data: str) -> dict[str, tuple[str, ...]]:
@@ -184,7 +223,9 @@ def _hub(repo: str, revision: str | None) -> Dataset:
         return Dataset(repo, configs, root, {"": commit}, partial(_snapshot, repo, commit))
     from datasets import get_dataset_config_names
 
-    root = _snapshot(repo, commit, (_CARD, *(f"**{suffix}" for suffix in READERS)))
+    root = _snapshot(
+        repo, commit, (_CARD, *(f"**{suffix}" for suffix in READERS if suffix != SUITE_SUFFIX))
+    )
     try:
         names = get_dataset_config_names(str(root))
     except (ValueError, OSError) as error:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from lmdiag.diagnostics import CORE_COLUMNS
+if TYPE_CHECKING:
+    from lmdiag.diagnostics import Diagnostic
 
 _MOST_LEVELS = 24
 """A column with more distinct values is text; the sample is not balanced over it."""
@@ -16,34 +17,40 @@ _Strata = dict[tuple[str, ...], list[list[int]]]
 """Levels of the balanced columns -> the rows of each contrast with these levels."""
 
 
-def sample(columns: Mapping[str, Sequence[Any]], limit: int, seed: int) -> list[int]:
+def sample(
+    columns: Mapping[str, Sequence[Any]], limit: int, seed: int, diagnostic: Diagnostic
+) -> list[int]:
     """Returns the positions of the sampled rows, in the order of the rows.
 
-    A contrast is taken whole or not at all. Contrasts are drawn one by one, each from a combination
-    of levels that has been drawn least, and among these from the one whose single levels have been
-    drawn least. Every choice beyond that follows from a SHA-256 of the seed and the contrast, so
-    the sample does not depend on the machine, nor on the order of the rows.
+    A contrast, or an item of a test suite, is taken whole or not at all. Contrasts are drawn one by
+    one, each from a combination of levels that has been drawn least, and among these from the one
+    whose single levels have been drawn least. Every choice beyond that follows from a SHA-256 of
+    the seed and the contrast, so the sample does not depend on the machine, nor on the order of the
+    rows.
 
     Args:
         columns: all columns of the rows.
         limit: maximum number of rows; one contrast is taken even if it has more.
         seed: another one gives another sample.
+        diagnostic: what is declared for the rows.
     """
     chosen: list[int] = []
-    for rows in _drawn(_strata(columns, seed)):
+    for rows in _drawn(_strata(columns, seed, diagnostic)):
         if chosen and len(chosen) + len(rows) > limit:
             break
         chosen += rows
     return sorted(chosen)
 
 
-def _strata(columns: Mapping[str, Sequence[Any]], seed: int) -> _Strata:
+def _strata(columns: Mapping[str, Sequence[Any]], seed: int, diagnostic: Diagnostic) -> _Strata:
     """The contrasts by their levels, those of the good row; the next contrast to draw is last."""
     contrasts: dict[str, list[int]] = {}  # a row that is not compared stands alone
-    for row, name in enumerate(columns.get("contrast", columns["id"])):
+    whole = "item" if diagnostic.has_regions else "contrast"
+    for row, name in enumerate(columns.get(whole, columns["id"])):
         contrasts.setdefault(name, []).append(row)
-    names = sorted(name for name in columns if name not in CORE_COLUMNS)
-    balanced = [columns["condition"], *(c for n in names if _is_factor(c := columns[n]))]
+    names = sorted(name for name in columns if name not in diagnostic.core_columns)
+    factors = [n for n in names if n in diagnostic.breakdowns or _is_factor(columns[n])]
+    balanced = [columns["condition"], *(columns[name] for name in factors)]
     good = columns.get("good", [True] * len(columns["id"]))
     strata: _Strata = {}
     for name in sorted(contrasts, key=lambda name: _digest(f"{seed}/{name}"), reverse=True):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from lmdiag.schema import BadInput
 from lmdiag.stimuli.dataset import VERBS, find
-from lmdiag.stimuli.table import read_file
+from lmdiag.stimuli.files import read_file
 
 _HEADERS = (("singular", "plural"), ("sing", "plur"))
 """Names of the two columns: those of lmdiag, and those of the published list."""

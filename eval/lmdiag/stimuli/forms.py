@@ -1,0 +1,88 @@
+"""The form of a table, and minimal pairs as rows: two sentences a pair, good and bad."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import Any
+
+from lmdiag.schema import BadInput
+from lmdiag.stimuli.checks import sentence_problem
+from lmdiag.stimuli.table import PAIR_COLUMNS, RawTable, form_of
+
+_PAIR_NUMBERS = ("pairID", "pair_id")
+"""Column with the number of a pair within its `UID`: in BLiMP's files, and on the Hub."""
+
+_MADE = ("sentence", "good", "contrast")
+"""Columns that are made of a pair."""
+
+
+def in_form(table: RawTable, name: str) -> RawTable:
+    """Returns a table with its form, a row per sentence; a table of blanks as it is.
+
+    Args:
+        table: as it was read.
+        name: that rows without names of their own are named after.
+
+    Raises:
+        BadInput: a minimal pair lacks a sentence.
+    """
+    form = table.form or form_of(table.columns)
+    if table.form or form != "minimal_pairs":
+        return replace(table, form=form)
+    return _pair_rows(table, name)
+
+
+def _pair_rows(table: RawTable, name: str) -> RawTable:
+    """Minimal pairs as rows: `PAIR-good` and `PAIR-bad` for each contrast PAIR."""
+    good, bad = (_sentences(table, column) for column in PAIR_COLUMNS)
+    if taken := [column for column in _MADE if column in table.columns]:
+        raise BadInput(
+            f"{table.name}: the column {taken[0]} is made of sentence_good and sentence_bad here: "
+            "rename it"
+        )
+    pairs = _pair_names(table, name)
+    further = {
+        column: _twice(values)
+        for column, values in table.columns.items()
+        if column not in (*PAIR_COLUMNS, "id")
+    }
+    columns: dict[str, Sequence[Any]] = {
+        "id": [f"{pair}-{which}" for pair in pairs for which in ("good", "bad")],
+        "sentence": list(chain(*zip(good, bad, strict=True))),
+        "good": [True, False] * len(table),
+        "contrast": _twice(pairs),
+    }
+    where = table.where
+    return RawTable(table.name, columns | further, lambda row: where(row // 2), "minimal_pairs")
+
+
+def _twice(values: Sequence[Any]) -> list[Any]:
+    return [value for value in values for _ in range(2)]
+
+
+def _sentences(table: RawTable, column: str) -> list[str]:
+    """One sentence of each pair; errors name its column, which the rows do not have."""
+    if column not in table.columns:
+        raise BadInput(f"{table.name}: the column {column} is missing; every pair needs both")
+    texts = []
+    for row, text in enumerate(table.columns[column]):
+        problem = sentence_problem(text) if isinstance(text, str) else "is not text"
+        if problem:
+            raise BadInput(f"{table.where(row)}: the column {column} {problem}")
+        texts.append(text)
+    return texts
+
+
+def _pair_names(table: RawTable, name: str) -> list[str]:
+    """Names of the pairs: `UID` and its number, else their `id`, else the name and the row."""
+    columns = table.columns
+    if number := next((column for column in _PAIR_NUMBERS if column in columns), None):
+        parts = zip(columns.get("UID", ()), columns[number], strict=False)
+        names = [f"{uid}-{pair}" for uid, pair in parts]
+        if len(set(names)) == len(table):
+            return names
+    if "id" in columns:
+        return [str(identifier) for identifier in columns["id"]]
+    return [f"{name}-{row + 1}" for row in range(len(table))]
