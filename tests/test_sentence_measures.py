@@ -185,7 +185,7 @@ def test_every_formula_of_the_suite_by_hand() -> None:
     assert shares.items.tolist() == ["doors/1", "doors/2", "doors/3"]
     assert shares.values == pytest.approx([5 / 6, 2 / 6, 2 / 6])
     assert (shares.statistic, shares.chance) == ("share", None)
-    assert shares.by["suite"]["doors"].values == pytest.approx([5 / 6, 2 / 6, 2 / 6])
+    assert shares.by == {}  # one suite is no break-down
     by_prediction = found["prediction_accuracy"].by["prediction"]
     assert {level: part.values.mean() for level, part in by_prediction.items()} == pytest.approx(
         {"doors/1": 1, "doors/2": 1 / 3, "doors/3": 1 / 3, "doors/4": 1 / 3, "doors/5": 1 / 3,
@@ -199,6 +199,23 @@ def test_one_prediction_per_suite_makes_proportions() -> None:
     found = measured(rows, of(rows, bits_of(rows)))
     assert found["suite_accuracy"].statistic == "proportion"
     assert found["suite_accuracy"].values.tolist() == [1, 1, 1]
+
+
+def test_two_suites_are_a_break_down_and_each_has_its_own_formulas(tmp_path: Path) -> None:
+    easy = suite(meta={}, predictions=[{"type": "formula", "formula": "(*;%match%) > 0"}])
+    for name, content in (("doors", suite()), ("easy", easy)):
+        (tmp_path / f"{name}.json").write_text(json.dumps(content))
+    rows = stimuli.load(str(tmp_path))
+    bits = [BITS[name.replace("easy", "doors")] for name in rows.columns()["id"]]
+    found = measured(rows, of(rows, bits))
+    shares = found["suite_accuracy"]
+    assert shares.statistic == "share"
+    assert {level: part.values.mean() for level, part in shares.by["suite"].items()} == {
+        "doors": pytest.approx(1 / 2), "easy": 1,  # (5 + 2 + 2) / 18
+    }  # fmt: skip
+    assert list(found["prediction_accuracy"].by["prediction"])[-1] == "easy/1"
+    # over the items: (5/6 + 2/6 + 2/6 + 1 + 1 + 1) / 6
+    assert shares.values.mean() == pytest.approx(0.75)
 
 
 def test_a_region_with_an_unknown_word_leaves_its_predictions_out() -> None:
