@@ -79,6 +79,8 @@ def test_results_of_schema_version_1_are_read_and_written_as_the_current_one() -
         (("protocol", "k"), [], r"protocol\.k: the list is empty"),
         (("protocol", "match"), "exact", r"protocol\.match: must be 'case-blind'"),
         (("protocol",), {"match": "case-blind"}, r"protocol\.tasks: field required"),
+        (("data", "tasks", "role88", "form"), "poems",
+         r"data\.tasks\.role88\.form: 'poems' is not a form of data"),
         ((), [], "has schema version None"),
     ],
 )  # fmt: skip

@@ -56,6 +56,11 @@ def built_in() -> dict[str, Diagnostic]:
     return {name: each for name, each in declared().items() if not each.is_form}
 
 
+def forms() -> list[str]:
+    """Returns the names of the forms of data that are not rows with a blank."""
+    return [name for name, each in declared().items() if each.is_form and each.asks == "sentence"]
+
+
 def get(task: str, form: str = "") -> Diagnostic:
     """Returns the diagnostic of a task; for a user's own, its form under the name of the task.
 

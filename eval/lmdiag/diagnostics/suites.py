@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from lmdiag.diagnostics.base import Chart, Diagnostic, Line, TableShape, levels_of
+from lmdiag.diagnostics.base import Chart, Diagnostic, Line, TableShape
 
 if TYPE_CHECKING:
-    from lmdiag.measures import Columns, Labels, Scores, Trials
-
-
-def _levels(rows: Columns) -> dict[str, Labels]:
-    return {"suite": levels_of(rows["suite"])}
+    from lmdiag.measures import Scores, Trials
 
 
 def _measures(trials: Trials, threshold: float, k: Sequence[int]) -> list[Scores]:
@@ -31,7 +27,6 @@ DIAGNOSTIC = Diagnostic(
         "items. Prediction accuracy: the same, prediction by prediction."
     ),
     breakdowns=("suite",),
-    own_levels=_levels,
     further_measures=_measures,
     asks="sentence",
     has_regions=True,

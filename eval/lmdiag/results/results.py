@@ -236,3 +236,6 @@ def _complaints(results: Results, document: Mapping[str, Any]) -> Iterator[str]:
             yield f"data.tasks.{task}: field required"
         if not settings:
             yield f"tasks.{task}: there are no settings"
+    for task, facts in results.data.tasks.items():
+        if facts.form and facts.form not in diagnostics.forms():
+            yield f"data.tasks.{task}.form: {facts.form!r:.60} is not a form of data"
