@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from lmdiag.display import Measures
 from lmdiag.report.charts.specs import Plot
 from lmdiag.report.choices import Choice
 from lmdiag.report.formats import render_tables
@@ -109,6 +110,7 @@ def test_regions_have_the_sum_of_the_words_that_begin_in_them() -> None:
         ("3 rest", "fed him,", pytest.approx(2.75)),
         ("4", "then?", pytest.approx(8)),
     ]
+    assert [part.shade for part in row.parts] == [0, 0, 0, 2]
     unknown = row._replace(spans=(*row.spans[:2], row.spans[2]._replace(log_prob=None, n_tokens=0)))
     assert [part.bits for part in unknown.parts] == [None] * 4  # type: ignore[index]
 
@@ -206,6 +208,19 @@ def test_chosen_sentences_are_written_word_by_word(forms: dict[str, Run]) -> Non
     (shown,) = choose([forms["sentences"]], ["s3"])
     markdown = render_tables("markdown", [forms["sentences"].results], [shown])
     assert "| The horse raced past barn 3. | The –, horse " in markdown
+
+
+def test_predictions_and_measures_show_themselves_in_notebooks(forms: dict[str, Run]) -> None:
+    run = forms["suites"]
+    (said,) = run.predictions["gym"].values()
+    frame = said.to_frame()
+    assert [*frame.columns] == ["id", "log_prob", "n_tokens", "words", "perturbation", "run"]
+    first = frame.words[0]
+    assert frame.log_prob[0] == pytest.approx(sum(word.log_prob for word in first))
+    shown = Measures(said, run.stimuli["gym"], run.results.protocol, cased=True)
+    assert "two predictions" in str(shown)
+    assert "contrast" not in shown._repr_html_()
+    assert "not computed" not in str(shown)
 
 
 # ---- pages ---------------------------------------------------------------------------------------

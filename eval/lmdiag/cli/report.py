@@ -23,7 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--items", nargs="+", default=[], metavar="ID",
-        help="ids of rows or contrasts to show with contexts and top words, e.g. role88-68",
+        help="ids of rows, contrasts or items of suites to show with top words, or sentences word "
+        "by word, e.g. role88-68",
     )  # fmt: skip
     parser.add_argument(
         "--out", type=Path, metavar="FILE",

@@ -5,7 +5,8 @@
 | `labels`, `numbers` | names and numbers as readers see them; which runs are checkpoints |
 | `tables`, `sections` | the tables that diagnostics declare, as plain data |
 | `formats` | the tables on a terminal, as Markdown, LaTeX and csv |
-| `items`, `listing` | every item with its words and probabilities; chosen items |
+| `choices`, `items` | every row with its answer: a word at a blank, or a sentence; items of rows |
+| `listing` | items as a page lists them; chosen items |
 | `comparing` | several runs side by side |
 | `charts` | Vega-Lite specifications, for pages, files and notebooks |
 | `page`, `html` | `report.html`, by the templates in `cards/` |

@@ -43,6 +43,12 @@ class Part(NamedTuple):
     def __str__(self) -> str:
         return f"{self.text} {numbers.bits(self.bits)}"
 
+    @property
+    def shade(self) -> int:
+        """How dark it is shown, from 0 to 8: a step for every 2 bits of a word, 4 of a region."""
+        step = 4 if self.name else 2
+        return int(min(max(self.bits or 0, 0) / step, 8))
+
 
 class Choice(NamedTuple):
     """A row of the data with the answer of the model.

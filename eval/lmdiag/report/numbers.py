@@ -92,11 +92,6 @@ def bits(value: float | None) -> str:
     return text.replace("-", "−")
 
 
-def shade(bits: float | None) -> int:
-    """How dark a surprisal is shown, from 0 to 8: a step for every two bits."""
-    return 0 if bits is None or math.isnan(bits) else int(min(max(bits, 0) / 2, 8))
-
-
 def p_value(p: float) -> str:
     """A p-value with three decimals, e.g. `.043`, or `< .001`."""
     if math.isnan(p):
