@@ -15,7 +15,7 @@
     const clear = list.querySelector("[data-clear]");
     items.forEach((item, i) => {
       item.dataset.order = i;
-      item.words = item.textContent.toLowerCase();
+      item.words = item.textContent.replace(/\s+/g, " ").toLowerCase();
       item.name = item.dataset.setting === "none" ? item.id : item.id.slice(item.dataset.setting.length + 1);
     });
     list.querySelector(".controls").hidden = false;
@@ -276,7 +276,8 @@
 
   async function drawAll(figures) {
     for (const figure of figures) {
-      if (figure.width !== figure.querySelector(".plot").clientWidth) await draw(figure);
+      const isFolded = figure.closest("details:not([open])");
+      if (!isFolded && figure.width !== figure.querySelector(".plot").clientWidth) await draw(figure);
     }
     document.documentElement.dataset.drawn = figures.length;
   }
@@ -290,6 +291,9 @@
   for (const box of document.querySelectorAll(".charts")) box.hidden = false;
   figures.forEach(addButtons);
   unpack().then(() => drawAll(figures)).then(reveal);
+  for (const fold of document.querySelectorAll("details.further")) {
+    fold.addEventListener("toggle", () => { if (window.vegaEmbed) drawAll(figures); });
+  }
   let resized;
   addEventListener("resize", () => {
     clearTimeout(resized);

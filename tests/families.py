@@ -225,6 +225,15 @@ SEEING_RIGHT = (
 FAMILIES = {family.name: family for family in (*MASKED, *CAUSAL, *SEQ2SEQ)}
 """Name -> family, all of them."""
 
+OTHER_BLANKS = (
+    Family("gpt2-prefixed", "gpt2-prefixed", "GPT2LMHeadModel", GPT2_LIKE),
+    Family("gpt2-apart", "gpt2-apart", "GPT2LMHeadModel", GPT2_LIKE),
+)
+"""Byte-level vocabularies that treat blanks otherwise than GPT-2's; for whole sentences."""
+
+SENTENCE_FAMILIES = {family.name: family for family in (*MASKED, *CAUSAL, *OTHER_BLANKS)}
+"""Name -> family, all that score sentences."""
+
 QUICK = ("bert", "roberta", "deberta-v3", "modernbert", "gpt2", "llama", "mamba", "t5")
 """One family for each kind of model, tokenizer and position scheme; `make test` runs these."""
 

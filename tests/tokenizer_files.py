@@ -146,6 +146,19 @@ PUBLISHED = {
         "byte-level", END, f"unk={END} bos={END} eos={END}", "GPT2Tokenizer",
         config={"add_prefix_space": False, "add_bos_token": False},
     ),
+    # A text's first word begins with a blank, too.
+    "gpt2-prefixed": Published(
+        "byte-level", END, f"unk={END} bos={END} eos={END}",
+        steps=lambda: {"pre_tokenizer": pre_tokenizers.ByteLevel(add_prefix_space=True)},
+    ),
+    # No word begins with a blank: each blank is a token of its own.
+    "gpt2-apart": Published(
+        "byte-level", END, f"unk={END} bos={END} eos={END}",
+        steps=lambda: _split(
+            pre_tokenizers.Split(" ", "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False),
+        ),
+    ),
     "opt": Published(
         "byte-level", "</s> <pad>", "unk=</s> bos=</s> eos=</s>", "GPT2Tokenizer", "</s> $A",
         config={"add_prefix_space": False, "add_bos_token": True},

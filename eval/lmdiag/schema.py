@@ -347,16 +347,23 @@ class Predictions:
         """Returns whether the word of a row was scored, and why not; see `WordScore`.
 
         Predictions of other programs that do not give `n_tokens` count as unscorable where they
-        have no log-probability.
+        have no log-probability. A sentence without one is unscorable.
         """
         if self.log_prob[row] is not None:
             return "scored"
+        if self.words:
+            return "unscorable"
         return "censored" if self.n_tokens[row] else "unscorable"
 
     def to_frame(self) -> DataFrame:
-        """Returns a pandas table with one row per stimulus row; log-probabilities are in nats."""
+        """Returns a pandas table with one row per stimulus row; log-probabilities are in nats.
+
+        Of sentences, `words` has the words of each, see `WordSpan`.
+        """
         from pandas import DataFrame
 
-        names = ("id", "log_prob", "rank", "n_tokens", "top_words", "top_log_probs")
+        names = ["id", "log_prob", "rank", "n_tokens", "top_words", "top_log_probs"]
+        if self.words:
+            names = ["id", "log_prob", "n_tokens", "words"]
         columns = {name: getattr(self, name) for name in names}
         return DataFrame(columns | {"perturbation": self.perturbation, "run": self.run})

@@ -7,17 +7,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from families import FAMILIES
+from families import FAMILIES, OTHER_BLANKS
 
 
 @pytest.fixture(scope="session")
 def family_dir(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """Returns a function from a family's name to the folder of its model, made on first use."""
     made: dict[str, Path] = {}
+    families = FAMILIES | {family.name: family for family in OTHER_BLANKS}
 
     def make(name: str) -> Path:
         if name not in made:
-            made[name] = FAMILIES[name].make(tmp_path_factory.mktemp("family") / name)
+            made[name] = families[name].make(tmp_path_factory.mktemp("family") / name)
         return made[name]
 
     return make

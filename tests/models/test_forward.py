@@ -277,7 +277,7 @@ class TestMemory:
         encoded = [model.encode(question) for question in self.QUESTIONS]
         with (
             self.full(model, 0, torch.OutOfMemoryError),
-            pytest.raises(BadInput, match="model toy runs out of memory on the one context 'a'"),
+            pytest.raises(BadInput, match="model toy runs out of memory on the one text 'a'"),
         ):
             model.answer(encoded, 5)
 

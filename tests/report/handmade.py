@@ -7,7 +7,7 @@ from typing import Any
 
 from runs import model_info
 
-from lmdiag.report.items import Choice
+from lmdiag.report.choices import Choice
 from lmdiag.results import (
     DataInfo,
     Device,

@@ -18,10 +18,10 @@ import pytest
 from rich.console import Console
 
 from lmdiag.report import numbers
+from lmdiag.report.choices import TopWord
 from lmdiag.report.formats import format_names, latex_text, markdown_text, render_tables
 from lmdiag.report.formats.grid import grid_of
 from lmdiag.report.formats.terminal import print_results, print_setting
-from lmdiag.report.items import TopWord
 from lmdiag.report.listing import Chosen
 from lmdiag.report.sections import sections
 from lmdiag.results import Results, UnscoredWord

@@ -116,12 +116,14 @@ class TableShape:
         title: what the figures are.
         source: the table of the paper that has this shape; "" for one of our own.
         rows, columns: of the table.
+        is_further: whether it is long: it is folded in a page, and left out on a terminal.
     """
 
     title: str
     source: str
     rows: tuple[Line, ...]
     columns: tuple[Line, ...]
+    is_further: bool = False
 
 
 @dataclass(frozen=True)
@@ -160,7 +162,7 @@ class Chart:
         measures: that it shows; a `*` at the end stands for everything that begins so.
     """
 
-    kind: Literal["figures", "scatter", "levels", "cloze", "shuffles", "cutoffs"]
+    kind: Literal["figures", "scatter", "levels", "regions", "cloze", "shuffles", "cutoffs"]
     title: str = ""
     by: str = ""
     levels: tuple[str, ...] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from lmdiag.diagnostics.base import Diagnostic, is_factor, levels_of
+from lmdiag.diagnostics.base import Chart, Diagnostic, Line, is_factor, levels_of
 
 if TYPE_CHECKING:
     from lmdiag.measures import Columns, Labels, Scores, Trials
@@ -26,9 +26,15 @@ DIAGNOSTIC = Diagnostic(
     name="sentences",
     title="",
     short_title="",
-    about="",
+    about=(
+        "Whole sentences. Sensitivity, where good and bad sentences are compared: the good one is "
+        "more probable, by the sum over its words, or by the mean over its tokens. Surprisal per "
+        "word where nothing is compared."
+    ),
     own_levels=_levels,
     further_measures=_measures,
     asks="sentence",
     is_form=True,
+    charts=(Chart("figures", "Sensitivity", measures=("sensitivity*",)), Chart("scatter")),
+    headlines=(Line(measure="sensitivity*"), Line(measure="surprisal_per_word")),
 )

@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from lmdiag.diagnostics.base import Diagnostic, levels_of
+from lmdiag.diagnostics.base import Chart, Diagnostic, Line, TableShape
 
 if TYPE_CHECKING:
-    from lmdiag.measures import Columns, Labels, Scores, Trials
-
-
-def _levels(rows: Columns) -> dict[str, Labels]:
-    return {"suite": levels_of(rows["suite"])}
+    from lmdiag.measures import Scores, Trials
 
 
 def _measures(trials: Trials, threshold: float, k: Sequence[int]) -> list[Scores]:
@@ -25,11 +21,34 @@ DIAGNOSTIC = Diagnostic(
     name="suites",
     title="",
     short_title="",
-    about="",
+    about=(
+        "Sentences in several conditions, divided into regions, with predictions about the "
+        "surprisals of regions. Suite accuracy: the share of a suite's predictions that hold, over "
+        "items. Prediction accuracy: the same, prediction by prediction."
+    ),
     breakdowns=("suite",),
-    own_levels=_levels,
     further_measures=_measures,
     asks="sentence",
     has_regions=True,
     is_form=True,
+    tables=(
+        TableShape(
+            "Suite accuracy",
+            "",
+            rows=(Line("All"), Line(by="suite", level="*")),
+            columns=(Line(measure="suite_accuracy"),),
+        ),
+        TableShape(
+            "By prediction",
+            "",
+            rows=(Line("All"), Line(by="prediction", level="*")),
+            columns=(Line(measure="prediction_accuracy"),),
+            is_further=True,
+        ),
+    ),
+    charts=(
+        Chart("levels", "Suite accuracy", by="suite", measures=("suite_accuracy",)),
+        Chart("regions", by="suite"),
+    ),
+    headlines=(Line(measure="suite_accuracy"),),
 )

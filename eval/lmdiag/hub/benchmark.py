@@ -61,7 +61,7 @@ class Benchmark:
 
     @property
     def name(self) -> str:
-        """What to call the data: of a directory its last name, for paths are no one's business."""
+        """What to call the data: the name of a data set, or the last part of a directory's path."""
         return self.data if self.is_on_hub else Path(self.data).resolve().name
 
     def stimuli(self, task: str) -> Stimuli:

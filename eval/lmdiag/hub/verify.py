@@ -151,7 +151,7 @@ def _read_predictions(
             raise Refused([f"{PREDICTIONS} holds perturbed rows: {first_few(perturbed)}"])
         if AGREEMENT in rows:
             if EW_AND_MW not in files:
-                raise Refused([f"there is no {EW_AND_MW}"])
+                raise Refused([f"{EW_AND_MW} is missing"])
             schema, n = predictions.agreement_schema(), len(rows[AGREEMENT])
             values = predictions.by_context(decode(files[EW_AND_MW], EW_AND_MW, schema, n))
         runs = predictions.by_row(settings, values, rows, kind, Path())

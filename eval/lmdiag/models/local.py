@@ -293,8 +293,8 @@ def _sentence_encoder(
 ) -> SentenceEncoder | None:
     """Returns the encoder of whole sentences; None for an encoder-decoder.
 
-    A causal model reads its own beginning-of-sequence token first where it has one: otherwise the
-    first word would have no probability.
+    A causal model reads its own beginning-of-sequence token first where there is one and the
+    tokenizer puts nothing before a text: otherwise the first word would have no probability.
     """
     spelling, limit, model_id = encoder.spelling, encoder.limit, encoder.model_id
     if isinstance(encoder, MaskedEncoder):
@@ -305,7 +305,8 @@ def _sentence_encoder(
     if not isinstance(encoder, CausalEncoder):
         return None
     bos_id = parts.tokenizer.bos_token_id
-    bos = "always" if options.bos == "auto" and bos_id is not None else options.bos
+    lacks_one = options.bos == "auto" and not spelling.opening and bos_id is not None
+    bos = "always" if lacks_one else options.bos
     opening = opening_tokens(spelling, bos, bos_id, model_id)
     return CausalSentences(spelling, limit, model_id, opening, reads_end=options.unit == "word")
 

@@ -128,9 +128,11 @@ class SentenceScorer:
 
         Source: Pimentel & Meister (2024); `lmdiag.models.whole_words.search` has the formula.
         """
-        if self._boundaries is None or span.first == span.last:
+        if self._boundaries is None:
             return 0.0
-        after = values[span.last - encoded.scored.start][1] if ends else 0.0
+        # A part without tokens of its own may end its word, too.
+        has_after = ends and span.last >= encoded.scored.start
+        after = values[span.last - encoded.scored.start][1] if has_after else 0.0
         has_before = span.opens and span.first > 0
         before = values[span.first - encoded.scored.start][1] if has_before else 0.0
         if -math.inf in (before, after):

@@ -1,14 +1,18 @@
-"""The items of a run: every contrast with its contexts, top words and probabilities."""
+"""The items of a run: every contrast with its contexts, top words and probabilities.
+
+Where rows are sentences, an item has their words, or the regions of its conditions, in bits.
+"""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from lmdiag import evaluation
 from lmdiag.measures.scores import number_text
 from lmdiag.perturb import NONE, perturb
+from lmdiag.report import choices
+from lmdiag.report.choices import Choice
 
 if TYPE_CHECKING:
     from lmdiag.measures import Scores
@@ -17,79 +21,37 @@ if TYPE_CHECKING:
 MAX_LISTED = 600
 """Number of contrasts of a task that a page lists in full; of more it shows a sample."""
 
+_MOST_PARTS = 16_000
+"""Words or regions that a page lists, over all items: of long texts it lists fewer items."""
+
 _OF_EACH = 12
 """Contrasts per combination of levels in a sample, at most."""
 
 
-class TopWord(NamedTuple):
-    """An entry of a top-k list: its probability, None where unknown; whether it is expected."""
-
-    word: str
-    probability: float | None
-    expected: bool
-
-
-class Choice(NamedTuple):
-    """A row of the data with the answer of the model.
+class Prediction(NamedTuple):
+    """A prediction of a suite for one of its items.
 
     Attributes:
-        id, context, right_context, target, good, expected: columns of the row; `good`
-            is None where rows are not compared.
-        log_prob: of the target, in nats; None where unscorable or unknown.
-        rank: of the target; None where unknown.
-        words, word_log_probs: the most probable words at the blank, and what is known of them.
-        cased: whether words are compared with `expected` exactly.
+        number: among those of the suite, from 1.
+        formula: over the surprisals of regions.
+        holds: whether it is true of the item; None where a surprisal is not known.
     """
 
-    id: str
-    context: str
-    right_context: str
-    target: str
-    good: bool | None
-    expected: Sequence[str]
-    log_prob: float | None
-    rank: int | None
-    words: Sequence[str] | None
-    word_log_probs: Sequence[float] | None
-    cased: bool
-
-    @property
-    def top(self) -> tuple[TopWord, ...]:
-        """The most probable words."""
-        fold = str if self.cased else str.casefold
-        expected = {fold(word) for word in self.expected}
-        words = self.words or ()
-        log_probs: Sequence[float | None] = self.word_log_probs or [None] * len(words)
-        return tuple(
-            TopWord(word, None if p is None else math.exp(p), fold(word) in expected)
-            for word, p in zip(words, log_probs, strict=True)
-        )
-
-    @property
-    def probability(self) -> float | None:
-        """Of the target; None where unscorable or unknown."""
-        return None if self.log_prob is None else math.exp(self.log_prob)
-
-    @property
-    def place(self) -> int | None:
-        """Place of the first expected word in the top list, from 1; None where there is none."""
-        return next((i for i, entry in enumerate(self.top, start=1) if entry.expected), None)
-
-    @property
-    def sentence(self) -> str:
-        """The context with its blank."""
-        return f"{self.context} ____ {self.right_context}".rstrip()
+    number: int
+    formula: str
+    holds: bool | None
 
 
 class Item(NamedTuple):
-    """A contrast and its outcome, or a row that is not compared.
+    """A contrast and its outcome, an item of a suite, or a row that is not compared.
 
     Attributes:
-        id: of the contrast, or of the row.
+        id: of the contrast, the item or the row.
         choices: its rows, the good one first.
         levels: break-down -> the level it belongs to.
         prefers_good: whether the good row is the most probable; None where this is not known.
         by_threshold: the same by more than the run's threshold.
+        predictions: of an item of a suite.
     """
 
     id: str
@@ -97,16 +59,17 @@ class Item(NamedTuple):
     levels: Mapping[str, str]
     prefers_good: bool | None = None
     by_threshold: bool | None = None
+    predictions: Sequence[Prediction] = ()
 
     @property
     def good(self) -> float | None:
-        """Probability of the good completion; None where unknown or not in the sample."""
-        return next((choice.probability for choice in self.choices if choice.good), None)
+        """Value of the good row (see `Choice`); None where unknown or not in the sample."""
+        return next((choice.value for choice in self.choices if choice.good), None)
 
     @property
     def bad(self) -> float | None:
-        """Probability of the most probable bad completion; None where one is unknown."""
-        values = [choice.probability for choice in self.choices if choice.good is False]
+        """Value of the most probable bad row; None where one is unknown."""
+        values = [choice.value for choice in self.choices if choice.good is False]
         known = [value for value in values if value is not None]
         return max(known) if known and len(known) == len(values) else None
 
@@ -123,8 +86,24 @@ class Item(NamedTuple):
 
     @property
     def order(self) -> float | None:
-        """Where it stands between the worst and the best: by difference, or by probability."""
-        return self.difference if self.is_compared else self.choices[0].probability
+        """Where it stands between the worst and the best.
+
+        By difference, by the share of its predictions that hold, or by the value of its row.
+        """
+        if self.predictions:
+            return self.held
+        return self.difference if self.is_compared else self.choices[0].value
+
+    @property
+    def is_sentence(self) -> bool:
+        """Whether its rows are sentences, and not words at a blank."""
+        return self.choices[0].spans is not None
+
+    @property
+    def held(self) -> float | None:
+        """Share of the predictions that hold; None where one is not known or there are none."""
+        holds = [each.holds for each in self.predictions]
+        return sum(map(bool, holds)) / len(holds) if holds and None not in holds else None
 
 
 def run_scores(run: Run, task: str, setting: str = NONE, shuffle: int = 0) -> dict[str, Scores]:
@@ -140,37 +119,41 @@ def run_scores(run: Run, task: str, setting: str = NONE, shuffle: int = 0) -> di
 def items(run: Run, task: str, setting: str = NONE) -> list[Item]:
     """Returns all contrasts of a task in the order of the data, with the contexts of a setting.
 
-    Where no rows are compared, each row is an item.
+    Where no rows are compared, each item of a suite is an item, and otherwise each row.
     """
     protocol, stimuli = run.results.protocol, run.stimuli[task]
     if setting != NONE:
         stimuli = perturb(stimuli, setting, 0, protocol.seed)
     rows, said = stimuli.columns(), run.predictions[task][setting, 0]
-    cased, n = run.results.model.cased, len(rows["id"])
-    columns = (rows[name] for name in ("id", "context", "right_context", "target"))
-    answers = (said.log_prob, said.rank, said.top_words, said.top_log_probs)
-    good = rows.get("good", [None] * n)
-    choices = map(Choice, *columns, good, rows["expected"], *answers, [cased] * n)
+    diagnostic = stimuli.diagnostic
+    is_sentence = diagnostic.asks == "sentence"
+    read = choices.sentence_choices if is_sentence else choices.blank_choices
     groups: dict[str, list[Choice]] = {}
     first: dict[str, int] = {}
-    for i, (contrast, choice) in enumerate(
-        zip(rows.get("contrast", rows["id"]), choices, strict=True)
-    ):
-        groups.setdefault(contrast, []).append(choice)
-        first.setdefault(contrast, i)
-    labels = stimuli.diagnostic.levels(rows)
+    owner = rows.get("item" if diagnostic.has_regions else "contrast", rows["id"])
+    answered = read(rows, said, run.results.model.cased)
+    for i, (name, choice) in enumerate(zip(owner, answered, strict=True)):
+        groups.setdefault(name, []).append(choice)
+        first.setdefault(name, i)
+    labels = diagnostic.levels(rows)
     scores = run_scores(run, task, setting)
     plain = _verdicts(scores.get("sensitivity"))
     strict = _verdicts(scores.get(f"sensitivity@{number_text(protocol.threshold)}"))
+    formulas = rows.get("formulas", [()] * len(rows["id"]))
+    holds = _verdicts(scores.get("prediction_accuracy"))
     return [
         Item(
-            contrast,
+            name,
             sorted(group, key=lambda choice: not choice.good),
-            {by: x for by, of in labels.items() if (x := of[first[contrast]]) is not None},
-            plain.get(contrast),
-            strict.get(contrast),
+            {by: x for by, of in labels.items() if (x := of[first[name]]) is not None},
+            plain.get(name),
+            strict.get(name),
+            [
+                Prediction(number, formula, holds.get(f"{name}/{number}"))
+                for number, formula in enumerate(formulas[first[name]], start=1)
+            ],
         )
-        for contrast, group in groups.items()
+        for name, group in groups.items()
     ]
 
 
@@ -184,16 +167,23 @@ def _verdicts(scores: Scores | None) -> dict[str, bool]:
 def representative(items: Sequence[Item]) -> list[Item]:
     """Returns all items, or of too many some of each combination of levels.
 
-    They are spread evenly over the order of p(good) - p(bad), the worst and the best included, to
-    show what the model does well and what badly; figures cannot be computed from them.
+    They are spread evenly over their `order`, the worst and the best included, to show what the
+    model does well and what badly; figures cannot be computed from them.
     """
-    if len(items) <= MAX_LISTED:
+    most = _most_listed(items)
+    if len(items) <= most:
         return list(items)
     groups: dict[tuple[tuple[str, str], ...], list[Item]] = {}
     for item in items:
         groups.setdefault(tuple(sorted(item.levels.items())), []).append(item)
-    of_each = min(_OF_EACH, max(2, MAX_LISTED // len(groups))) if len(groups) > 1 else MAX_LISTED
+    of_each = min(_OF_EACH, max(2, most // len(groups))) if len(groups) > 1 else most
     return [item for group in groups.values() for item in _spread(group, of_each)]
+
+
+def _most_listed(items: Sequence[Item]) -> int:
+    """How many of these items a page lists, at most."""
+    parts = sum(len(c.regions or c.spans or ()) for item in items for c in item.choices)
+    return min(MAX_LISTED, max(2, _MOST_PARTS * len(items) // parts)) if parts else MAX_LISTED
 
 
 def _spread(group: Sequence[Item], n: int) -> list[Item]:

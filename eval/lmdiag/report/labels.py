@@ -15,12 +15,16 @@ if TYPE_CHECKING:
 
 _SPELLED = {
     "surprisal": "mean surprisal, bits",
+    "surprisal_per_word": "mean surprisal per word, bits",
     "rank": "median rank",
     "spearman": "Spearman, log p and cloze",
     "pearson": "Pearson, log p and cloze",
     "ew": "EW",
     "mw": "MW",
     "tse": "TSE",
+    "sensitivity_mean": "sensitivity, mean per token",
+    "suite_accuracy": "suite accuracy",
+    "prediction_accuracy": "prediction accuracy",
 }
 """Measures with another spelling; all others go by their name in the results."""
 
@@ -47,6 +51,12 @@ def model_label(results: Results) -> str:
     model = results.model
     revision = f"@{model.revision}" if model.revision else ""
     return visible(f"{model.name or model.id}{revision}")
+
+
+def asked(results: Results) -> str:
+    """Returns what the models of a run are asked: `contexts` or `sentences`."""
+    asks = {results.diagnostic(task).asks for task in results.tasks}
+    return "sentences" if asks == {"sentence"} else "contexts"
 
 
 def are_checkpoints(runs: Sequence[Results]) -> bool:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lmdiag.diagnostics import Diagnostic
 from lmdiag.perturb import NONE
 from lmdiag.report import numbers
-from lmdiag.report.items import Choice, Item, TopWord, items, representative
+from lmdiag.report.choices import Choice, Part
+from lmdiag.report.items import Item, items, representative
 from lmdiag.report.labels import run_labels
 from lmdiag.schema import BadInput
 from lmdiag.suggestions import suggest
@@ -23,12 +23,24 @@ if TYPE_CHECKING:
 class Verdict(NamedTuple):
     """The outcome of an item in words.
 
-    `kind` is `right`, `narrow` (good preferred, but not by the threshold), `wrong`, `unknown`, or
-    `plain` where nothing is compared.
+    `kind` is `right`, `narrow` (good preferred, but not by the threshold; some predictions hold,
+    but not all), `wrong`, `unknown`, or `plain` where nothing is compared.
     """
 
     kind: str
     text: str
+
+
+class SentenceColumn(NamedTuple):
+    """Words of an item's sentences that stand below each other, or a region of its conditions.
+
+    Attributes:
+        name: of the region; "" for words.
+        cells: for each row of the item, its part as each run has it; None where it has none.
+    """
+
+    name: str
+    cells: list[list[Part] | None]
 
 
 @dataclass(frozen=True)
@@ -70,6 +82,11 @@ class ListedItem:
         return self.item.good if self.item.is_compared else self.item.order
 
     @property
+    def difference(self) -> float | None:
+        """What a list is sorted by, from the worst to the best; None where nothing is compared."""
+        return self.item.held if self.item.predictions else self.item.difference
+
+    @property
     def place(self) -> int | str | None:
         """Place of the first expected word in the top words; "none" if it is not there."""
         expecting = next((choice for choice in self.item.choices if choice.expected), None)
@@ -81,6 +98,20 @@ class ListedItem:
         rows = [list(row) for row in zip(*(item.choices for item in self.of_runs), strict=True)]
         distinct = dict.fromkeys(row[0].sentence for row in rows)
         return [[row for row in rows if row[0].sentence == sentence] for sentence in distinct]
+
+    @property
+    def columns(self) -> list[SentenceColumn]:
+        """The words or regions of its sentences, side by side; none where rows have a blank.
+
+        Words are aligned from the left as far as the sentences share them, and likewise from the
+        right.
+        """
+        by_row = zip(*(item.choices for item in self.of_runs), strict=True)
+        rows = [[*_parts_of_runs([choice.parts for choice in row])] for row in by_row]
+        return [
+            SentenceColumn(next(cell[0].name for cell in cells if cell), list(cells))
+            for cells in zip(*_aligned(rows), strict=True)
+        ]
 
     @property
     def verdicts(self) -> list[Verdict]:
@@ -110,21 +141,56 @@ def listed(
     ]
 
 
+def _parts_of_runs(runs: Sequence[Sequence[Part]]) -> Iterator[list[Part]]:
+    """The parts of a sentence, each as every run has it."""
+    others = [{part.start: part for part in parts} for parts in runs[1:]]
+    for part in runs[0]:
+        unknown = part._replace(bits=None)
+        yield [part, *(other.get(part.start, unknown) for other in others)]
+
+
+def _aligned(rows: Sequence[Sequence[list[Part]]]) -> list[list[list[Part] | None]]:
+    """Rows of equal length: what the shorter ones lack is None, before the words that all share."""
+    texts = [[part[0].text for part in row] for row in rows]
+    longest, shortest = max(map(len, rows)), min(map(len, rows))
+    shared = 0
+    while shared < shortest and len({row[-1 - shared] for row in texts}) == 1:
+        shared += 1
+    return [
+        [*row[: len(row) - shared], *[None] * (longest - len(row)), *row[len(row) - shared :]]
+        for row in rows
+    ]
+
+
 def verdict(item: Item) -> Verdict:
     """Returns the outcome of an item in words."""
+    first = item.choices[0]
+    if item.predictions:
+        return _predicted(item)
     if not item.is_compared:
-        log_prob = item.choices[0].log_prob
-        bits = "unscorable" if log_prob is None else f"{-log_prob / math.log(2):.2f} bits"
-        return Verdict("plain", bits)
+        digits = 2 if first.spans is None else 1
+        text = "unscorable" if first.bits is None else f"{first.bits:.{digits}f} bits"
+        return Verdict("plain", text)
     if item.prefers_good is None or item.difference is None:
         return Verdict("unknown", "cannot be compared")
-    size = numbers.probability(abs(item.difference))
+    gap = abs(item.difference)
+    size = numbers.probability(gap) if first.spans is None else f"{numbers.bits(gap)} bits"
     if not item.prefers_good:
         text = f"bad preferred by {size}" if item.difference else "neither preferred"
         return Verdict("wrong", text)
     if item.by_threshold is False:
         return Verdict("narrow", f"good preferred by only {size}")
     return Verdict("right", f"good preferred by {size}")
+
+
+def _predicted(item: Item) -> Verdict:
+    """How many predictions hold of an item of a suite."""
+    n, held = len(item.predictions), item.held
+    if held is None:
+        return Verdict("unknown", "cannot be evaluated")
+    kind = "right" if held == 1 else "narrow" if held else "wrong"
+    text = f"{round(held * n)} of {n} predictions hold"
+    return Verdict(kind, text if n > 1 else f"prediction {'holds' if held else 'does not hold'}")
 
 
 # ---- chosen items --------------------------------------------------------------------------------
@@ -134,12 +200,12 @@ class Chosen(NamedTuple):
     """A context of a chosen item, as in tables 6, 10, 13 and 15 of Ettinger (2020).
 
     Attributes:
-        choice: a row with the context.
-        said: each model, by name, with its most probable words.
+        choice: a row with the context or sentence.
+        said: each model, by name, with its most probable words, or with the parts of the sentence.
     """
 
     choice: Choice
-    said: list[tuple[str, tuple[TopWord, ...]]]
+    said: list[tuple[str, Sequence[Any]]]
 
 
 def choose(runs: Sequence[Run], ids: Sequence[str]) -> list[Chosen]:
@@ -170,7 +236,7 @@ def choose(runs: Sequence[Run], ids: Sequence[str]) -> list[Chosen]:
     return [
         Chosen(
             next(iter(of.values())),
-            [(model, of[model].top if model in of else ()) for model in models],
+            [(model, of[model].said if model in of else ()) for model in models],
         )
         for of in chosen.values()
     ]

@@ -84,6 +84,19 @@ def probability(p: float | None) -> str:
     return (f"{p:.3f}" if p >= 0.0995 else f"{p:#.2g}").removeprefix("0")
 
 
+def bits(value: float | None) -> str:
+    """A surprisal, or a difference of two, e.g. `12.3` or `0.034`."""
+    if value is None or math.isnan(value):
+        return UNDEFINED
+    text = f"{value:.1f}" if value == 0 or abs(value) >= 0.095 else f"{value:.1g}"
+    return text.replace("-", "−")
+
+
+def shade(bits: float | None) -> int:
+    """How dark a surprisal is shown, from 0 to 8: a step for every two bits."""
+    return 0 if bits is None or math.isnan(bits) else int(min(max(bits, 0) / 2, 8))
+
+
 def p_value(p: float) -> str:
     """A p-value with three decimals, e.g. `.043`, or `< .001`."""
     if math.isnan(p):

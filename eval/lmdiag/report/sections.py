@@ -24,7 +24,7 @@ class Section:
         task: name of the config.
         title: what it tests.
         tables: in the shapes of the papers.
-        further: every figure that the tables do not show; None where they show all.
+        further: long tables, and the last with every figure that no other table shows.
         signatures: of the runs; figures with equal ones are comparable.
         remarks: what a reader has to know: notes, signs, human facts, words that were left out.
     """
@@ -32,14 +32,14 @@ class Section:
     task: str
     title: str
     tables: tuple[Table, ...]
-    further: Table | None
+    further: tuple[Table, ...]
     signatures: tuple[str, ...]
     remarks: tuple[str, ...]
 
     @property
     def all_tables(self) -> list[Table]:
-        """The tables, and the one of the figures that these leave out."""
-        return [*self.tables, *([self.further] if self.further else [])]
+        """The tables, then the further ones."""
+        return [*self.tables, *self.further]
 
 
 def sections(runs: Sequence[Results]) -> list[Section]:
@@ -54,7 +54,7 @@ def _section(task: str, sources: Sequence[Source]) -> Section:
     tables, further = tables_of(task, sources)
     remarks = [
         *_notes(task, runs),
-        *signs([*tables, *([further] if further else [])]),
+        *signs([*tables, *further]),
         *_undefined(task, runs),
         *(
             f"human baseline: {each['fact']} {each['value']} (Ettinger 2020, section "
@@ -71,7 +71,7 @@ def _section(task: str, sources: Sequence[Source]) -> Section:
         task,
         runs[0].diagnostic(task).title,
         tuple(tables),
-        further,
+        tuple(further),
         tuple(signatures),
         tuple(remarks),
     )
@@ -95,9 +95,9 @@ def _notes(task: str, runs: Sequence[Results]) -> Iterator[str]:
     measures = {
         name for run in runs for setting in run.tasks[task].values() for name in setting.measures
     }
-    if "surprisal" in measures:  # which is measured only where no rows are compared
+    if measures & {"surprisal", "surprisal_per_word"}:  # only where no rows are compared
         yield "the rows have no columns good and contrast, so there is no sensitivity"
-        if "rank" not in measures:
+        if "surprisal" in measures and "rank" not in measures:
             yield (
                 "the median rank is not known, because some words have no rank; in unit word, only "
                 "words of the top list have one"
@@ -130,12 +130,17 @@ def _left_out(task: str, sources: Sequence[Source]) -> Iterator[str]:
     """One line per model and setting that counts and names the words without a figure."""
     several = len(sources) > 1
     for source in sources:
+        by = f" by {source.label}" if several else ""
         for setting, content in source.results.tasks[task].items():
             for state, rows in (("unscorable", content.unscorable), ("censored", content.censored)):
                 if rows:
                     words = list(dict.fromkeys(visible(row.word) for row in rows))
                     named = ", ".join(words[:_NAMED]) + (", …" if len(words) > _NAMED else "")
-                    by = f" by {source.label}" if several else ""
                     where = "" if setting == "none" else f" in {setting}"
-                    count = "1 row" if len(rows) == 1 else f"{len(rows)} rows"
+                    count = "1 row" if len(rows) == 1 else f"{len(rows):,} rows"
                     yield f"{state}{by}{where}: {count} ({named})"
+            if content.without_first:
+                yield (
+                    f"not scored{by}: the first word of {content.without_first:,} sentences, which "
+                    "has nothing before it"
+                )

@@ -104,8 +104,10 @@ def distinct_n(cells: Iterable[Cell | None]) -> list[int]:
 # ---- from shapes to tables -----------------------------------------------------------------------
 
 
-def tables_of(task: str, sources: Sequence[Source]) -> tuple[list[Table], Table | None]:
-    """Returns the tables that a diagnostic declares, and one of all figures that these leave out.
+def tables_of(task: str, sources: Sequence[Source]) -> tuple[list[Table], list[Table]]:
+    """Returns the tables that a diagnostic declares, and the further ones.
+
+    The last further one is of all figures that the others leave out.
 
     Args:
         task: name of the config.
@@ -115,9 +117,13 @@ def tables_of(task: str, sources: Sequence[Source]) -> tuple[list[Table], Table 
     present = _present(diagnostic, sources)
     declared = diagnostic.tables or (everything(present),)
     shown: set[Place] = set()
-    tables = [_fill(shape, present, sources, shown) for shape in declared]
-    further = _fill(everything(present), present, sources, set(), skip=shown)
-    return [table for table in tables if table.rows], further if further.rows else None
+    tables = [(shape, _fill(shape, present, sources, shown)) for shape in declared]
+    rest = _fill(everything(present), present, sources, set(), skip=shown)
+    return (
+        [table for shape, table in tables if table.rows and not shape.is_further],
+        [*(table for shape, table in tables if table.rows and shape.is_further)]
+        + ([rest] if rest.rows else []),
+    )
 
 
 class Present(NamedTuple):

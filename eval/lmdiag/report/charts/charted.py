@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,13 @@ from lmdiag.text import visible
 
 if TYPE_CHECKING:
     from lmdiag.results import Run
+
+
+_LINE = 30
+"""Characters of a line of a label."""
+
+_MOST_LEVELS = 40
+"""Levels in a chart; more make it longer than a page of a paper."""
 
 
 @dataclass(frozen=True)
@@ -60,11 +68,51 @@ class Charted:
         ]
 
     def levels(self, by: str, chosen: Iterable[str] = ()) -> dict[str, str]:
-        """Levels of a break-down in order, or chosen ones -> their labels, broken at commas."""
+        """Levels of a break-down in order, or chosen ones -> their labels.
+
+        Labels are broken at commas, and long ones at blanks.
+        """
         present = dict.fromkeys(x for each in self.measures.values() for x in each.by.get(by, ()))
         levels = list(chosen) or self.diagnostic.levels_in_order(by, present)
         label = self.diagnostic.level_label
-        return {level: visible(label(by, level)).replace(", ", ",\n") for level in levels}
+        return {level: _broken(visible(label(by, level))) for level in levels}
+
+    def level_groups(self, by: str, chosen: Iterable[str] = ()) -> dict[str, dict[str, str]]:
+        """Name of a group -> its levels with their labels; "" for all where they fit one chart.
+
+        Very many levels are grouped by the break-down that each of them belongs to one level of,
+        or counted off.
+        """
+        levels = self.levels(by, chosen)
+        if len(levels) <= _MOST_LEVELS:
+            return {"": levels}
+        groups: dict[str, dict[str, str]] = {}
+        owner = self._owners(by)
+        for i, (level, label) in enumerate(levels.items()):
+            name = owner.get(level) or f"part {1 + i // _MOST_LEVELS}"
+            groups.setdefault(name, {})[level] = label
+        return groups
+
+    def _owners(self, by: str) -> dict[str, str]:
+        """Level -> the level of another break-down, in words, that it is a part of.
+
+        Of several such break-downs, the one with the most levels.
+        """
+        of_others: dict[str, dict[str, set[str]]] = {}
+        for item in self.items[0]:
+            for other in item.levels.keys() - {by} if by in item.levels else ():
+                owners = of_others.setdefault(other, {}).setdefault(item.levels[by], set())
+                owners.add(item.levels[other])
+        nested = {
+            other: {level: owner for level, (owner,) in of.items()}
+            for other, of in of_others.items()
+            if all(len(owners) == 1 for owners in of.values())
+        }
+        if not nested:
+            return {}
+        best = max(sorted(nested), key=lambda other: len(set(nested[other].values())))
+        label = self.diagnostic.level_label
+        return {level: visible(label(best, owner)) for level, owner in nested[best].items()}
 
     def row(self, label: str, series: str, i: int, *place: str) -> list[Datum]:
         """The figure at a place of run i as a row; none if it is not there or not defined."""
@@ -98,6 +146,14 @@ class Charted:
         several = len(self.runs) > 1
         for i, source in enumerate(self.sources):
             yield i, f"-{i + 1}" if several else "", f"{source.label}: " if several else ""
+
+
+def _broken(label: str) -> str:
+    """The label with a line feed after each comma, and where a line would be too long."""
+    lines = (
+        textwrap.wrap(part, _LINE) or [part] for part in label.replace(", ", ",\n").split("\n")
+    )
+    return "\n".join(line for part in lines for line in part)
 
 
 def figure_row(figure: Figure) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from lmdiag.diagnostics import Chart, Perturbation
 from lmdiag.report import numbers
 from lmdiag.report.charts import specs
 from lmdiag.report.charts.charted import Charted, figure_row
+from lmdiag.report.charts.sentences import sentence_pairs, suite_regions
 from lmdiag.report.charts.specs import Datum, Plot
 from lmdiag.report.items import MAX_LISTED, Item, run_scores
 from lmdiag.report.labels import measure_label
@@ -59,18 +60,26 @@ def _figures(charted: Charted, chart: Chart) -> Iterator[Plot]:
 
 
 def _levels(charted: Charted, chart: Chart) -> Iterator[Plot]:
-    """The levels of a break-down: all measures of one run, or the first measure of several runs."""
+    """The levels of a break-down: all measures of one run, or the first measure of several runs.
+
+    Of very many levels there are several charts, see `Charted.level_groups`.
+    """
     several, names = len(charted.runs) > 1, charted.names(*chart.measures)
     if several:
         names = names[:1]
-    rows = [
-        row
-        for level, label in charted.levels(chart.by, chart.levels).items()
-        for row in charted.rows(names, chart.by, level, label)
-    ]
-    title = chart.title + (f" ({measure_label(names[0])})" if several and names else "")
     only = _slug(chart.measures[0]) if len(chart.measures) == 1 else ""
-    yield from _dotted(chart.kind, f"{_slug(chart.by)}-{only}", title, rows)
+    groups = charted.level_groups(chart.by, chart.levels)
+    for group, levels in groups.items():
+        rows = [
+            row
+            for level, label in levels.items()
+            for row in charted.rows(names, chart.by, level, label)
+        ]
+        title = chart.title + (f": {group}" if group else "")
+        title += f" ({measure_label(names[0])})" if several and names else ""
+        for plot in _dotted(chart.kind, f"{_slug(chart.by)}-{only}", title, rows):
+            name = f"{plot.name}-{_slug(group)}" if group else plot.name
+            yield plot._replace(name=name, is_further=len(groups) > 1)
 
 
 def _dotted(kind: str, name: str, title: str, rows: Sequence[Datum]) -> Iterator[Plot]:
@@ -92,7 +101,10 @@ def _dotted(kind: str, name: str, title: str, rows: Sequence[Datum]) -> Iterator
 
 
 def _scatter(charted: Charted, chart: Chart) -> Iterator[Plot]:
-    """Good against bad completions, a chart per run."""
+    """Good against bad completions or sentences, a chart per run."""
+    if charted.diagnostic.asks == "sentence":
+        yield from sentence_pairs(charted, chart)
+        return
     for i, suffix, beginning in charted.each_run():
         known = [item for item in _restricted(charted, i, chart) if item.difference is not None]
         beginning += f"{chart.title}. " if chart.title else ""
@@ -269,5 +281,6 @@ CHART_KINDS: Mapping[str, Callable[[Charted, Chart], Iterator[Plot]]] = {
     "cloze": _cloze,
     "shuffles": _shuffles,
     "cutoffs": _cutoffs,
+    "regions": suite_regions,
 }
 """Kind of a declared chart -> the function that makes it."""

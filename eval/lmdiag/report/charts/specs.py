@@ -27,12 +27,14 @@ class Plot(NamedTuple):
         name: unique among the charts of a report; the name of its file.
         caption: what it shows and how to read it.
         spec: the Vega-Lite specification.
+        is_further: whether it is one of many, which a page folds.
     """
 
     kind: str
     name: str
     caption: str
     spec: Spec
+    is_further: bool = False
 
 
 _FLOOR = 1e-8
@@ -130,24 +132,76 @@ def scatter(rows: Sequence[Datum], threshold: float) -> Spec:
     return spec | {"params": [{"name": "threshold", "value": threshold}]}
 
 
-def density(p_good: Sequence[float], p_bad: Sequence[float]) -> Spec:
-    """Returns what `scatter` shows, for so many contrasts that only their density can be seen."""
+def surprisal_scatter(rows: Sequence[Datum]) -> Spec:
+    """Returns the surprisal of the good against the bad sentence of every contrast, in bits.
+
+    Below the diagonal the good one is preferred.
+
+    Args:
+        rows: item, context, other, good, bad, difference, verdict.
+    """
+    axis = bits_axis([row[field] for row in rows for field in ("good", "bad")])
+    spec = specification("surprisals", rows, good=axis, bad=axis)
+    spec["layer"][0]["data"] = _diagonal(*axis["scale"]["domain"])
+    return spec
+
+
+def density(good: Sequence[float], bad: Sequence[float], *, in_bits: bool = False) -> Spec:
+    """Returns what `scatter` or `surprisal_scatter` shows, where only the density can be seen.
+
+    Args:
+        good, bad: of each contrast, probabilities or bits.
+        in_bits: whether they are surprisals.
+    """
     import numpy as np
 
-    axis = log_axis((*p_good, *p_bad))
-    low = axis["axis"]["values"][0]
-    edges = np.geomspace(low, 1, 37)
+    axis = bits_axis([*good, *bad]) if in_bits else log_axis((*good, *bad))
+    if in_bits:
+        low, high = axis["scale"]["domain"]
+        edges = np.linspace(low, high, 37)
+        named = {"good": "good sentence, bits", "bad": "bad sentence, bits"}
+    else:
+        low, high = axis["axis"]["values"][0], 1
+        edges = np.geomspace(low, high, 37)
+        named = {"good": "p(good completion)", "bad": "p(bad completion)"}
     counts, _, _ = np.histogram2d(
-        np.clip(p_bad, low, 1), np.clip(p_good, low, 1), bins=[edges, edges]
+        np.clip(bad, low, high), np.clip(good, low, high), bins=[edges, edges]
     )
     rows = [
         {
-            "p_bad": edges[x], "p_bad_end": edges[x + 1],
-            "p_good": edges[y], "p_good_end": edges[y + 1], "count": int(counts[x, y]),
+            "bad": edges[x], "bad_end": edges[x + 1],
+            "good": edges[y], "good_end": edges[y + 1], "count": int(counts[x, y]),
         }
         for x, y in np.argwhere(counts)
     ]  # fmt: skip
-    return specification("density", rows, p_good=axis, p_bad=axis)
+    axes = {field: axis | {"axis": axis["axis"] | {"title": named[field]}} for field in named}
+    spec = specification("density", rows, **axes)
+    spec["layer"][0]["data"] = _diagonal(low, high)
+    return spec
+
+
+def bits_axis(values: Sequence[float]) -> dict[str, Any]:
+    """Returns a linear scale and an axis around surprisals, its ends multiples of 10 bits."""
+    low, high = 10 * math.floor(min(values) / 10), 10 * math.ceil(max(values) / 10)
+    scale = {"type": "linear", "domain": [low, max(high, low + 10)]}
+    return {"scale": scale, "axis": {"labelExpr": "datum.label", "tickCount": 6}}
+
+
+def _diagonal(*ends: float) -> dict[str, Any]:
+    """The line where good and bad are equal, as data of a layer."""
+    return {"values": [{"bad": end, "good": end} for end in ends]}
+
+
+def region_lines(rows: Sequence[Datum]) -> Spec:
+    """Returns mean surprisals region by region, a line for each condition.
+
+    Args:
+        rows: region, condition, value, low, high, n.
+    """
+    spec = specification("regions", rows)
+    if all(row["low"] != row["low"] for row in rows):  # a single item: Vega warns of an empty layer
+        spec["layer"] = [part for part in spec["layer"] if part["mark"]["type"] != "rule"]
+    return spec
 
 
 def log_axis(probabilities: Iterable[float]) -> dict[str, Any]:

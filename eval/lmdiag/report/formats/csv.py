@@ -19,12 +19,16 @@ _COLUMNS = (
 )  # fmt: skip
 """Values are as in `results.json`; `published` is percent."""
 
+_TOP_COLUMNS = ("context", "right_context", "model", "place", "word", "probability", "expected")
+_PART_COLUMNS = ("id", "sentence", "model", "place", "region", "start", "text", "bits")
+
 
 def render(runs: Sequence[Results], chosen: Sequence[Chosen] = ()) -> str:
-    """Returns a line per figure, or per top word if items are chosen."""
+    """Returns a line per figure; if items are chosen, per top word, or per word of sentences."""
+    if chosen and chosen[0].choice.spans is not None:
+        return _csv(_PART_COLUMNS, _parts(chosen))
     if chosen:
-        columns = ("context", "right_context", "model", "place", "word", "probability", "expected")
-        return _csv(columns, _top_words(chosen))
+        return _csv(_TOP_COLUMNS, _top_words(chosen))
     return _csv(_COLUMNS, (record for run in runs for record in _figures(run)))
 
 
@@ -45,6 +49,15 @@ def _top_words(chosen: Sequence[Chosen]) -> Iterator[list[Any]]:
         for model, top in item.said:
             for i, entry in enumerate(top, start=1):
                 yield [item.choice.context, item.choice.right_context, model, i, *entry]
+
+
+def _parts(chosen: Sequence[Chosen]) -> Iterator[list[Any]]:
+    """The words of chosen sentences, or their regions, with their surprisals."""
+    for item in chosen:
+        for model, parts in item.said:
+            for i, part in enumerate(parts, start=1):
+                place = [part.name or None, part.start, part.text, part.bits]
+                yield [item.choice.id, item.choice.sentence, model, i, *place]
 
 
 def _csv(columns: Sequence[str], records: Iterable[list[Any]]) -> str:

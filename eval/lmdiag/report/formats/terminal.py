@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lmdiag.report import numbers
 from lmdiag.report.formats.grid import CellText, Grid, grid_of
-from lmdiag.report.labels import comparison_label, model_label, run_letter, short_commit
+from lmdiag.report.labels import asked, comparison_label, model_label, run_letter, short_commit
 from lmdiag.report.numbers import CHANCE
 from lmdiag.report.sections import Section, sections
 from lmdiag.report.tables import Table
@@ -49,7 +49,8 @@ def print_results(results: Results, console: Console | None = None) -> None:
     console.print()
     _print_line(model_label(results), "bold", console)
     _print_line(" · ".join(facts), "dim", console)
-    _print_line(f"data {results.data.source} · {results.n_contexts} contexts", "dim", console)
+    number = f"{results.n_contexts} {asked(results)}"
+    _print_line(f"data {results.data.source} · {number}", "dim", console)
     for section in sections([results]):
         _print_section(section, console)
 

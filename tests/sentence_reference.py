@@ -1,0 +1,252 @@
+"""An independent reference for the words of sentences (docs/specification.md, section 2).
+
+transformers' own model in float64, one row at a time, the whole of its logits; a masked model gets
+one row per token. Nothing here is shared with `lmdiag.models`: tokens and their places are what the
+tokenizer returns, and the vocabulary's word boundaries are those of `reference`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from reference import double, ends_a_word
+from spelling import Speller
+
+
+class ReferenceWord(NamedTuple):
+    """A word of a text, by the reference; the fields of `lmdiag.schema.WordSpan`."""
+
+    start: int
+    end: int
+    log_prob: float | None
+    n_tokens: int
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """A text as the tokenizer splits it.
+
+    Attributes:
+        opening: special tokens before the text.
+        ids: its own tokens.
+        closing: special tokens after it.
+        spans: start and end of each word, or part of a word, in characters.
+        owners: number of the span that each of `ids` belongs to.
+        words: number of the word that each of `ids` belongs to, wherever it is cut.
+    """
+
+    opening: list[int]
+    ids: list[int]
+    closing: list[int]
+    spans: list[tuple[int, int]]
+    owners: list[int]
+    words: list[int]
+
+
+class SentenceReference:
+    """A model of one family, asked for every word of a text in float64.
+
+    Args:
+        folder: of the model.
+        kind: masked or causal.
+        bos: auto, always or never.
+        pll: within-word or original.
+        convention: of the tokenizer, see `spelling`, for unit `word`; None for unit `token`.
+        attention: implementation of the attention.
+        window: most tokens that the model is given, special ones included; None for all.
+        by_prefix: whether a causal model is given each prefix by itself.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        kind: str,
+        *,
+        bos: str = "auto",
+        pll: str = "within-word",
+        convention: str | None = None,
+        attention: str = "eager",
+        window: int | None = None,
+        by_prefix: bool = False,
+    ) -> None:
+        import torch
+        import transformers
+
+        self.kind, self.bos, self.pll = kind, bos, pll
+        self.window, self.by_prefix = window, by_prefix
+        self.tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+        name = {"masked": "AutoModelForMaskedLM", "causal": "AutoModelForCausalLM"}[kind]
+        with double():
+            self.model = (
+                getattr(transformers, name)
+                .from_pretrained(folder, dtype=torch.float64, attn_implementation=attention)
+                .eval()
+            )
+        self._ends = None if convention is None else self._items_that_end(folder, convention)
+
+    def words(self, text: str, cuts: tuple[int, ...] = ()) -> list[ReferenceWord]:
+        """Returns the words of a text in their order."""
+        tokens = self.split(text, cuts)
+        values = self._causal(tokens) if self.kind == "causal" else self._masked(tokens)
+        found = []
+        for number, (start, end) in enumerate(tokens.spans):
+            own = [i for i, owner in enumerate(tokens.owners) if owner == number]
+            if not self._represents(text, start, end, [tokens.ids[i] for i in own]):
+                found.append(ReferenceWord(start, end, None, 0))
+                continue
+            log_probs = [values[i] for i in own]
+            known = [value for value in log_probs if value is not None]
+            total = sum(known) if len(known) == len(log_probs) else None
+            found.append(ReferenceWord(start, end, total, len(own)))
+        return found
+
+    def split(self, text: str, cuts: tuple[int, ...] = ()) -> Tokens:
+        """Returns the tokens of a text, and the word that each belongs to.
+
+        A token belongs to the word of the first character from its beginning on that is not a
+        blank; blanks at the end of the text belong to its last word.
+        """
+        words = [match.span() for match in re.finditer(r"\S+", text)]
+        spans = []
+        for start, end in words:
+            edges = [start, *(cut for cut in cuts if start < cut < end), end]
+            spans += list(pairwise(edges))
+        encoding = self.tokenizer(text, return_offsets_mapping=True, add_special_tokens=False)
+        starts = [
+            next((i for i in range(start, len(text)) if not text[i].isspace()), len(text))
+            for start, _ in encoding.offset_mapping
+        ]
+        owners, whole = ([_at(start, some) for start in starts] for some in (spans, words))
+        opening, closing = self._opening(), self._closing()
+        return Tokens(opening, encoding.input_ids, closing, spans, owners, whole)
+
+    def _opening(self) -> list[int]:
+        if self.kind == "masked":
+            return list(self._template()[0])
+        if self.bos == "never":
+            return []
+        opening, bos = self._template()[0], self.tokenizer.bos_token_id
+        return [bos] if bos is not None and not opening else list(opening)
+
+    def _closing(self) -> list[int]:
+        return list(self._template()[1]) if self.kind == "masked" else []
+
+    def _template(self) -> tuple[list[int], list[int]]:
+        """Returns what the tokenizer puts before and after a text."""
+        bare = self.tokenizer("the", add_special_tokens=False).input_ids
+        full = self.tokenizer("the").input_ids
+        start = next(i for i in range(len(full)) if full[i : i + len(bare)] == bare)
+        return full[:start], full[start + len(bare) :]
+
+    def _represents(self, text: str, start: int, end: int, ids: list[int]) -> bool:
+        """Whether a word has tokens, none of them unknown or another special one."""
+        special = set(self.tokenizer.all_special_ids)
+        visible = [c for c in text[start:end] if unicodedata.category(c)[0] not in "MC"]
+        return bool(ids or not visible) and special.isdisjoint(ids)
+
+    # ---- causal ------------------------------------------------------------------------------
+
+    def _causal(self, tokens: Tokens) -> list[float | None]:
+        """Returns the log-probability of each token; None where nothing stands before it."""
+        before = self._before(tokens)  # [n]: what is predicted in the place of token n
+        values: list[float | None] = []
+        for n, token in enumerate(tokens.ids):
+            distribution = before[n]
+            values.append(None if distribution is None else float(distribution[token]))
+        if self._ends is None:
+            return values
+        for n in range(len(values)):
+            if values[n] is None:
+                continue
+            if n and tokens.words[n] != tokens.words[n - 1]:
+                values[n] -= self._end(before[n])
+            if n + 1 == len(values) or tokens.words[n + 1] != tokens.words[n]:
+                values[n] += self._end(before[n + 1])
+        return values
+
+    def _before(self, tokens: Tokens) -> list[Any]:
+        """Returns the distribution in the place of each token, and of one after the last."""
+        opening, ids = tokens.opening, tokens.ids
+        found: list[Any] = [None] * (len(ids) + 1)
+        width = (self.window or len(opening) + len(ids)) - len(opening)
+        stride = max(1, width // 2)
+        for start in range(0, max(1, len(ids) - width + stride), stride):
+            row = [*opening, *ids[start : start + width]]
+            for place, distribution in enumerate(self._run(row)):
+                n = start + place - len(opening) + 1
+                is_here = start <= n < start + width or n == len(ids)
+                if is_here and found[n] is None:
+                    found[n] = distribution
+        return found
+
+    def _end(self, distribution: Any) -> float:
+        return float(distribution[self._ends].logsumexp(0))
+
+    # ---- masked ------------------------------------------------------------------------------
+
+    def _masked(self, tokens: Tokens) -> list[float | None]:
+        """Returns the log-probability of each token, with the right tokens masked."""
+        opening, ids, closing = tokens.opening, tokens.ids, tokens.closing
+        width = (self.window or 10**9) - len(opening) - len(closing)
+        stride = max(1, width // 2)
+        starts = range(0, max(1, len(ids) - width + stride), stride)
+        values: list[float | None] = []
+        for n, token in enumerate(ids):
+            start = max(
+                (s for s in starts if s <= n < s + width),
+                key=lambda s: (min(n - s, min(s + width, len(ids)) - 1 - n), -s),
+            )
+            shown = list(ids)
+            for later in range(n, len(ids)):
+                same = tokens.words[later] == tokens.words[n]
+                if later == n or (same and self.pll == "within-word"):
+                    shown[later] = self.tokenizer.mask_token_id
+            row = [*opening, *shown[start : start + width], *closing]
+            values.append(float(self._run(row)[len(opening) + n - start][token]))
+        return values
+
+    # ---- the model ---------------------------------------------------------------------------
+
+    def _run(self, ids: list[int]) -> Any:
+        """Returns the (tokens, vocabulary) log-probabilities of one row, float64."""
+        import torch
+
+        if self.by_prefix:
+            rows = [self._logits(ids[: n + 1])[-1] for n in range(len(ids))]
+            logits = torch.stack(rows) if rows else torch.zeros(0, 1)
+        else:
+            logits = self._logits(ids)
+        return logits.double().log_softmax(-1)
+
+    def _logits(self, ids: list[int]) -> Any:
+        import torch
+
+        cache = {} if self.kind == "masked" else {"use_cache": False}
+        with torch.inference_mode(), double():
+            return self.model(input_ids=torch.tensor([ids]), **cache).logits[0]
+
+    def _items_that_end(self, folder: Path, convention: str) -> Any:
+        """Returns which items of the vocabulary do not continue a word."""
+        import torch
+
+        speller = Speller(folder, convention)
+        names = {**speller.names, **speller.specials}
+        size = self.model.config.get_text_config().vocab_size
+        return torch.tensor([ends_a_word(names.get(n), convention) for n in range(size)])
+
+
+def _at(place: int, spans: list[tuple[int, int]]) -> int:
+    """Returns the number of the span at a place that is not a blank; the last one after the end."""
+    return next((n for n, (_, end) in enumerate(spans) if place < end), len(spans) - 1)
+
+
+def total(words: list[ReferenceWord]) -> float:
+    """Sums the words that have a probability; NaN where there is none."""
+    known = [word.log_prob for word in words if word.log_prob is not None]
+    return sum(known) if known else math.nan
