@@ -276,8 +276,8 @@
 
   async function drawAll(figures) {
     for (const figure of figures) {
-      const width = figure.querySelector(".plot").clientWidth; // 0 where it is folded
-      if (width && figure.width !== width) await draw(figure);
+      const isFolded = figure.closest("details:not([open])");
+      if (!isFolded && figure.width !== figure.querySelector(".plot").clientWidth) await draw(figure);
     }
     document.documentElement.dataset.drawn = figures.length;
   }

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import math
 import random
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,10 @@ from lmdiag.schema import (
     Protocol,
     Query,
     Question,
+    Sentence,
+    SentenceAnswer,
     WordScore,
+    WordSpan,
 )
 
 PERTURBED = Protocol(perturb=("shuf", "trunc", "shuf_trunc", "obj", "sub", "both"), shuffles=3)
@@ -64,7 +69,10 @@ def make_run(
         facts: of the model, see `model_info`.
     """
     inputs = load_inputs(str(data), protocol or Protocol())
-    model: Any = InventedModel(inputs, model_info(**facts), skill, seed, unscorable, fillers)
+    info = model_info(**facts)
+    model: Any = InventedModel(inputs, info, skill, seed, unscorable, fillers)
+    if any(rows.diagnostic.asks == "sentence" for rows in inputs.stimuli.values()):
+        model = InventedReader(inputs, info, skill, seed, unscorable)
     folder.mkdir(parents=True, exist_ok=True)
     answers = predict(model, inputs.settings, top=inputs.protocol.top)
     results = save(folder, model, inputs, *answers, 1, {"load": 1.0, "ask": 2.0})
@@ -100,6 +108,8 @@ class InventedModel:
         self._unscorable: set[tuple[Query, str]] = set()
         for setting in inputs.settings:
             columns = setting.stimuli.columns()
+            if "target" not in columns:
+                continue
             queries = [key[0] for key in row_keys(setting, kind=info.kind, cased=info.cased)]
             rows = [*zip(queries, *map(columns.get, ("target", "good", "expected")), strict=True)]
             for query, target, good, expected in rows:
@@ -135,6 +145,63 @@ class InventedModel:
             tuple(logits[word] - total for word in ranked[:top]),
             tuple(draw.random() for _ in AGREEMENT_LAYOUT) if question.number else None,
         )
+
+
+class InventedReader:
+    """A model with random surprisals of the words of sentences.
+
+    Args:
+        inputs: what it is to be asked.
+        info: its facts.
+        skill: nats that a sentence is more probable than its bad ones, on average, in its last
+            word; in suites, than those of other conditions that do not contain "match".
+        seed: of the surprisals.
+        unscorable: rows, from the first on, whose last word the tokenizer cannot represent.
+    """
+
+    def __init__(
+        self, inputs: Inputs, info: ModelInfo, skill: float, seed: int, unscorable: int
+    ) -> None:
+        self.info, self._skill, self._seed = info, skill, seed
+        self.device = "cpu"
+        self._good: dict[str, bool] = {}
+        self._unscorable: set[str] = set()
+        for rows in inputs.stimuli.values():
+            columns = rows.columns()
+            good = columns.get("good", [not c.startswith("mis") for c in columns["condition"]])
+            self._good |= dict(zip(columns["sentence"], good, strict=True))
+            self._unscorable |= set(columns["sentence"][:unscorable])
+
+    def encode(self, question: Sentence) -> Sentence:
+        return question
+
+    def plan(self, encoded: Sequence[Sentence], batch_size: int | None) -> list[list[int]]:
+        return [[*range(len(encoded))]]
+
+    def answer(self, batch: Sequence[Sentence], top: int) -> list[SentenceAnswer]:
+        return [SentenceAnswer(tuple(self._words(question))) for question in batch]
+
+    def _words(self, question: Sentence) -> Iterator[WordSpan]:
+        text = question.text
+        found = re.finditer(r"\S+", text)
+        ends = [(a, b) for m in found for a, b in pairwise(_cut(m.start(), m.end(), question.cuts))]
+        for i, (start, end) in enumerate(ends):
+            draw = random.Random(f"{self._seed} {text[:end]}")
+            is_last = i == len(ends) - 1
+            log_prob = -draw.gammavariate(2, 2.5) - (
+                0 if self._good[text] else self._skill * is_last
+            )
+            n_tokens = 1 + (end - start > 6)
+            if is_last and text in self._unscorable:
+                yield WordSpan(start, end, None, 0)
+            elif i == 0 and self.info.kind == "causal" and not self.info.bos:
+                yield WordSpan(start, end, None, n_tokens)
+            else:
+                yield WordSpan(start, end, log_prob, n_tokens)
+
+
+def _cut(start: int, end: int, cuts: Sequence[int]) -> list[int]:
+    return [start, *(cut for cut in cuts if start < cut < end), end]
 
 
 # ---- rows and predictions of them ----------------------------------------------------------------

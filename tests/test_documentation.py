@@ -1,6 +1,7 @@
 """README and docs/: links and commands are valid, blocks run, and figures are what they give.
 
-The blocks of a page run in order, in one folder. Nothing is downloaded, so some things are
+The blocks of a page run in order, in one folder. A block after a paragraph that ends with a colon
+and says "the file `NAME`" is the content of that file. Nothing is downloaded, so some things are
 replaced: the published items in the directory `lmdiag` by the demo data, the models of the Hub by
 the demo models, a hundred shuffles by two, and `make run` uses the environment of the tests.
 """
@@ -8,6 +9,7 @@ the demo models, a hundred shuffles by two, and `make run` uses the environment 
 from __future__ import annotations
 
 import contextlib
+import csv
 import io
 import json
 import os
@@ -41,7 +43,7 @@ STANDS_FOR = {"bert-base-uncased": "demo:masked", "gpt2": "demo:causal"}
 """Model of the Hub -> demo model that is run in its place."""
 SCRIPTS = ("#!", "hf jobs")
 """Beginnings of bash blocks that have tests of their own."""
-NOT_RUN = ("pip", "lm_eval", "make test", "make check", "hf")
+NOT_RUN = ("pip", "lm_eval", "syntaxgym", "make test", "make check", "hf")
 """Beginnings of commands that the tests of a page do not run."""
 
 
@@ -49,6 +51,12 @@ def blocks(page: str, *kinds: str) -> list[tuple[str, str]]:
     """Kind and text of the code blocks of a page, of some kinds or of all."""
     found = re.findall(r"^```(\w+)\n(.*?)^```", PAGES[page], re.MULTILINE | re.DOTALL)
     return [(kind, text) for kind, text in found if not kinds or kind in kinds]
+
+
+def files_of(page: str) -> dict[str, str]:
+    """Name -> content of the files that a page shows."""
+    shown = r"[Tt]he\s+file\s+`([\w.]+)`[^`]*:\n\n```\w+\n(.*?)^```"
+    return dict(re.findall(shown, PAGES[page], re.MULTILINE | re.DOTALL))
 
 
 def commands(text: str) -> list[str]:
@@ -167,12 +175,15 @@ def read(demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[
                 (reader.folder / room).symlink_to(ROOT / room)
             if page != "protocol.md":  # which builds it
                 shutil.copytree(demo_dir, reader.folder / "lmdiag")
+            for name, content in (files_of("own-data.md") | files_of(page)).items():
+                (reader.folder / name).write_text(content, "utf-8")
             with pytest.MonkeyPatch.context() as patch:
                 patch.chdir(reader.folder)
                 if page == "migration.md":
-                    write_files(Path("original"), ROOT / "datasets/lmdiag/demo")
+                    demo = ROOT / "datasets/lmdiag/demo"
+                    write_files(Path("original"), demo)
+                    shutil.copytree(demo / "refining-tse/data/blimp", "blimp")
                     printed(lambda: main(["template"]))
-                    Path("suite.json").write_text(*(text for _, text in blocks(page, "json")))
                 reader.run(page)
             readers[page] = reader
         return readers[page]
@@ -183,32 +194,69 @@ def read(demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[
 @pytest.mark.slow
 def test_the_readme_runs_and_shows_the_output_of_make_run(read: Callable[[str], Reader]) -> None:
     reader = read("README.md")
-    assert len(reader.outputs) >= 18
-    (shown,) = (text for _, text in blocks("README.md", "text"))
+    assert len(reader.outputs) >= 22
+    (shown,) = (text for _, text in blocks("README.md", "text") if "NEG-136" in text)
     assert shown.strip() in reader.outputs["make run"]
+    compare_surprisals(reader)
+    for task, measure in [("pairs", "sensitivity"), ("suite", "suite_accuracy")]:
+        assert measures_of(reader, "demo--causal", task)[measure]["n"] == 2
     assert "sensitivity" in next(o for text, o in reader.outputs.items() if "import lmdiag" in text)
     for made in ("lmdiag/README.md", "leaderboard/index.html", "garden_paths.csv"):
         assert (reader.folder / made).is_file(), made
 
 
+def compare_surprisals(reader: Reader) -> None:
+    """The table of words in the README is what its command prints, apart from rounding."""
+    (block,) = (text for _, text in blocks("README.md", "console") if "$ lmdiag surprisal" in text)
+    command, *lines = block.splitlines()
+    shown, printed = (
+        list(csv.DictReader(text))
+        for text in (lines, reader.outputs[command.removeprefix("$ ")].splitlines())
+    )
+    assert " ".join(row["word"] for row in shown) == "A robin is a bird. A robin is a tool."
+    for row, other in zip(shown, printed, strict=True):
+        bits, others = (each.pop("surprisal") for each in (row, other))
+        assert row == other
+        assert bits == others == "" or float(bits) == pytest.approx(float(others), abs=1e-3)
+
+
+def measures_of(reader: Reader, model: str, task: str) -> dict[str, Any]:
+    """The measures of a run of one task that a page makes."""
+    results = json.loads((reader.folder / f"results/{model}/{task}-token/results.json").read_text())
+    return dict(results["tasks"][task]["none"]["measures"])
+
+
 @pytest.mark.slow
 def test_the_page_on_your_own_data_runs(read: Callable[[str], Reader]) -> None:
-    outputs = read("own-data.md").outputs
-    assert len(outputs) == 3
-    assert "surprisal" in next(o for text, o in outputs.items() if "import lmdiag" in text)
+    reader = read("own-data.md")
+    assert len(reader.outputs) == 6
+    assert "surprisal" in next(o for text, o in reader.outputs.items() if "import lmdiag" in text)
+    sentences, pairs, suite = (
+        measures_of(reader, "demo--causal", task) for task in ("my_sentences", "pairs", "suite")
+    )
+    assert sentences["sensitivity_mean"]["n"] == 2
+    assert pairs["sensitivity"]["by"]["UID"].keys() == {"attractor", "simple"}
+    assert suite["suite_accuracy"]["statistic"] == "share"
+    assert suite["prediction_accuracy"]["by"]["prediction"].keys() == {"number/1", "number/2"}
 
 
 @pytest.mark.slow
 def test_the_migration_guide_runs(read: Callable[[str], Reader]) -> None:
     """On files as the other programs write them."""
     reader = read("migration.md")
-    words, numbers, surprisals, _, _ = reader.outputs.values()
+    words, numbers = list(reader.outputs.values())[:2]
     assert "accuracy" in words.lower()
     assert json.loads(numbers)["measures"]["sensitivity"]["n"] > 0
+    (surprisals,) = (text for text in reader.outputs.values() if " bits\n" in text)
     assert len(re.findall(r"surprisal \d+\.\d\d bits", surprisals)) == 5
-    (results,) = reader.folder.glob("results/*/suite-token/results.json")
-    measures = json.loads(results.read_text())["tasks"]["suite"]["none"]["measures"]
-    assert measures["sensitivity"]["n"] == 1
+    (words,) = (printed for text, printed in reader.outputs.items() if "surprisals(texts)" in text)
+    assert "bark." in words
+    for file in ("words.csv", "words.parquet"):
+        assert (reader.folder / file).is_file()
+    for model in ("demo--causal", "demo--masked"):
+        assert measures_of(reader, model, "suite")["suite_accuracy"]["n"] == 2
+        by_paradigm = measures_of(reader, model, "blimp")["sensitivity"]["by"]["UID"]
+        assert len(by_paradigm) == 4
 
 
 def test_the_migration_guide_names_settings_and_tasks_that_exist(demo_dir: Path) -> None:
@@ -216,7 +264,7 @@ def test_the_migration_guide_names_settings_and_tasks_that_exist(demo_dir: Path)
     (settings,) = re.findall(r"`--perturb ([\w ]+)`", page)
     declared = [p.name for d in diagnostics.built_in().values() for p in d.perturbations]
     assert settings.split() == declared
-    (line,) = (line for line in page.splitlines() if line.startswith("$ lm_eval"))
+    (line,) = (line for line in page.splitlines() if "--include_path" in line)
     words = shlex.split(line)
     tasks = demo_dir.parent / words[words.index("--include_path") + 1]
     group = yaml.safe_load((tasks / f"{words[words.index('--tasks') + 1]}.yaml").read_text())
@@ -255,7 +303,7 @@ def test_the_figures_of_the_protocol_page_are_those_of_its_runs(
     read: Callable[[str], Reader], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reader = read("protocol.md")
-    (head, *rows), (_, *words), (_, *thresholds) = tables("protocol.md")
+    (head, *rows), (_, *words), (_, *thresholds), (text, *sentences) = tables("protocol.md")
     assert len(rows) == 5
     for run, *cells in rows:
         for column, cell in zip(head[1:], cells, strict=True):
@@ -272,6 +320,14 @@ def test_the_figures_of_the_protocol_page_are_those_of_its_runs(
         command += ["--data", "../../lmdiag", "--threshold", threshold]
         measures = json.loads(printed(lambda command=command: main(command)))["measures"]
         assert float(cell) == pytest.approx(100 * measures[name]["value"], abs=ROUNDING)
+    assert len(sentences) == 4
+    for run, *cells in sentences:
+        printed_table = reader.outputs[f"lmdiag surprisal --model {run} sentences.txt"]
+        rows_of_words = list(csv.DictReader(printed_table.splitlines()))
+        assert [row["word"] for row in rows_of_words] == text[1:]
+        for cell, row in zip(cells, rows_of_words, strict=True):
+            bits = row["surprisal"]
+            assert cell == bits == "" or float(cell) == pytest.approx(float(bits), abs=ROUNDING)
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@
     model = lmdiag.load_model("demo:masked")
     predictions = model.predict(stimuli)
     print(lmdiag.measure(predictions, stimuli))
+    print(model.surprisals("A robin is a bird."))
 
 What `measure` and `compare` return prints as tables, shows as such in a notebook, and has a method
 `to_frame` that gives a pandas table, as predictions and finished runs (`load_run`) do. Measures
@@ -15,7 +16,7 @@ What `measure` and `compare` return prints as tables, shows as such in a noteboo
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,11 +29,14 @@ from lmdiag.display import load_finished as load_run
 from lmdiag.questions import Setting
 from lmdiag.results import Run
 from lmdiag.runs.asking import predict
+from lmdiag.runs.surprisals import texts_with_controls, to_arrow, word_surprisals
 from lmdiag.schema import BadInput, Predictions, Protocol, checked_ranks, checked_threshold
 from lmdiag.stimuli import Stimuli, load_verbs
 from lmdiag.stimuli import load as load_stimuli
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
+
     from lmdiag.models import LoadOptions, Model
 
 __all__ = [
@@ -58,7 +62,7 @@ def load_model(model_id: str, **options: Any) -> LanguageModel:
 
 
 class LanguageModel:
-    """A model that predicts the words of stimuli.
+    """A model that predicts the words of stimuli and of texts.
 
     Attributes:
         model: the model itself, for questions that are not stimuli.
@@ -120,6 +124,34 @@ class LanguageModel:
             seed=seed,
             verbs=verbs,
         )
+
+    def surprisals(
+        self, texts: str | Iterable[str], *, batch_size: int | None = None, quiet: bool = True
+    ) -> DataFrame:
+        """Returns a pandas table with the surprisal of every word, as `lmdiag surprisal` writes it.
+
+        Args:
+            texts: a sentence or a text of any length, or several.
+            batch_size: texts in a batch; None for what suits the device.
+            quiet: no progress bar.
+
+        Returns:
+            a row per word: `text` (number of the text, from 1), `word`, `start` (position of its
+            first character in the text, from 0), `surprisal` (bits; NaN for a word without a
+            probability) and `n_tokens` (0 for a word that the tokenizer cannot represent).
+
+        Raises:
+            BadInput: the model is an encoder-decoder, or something is not a text.
+        """
+        texts = [texts] if isinstance(texts, str) else list(texts)
+        for number, text in enumerate(texts, start=1):
+            if not isinstance(text, str):
+                raise BadInput(f"text {number} is {text!r}: give texts as strings")
+        if line := texts_with_controls(self.model, texts):
+            warnings.warn(line, stacklevel=2)
+        label = None if quiet else self.info.id
+        rows = word_surprisals(self.model, texts, batch_size=batch_size, label=label)
+        return to_arrow(rows).to_pandas()
 
 
 def measure(

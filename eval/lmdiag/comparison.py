@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 RESAMPLES = 10_000
 CONTEXTUAL = ("ew", "mw")
 """Measures over contexts, which are others for a model that sees the left side alone."""
+PER_WORD = "surprisal_per_word"
+"""Of a sentence: a masked model has a pseudo-log-likelihood, which is no probability of it."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,8 @@ def compare_sides(sides: Sequence[Side], seed: int, resamples: int) -> list[Comp
     """Returns a comparison of the first with each other one, for each measure that both have.
 
     The curves of EW and MW over cut-offs are left out, for they would enlarge the family to which
-    the p-values are adjusted, and so are EW and MW where only one model sees both sides.
+    the p-values are adjusted, and so are EW, MW and surprisal_per_word where only one model sees
+    both sides. Which of two sentences a model prefers is compared in any case.
 
     Args:
         sides: what is compared.
@@ -189,7 +192,9 @@ def paired(a: Side, b: Side, second: int = 1) -> Iterator[Pair]:
         for name in of_a:
             is_curve = "=" in name  # a point of EW and MW over cut-offs
             is_skipped = (
-                is_curve or name.startswith(HUMAN_MEASURES) or (unlike and name in CONTEXTUAL)
+                is_curve
+                or name.startswith(HUMAN_MEASURES)
+                or (unlike and name in (*CONTEXTUAL, PER_WORD))
             )
             if name in of_b and not is_skipped:
                 parts, others = _parts(task, of_a[name]), _parts(task, of_b[name])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from lmdiag.diagnostics import Diagnostic
     from lmdiag.measures import Columns, Scores
     from lmdiag.stimuli import Stimuli
+
+_LONGEST_NAME = 60
+"""Characters that name a sentence without a log-probability."""
 
 HUMAN_MEASURES = ("human_", "cloze_difference")
 """Beginnings of the measures of the human baseline, which say nothing of perturbed rows."""
@@ -64,6 +68,7 @@ def summarise(
         _over_runs(measured) if shuffled else measured[0],
         _unscored(rows, runs, "unscorable"),
         censored=_unscored(rows, runs, "censored"),
+        without_first=_without_first(runs),
     )
 
 
@@ -200,7 +205,35 @@ def _unscored(rows: Columns, runs: Sequence[Predictions], state: WordState) -> l
     """
     said = [run for run in runs if any(value is not None for value in run.log_prob)]
     where = {i for run in said for i in range(len(run.id)) if run.state(i) == state}
-    return [UnscoredWord(rows["id"][i], rows["target"][i]) for i in sorted(where)]
+    name = rows["target"].__getitem__ if "target" in rows else partial(_unknown_words, rows, said)
+    return [UnscoredWord(rows["id"][i], name(i)) for i in sorted(where)]
+
+
+def _unknown_words(rows: Columns, runs: Sequence[Predictions], row: int) -> str:
+    """The words of a sentence that the tokenizer cannot represent; if not known, its beginning."""
+    text = rows["sentence"][row]
+    words = dict.fromkeys(
+        text[word.start : word.end]
+        for run in runs
+        if run.words
+        for word in run.words[row] or ()
+        if word.log_prob is None and not word.n_tokens
+    )
+    return _shortened(", ".join(words) or text)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME - 1]}…"
+
+
+def _without_first(runs: Sequence[Predictions]) -> int:
+    """Number of sentences whose first word has no probability, since nothing stands before it."""
+    return sum(
+        words[0].log_prob is None and words[0].n_tokens > 0
+        for run in runs
+        for words in run.words
+        if words
+    )
 
 
 def beyond_lists(rows: Columns, run: Predictions, k: Sequence[int]) -> list[str]:
@@ -219,18 +252,26 @@ def beyond_lists(rows: Columns, run: Predictions, k: Sequence[int]) -> list[str]
 def not_computed(stimuli: Stimuli, run: Predictions, protocol: Protocol) -> list[str]:
     """Returns a line for each measure that the predictions do not allow to compute, and why."""
     lines = []
-    if not stimuli.compared:
+    if not stimuli.compared and not stimuli.diagnostic.has_regions:
         lines.append(
             "sensitivity: the rows have no columns good and contrast, so no rows are compared"
         )
-        pairs = list(zip(run.log_prob, run.rank, strict=True))
-        if lacking := sum(p is not None and rank is None for p, rank in pairs):
-            lines.append(
-                f"rank: {lacking} of {len(pairs)} words have none; in unit word, only words of the "
-                "top list have one"
-            )
     if all(value is None for value in run.log_prob):
         lines.append("all measures of probabilities: the predictions have no log_prob")
+    if stimuli.diagnostic.asks == "sentence":
+        return lines + _not_computed_of_sentences(stimuli, run)
+    return lines + _not_computed_of_words(stimuli, run, protocol)
+
+
+def _not_computed_of_words(stimuli: Stimuli, run: Predictions, protocol: Protocol) -> list[str]:
+    lines = []
+    pairs = list(zip(run.log_prob, run.rank, strict=True))
+    lacking = sum(p is not None and rank is None for p, rank in pairs)
+    if lacking and not stimuli.compared:
+        lines.append(
+            f"rank: {lacking} of {len(pairs)} words have none; in unit word, only words of the "
+            "top list have one"
+        )
     if all(words is None for words in run.top_words):
         lines.append("all measures of the top words: the predictions have no top_words")
     elif not any(stimuli.columns()["expected"]):
@@ -241,4 +282,23 @@ def not_computed(stimuli: Stimuli, run: Predictions, protocol: Protocol) -> list
             lines.append("tse: the predictions have no n_tokens")
         if not any(run.agreement):
             lines.append("ew and mw: they need the whole distribution, which `lmdiag run` has")
+    return lines
+
+
+def _not_computed_of_sentences(stimuli: Stimuli, run: Predictions) -> list[str]:
+    lines = []
+    if stimuli.compared and all(value is None for value in run.n_tokens):
+        lines.append("sensitivity_mean: the predictions have no n_tokens")
+    if stimuli.diagnostic.has_regions:
+        if not any(run.words):
+            lines.append(
+                "formulas on regions: the predictions have no words, which `lmdiag run` has"
+            )
+        for each in stimuli.diagnostic.score(stimuli.columns(), vars(run)):
+            if each.name == "prediction_accuracy" and (left_out := len(each.left_out)):
+                total = len(each.items) + left_out
+                lines.append(
+                    f"prediction_accuracy: {left_out} of {total} predictions on items read a "
+                    "region without a probability"
+                )
     return lines

@@ -88,13 +88,25 @@ def read_text(path: Path, limit: int | None = None) -> str:
     Raises:
         BadInput: see `read_bytes`; also for bytes that are not UTF-8 (the line is named).
     """
-    content = read_bytes(path, limit)
+    return decoded(read_bytes(path, limit), str(path))
+
+
+def decoded(content: bytes, where: str) -> str:
+    """Returns UTF-8 bytes as text, without a byte-order mark.
+
+    Args:
+        content: the bytes.
+        where: names them in messages, e.g. "my.txt".
+
+    Raises:
+        BadInput: they are not UTF-8 (the line is named).
+    """
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise BadInput(
-            f"{path}:{line}: not UTF-8 (byte {error.start}); save the file as UTF-8"
+            f"{where}:{line}: not UTF-8 (byte {error.start}); save the file as UTF-8"
         ) from None
 
 

@@ -25,6 +25,7 @@ from lmdiag.schema import BadInput
 COMMANDS = {
     "build": "write the data set directory",
     "run": "query models and score their answers",
+    "surprisal": "write the surprisal of every word of a text as a table",
     "score": "compute the measures from predictions of any program",
     "compare": "compare two or more runs on the same rows, with paired statistics",
     "report": "write tables and charts of one or several runs",

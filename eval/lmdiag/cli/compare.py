@@ -59,15 +59,23 @@ def main(args: argparse.Namespace) -> int:
 def _not_compared(runs: Sequence[Run]) -> Iterator[str]:
     """Yields a line for what cannot be compared, and why."""
     from lmdiag import diagnostics
-    from lmdiag.comparison import CONTEXTUAL, sides_differ
+    from lmdiag.comparison import CONTEXTUAL, PER_WORD, sides_differ
 
     kinds = [run.results.model.kind for run in runs]
     unlike = [run for run, kind in zip(runs, kinds, strict=True) if sides_differ(kinds[0], kind)]
-    if unlike and any(diagnostics.get(task).has_verbs for task in runs[0].results.tasks):
-        others = ", ".join(str(run.path) for run in unlike)
+    if not unlike:
+        return
+    pair = f"{runs[0].path} and {', '.join(str(run.path) for run in unlike)}"
+    first = runs[0].results
+    if any(diagnostics.get(task).has_verbs for task in first.tasks):
         yield (
-            f"{' and '.join(CONTEXTUAL)} of {runs[0].path} and {others}: only one of the models "
-            "sees what is right of the blank"
+            f"{' and '.join(CONTEXTUAL)} of {pair}: only one of the models sees what is right of "
+            "the blank"
+        )
+    if any(first.measure(task, "none", PER_WORD) for task in first.tasks):
+        yield (
+            f"{PER_WORD} of {pair}: the pseudo-log-likelihood of a masked model is not the "
+            "probability of a sentence"
         )
 
 

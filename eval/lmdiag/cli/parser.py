@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
+from pathlib import Path
 from typing import Any, NoReturn
 
 from lmdiag.cli.exits import fail
-from lmdiag.schema import Protocol, checked_ranks, checked_threshold
+from lmdiag.models.loading.options import CHOICES
+from lmdiag.schema import BadInput, Protocol, checked_ranks, checked_threshold
 from lmdiag.suggestions import suggest
 
 
@@ -82,6 +84,62 @@ def add_dry_run(parser: argparse._ActionsContainer) -> None:
     )
 
 
+def add_conventions(group: argparse._ActionsContainer) -> None:
+    """Declares what a probability is about, in options named as the fields of `Protocol`."""
+    group.add_argument(
+        "--unit", choices=CHOICES["unit"], default="token",
+        help="unit of the top-k list and of probabilities (default: %(default)s)",
+    )  # fmt: skip
+    group.add_argument(
+        "--bos", choices=CHOICES["bos"], default="auto",
+        help="whether a causal model's context starts with the beginning-of-sequence token "
+        "(default: auto, as the tokenizer does; for whole sentences, where it has one)",
+    )  # fmt: skip
+    group.add_argument(
+        "--pll", choices=CHOICES["pll"], default="within-word",
+        help="what a masked model does not see where it scores a token of a whole sentence: the "
+        "token and the later ones of its word, or the token alone (default: %(default)s)",
+    )  # fmt: skip
+
+
+def add_loading(group: argparse._ActionsContainer) -> None:
+    """Declares how a model is loaded, in options named as the fields of `LoadOptions`."""
+    group.add_argument(
+        "--kind", choices=CHOICES["kind"], default="auto",
+        help="kind of model (default: auto, from its configuration)",
+    )  # fmt: skip
+    group.add_argument(
+        "--dtype", choices=CHOICES["dtype"], default="auto",
+        help="data type of the weights (default: auto; float32 on CPUs)",
+    )  # fmt: skip
+    group.add_argument("--device-map", metavar="auto", help="spread a large model over all devices")
+    group.add_argument(
+        "--quantization", choices=CHOICES["quantization"],
+        help="quantize the weights with bitsandbytes",
+    )  # fmt: skip
+    group.add_argument(
+        "--attn-implementation", dest="attention", metavar="A",
+        help="attention implementation, e.g. sdpa, eager, flash_attention_2",
+    )  # fmt: skip
+    group.add_argument(
+        "--trust-remote-code", action="store_true",
+        help="allow code from the model's repository to run",
+    )  # fmt: skip
+    group.add_argument(
+        "--allow-pickle", action="store_true",
+        help="allow weights in other formats than safetensors",
+    )  # fmt: skip
+
+
+def add_asking(group: argparse._ActionsContainer) -> None:
+    """Declares `--batch-size` and `--quiet`."""
+    group.add_argument(
+        "--batch-size", type=lambda text: None if text == "auto" else positive(text),
+        metavar="auto|N", help="contexts or sentences per batch (default: auto)",
+    )  # fmt: skip
+    group.add_argument("--quiet", action="store_true", help="do not show progress")
+
+
 def add_scoring(parser: argparse._ActionsContainer) -> None:
     """Declares the options of the measures; `scored` reads them."""
     parser.add_argument(
@@ -91,6 +149,20 @@ def add_scoring(parser: argparse._ActionsContainer) -> None:
         "--threshold", type=float, metavar="P",
         help="probability difference P of sensitivity@P (default: 0.01)",
     )  # fmt: skip
+
+
+def check_new_file(file: Path, suffixes: Sequence[str], *, overwrite: bool) -> None:
+    """Refuses a file that a command cannot write or must not replace.
+
+    Raises:
+        BadInput: its name ends in none of the suffixes, it exists, or its directory does not.
+    """
+    if file.suffix not in suffixes:
+        raise BadInput(f"{file}: the file name must end in {', '.join(suffixes)}")
+    if file.exists() and not overwrite:
+        raise BadInput(f"{file} exists already: choose another name, or add --overwrite")
+    if not file.parent.is_dir():
+        raise BadInput(f"no directory {file.parent}: make it first")
 
 
 def scored(args: argparse.Namespace, protocol: Protocol) -> Protocol:

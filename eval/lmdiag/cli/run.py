@@ -12,9 +12,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from lmdiag.cli.exits import say
-from lmdiag.cli.parser import add_data_revision, add_scoring, fields_of, positive, scored
+from lmdiag.cli.parser import (
+    add_asking,
+    add_conventions,
+    add_data_revision,
+    add_loading,
+    add_scoring,
+    fields_of,
+    positive,
+    scored,
+)
 from lmdiag.collector import uncollected
-from lmdiag.models.loading.options import CHOICES, LoadOptions
+from lmdiag.models.loading.options import LoadOptions
 from lmdiag.perturb import names, tasks_with
 from lmdiag.schema import DIAGNOSTICS, BadInput, Protocol
 
@@ -28,7 +37,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments, named as the fields of `Protocol` and `LoadOptions`."""
     _add_models_and_data(parser.add_argument_group("models and data"))
     _add_scoring(parser.add_argument_group("scoring"))
-    _add_loading(parser.add_argument_group("loading the model"))
+    loading = parser.add_argument_group("loading the model")
+    add_loading(loading)
+    loading.add_argument(
+        "--tp", action="store_true", help="split each layer over the processes (tensor parallelism)"
+    )
     _add_running(parser.add_argument_group("running"))
 
 
@@ -77,59 +90,12 @@ def _add_models_and_data(group: argparse._ArgumentGroup) -> None:
 
 
 def _add_scoring(group: argparse._ArgumentGroup) -> None:
-    group.add_argument(
-        "--unit", choices=CHOICES["unit"], default="token",
-        help="unit of the top-k list and of probabilities (default: %(default)s)",
-    )  # fmt: skip
     add_scoring(group)
-    group.add_argument(
-        "--bos", choices=CHOICES["bos"], default="auto",
-        help="whether a causal model's context starts with the beginning-of-sequence token "
-        "(default: auto, as the tokenizer does; for whole sentences, where it has one)",
-    )  # fmt: skip
-    group.add_argument(
-        "--pll", choices=CHOICES["pll"], default="within-word",
-        help="what a masked model does not see where it scores a token of a whole sentence: the "
-        "token and the later ones of its word, or the token alone (default: %(default)s)",
-    )  # fmt: skip
-
-
-def _add_loading(group: argparse._ArgumentGroup) -> None:
-    group.add_argument(
-        "--kind", choices=CHOICES["kind"], default="auto",
-        help="kind of model (default: auto, from its configuration)",
-    )  # fmt: skip
-    group.add_argument(
-        "--dtype", choices=CHOICES["dtype"], default="auto",
-        help="data type of the weights (default: auto; float32 on CPUs)",
-    )  # fmt: skip
-    group.add_argument("--device-map", metavar="auto", help="spread a large model over all devices")
-    group.add_argument(
-        "--tp", action="store_true", help="split each layer over the processes (tensor parallelism)"
-    )
-    group.add_argument(
-        "--quantization", choices=CHOICES["quantization"],
-        help="quantize the weights with bitsandbytes",
-    )  # fmt: skip
-    group.add_argument(
-        "--attn-implementation", dest="attention", metavar="A",
-        help="attention implementation, e.g. sdpa, eager, flash_attention_2",
-    )  # fmt: skip
-    group.add_argument(
-        "--trust-remote-code", action="store_true",
-        help="allow code from the model's repository to run",
-    )  # fmt: skip
-    group.add_argument(
-        "--allow-pickle", action="store_true",
-        help="allow weights in other formats than safetensors",
-    )  # fmt: skip
+    add_conventions(group)
 
 
 def _add_running(group: argparse._ArgumentGroup) -> None:
-    group.add_argument(
-        "--batch-size", type=lambda text: None if text == "auto" else positive(text),
-        metavar="auto|N", help="contexts or sentences per batch (default: auto)",
-    )  # fmt: skip
+    add_asking(group)
     group.add_argument(
         "--output", type=Path, default=Path("results"), metavar="DIR",
         help="directory for results (default: %(default)s)",
@@ -138,7 +104,6 @@ def _add_running(group: argparse._ArgumentGroup) -> None:
         "--overwrite", action="store_true",
         help="discard an earlier run of the same model and protocol",
     )  # fmt: skip
-    group.add_argument("--quiet", action="store_true", help="do not show progress")
     group.add_argument(
         "--json", action="store_true",
         help="print the results as one JSON document instead of tables",

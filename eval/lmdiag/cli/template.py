@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from lmdiag.cli.parser import check_new_file
 from lmdiag.diagnostics import CORE_COLUMNS, NEEDED_COLUMNS
-from lmdiag.schema import BadInput
 
 _ROWS: tuple[tuple[Any, ...], ...] = (
     ("1-typical", "1", "typical", "She put salt and", "on her egg.", "pepper", True, "1",
@@ -62,12 +62,7 @@ def main(args: argparse.Namespace) -> int:
         BadInput: the file exists, or has another suffix.
     """
     file: Path = args.file
-    if file.suffix not in _SUFFIXES:
-        raise BadInput(f"{file}: the file name must end in {', '.join(_SUFFIXES)}")
-    if file.exists() and not args.overwrite:
-        raise BadInput(f"{file} exists already: choose another name, or add --overwrite")
-    if not file.parent.is_dir():
-        raise BadInput(f"no directory {file.parent}: make it first")
+    check_new_file(file, _SUFFIXES, overwrite=args.overwrite)
     lines = _lines(file.suffix, NEEDED_COLUMNS if args.minimal else CORE_COLUMNS)
     file.write_text("\n".join(lines) + "\n", "utf-8")
     separator = "" if file.suffix == ".jsonl" else ", separated by |"

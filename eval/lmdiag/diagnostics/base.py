@@ -185,7 +185,8 @@ class Diagnostic:
         columns: beyond the core columns.
         own_levels: its break-downs, from the columns; further columns are added as factors.
         accuracy_levels: further break-downs of accuracy alone.
-        further_measures: measures beyond those that every diagnostic has.
+        further_measures: measures beyond those that every diagnostic with blanks has; for whole
+            sentences, all measures.
         perturbations: in the order of the paper's tables.
         tables: in the order of the report.
         charts: likewise.
@@ -204,7 +205,7 @@ class Diagnostic:
         asks: what a row asks: the word at a blank, or all words of a sentence.
         has_regions: whether a sentence is a row of regions, in the column `regions`; a sample then
             takes whole items.
-        breakdowns: further columns that are break-downs however many levels they have.
+        breakdowns: further columns that are break-downs even if they have many levels.
         is_form: whether it is for data of any name, a user's own or in a form that others publish.
             A task of such data keeps its name; `Stimuli.form` says which form it has.
     """
@@ -262,7 +263,7 @@ class Diagnostic:
         return self.own_levels(rows) | {
             name: levels
             for name, levels in further.items()
-            if is_factor(levels) or name in self.breakdowns
+            if is_factor(levels) or (name in self.breakdowns and len(set(levels) - {None}) > 1)
         }
 
     def score(
@@ -290,16 +291,13 @@ class Diagnostic:
 
         levels = self.levels(rows)
         trials = measures.Trials(rows, predictions, levels, left_only)
-        scores = [
-            *measures.score(
-                trials,
-                k=k,
-                threshold=threshold,
-                cased=cased,
-                accuracy_levels=levels | self.accuracy_levels(rows),
-            ),
-            *self.further_measures(trials, threshold, k),
-        ]
+        scores = []
+        if self.asks == "word":
+            further = levels | self.accuracy_levels(rows)
+            scores = measures.score(
+                trials, k=k, threshold=threshold, cased=cased, accuracy_levels=further
+            )
+        scores += self.further_measures(trials, threshold, k)
         return [each for each in scores if len(each.items) or each.not_defined]
 
     def perturbation(self, name: str) -> Perturbation | None:

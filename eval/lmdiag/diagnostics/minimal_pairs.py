@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from lmdiag.diagnostics.base import Chart, Column, Diagnostic, Line, TableShape
+
+if TYPE_CHECKING:
+    from lmdiag.measures import Scores, Trials
 
 _UNUSED = (
     "pairID", "pair_id", "lexically_identical", "simple_LM_method", "one_prefix_method",
@@ -14,6 +20,13 @@ _UNUSED = (
 _FIGURES = (Line(measure="sensitivity"), Line(measure="sensitivity_mean"))
 _ONE = ("sensitivity",)
 
+
+def _measures(trials: Trials, threshold: float, k: Sequence[int]) -> list[Scores]:
+    from lmdiag.measures import sentence_measures
+
+    return sentence_measures(trials)
+
+
 DIAGNOSTIC = Diagnostic(
     name="minimal_pairs",
     title="",
@@ -24,13 +37,14 @@ DIAGNOSTIC = Diagnostic(
     ),
     columns=tuple(map(Column, _UNUSED)),
     breakdowns=("UID", "field", "linguistics_term"),
+    further_measures=_measures,
     asks="sentence",
     is_form=True,
     tables=(
         TableShape("Sensitivity", "", rows=(Line("All"),), columns=_FIGURES),
         TableShape("By field", "", rows=(Line(by="field", level="*"),), columns=_FIGURES),
         TableShape(
-            "By term of linguistics",
+            "By phenomenon",
             "",
             rows=(Line(by="linguistics_term", level="*"),),
             columns=_FIGURES,
@@ -41,7 +55,7 @@ DIAGNOSTIC = Diagnostic(
     ),
     charts=(
         Chart("levels", "By field", by="field", measures=_ONE),
-        Chart("levels", "By term of linguistics", by="linguistics_term", measures=_ONE),
+        Chart("levels", "By phenomenon", by="linguistics_term", measures=_ONE),
         Chart("scatter"),
         Chart("levels", "By paradigm", by="UID", measures=_ONE),
     ),

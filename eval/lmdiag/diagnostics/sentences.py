@@ -2,7 +2,25 @@
 
 from __future__ import annotations
 
-from lmdiag.diagnostics.base import Chart, Diagnostic, Line
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from lmdiag.diagnostics.base import Chart, Diagnostic, Line, is_factor, levels_of
+
+if TYPE_CHECKING:
+    from lmdiag.measures import Columns, Labels, Scores, Trials
+
+
+def _levels(rows: Columns) -> dict[str, Labels]:
+    condition = levels_of(rows["condition"])
+    return {"condition": condition} if is_factor(condition) else {}
+
+
+def _measures(trials: Trials, threshold: float, k: Sequence[int]) -> list[Scores]:
+    from lmdiag.measures import sentence_measures
+
+    return sentence_measures(trials)
+
 
 DIAGNOSTIC = Diagnostic(
     name="sentences",
@@ -13,6 +31,8 @@ DIAGNOSTIC = Diagnostic(
         "more probable, by the sum over its words, or by the mean over its tokens. Surprisal per "
         "word where nothing is compared."
     ),
+    own_levels=_levels,
+    further_measures=_measures,
     asks="sentence",
     is_form=True,
     charts=(Chart("figures", "Sensitivity", measures=("sensitivity*",)), Chart("scatter")),

@@ -9,6 +9,8 @@ reads a file, draws a random number or depends on a model.
 - `top_words`: accuracy@k, and how well the top k fit a determiner.
 - `sensitivity`: sensitivity, and what else compares the rows of a contrast; the human baseline.
 - `surprisal`: surprisal and rank of the words, where no rows are compared.
+- `sentences`: whole sentences, compared or not.
+- `suites`: the predictions of test suites.
 - `agreement`: TSE, EW and MW, their cut-offs and the layout in which they are handed over.
 
 Each file of `lmdiag.diagnostics` declares which of them it adds to those of `score`.
@@ -27,6 +29,8 @@ from lmdiag.measures.sensitivity import (
     sensitivity,
     within_category_boost,
 )
+from lmdiag.measures.sentences import sentence_measures
+from lmdiag.measures.suites import suite_measures
 from lmdiag.measures.surprisal import rank, surprisal
 from lmdiag.measures.top_words import accuracy, determiner_match, with_expected
 from lmdiag.measures.trials import Trials
@@ -34,8 +38,8 @@ from lmdiag.measures.trials import Trials
 __all__ = [
     "AGREEMENT_LAYOUT", "CUTOFFS", "Columns", "Cutoff", "Labels", "Scores", "Statistic", "Trials",
     "accuracy", "agreement", "correlations", "determiner_match", "ew_mw", "human",
-    "probability_difference", "quartiles", "rank", "score", "sensitivity", "surprisal",
-    "with_expected", "within_category_boost",
+    "probability_difference", "quartiles", "rank", "score", "sensitivity",
+    "sentence_measures", "suite_measures", "surprisal", "with_expected", "within_category_boost",
 ]  # fmt: skip
 
 
@@ -47,7 +51,7 @@ def score(
     cased: bool = True,
     accuracy_levels: Mapping[str, Labels] | None = None,
 ) -> list[Scores]:
-    """Returns the measures that any rows and predictions allow.
+    """Returns the measures that any rows with a blank and predictions allow.
 
     `expected` and top words give accuracy; log-probabilities give sensitivity, or surprisal and
     rank where no rows are compared.

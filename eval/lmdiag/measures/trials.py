@@ -27,6 +27,9 @@ SAME_QUESTION = (
 )
 """Why a comparison is not defined, as with both nouns of ROLE-88 replaced (`-Both`)."""
 
+SAME_SENTENCE = "the good sentence and a bad one of each contrast are the same"
+"""Why a comparison of sentences is not defined."""
+
 
 @dataclass(frozen=True, eq=False)
 class Trials:
@@ -35,7 +38,7 @@ class Trials:
     Attributes:
         rows: the core columns, with the contexts that the model was asked, and further columns.
         predictions: `log_prob` (nats, None where unscorable), `rank`, `n_tokens`, `top_words`,
-            `agreement`; each may be missing or all None.
+            `agreement`, `words`; each may be missing or all None.
         levels: break-down -> level of each row.
         left_only: whether the model saw the left context alone, which decides what contexts are
             distinct.
@@ -78,6 +81,7 @@ class Contrasts:
         levels: break-down -> level of each contrast.
         same: whether a bad row asks the model exactly what the good row asks, (n,). Such a contrast
             is not a comparison: its rows have the same probability by construction.
+        why_same: says so, for readers.
     """
 
     ids: Items
@@ -86,6 +90,7 @@ class Contrasts:
     bad_of: NDArray[np.intp]
     levels: Mapping[str, Labels]
     same: NDArray[np.bool_]
+    why_same: str = SAME_QUESTION
 
     @classmethod
     def of(
@@ -118,6 +123,7 @@ class Contrasts:
             bad_of=group[bad],
             levels=_contrast_levels(levels, group, good),
             same=_same_question(rows, good, bad, group[bad], left_only=left_only),
+            why_same=SAME_QUESTION if "target" in rows else SAME_SENTENCE,
         )
 
     @property
@@ -149,7 +155,7 @@ class Contrasts:
         scores = build(name, self.ids, values, statistic, self.levels, chance)
         if len(scores.items) or not len(self.ids) or not self.same.all():
             return scores
-        return replace(scores, not_defined=SAME_QUESTION)
+        return replace(scores, not_defined=self.why_same)
 
 
 def higher(good: Floats, bad: Floats, by: float = 0.0) -> Floats:
@@ -168,8 +174,9 @@ def _same_question(
     *,
     left_only: bool,
 ) -> NDArray[np.bool_]:
-    """Which contrasts have a bad row with the contexts and the target of the good row."""
-    asked = [rows[name] for name in ("target", "context", "right_context")][: 2 if left_only else 3]
+    """Which contrasts have a bad row that asks what the good row asks."""
+    names = ("target", "context", "right_context")[: 2 if left_only else 3]
+    asked = [rows[name] for name in (names if "target" in rows else ("sentence",))]
     same = np.zeros(len(good), dtype=bool)
     for row, contrast in zip(bad.tolist(), bad_of.tolist(), strict=True):
         other = good[contrast]

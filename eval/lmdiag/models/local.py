@@ -293,8 +293,8 @@ def _sentence_encoder(
 ) -> SentenceEncoder | None:
     """Returns the encoder of whole sentences; None for an encoder-decoder.
 
-    A causal model reads its own beginning-of-sequence token first where it has one and its
-    tokenizer puts nothing before a text: else the first word would have no probability.
+    A causal model reads its own beginning-of-sequence token first where there is one and the
+    tokenizer puts nothing before a text: otherwise the first word would have no probability.
     """
     spelling, limit, model_id = encoder.spelling, encoder.limit, encoder.model_id
     if isinstance(encoder, MaskedEncoder):

@@ -140,7 +140,7 @@ def items(run: Run, task: str, setting: str = NONE) -> list[Item]:
     plain = _verdicts(scores.get("sensitivity"))
     strict = _verdicts(scores.get(f"sensitivity@{number_text(protocol.threshold)}"))
     formulas = rows.get("formulas", [()] * len(rows["id"]))
-    holds = _holding(scores.get("prediction_accuracy"))
+    holds = _verdicts(scores.get("prediction_accuracy"))
     return [
         Item(
             name,
@@ -149,22 +149,12 @@ def items(run: Run, task: str, setting: str = NONE) -> list[Item]:
             plain.get(name),
             strict.get(name),
             [
-                Prediction(number, formula, holds.get((name, number)))
+                Prediction(number, formula, holds.get(f"{name}/{number}"))
                 for number, formula in enumerate(formulas[first[name]], start=1)
             ],
         )
         for name, group in groups.items()
     ]
-
-
-def _holding(scores: Scores | None) -> dict[tuple[str, int], bool]:
-    """(Item of a suite, number of the prediction) -> whether it holds."""
-    found = {}
-    for level, part in (scores.by.get("prediction", {}) if scores else {}).items():
-        number = int(level.rpartition("/")[2])
-        for item, value in zip(part.items.tolist(), part.values.tolist(), strict=True):
-            found[item, number] = value == 1
-    return found
 
 
 def _verdicts(scores: Scores | None) -> dict[str, bool]:

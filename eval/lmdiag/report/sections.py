@@ -127,20 +127,20 @@ def _undefined(task: str, runs: Sequence[Results]) -> Iterator[str]:
 
 
 def _left_out(task: str, sources: Sequence[Source]) -> Iterator[str]:
-    """One line per model and setting that counts and names the rows without a figure.
-
-    Rows with a blank are named by their words, sentences by their ids.
-    """
+    """One line per model and setting that counts and names the words without a figure."""
     several = len(sources) > 1
     for source in sources:
+        by = f" by {source.label}" if several else ""
         for setting, content in source.results.tasks[task].items():
             for state, rows in (("unscorable", content.unscorable), ("censored", content.censored)):
                 if rows:
-                    is_word = source.results.diagnostic(task).asks == "word"
-                    texts = (visible(row.word if is_word else row.id) for row in rows)
-                    words = list(dict.fromkeys(texts))
+                    words = list(dict.fromkeys(visible(row.word) for row in rows))
                     named = ", ".join(words[:_NAMED]) + (", …" if len(words) > _NAMED else "")
-                    by = f" by {source.label}" if several else ""
                     where = "" if setting == "none" else f" in {setting}"
                     count = "1 row" if len(rows) == 1 else f"{len(rows):,} rows"
                     yield f"{state}{by}{where}: {count} ({named})"
+            if content.without_first:
+                yield (
+                    f"not scored{by}: the first word of {content.without_first:,} sentences, which "
+                    "has nothing before it"
+                )

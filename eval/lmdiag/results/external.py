@@ -1,5 +1,6 @@
 """Reads predictions of other programs: JSON lines or Parquet with `id`, `top_words`, `log_prob`.
 
+For whole sentences, `log_prob` is the sum over their words, and `n_tokens` the number of tokens.
 Either `top_words` or `log_prob` may be absent from all rows: what the other allows is computed. All
 values are checked, and an error names file and line. Files of the original code, which have no ids,
 are recognised by their names and read by `lmdiag.results.original_code`.
@@ -14,7 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 from lmdiag.reading import parquet_names, read_json_lines, read_parquet, readable
 from lmdiag.results.original_code import is_original, read_original
-from lmdiag.results.predictions import PREDICTION_COLUMNS, align, read, take
+from lmdiag.results.predictions import (
+    PREDICTION_COLUMNS,
+    align,
+    read,
+    read_sentences,
+    sentence_schema,
+    take,
+)
 from lmdiag.schema import BadInput, Predictions
 
 if TYPE_CHECKING:
@@ -50,6 +58,9 @@ def read_external(path: Path, stimuli: Stimuli, setting: str = "none") -> list[P
     parquet = not original and _is_parquet(path)
     if parquet and {*PREDICTION_COLUMNS, "perturbation", "run"} <= set(parquet_names(path)):
         return [align(part, rows, str(path)) for part in _parts_of_a_run(path, set(rows), setting)]
+    if parquet and set(sentence_schema().names) <= set(parquet_names(path)):
+        parts = read_sentences(path)
+        return [align(_of_rows(part, set(rows)), rows, str(path)) for part in parts.values()]
     if setting != "none":
         raise BadInput(f"{path} has no settings: leave --setting {setting} out")
     if original:
@@ -69,7 +80,11 @@ def _parts_of_a_run(path: Path, rows: set[str], setting: str) -> Iterator[Predic
     if not parts:
         raise BadInput(f"{path} has no setting {setting}: run it with --perturb {setting}")
     for _, part in sorted(parts.items()):
-        yield take(part, [i for i, row in enumerate(part.id) if row in rows])
+        yield _of_rows(part, rows)
+
+
+def _of_rows(part: Predictions, rows: set[str]) -> Predictions:
+    return take(part, [i for i, row in enumerate(part.id) if row in rows])
 
 
 def _parquet_records(path: Path) -> Iterator[Record]:

@@ -107,11 +107,11 @@ class Measure(Figure):
 
 @dataclass(frozen=True)
 class UnscoredWord:
-    """A row whose word has no log-probability.
+    """A row whose word or sentence has no log-probability.
 
     Attributes:
         id: of the row.
-        word: its target.
+        word: its target; of a sentence, the words that the tokenizer cannot represent.
     """
 
     id: str
@@ -128,12 +128,15 @@ class SettingResults:
         signature: what makes the figures comparable; see `lmdiag.results.signature`.
         censored: rows that were left out, because the word is less probable than every word that
             the model returns.
+        without_first: number of whole sentences whose first word has no probability, since nothing
+            stands before it; it is left out of their sums.
     """
 
     measures: dict[str, Measure]
     unscorable: list[UnscoredWord] = field(default_factory=list)
     signature: str = ""
     censored: list[UnscoredWord] = field(default_factory=list)
+    without_first: int = 0
 
     def __post_init__(self) -> None:
         """Names the statistics, which files of schema version 1 do not say."""
@@ -156,6 +159,7 @@ class SettingResults:
             "measures": {name: measure.to_json() for name, measure in self.measures.items()},
             "unscorable": [vars(each) for each in self.unscorable],
             **({"censored": [vars(each) for each in self.censored]} if self.censored else {}),
+            **({"without_first": self.without_first} if self.without_first else {}),
         }
 
 

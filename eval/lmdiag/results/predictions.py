@@ -85,7 +85,7 @@ def read_run(
     if (folder / EW_AND_MW).exists() and AGREEMENT in stimuli:
         values = read_agreement(folder / EW_AND_MW)
     whole = all(rows.diagnostic.asks == "sentence" for rows in stimuli.values())
-    parts = (_read_sentences if whole else read)(folder / PREDICTIONS)
+    parts = (read_sentences if whole else read)(folder / PREDICTIONS)
     return by_row(parts, values, stimuli, kind, folder)
 
 
@@ -259,7 +259,7 @@ def _write_sentences(path: Path, predictions: Iterable[Predictions]) -> None:
     _save(path, pa.concat_tables(tables))
 
 
-def _read_sentences(path: Path) -> dict[SettingKey, Predictions]:
+def read_sentences(path: Path) -> dict[SettingKey, Predictions]:
     """Returns the predictions of whole sentences, which have one setting; see `read`."""
     table = _load(path, sentence_schema())
     lists = table.column("words").combine_chunks()

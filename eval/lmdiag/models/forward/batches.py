@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 
-from lmdiag.models.forward.packing import Pack
+from lmdiag.models.forward.packing import PrefixTree
 from lmdiag.models.tokens.questions import EncodedQuestion
 from lmdiag.models.tokens.sentences import EncodedSentence
 
@@ -85,12 +85,12 @@ def _cut(
 
 def _tree_size() -> Callable[[EncodedQuestion | EncodedSentence], int]:
     """Returns a function that adds a question and returns the tokens of the prefix tree of all."""
-    tree = Pack(causal=True)
+    tree = PrefixTree(causal=True)
 
     def add(question: EncodedQuestion | EncodedSentence) -> int:
         for row in question.rows:
             tree.add(row.ids)
-        return len(tree.ids)
+        return len(tree)
 
     return add
 

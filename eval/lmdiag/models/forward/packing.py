@@ -11,6 +11,7 @@ be shared: a pack is a row of blocks.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 
 import numpy as np
@@ -22,6 +23,33 @@ PACK_WIDTH = 64
 
 _FULL_PACKS = 31 / 32
 """Packs that are filled to this part on average are good enough."""
+
+
+class PrefixTree:
+    """Numbers the beginnings of contexts: equal ones have one number.
+
+    Args:
+        causal: whether contexts share their common beginnings.
+    """
+
+    def __init__(self, *, causal: bool) -> None:
+        self._causal = causal
+        self._children: dict[tuple[int, int], int] = {}
+        self._size = 0
+
+    def __len__(self) -> int:
+        """Number of different beginnings: tokens that have to be read."""
+        return self._size
+
+    def add(self, ids: Pieces) -> Sequence[int]:
+        """Adds a context and returns the number of its beginning up to each token."""
+        path, parent = [], -1
+        for token in ids:
+            key = (parent, token) if self._causal else (-1, self._size)
+            parent = self._children.setdefault(key, self._size)
+            self._size += parent == self._size
+            path.append(parent)
+        return path
 
 
 class Pack:
@@ -40,32 +68,36 @@ class Pack:
         self.ids: list[int] = []
         self.depths: list[int] = []
         self._parents: list[int] = []
-        self._children: dict[tuple[int, int], int] = {}
+        self._places: dict[int, int] = {}
         self._block_starts: list[int] = []
 
-    def shared(self, ids: Pieces) -> list[int]:
-        """Returns the places of the tokens at a context's beginning that the pack has already."""
-        places: list[int] = []
-        parent = -1
-        for token in ids if self.causal else ():
-            parent = self._children.get((parent, token), -1)
-            if parent < 0:
-                break
-            places.append(parent)
-        return places
+    def shared(self, path: Sequence[int]) -> int:
+        """Returns how many tokens at a context's beginning the pack has already."""
+        return bisect_left(path, True, key=lambda node: node not in self._places)
 
-    def add(self, ids: Pieces) -> list[int]:
-        """Adds a context and returns the places of its tokens."""
-        places = self.shared(ids)
-        start, shared = len(self.ids), len(places)
-        places += range(start, start + len(ids) - shared)
+    def fits(self, path: Sequence[int], width: int) -> bool:
+        """Returns whether a context fits into the width, with what it shares."""
+        too_many = len(self.ids) + len(path) - width  # which must be in the pack already
+        return too_many <= 0 or (too_many <= len(path) and path[too_many - 1] in self._places)
+
+    def add(self, ids: Pieces, path: Sequence[int]) -> list[int]:
+        """Adds a context and returns the places of its tokens.
+
+        Args:
+            ids: its tokens.
+            path: what `PrefixTree.add` returned for it.
+        """
+        start, shared = len(self.ids), self.shared(path)
+        new = range(start, start + len(ids) - shared)
+        places = [self._places[node] for node in path[:shared]] + [*new]
         self.ids += ids[shared:]
         self.depths += range(shared, len(ids))
-        self._block_starts += [start] * (len(ids) - shared)
-        for depth in range(shared, len(ids) if self.causal else 0):
-            parent = places[depth - 1] if depth else -1
-            self._children[parent, ids[depth]] = places[depth]
-            self._parents.append(parent)
+        self._block_starts += [start] * len(new)
+        if self.causal:
+            self._places |= zip(path[shared:], new, strict=True)
+            self._parents += [
+                places[depth - 1] if depth else -1 for depth in range(shared, len(ids))
+            ]
         return places
 
     def sees(self, width: int) -> np.ndarray:
@@ -98,13 +130,15 @@ def pack(
     Returns:
         The packs, and for each context the number of its pack and the places of its tokens there.
     """
+    tree = PrefixTree(causal=causal)
+    paths = [tree.add(ids) for ids in contexts]
     narrowest = max(width // 2, *map(len, contexts))
-    best = packs, placed = _fit(contexts, width, causal=causal)
+    best = packs, placed = _fill(contexts, paths, width, causal=causal)
     while sum(len(one.ids) for one in packs) < _FULL_PACKS * _area(packs):
         width = max(len(one.ids) for one in packs) - 1
         if width < narrowest:
             break
-        packs, placed = _fit(contexts, width, causal=causal)
+        packs, placed = _fill(contexts, paths, width, causal=causal)
         if _area(packs) < _area(best[0]):
             best = packs, placed
     return best
@@ -115,21 +149,21 @@ def _area(packs: Sequence[Pack]) -> int:
     return len(packs) * max(len(one.ids) for one in packs)
 
 
-def _fit(
-    contexts: Sequence[Pieces], width: int, *, causal: bool
+def _fill(
+    contexts: Sequence[Pieces], paths: Sequence[Sequence[int]], width: int, *, causal: bool
 ) -> tuple[list[Pack], list[tuple[int, list[int]]]]:
     """Puts contexts into packs, longest first, each where most of it is present already."""
     packs: list[Pack] = []
     placed: list[tuple[int, list[int]]] = [(0, [])] * len(contexts)
     for number in sorted(range(len(contexts)), key=lambda n: (-len(contexts[n]), contexts[n])):
-        ids = contexts[number]
+        path = paths[number]
         fitting = [
-            (-shared, index)
+            (-candidate.shared(path), index)
             for index, candidate in enumerate(packs)
-            if len(candidate.ids) + len(ids) - (shared := len(candidate.shared(ids))) <= width
+            if candidate.fits(path, width)
         ]
         if not fitting:
             packs.append(Pack(causal=causal))
         index = min(fitting)[1] if fitting else len(packs) - 1
-        placed[number] = (index, packs[index].add(ids))
+        placed[number] = (index, packs[index].add(contexts[number], path))
     return packs, placed

@@ -87,14 +87,15 @@ class Spelling:
         """Returns a text by itself as tokens, with their positions."""
         encoding = self._backend.encode(text, add_special_tokens=False)
         starts, missing, covered = [], [], 0
-        for left, right in encoding.offsets:
-            missing += [place for place in range(covered, left) if not _invisible(text[place])]
+        for left, right in [*encoding.offsets, (len(text), len(text))]:
+            if not text[covered:left].isspace():
+                missing += [n for n in range(covered, left) if not _invisible(text[n])]
             covered = max(covered, right)
-            visible = (place for place in range(left, right) if not text[place].isspace())
-            starts.append(next(visible, right))
-        missing += [place for place in range(covered, len(text)) if not _invisible(text[place])]
+            while left < right and text[left].isspace():
+                left += 1
+            starts.append(left)
         controls = [number for number, id in enumerate(encoding.ids) if id in self._controls]
-        return SpelledText(tuple(encoding.ids), starts, controls, missing)
+        return SpelledText(tuple(encoding.ids), starts[:-1], controls, missing)
 
     def around(self, query: Query) -> tuple[Pieces, Pieces]:
         """Returns the pieces left and right of the blank in a sentence, without special tokens."""

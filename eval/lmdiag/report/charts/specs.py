@@ -198,7 +198,10 @@ def region_lines(rows: Sequence[Datum]) -> Spec:
     Args:
         rows: region, condition, value, low, high, n.
     """
-    return specification("regions", rows)
+    spec = specification("regions", rows)
+    if all(row["low"] != row["low"] for row in rows):  # a single item: Vega warns of an empty layer
+        spec["layer"] = [part for part in spec["layer"] if part["mark"]["type"] != "rule"]
+    return spec
 
 
 def log_axis(probabilities: Iterable[float]) -> dict[str, Any]:

@@ -1,0 +1,110 @@
+"""Measures of test suites: the share of predictions that hold."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from lmdiag.formulas import Formula, RegionOf, parse_formula
+from lmdiag.measures.scores import Scores, build, objects
+from lmdiag.measures.trials import Trials
+
+_Conditions = Mapping[str, int]
+"""Condition -> the row of an item."""
+
+
+def suite_measures(trials: Trials) -> list[Scores]:
+    """Returns suite_accuracy and prediction_accuracy.
+
+    prediction_accuracy: over items and predictions, whether the prediction holds for the item, by
+    `SUITE/NUMBER` of the prediction. suite_accuracy: over items, the share of the predictions of
+    its suite that hold, by suite. A prediction is left out of an item where a region that it reads
+    has no surprisal; see `region_bits`. There is no chance level: it depends on the formula.
+
+    Source: Hu et al. (2020), section 3.
+    """
+    if not (trials.has("log_prob") or trials.has("words")):
+        return []
+    parse = cache(parse_formula)  # formulas are repeated on each row of a suite
+    items = _items(trials.rows)
+    first = [next(iter(conditions.values())) for conditions in items.values()]
+    formulas = [trials.rows["formulas"][row] for row in first]
+    verdicts = [
+        [_verdict(trials, parse(text), conditions) for text in texts]
+        for texts, conditions in zip(formulas, items.values(), strict=True)
+    ]
+    names = [
+        (f"{item}/{number}", f"{trials.rows['suite'][row]}/{number}")
+        for item, row, texts in zip(items, first, formulas, strict=True)
+        for number in range(1, len(texts) + 1)
+    ]
+    ids, labels = zip(*names, strict=True)
+    levels = {name: [column[row] for row in first] for name, column in trials.levels.items()}
+    single = all(len(texts) == 1 for texts in formulas)
+    shares = np.array([_mean(values) for values in verdicts])
+    flat = np.array([value for values in verdicts for value in values])
+    return [
+        build(
+            "suite_accuracy",
+            objects(list(items)),
+            shares,
+            "proportion" if single else "share",
+            levels,
+        ),
+        build(
+            "prediction_accuracy", objects(ids), flat, "proportion", {"prediction": list(labels)}
+        ),
+    ]
+
+
+def _items(rows: Mapping[str, Sequence[Any]]) -> dict[str, dict[str, int]]:
+    """Item -> condition -> row."""
+    items: dict[str, dict[str, int]] = {}
+    for row, (item, condition) in enumerate(zip(rows["item"], rows["condition"], strict=True)):
+        items.setdefault(item, {})[condition] = row
+    return items
+
+
+def _verdict(trials: Trials, formula: Formula, conditions: _Conditions) -> float:
+    """1.0 where a prediction holds for an item, else 0.0; NaN where it is undefined."""
+    bits = {region: region_bits(trials, conditions, region) for region in formula.regions}
+    holds = formula.holds(bits)
+    return math.nan if holds is None else float(holds)
+
+
+def _mean(values: Sequence[float]) -> float:
+    """Mean of the defined values; NaN where there are none."""
+    known = [value for value in values if not math.isnan(value)]
+    return sum(known) / len(known) if known else math.nan
+
+
+def region_bits(trials: Trials, conditions: _Conditions, region: RegionOf) -> float:
+    """Returns the surprisal of a region of an item in bits; NaN where it is undefined.
+
+    It is the sum over the words that begin in the region, 0 for an empty one. The first word of a
+    sentence may have no probability (a causal model without a beginning-of-sequence token): it is
+    left out of the sum, as of that of the sentence, and a region of this word alone is undefined.
+    So is a region with a word that the tokenizer cannot represent.
+
+    Args:
+        trials: rows with `regions`, and predictions with `words`.
+        conditions: condition -> row of the item.
+        region: of which condition, and its number; None for the whole sentence.
+    """
+    row = conditions[region.condition]
+    if region.number is None:
+        return -float(trials.log_prob[row]) / math.log(2)
+    words = trials.predictions["words"][row] if trials.has("words") else None
+    place = next(each for each in trials.rows["regions"][row] if each["number"] == region.number)
+    if place["start"] == place["end"]:
+        return 0.0
+    if words is None:
+        return math.nan
+    own = [word for word in words if place["start"] <= word.start < place["end"]]
+    known = [word.log_prob for word in own if word.log_prob is not None]
+    unknown = any(word.log_prob is None and not word.n_tokens for word in own)
+    return math.nan if unknown or not known else -sum(known) / math.log(2)

@@ -1,0 +1,81 @@
+"""The surprisal of every word of some texts, as a table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from lmdiag.runs.asking import ask
+from lmdiag.schema import Sentence
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lmdiag.models import Model
+
+
+class WordSurprisal(NamedTuple):
+    """A row of the table.
+
+    Attributes:
+        text: number of the text, from 1.
+        word: as it stands in the text; blanks separate words.
+        start: position of its first character in the text, from 0.
+        surprisal: -log2 p, bits; None for a word without a probability, see `schema.WordSpan`.
+        n_tokens: its sub-tokens; 0 where the tokenizer cannot represent it.
+    """
+
+    text: int
+    word: str
+    start: int
+    surprisal: float | None
+    n_tokens: int
+
+
+def word_surprisals(
+    model: Model, texts: Sequence[str], *, batch_size: int | None = None, label: str | None = None
+) -> list[WordSurprisal]:
+    """Returns a row per word of the texts, in their order; equal texts are asked once.
+
+    Args:
+        model: a masked or a causal model.
+        texts: sentences, or texts of any length. One without a word has a number, but no rows.
+        batch_size: texts in a batch; None for what suits the device.
+        label: name of the model in the progress bar; None for no bar.
+
+    Raises:
+        BadInput: the model cannot score sentences (encoder-decoder models), or not one of these.
+    """
+    # Blanks around a text are not read: they would be tokens of their own.
+    questions = [Sentence(text) for text in dict.fromkeys(map(str.strip, texts)) if text]
+    answers = ask(model, questions, top=0, batch_size=batch_size, label=label)
+    words = {asked.text: answer.words for asked, answer in zip(questions, answers, strict=True)}
+    rows = []
+    for number, text in enumerate(texts, start=1):
+        before = len(text) - len(text.lstrip())
+        for span in words.get(text.strip(), ()):
+            start, end = before + span.start, before + span.end
+            bits = None if span.log_prob is None else 0.0 - span.log_prob / math.log(2)
+            rows.append(WordSurprisal(number, text[start:end], start, bits, span.n_tokens))
+    return rows
+
+
+def to_arrow(rows: Sequence[WordSurprisal]) -> pa.Table:
+    """Returns the rows as a table with the same types for all texts."""
+    import pyarrow as pa
+
+    types = (pa.int64(), pa.string(), pa.int64(), pa.float64(), pa.int64())
+    schema = pa.schema(list(zip(WordSurprisal._fields, types, strict=True)))
+    return pa.Table.from_pylist([row._asdict() for row in rows], schema)
+
+
+def texts_with_controls(model: Model, texts: Sequence[str]) -> str | None:
+    """Returns one line about the first text with the name of a control token in it, if any."""
+    for number, names in enumerate(model.control_names(texts), start=1):
+        if names:
+            return (
+                f"text {number} contains {names[0]}, which model {model.info.id} reads as the "
+                "control token itself and not as text: rewrite it if this is not intended"
+            )
+    return None

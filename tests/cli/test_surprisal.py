@@ -1,0 +1,207 @@
+"""`lmdiag surprisal`: one row per word, in files that R and pandas read, and what is refused."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from commands import Commands
+
+from lmdiag import models
+from lmdiag.schema import ModelInfo, Sentence, SentenceAnswer, WordSpan
+
+COLUMNS = ["text", "word", "start", "surprisal", "n_tokens"]
+
+
+class Halves:
+    """A model without torch: each letter of a word is a token of probability 1/2.
+
+    The first word of a text has no probability, and the tokenizer cannot represent `☃`.
+
+    Attributes:
+        asked: all texts that it was asked.
+    """
+
+    info = ModelInfo("halves:", None, "v1", "causal", "Halves", "float32", "none", True, 9, 0, None)
+    device = "elsewhere"
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def set_verbs(self, pairs: Sequence[tuple[str, str]]) -> int:
+        return 0
+
+    def control_names(self, texts: Sequence[str]) -> list[list[str]]:
+        return [["<end>"] if "<end>" in text else [] for text in texts]
+
+    def encode(self, question: Any) -> Any:
+        return question
+
+    def plan(self, encoded: Sequence[Any], batch_size: int | None = None) -> list[list[int]]:
+        return [[number] for number in range(len(encoded))]
+
+    def answer(self, batch: Sequence[Any], top: int) -> list[Any]:
+        return [self._answer(question) for question in batch]
+
+    def _answer(self, question: Sentence) -> SentenceAnswer:
+        self.asked.append(question.text)
+        spans: list[WordSpan] = []
+        for word in question.text.split():
+            start = question.text.index(word, spans[-1].end if spans else 0)
+            letters = 0 if "☃" in word else len(word)
+            nats = None if not spans or not letters else letters * float(np.log(0.5))
+            spans.append(WordSpan(start, start + len(word), nats, letters))
+        return SentenceAnswer(tuple(spans))
+
+
+@pytest.fixture
+def halves(monkeypatch: pytest.MonkeyPatch) -> Halves:
+    """The model `halves:`, as the command loads it."""
+    model = Halves()
+    monkeypatch.setitem(globals(), "load_halves", lambda model_id, options: model)
+    loaders = {"halves:": f"{__name__}:load_halves"} | models._LOADERS
+    monkeypatch.setattr(models, "_LOADERS", loaders)
+    return model
+
+
+@pytest.fixture
+def written(command: Commands, halves: Halves) -> Callable[..., str]:
+    """Returns what the command prints for the lines of a file."""
+
+    def run(text: str | bytes, *options: object) -> str:
+        file = command.folder / "texts.txt"
+        file.write_bytes(text.encode() if isinstance(text, str) else text)
+        code, out, err = command("surprisal", "--model", "halves:", file, "--quiet", *options)
+        assert (code, err) == (0, "")
+        return out
+
+    return run
+
+
+def test_a_row_per_word_with_the_numbers_of_lines(written: Callable[..., str]) -> None:
+    """Bits by hand: one for each letter, none for the first word."""
+    out = written("A dog barks.\n\n  \n  A  cat ☃ meows\n")
+    assert out.splitlines() == [
+        ",".join(COLUMNS),
+        "1,A,0,,1",
+        "1,dog,2,3.000000,3",
+        "1,barks.,6,6.000000,6",
+        "4,A,2,,1",
+        "4,cat,5,3.000000,3",
+        "4,☃,9,,0",
+        "4,meows,11,5.000000,5",
+    ]
+
+
+def test_texts_end_where_their_lines_end(written: Callable[..., str]) -> None:
+    """A mark at the beginning, Windows's ends of lines, and characters that only look like one."""
+    out = written("\ufeffA b\r\nc d\u2028e\x0cf\r\n".encode())
+    frame = pd.read_csv(io.StringIO(out))
+    assert frame["text"].tolist() == [1, 1, 2, 2, 2, 2]
+    assert frame["word"].tolist() == ["A", "b", "c", "d", "e", "f"]
+
+
+def test_equal_texts_are_asked_once(written: Callable[..., str], halves: Halves) -> None:
+    out = written("A b\nA b\n A b \nc\n")
+    assert halves.asked == ["A b", "c"]
+    assert [line.split(",")[0] for line in out.splitlines()[1:]] == list("1122334")
+
+
+WORDS = ['"Quotes"', "a,b", 'ö,"“é”', "=1+1", "漢字", "NA", "-", "l'été", ";"]
+
+
+@pytest.mark.parametrize("ending", [".csv", ".tsv", ".parquet"])
+def test_files_are_read_back_as_they_are(
+    written: Callable[..., str], command: Commands, ending: str
+) -> None:
+    file = command.folder / f"out{ending}"
+    assert written(" ".join(["A", *WORDS]), "--output", file) == ""
+    if ending == ".parquet":
+        frame = pd.read_parquet(file)
+    else:
+        separator = {".csv": ",", ".tsv": "\t"}[ending]
+        frame = pd.read_csv(
+            file, sep=separator, keep_default_na=False, na_values={"surprisal": [""]}
+        )
+    assert frame.columns.tolist() == COLUMNS
+    assert frame["word"].tolist() == ["A", *WORDS]
+    assert np.isnan(frame["surprisal"][0])
+    assert frame["surprisal"][1:].tolist() == pytest.approx([*map(len, WORDS)])
+    assert {kind.kind for kind in frame.dtypes[["text", "start", "n_tokens"]]} == {"i"}
+
+
+def test_fields_are_quoted_as_read_csv_of_r_expects(written: Callable[..., str]) -> None:
+    """Only double quotes, doubled inside; an empty field of a numeric column is NA in R."""
+    out = written('x "y" a,b\n')
+    assert out.splitlines()[1:] == ["1,x,0,,1", '1,"""y""",2,3.000000,3', '1,"a,b",6,3.000000,3']
+
+
+def test_standard_input_is_read(
+    command: Commands, halves: Halves, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for content, refusal in [
+        ("ä b\n".encode(), ""),
+        (b"\xff\n", "standard input:1: not UTF-8 (byte 0)"),
+        (b" \n\n", "standard input has no text: give one sentence or text per line"),
+    ]:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+        arguments = ["surprisal", "--model", "halves:", "-", "--quiet"]
+        if refusal:
+            assert refusal in command.refused(*arguments)
+        else:
+            assert command(*arguments)[1].splitlines()[1:] == ["1,ä,0,,1", "1,b,2,1.000000,1"]
+
+
+def test_progress_and_warnings_are_on_standard_error(command: Commands, halves: Halves) -> None:
+    file = command.folder / "texts.txt"
+    file.write_text("A b\nthe <end> is near\n")
+    _, out, err = command("surprisal", "--model", "halves:", file)
+    assert out.startswith("text,word,")
+    assert "text 2 contains <end>, which model halves: reads as the control token" in err
+    assert "halves:: 2 " in err
+
+
+def test_a_terminal_gets_no_control_characters(
+    written: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "A \x1b[31mred"
+    assert "1,\x1b[31mred,2," in written(text)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert "1,⟨U+001B⟩[31mred,2," in written(text)
+
+
+def test_a_file_is_replaced_only_when_asked(command: Commands, halves: Halves) -> None:
+    texts, out = command.folder / "texts.txt", command.folder / "out.csv"
+    texts.write_text("A b\n")
+    out.write_text("years of work")
+    arguments = ["surprisal", "--model", "halves:", texts, "--quiet", "--output"]
+    assert "out.csv exists already: choose another name" in command.refused(*arguments, out)
+    assert out.read_text() == "years of work"
+    assert not halves.asked
+    assert command(*arguments, out, "--overwrite")[0] == 0
+    assert out.read_text().startswith("text,word,")
+    refused = command.refused(*arguments, out.with_suffix(".xlsx"))
+    assert "the file name must end in .csv, .tsv, .parquet" in refused
+    assert "no directory" in command.refused(*arguments, command.folder / "no/out.csv")
+    assert {path.name for path in command.folder.iterdir()} == {"texts.txt", "out.csv"}
+
+
+def test_texts_that_cannot_be_read_are_refused_before_the_model_is_loaded(
+    command: Commands,
+) -> None:
+    bad = command.folder / "bad.txt"
+    bad.write_bytes(b"fine\n\xff\n")
+    empty = command.folder / "empty.txt"
+    empty.touch()
+    for file, message in [
+        (bad, "bad.txt:2: not UTF-8 (byte 5); save the file as UTF-8"),
+        (empty, "empty.txt has no text"),
+        (command.folder / "none.txt", "none.txt cannot be read: No such file"),
+        (command.folder, "is not a regular file"),
+    ]:
+        assert message in command.refused("surprisal", "--model", "no/such-model", file)
