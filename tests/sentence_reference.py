@@ -39,6 +39,7 @@ class Tokens:
         spans: start and end of each word, or part of a word, in characters.
         owners: number of the span that each of `ids` belongs to.
         words: number of the word that each of `ids` belongs to, wherever it is cut.
+        offsets: characters that each of `ids` covers.
     """
 
     opening: list[int]
@@ -47,6 +48,7 @@ class Tokens:
     spans: list[tuple[int, int]]
     owners: list[int]
     words: list[int]
+    offsets: list[tuple[int, int]]
 
 
 class SentenceReference:
@@ -97,12 +99,11 @@ class SentenceReference:
         found = []
         for number, (start, end) in enumerate(tokens.spans):
             own = [i for i, owner in enumerate(tokens.owners) if owner == number]
-            if not self._represents(text, start, end, [tokens.ids[i] for i in own]):
+            if not self._represents(tokens, text, number):
                 found.append(ReferenceWord(start, end, None, 0))
                 continue
-            log_probs = [values[i] for i in own]
-            known = [value for value in log_probs if value is not None]
-            total = sum(known) if len(known) == len(log_probs) else None
+            known = [values[i] for i in own if values[i] is not None]
+            total = sum(known) if len(known) == len(own) else None
             found.append(ReferenceWord(start, end, total, len(own)))
         return found
 
@@ -124,7 +125,8 @@ class SentenceReference:
         ]
         owners, whole = ([_at(start, some) for start in starts] for some in (spans, words))
         opening, closing = self._opening(), self._closing()
-        return Tokens(opening, encoding.input_ids, closing, spans, owners, whole)
+        offsets = encoding.offset_mapping
+        return Tokens(opening, encoding.input_ids, closing, spans, owners, whole, offsets)
 
     def _opening(self) -> list[int]:
         if self.kind == "masked":
@@ -144,11 +146,17 @@ class SentenceReference:
         start = next(i for i in range(len(full)) if full[i : i + len(bare)] == bare)
         return full[:start], full[start + len(bare) :]
 
-    def _represents(self, text: str, start: int, end: int, ids: list[int]) -> bool:
-        """Whether a word has tokens, none of them unknown or another special one."""
+    def _represents(self, tokens: Tokens, text: str, number: int) -> bool:
+        """Whether a span has tokens, none of them special, or a token before it covers all of it.
+
+        Marks and control characters need no token.
+        """
+        own = {i for i, owner in enumerate(tokens.owners) if owner == number}
+        start, end = tokens.spans[number]
+        visible = [i for i in range(start, end) if unicodedata.category(text[i])[0] not in "MC"]
+        covered = {place for first, last in tokens.offsets for place in range(first, last)}
         special = set(self.tokenizer.all_special_ids)
-        visible = [c for c in text[start:end] if unicodedata.category(c)[0] not in "MC"]
-        return bool(ids or not visible) and special.isdisjoint(ids)
+        return covered.issuperset(visible) and special.isdisjoint(tokens.ids[i] for i in own)
 
     # ---- causal ------------------------------------------------------------------------------
 

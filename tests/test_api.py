@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from commands import Commands
+from pandas import read_parquet
+from pandas.testing import assert_frame_equal
 from runs import predictions_of
 
 import lmdiag
@@ -173,6 +176,57 @@ def test_predictions_of_a_run_know_how_they_were_made(command: Commands) -> None
     measures = lmdiag.measure(predictions, run.stimuli["role88"])
     assert measures.signature == run.results.signature
     assert dict(measures) == run.results.tasks["role88"]["none"].measures
+
+
+TEXTS = ["The dogs near the gate bark.", "", "A robin is a bird.", "The dogs near the gate bark."]
+
+
+@pytest.mark.parametrize("options", [{}, {"unit": "word"}, {"bos": "never"}, {"pll": "original"}])
+@pytest.mark.parametrize("name", NAMES)
+def test_surprisals_are_those_of_the_command(
+    api: Fixture, command: Commands, name: str, options: dict[str, str]
+) -> None:
+    """One row per word, with the same numbers in the file that the command writes."""
+    frame = lmdiag.load_model(str(api.folders[name]), **options).surprisals(TEXTS)
+    assert frame["text"].tolist() == [1] * 6 + [3] * 5 + [4] * 6
+    assert frame["word"].tolist() == " ".join(TEXTS).split()
+    cut = [TEXTS[row.text - 1][row.start :] for row in frame.itertuples()]
+    assert all(map(str.startswith, cut, frame["word"]))
+    texts, file = command.folder / "texts.txt", command.folder / "words.parquet"
+    texts.write_text("\n".join(TEXTS))
+    given = [f"--{option}={value}" for option, value in options.items()]
+    arguments = ["--model", api.folders[name], texts, "--output", file, "--quiet"]
+    assert command("surprisal", *arguments, *given) == (0, "", "")
+    assert_frame_equal(frame, read_parquet(file))
+
+
+def test_surprisals_are_the_log_probabilities_of_predictions_in_bits(api: Fixture) -> None:
+    """Sums over the words of a sentence, for a causal and a masked model."""
+    rows = lmdiag.load_stimuli([{"sentence": text} for text in TEXTS if text])
+    for model in api.models.values():
+        sums = model.surprisals(TEXTS).groupby("text")["surprisal"].sum()
+        nats = model.predict(rows).log_prob
+        assert (-sums * math.log(2)).tolist() == pytest.approx(nats, abs=1e-4)
+
+
+def test_a_text_without_words_has_no_rows(api: Fixture) -> None:
+    for texts in ("", [], [" ", "\n"]):
+        frame = api.models["bert"].surprisals(texts)
+        assert frame.columns.tolist() == ["text", "word", "start", "surprisal", "n_tokens"]
+        assert (len(frame), frame["surprisal"].dtype) == (0, np.float64)
+
+
+def test_what_precedes_all_words_has_no_surprisal(api: Fixture) -> None:
+    frame = lmdiag.load_model(str(api.folders["gpt2"]), bos="never").surprisals("A robin")
+    assert frame["surprisal"].isna().tolist() == [True, False]
+    assert frame["n_tokens"].min() > 0
+    alone = lmdiag.load_model(str(api.folders["gpt2"]), bos="never").surprisals("Robin")
+    assert (alone["surprisal"].isna().all(), alone["surprisal"].dtype) == (True, np.float64)
+
+
+def test_texts_that_are_none_are_refused(api: Fixture) -> None:
+    with pytest.raises(BadInput, match=r"text 2 is None: give texts as strings"):
+        api.models["bert"].surprisals(["A robin", None])  # type: ignore[list-item]
 
 
 @pytest.mark.parametrize(

@@ -23,13 +23,13 @@ from typing import TYPE_CHECKING, Any
 
 from lmdiag import comparison, perturb
 from lmdiag.comparison import RESAMPLES
-from lmdiag.controls import control_warning
+from lmdiag.controls import control_warning, text_warning
 from lmdiag.display import Comparisons, FinishedRun, Measures
 from lmdiag.display import load_finished as load_run
 from lmdiag.questions import Setting
 from lmdiag.results import Run
 from lmdiag.runs.asking import predict
-from lmdiag.runs.surprisals import texts_with_controls, to_arrow, word_surprisals
+from lmdiag.runs.surprisals import to_arrow, word_surprisals
 from lmdiag.schema import BadInput, Predictions, Protocol, checked_ranks, checked_threshold
 from lmdiag.stimuli import Stimuli, load_verbs
 from lmdiag.stimuli import load as load_stimuli
@@ -147,10 +147,11 @@ class LanguageModel:
         for number, text in enumerate(texts, start=1):
             if not isinstance(text, str):
                 raise BadInput(f"text {number} is {text!r}: give texts as strings")
-        if line := texts_with_controls(self.model, texts):
-            warnings.warn(line, stacklevel=2)
         label = None if quiet else self.info.id
         rows = word_surprisals(self.model, texts, batch_size=batch_size, label=label)
+        named = {f"text {number}": text for number, text in enumerate(texts, start=1)}
+        if line := text_warning(self.model, named, "text"):
+            warnings.warn(line, stacklevel=2)
         return to_arrow(rows).to_pandas()
 
 

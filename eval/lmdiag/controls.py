@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from lmdiag.questions import row_keys
@@ -27,18 +27,32 @@ def control_warning(model: Model, settings: Iterable[Setting]) -> str | None:
         the line, with the number of rows, and text and id of the first ones; None for no such row.
     """
     rows: dict[str, str] = {}
+    noun = "context"
     for setting in settings:
+        noun = "sentence" if setting.stimuli.diagnostic.asks == "sentence" else "context"
         keys = row_keys(setting, kind=model.info.kind, cased=model.info.cased)
         for row, key in zip(setting.stimuli.columns()["id"], keys, strict=True):
-            rows.setdefault(row, key.text if isinstance(key, Sentence) else "\n".join(key[0]))
-    texts = list(dict.fromkeys(rows.values()))
-    names = dict(zip(texts, model.control_names(texts), strict=True))
-    hits = [(row, names[text]) for row, text in rows.items() if names[text]]
+            text = key.text if isinstance(key, Sentence) else "\n".join(key[0])
+            rows.setdefault(f"row {row}", text)
+    return text_warning(model, rows, noun)
+
+
+def text_warning(model: Model, texts: Mapping[str, str], noun: str) -> str | None:
+    """Returns one line about the texts with the name of a control token; see `control_warning`.
+
+    Args:
+        model: the model that is queried.
+        texts: where a text is -> the text.
+        noun: what each of them is, e.g. "sentence".
+    """
+    distinct = list(dict.fromkeys(texts.values()))
+    names = dict(zip(distinct, model.control_names(distinct), strict=True))
+    hits = [(place, names[text]) for place, text in texts.items() if names[text]]
     if not hits:
         return None
-    examples = ", ".join(f"{in_row[0]} in row {row}" for row, in_row in hits[:_EXAMPLES])
+    examples = ", ".join(f"{inside[0]} in {place}" for place, inside in hits[:_EXAMPLES])
     more = ", ..." if len(hits) > _EXAMPLES else ""
-    count = "1 context contains" if len(hits) == 1 else f"{len(hits)} contexts contain"
+    count = f"1 {noun} contains" if len(hits) == 1 else f"{len(hits)} {noun}s contain"
     return (
         f"{count} the text of a control token, which model {model.info.id} reads as the token "
         f"itself and not as text ({examples}{more}): rewrite these rows if this is not intended"

@@ -201,9 +201,11 @@ def _mean_or_none(values: Sequence[float | None]) -> float | None:
 def _unscored(rows: Columns, runs: Sequence[Predictions], state: WordState) -> list[UnscoredWord]:
     """The rows whose word is in a state without a log-probability, each once.
 
-    Predictions without any log-probability say nothing of any word.
+    Predictions with neither a log-probability nor a number of tokens say nothing of any word.
     """
-    said = [run for run in runs if any(value is not None for value in run.log_prob)]
+    said = [
+        run for run in runs if any(value is not None for value in (*run.log_prob, *run.n_tokens))
+    ]
     where = {i for run in said for i in range(len(run.id)) if run.state(i) == state}
     name = rows["target"].__getitem__ if "target" in rows else partial(_unknown_words, rows, said)
     return [UnscoredWord(rows["id"][i], name(i)) for i in sorted(where)]

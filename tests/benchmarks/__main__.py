@@ -17,11 +17,22 @@ from typing import Any
 
 from benchmarks import shapes
 
-PEERS = ("minicons", "lm-eval")
-CONTENDERS = ("floor", "everywhere", "lmdiag", "lmdiag-report", *PEERS, "one-at-a-time")
+PEERS = ("minicons", "lm-eval", "sentences-minicons")
+CONTENDERS = (
+    "floor",
+    "everywhere",
+    "lmdiag",
+    "lmdiag-report",
+    "minicons",
+    "lm-eval",
+    "one-at-a-time",
+)
 """The first is what the others are compared with."""
 
-WHAT = ("speed", "agreement")
+SENTENCES = ("sentences-bare", "sentences-gathered", "sentences", "sentences-minicons")
+"""The same for whole sentences."""
+
+WHAT = ("speed", "agreement", "sentences", "long-text")
 AGREEMENT = 384
 """Contexts of agreement whose time is measured."""
 
@@ -80,15 +91,22 @@ class Contender:
 
 
 def compare(
-    args: argparse.Namespace, folder: Path, shape: str, names: Sequence[str], rounds: int
+    args: argparse.Namespace,
+    folder: Path,
+    shape: str,
+    names: Sequence[str],
+    rounds: int,
+    texts: Path | None = None,
 ) -> None:
     """Runs contenders in turn, first once for warmth, and prints their table.
 
-    Rows per second, the ratio to the first of them (within a round), and memory.
+    Rows per second, the ratio to the first of them (within a round), and memory. `texts` is the
+    file of sentences that replaces the rows of the three diagnostics.
     """
     data, rows, _ = shapes.build(folder)
+    rows = texts or rows
     n_rows, model = len(json.loads(rows.read_text())), shapes.make(shape, folder)
-    print(f"\n{shape}: {n_rows} rows of the three diagnostics")
+    print(f"\n{shape}: {n_rows} {texts.stem if texts else 'rows of the three diagnostics'}")
     if not args.peers_python and set(names) & set(PEERS):
         print(f"{', '.join(PEERS)}: not installed (--peers-python PATH)")
         names = [name for name in names if name not in PEERS]
@@ -112,7 +130,8 @@ def compare(
             print(f"{contender.name:>22} {contender.absent}")
             continue
         ratios = [mine / its for mine, its in zip(contender.seconds, floor, strict=True)]
-        count = int(contender.name.partition(":")[2] or n_rows)
+        is_part = contender.name.startswith("agreement")
+        count = int(contender.name.partition(":")[2]) if is_part else n_rows
         print(
             f"{contender.name:>22} {count / median(contender.seconds):7.1f} {median(ratios):23.2f} "
             f"{f'({min(ratios):.2f}-{max(ratios):.2f})':>14} {contender.memory:6.0f}",
@@ -132,6 +151,7 @@ def main() -> None:
         "--peers-python", metavar="PATH", help="a Python that has minicons and lm-eval"
     )
     parser.add_argument("--contexts", type=int, nargs="+", default=[1000, 20000])
+    parser.add_argument("--sentences", type=int, default=1000, help="a tenth for masked models")
     parser.add_argument(
         "--folder", type=Path, help="where models and data are kept between calls (nowhere)"
     )
@@ -156,6 +176,16 @@ def run(args: argparse.Namespace, folder: Path) -> None:
             compare(args, folder, shape, names, args.rounds)
         # whether memory stays flat
         compare(args, folder, "bert-tiny", [f"agreement:{count}" for count in args.contexts], 1)
+    for shape in args.shapes if "sentences" in what else ():
+        # a masked model reads a sentence once per token
+        count = args.sentences // (10 if shapes.is_masked(shape) else 1)
+        texts = shapes.write_texts(folder / "sentences of 12 words.json", count, 12)
+        compare(args, folder, shape, SENTENCES, args.rounds, texts)
+    for shape in args.shapes if "long-text" in what else ():
+        texts = shapes.write_texts(folder / "text of 3000 words.json", 1, 3000)
+        # a masked model takes the better part of an hour: its memory shows in the first minute
+        name = "sentences:60" if shapes.is_masked(shape) else "sentences"
+        compare(args, folder, shape, [name], 1, texts)
 
 
 if __name__ == "__main__":

@@ -193,13 +193,32 @@ def lm_eval(model: str, rows: Rows) -> Work:
     return lambda: harness.loglikelihood(requests, disable_tqdm=True)
 
 
+def sentences(name: str, model: str, texts: Sequence[str], limit: int) -> Work:
+    """Whole sentences, see `sentence_work`; `limit` in seconds, 0 for none."""
+    import sentence_work
+
+    if name == "sentences":
+        return sentence_work.lmdiag(model, texts, limit)
+    bare = Bare(model)
+    if name == "sentences-minicons":
+        return sentence_work.minicons(model, texts, _BATCH, masked=bare.masked)
+    if name == "sentences-gathered" and not bare.masked:
+        raise LookupError("a causal model reads every position")
+    everywhere = name != "sentences-gathered"
+    return sentence_work.bare_loop(bare, texts, _BATCH, everywhere=everywhere)
+
+
 def prepare(name: str, model: str, rows: Rows, data: str) -> Work:
-    """Loads what a contender needs and returns its work; agreement has its number of contexts.
+    """Loads what a contender needs and returns its work.
+
+    Agreement has its number of contexts after a colon, sentences the seconds they may take.
 
     Raises:
         LookupError, ImportError: it has no part in this.
     """
     name, _, count = name.partition(":")
+    if name.startswith("sentences"):
+        return sentences(name, model, [row["sentence"] for row in rows], int(count or 0))
     makers: dict[str, Callable[[], Work]] = {
         "floor": lambda: bare_loop(model, rows, everywhere=False),
         "everywhere": lambda: bare_loop(model, rows, everywhere=True),

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import json
 import os
+import random
+import re
 import shutil
 import subprocess
 import sys
@@ -17,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import tokenizer_files
+import vocabularies
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -70,6 +73,20 @@ def make(name: str, folder: Path) -> Path:
     torch.manual_seed(0)
     model_class(model_class.config_class(**shape.config)).save_pretrained(out)
     return out
+
+
+def is_masked(name: str) -> bool:
+    """Whether a shape is that of a masked model."""
+    return SHAPES[name].model.endswith("ForMaskedLM")
+
+
+def write_texts(path: Path, count: int, words: int) -> Path:
+    """Writes texts of so many random everyday words with a period at the end; returns the file."""
+    rng = random.Random(0)
+    known = sorted(set(re.findall(r"[A-Za-z]+", vocabularies.TEXT)))
+    texts = [" ".join(rng.choices(known, k=words)) + "." for _ in range(count)]
+    path.write_text(json.dumps([{"sentence": text} for text in texts]))
+    return path
 
 
 def tokenizers() -> Path:

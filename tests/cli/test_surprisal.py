@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from commands import Commands
+from families import FAMILIES
 
 from lmdiag import models
 from lmdiag.schema import ModelInfo, Sentence, SentenceAnswer, WordSpan
@@ -162,8 +163,9 @@ def test_progress_and_warnings_are_on_standard_error(command: Commands, halves: 
     file.write_text("A b\nthe <end> is near\n")
     _, out, err = command("surprisal", "--model", "halves:", file)
     assert out.startswith("text,word,")
-    assert "text 2 contains <end>, which model halves: reads as the control token" in err
-    assert "halves:: 2 " in err
+    assert "1 text contains the text of a control token, which model halves: reads as" in err
+    assert "(<end> in line 2)" in err
+    assert "halves:: 2 sentences" in err
 
 
 def test_a_terminal_gets_no_control_characters(
@@ -205,3 +207,28 @@ def test_texts_that_cannot_be_read_are_refused_before_the_model_is_loaded(
         (command.folder, "is not a regular file"),
     ]:
         assert message in command.refused("surprisal", "--model", "no/such-model", file)
+
+
+def test_an_encoder_decoder_is_refused(command: Commands) -> None:
+    model = FAMILIES["t5"].make(command.folder / "t5")
+    texts, out = command.folder / "texts.txt", command.folder / "out.csv"
+    texts.write_text("A robin is a bird.\n")
+    refused = command.refused("surprisal", "--model", model, texts, "--quiet", "--output", out)
+    assert "is an encoder-decoder" in refused
+    assert "use a masked or a causal model" in refused
+    assert not out.exists()
+
+
+def test_a_text_longer_than_the_input_of_the_model(command: Commands) -> None:
+    """Its beginning has the surprisals that it has by itself."""
+    begin = " ".join(["The dogs near the gate bark."] * 4)
+    texts = command.folder / "texts.txt"
+    texts.write_text(f"{begin}\n{begin} {begin} {begin}\n")
+    code, out, err = command("surprisal", "--model", command.models["gpt2"], texts, "--quiet")
+    assert (code, err) == (0, "")
+    frame = pd.read_csv(io.StringIO(out))
+    short, long = (frame[frame["text"] == number] for number in (1, 2))
+    assert len(long) == 3 * len(short) == 72
+    assert long["n_tokens"].sum() > 130  # its positions
+    assert long["surprisal"].notna().all()
+    assert long["surprisal"].tolist()[:24] == pytest.approx(short["surprisal"].tolist(), abs=1e-4)

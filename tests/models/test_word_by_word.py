@@ -157,8 +157,10 @@ def test_some_sentences(name: str, options: dict[str, Any], family_dir: FamilyDi
 @pytest.mark.parametrize(("name", "options"), CASES, ids=named)
 def test_two_hundred_sentences(name: str, options: dict[str, Any], family_dir: FamilyDir) -> None:
     folder = family_dir(name)
-    answers = answered(loaded(folder, **options), SENTENCES)
-    check(answers, reference(name, folder, **options), SENTENCES)
+    model = loaded(folder, **options)
+    answers = answered(model, SENTENCES)
+    # One sentence is longer than 130 tokens where every blank is one.
+    check(answers, reference(name, folder, window=model.info.max_length, **options), SENTENCES)
     assert len(answers) == 200
 
 

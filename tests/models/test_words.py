@@ -252,6 +252,11 @@ class TestControls:
         assert control_names(tokenizer, texts) == [[], []]
         assert control_names(wordpiece("a"), ["a robin", "a [UNK]"]) == [[], ["[UNK]"]]
         assert control_names(sentencepiece("▁a"), ["a ж", "a <s> b </s>"]) == [[], ["<s>", "</s>"]]
+        # a unigram vocabulary names an unknown piece after its own characters
+        unigram = Tokenizer(models.Unigram([("<unk>", 0.0), ("a", -1.0)], unk_id=0))
+        unigram.add_special_tokens(["<unk>"])
+        pieces = PreTrainedTokenizerFast(tokenizer_object=unigram, unk_token="<unk>")
+        assert control_names(pieces, ["a", "aж", "a<unk>"]) == [[], [], ["<unk>"]]
         for word, pieces in (("zebra", [" zebra"]), ("gnu", ["Ġ", "gnu"])):
             assert names(tokenizer, Spelling(tokenizer).after(word, "a bird")) == pieces
 

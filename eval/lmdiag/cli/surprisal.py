@@ -53,14 +53,16 @@ def main(args: argparse.Namespace) -> int:
     texts = _texts(args.file)
     from lmdiag import models
     from lmdiag.collector import uncollected
-    from lmdiag.runs.surprisals import texts_with_controls, word_surprisals
+    from lmdiag.controls import text_warning
+    from lmdiag.runs.surprisals import word_surprisals
 
     with uncollected():
         model = models.load(args.model, LoadOptions(**fields_of(LoadOptions, args)))
-    if warning := texts_with_controls(model, texts):
-        say(f"lmdiag: warning: {warning}")
     label = None if args.quiet else args.model
     rows = word_surprisals(model, texts, batch_size=args.batch_size, label=label)
+    lines = {f"line {number}": text for number, text in enumerate(texts, start=1)}
+    if warning := text_warning(model, lines, "text"):
+        say(f"lmdiag: warning: {warning}")
     if args.output:
         _write(args.output, rows)
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from itertools import accumulate, chain
 
 from lmdiag.models.forward.reader import Reader
@@ -104,14 +104,14 @@ class SentenceScorer:
                 f"{shorten_text(encoded.sentence.text)!r}: nothing can be scored; "
                 "try --dtype float32"
             )
+        edges = {span.first for span in encoded.spans if span.opens} | {len(encoded.ids)}
         words = []
-        for number, span in enumerate(encoded.spans):
+        for span in encoded.spans:
             log_prob: float | None = None
             n_tokens = span.last - span.first if span.spelled else 0
             if span.spelled and (span.first >= encoded.scored.start or not n_tokens):
                 own = values[span.first - encoded.scored.start : span.last - encoded.scored.start]
-                ends = number + 1 == len(encoded.spans) or encoded.spans[number + 1].opens
-                correction = self._correction(encoded, values, span, ends=ends)
+                correction = self._correction(encoded, values, span, edges)
                 log_prob = min(sum(nats for nats, *_ in own) + correction, 0.0)
             words.append(WordSpan(span.start, span.end, log_prob, n_tokens))
         return SentenceAnswer(tuple(words))
@@ -121,20 +121,18 @@ class SentenceScorer:
         encoded: EncodedSentence,
         values: Sequence[Sequence[float]],
         span: TokenSpan,
-        *,
-        ends: bool,
+        edges: Set[int],
     ) -> float:
         """Returns the boundary correction of a word, or its share of it where it is cut, in nats.
 
         Source: Pimentel & Meister (2024); `lmdiag.models.whole_words.search` has the formula.
+        `edges` are the numbers of the tokens at which words begin, and of the one after the last.
         """
-        if self._boundaries is None:
+        if self._boundaries is None or span.first == span.last:
             return 0.0
-        # A part without tokens of its own may end its word, too.
-        has_after = ends and span.last >= encoded.scored.start
-        after = values[span.last - encoded.scored.start][1] if has_after else 0.0
-        has_before = span.opens and span.first > 0
-        before = values[span.first - encoded.scored.start][1] if has_before else 0.0
+        ends, begins = span.last in edges, span.first in edges and span.first > 0
+        after = values[span.last - encoded.scored.start][1] if ends else 0.0
+        before = values[span.first - encoded.scored.start][1] if begins else 0.0
         if -math.inf in (before, after):
             raise BadInput(
                 f"model {self._model_id} gives no probability to a boundary of the word "

@@ -182,11 +182,11 @@ def _most_listed(items: Sequence[Item]) -> int:
 
 
 def _spread(group: Sequence[Item], n: int) -> list[Item]:
-    """n items, evenly spread over their order."""
+    """n items, evenly spread over their order; those without a place in it if none has one."""
     ordered = sorted(
         (order, i) for i, item in enumerate(group) if (order := item.order) is not None
     )
-    known = [group[i] for _, i in ordered]
+    known = [group[i] for _, i in ordered] or list(group)
     if len(known) <= n:
         return known
     return [known[round(place * (len(known) - 1) / (n - 1))] for place in range(n)]

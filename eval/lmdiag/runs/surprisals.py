@@ -68,14 +68,3 @@ def to_arrow(rows: Sequence[WordSurprisal]) -> pa.Table:
     types = (pa.int64(), pa.string(), pa.int64(), pa.float64(), pa.int64())
     schema = pa.schema(list(zip(WordSurprisal._fields, types, strict=True)))
     return pa.Table.from_pylist([row._asdict() for row in rows], schema)
-
-
-def texts_with_controls(model: Model, texts: Sequence[str]) -> str | None:
-    """Returns one line about the first text with the name of a control token in it, if any."""
-    for number, names in enumerate(model.control_names(texts), start=1):
-        if names:
-            return (
-                f"text {number} contains {names[0]}, which model {model.info.id} reads as the "
-                "control token itself and not as text: rewrite it if this is not intended"
-            )
-    return None

@@ -36,10 +36,11 @@ def control_names(tokenizer: PreTrainedTokenizerFast, texts: Sequence[str]) -> l
     the vocabulary lacks.
     """
     controls, unknown = control_ids(tokenizer), tokenizer.unk_token_id
+    unknown_name = str(tokenizer.unk_token)  # an unknown piece has its own characters as a name
     encodings = tokenizer.backend_tokenizer.encode_batch(list(texts), add_special_tokens=False)
     names: list[dict[str, None]] = [{} for _ in texts]
     for text, encoding, in_text in zip(texts, encodings, names, strict=True):
         for id, name in zip(encoding.ids, encoding.tokens, strict=True):
-            if id in controls and (id != unknown or name in text):
-                in_text[name] = None
+            if id in controls and (id != unknown or unknown_name in text):
+                in_text[unknown_name if id == unknown else name] = None
     return [list(in_text) for in_text in names]
