@@ -18,6 +18,7 @@ from typing import Any
 from spelling import Speller, read_bytes
 
 PUNCTUATION = ".,;:!?"
+JOINERS = "-'’‐‑\u200c\u200d"
 LENGTHS = 3
 """Most pieces of a word that unit `word` looks for with a masked model."""
 
@@ -238,11 +239,13 @@ def ends_a_word(name: str | None, convention: str) -> bool:
     text: str | None = name.removeprefix("##")
     if name.startswith("<0x"):
         text = chr(int(name[3:5], 16)) if int(name[3:5], 16) < 128 else None
+    elif convention == "byte-level" and name[0] == "Ġ":
+        return True
     elif convention == "byte-level":
         text = read_bytes(name) if name[0] not in "<[" else name
-    if not text:  # a part of a character
+    if not text or text[0] == "\ufffd":  # a part of a character, or what became of one
         return False
     letters = [unicodedata.category(character)[0] in "LMN" for character in text[:2]]
-    if text[0] in "'-’":
+    if text[0] in JOINERS:
         return len(text) > 1 and not letters[1]
     return not letters[0]

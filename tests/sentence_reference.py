@@ -7,6 +7,7 @@ tokenizer returns, and the vocabulary's word boundaries are those of `reference`
 
 from __future__ import annotations
 
+import copy
 import math
 import re
 import unicodedata
@@ -236,8 +237,11 @@ class SentenceReference:
         import torch
 
         cache = {} if self.kind == "masked" else {"use_cache": False}
+        # BigBird is not the same after a short input.
+        switches = hasattr(self.model.base_model, "set_attention_type")
+        model = copy.deepcopy(self.model) if switches else self.model
         with torch.inference_mode(), double():
-            return self.model(input_ids=torch.tensor([ids]), **cache).logits[0]
+            return model(input_ids=torch.tensor([ids]), **cache).logits[0]
 
     def _items_that_end(self, folder: Path, convention: str) -> Any:
         """Returns which items of the vocabulary do not continue a word."""

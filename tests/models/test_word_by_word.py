@@ -38,7 +38,10 @@ NAMED = (
 )  # fmt: skip
 """All two hundred sentences: every kind of vocabulary, with and without a blank in its words."""
 
-QUICK = ("bert", "roberta", "deberta-v2", "gpt2", "gpt2-apart", "llama")
+QUICK = ("bert", "roberta", "gpt2", "gpt2-apart", "llama")
+
+QUICKEST = ("bert", "gpt2")
+"""Tests that ask several times are left to `make check` for the other families."""
 
 BY_BYTES = {"byte-level", "metaspace-bpe"}
 """Vocabularies that can spell every character."""
@@ -90,15 +93,20 @@ def check(
 
 
 def check_same(
-    first: Sequence[SentenceAnswer], second: Sequence[SentenceAnswer], tolerance: float = 1e-9
+    first: Sequence[SentenceAnswer], second: Sequence[SentenceAnswer], tolerance: float = 1e-6
 ) -> None:
-    """The answers are the same up to rounding of float64."""
+    """The answers are the same up to rounding; some families round to float32 on their way."""
     for one, other in zip(first, second, strict=True):
         assert [word[:2] for word in one.words] == [word[:2] for word in other.words]
         for word, same in zip(one.words, other.words, strict=True):
             assert word.n_tokens == same.n_tokens
             expected = same.log_prob and pytest.approx(same.log_prob, abs=tolerance)
             assert word.log_prob == expected
+
+
+def params(names: Iterable[str]) -> list[Any]:
+    """Families as parameters of a test."""
+    return [pytest.param(n, marks=() if n in QUICKEST else pytest.mark.slow) for n in names]
 
 
 def variants(name: str) -> list[dict[str, Any]]:
@@ -248,28 +256,24 @@ def test_both_pll_differ_where_words_have_several_pieces(family_dir: FamilyDir) 
 class TestCompany:
     """No number depends on what goes through the model together, or on the order."""
 
-    @pytest.mark.parametrize(
-        "name",
-        [
-            pytest.param(name, marks=() if name in QUICK else pytest.mark.slow)
-            for name in SENTENCE_FAMILIES
-        ],
-    )
+    TEXTS = SOME[2:9]
+
+    @pytest.mark.parametrize("name", params(SENTENCE_FAMILIES))
     def test_batches_order_and_packing(self, name: str, family_dir: FamilyDir) -> None:
         for options in variants(name):
             model = loaded(family_dir(name), **options)
-            whole = answered(model, SOME)
-            check_same(whole, answered(model, SOME, 1))
-            check_same(whole, answered(model, SOME, 3))
-            check_same(whole[::-1], answered(model, SOME[::-1]))
-            assert answered(model, SOME) == whole  # the same batches: to the last bit
+            whole = answered(model, self.TEXTS)
+            check_same(whole, answered(model, self.TEXTS, 1))
+            check_same(whole, answered(model, self.TEXTS, 3))
+            check_same(whole[::-1], answered(model, self.TEXTS[::-1]))
+            assert answered(model, self.TEXTS) == whole  # the same batches: to the last bit
             for packing in ("always", "never"):
                 try:
                     other = loaded(family_dir(name), packing=packing, **options)
                 except BadInput:
                     assert packing == "always"  # the model's positions do not allow it
                     continue
-                check_same(whole, answered(other, SOME))
+                check_same(whole, answered(other, self.TEXTS))
 
     @pytest.mark.parametrize("name", ["bert", "gpt2"])
     def test_common_beginnings(self, name: str, family_dir: FamilyDir) -> None:
@@ -284,7 +288,7 @@ class TestCompany:
     @pytest.mark.parametrize("name", ["bert", "gpt2"])
     def test_interrupted(self, name: str, family_dir: FamilyDir, tmp_path: Path) -> None:
         model = loaded(family_dir(name))
-        expected = answered(model, SENTENCES[:40], 4)
+        expected = answered(model, SENTENCES[:36], 4)
         answer, deaths = model.answer, iter([3, 1, 0, 4])
 
         def dying(left: int) -> Callable[..., Any]:
@@ -300,11 +304,11 @@ class TestCompany:
         for left in deaths:
             model.answer = dying(left)  # type: ignore[method-assign]
             with Journal(tmp_path) as journal, pytest.raises(KeyboardInterrupt):
-                answered(model, SENTENCES[:40], 4, journal=journal)
+                answered(model, SENTENCES[:36], 4, journal=journal)
         model.answer = answer  # type: ignore[method-assign]
         with Journal(tmp_path) as journal:
             assert len(journal.read()) == 8 * 4
-            assert answered(model, SENTENCES[:40], 4, journal=journal) == expected
+            assert answered(model, SENTENCES[:36], 4, journal=journal) == expected
 
 
 class TestWindows:
@@ -358,12 +362,12 @@ class TestWindows:
         second = [(n - 4, 8) for n in range(6, 10)]
         assert places == first + second + [(n - 8, 6) for n in range(10, 14)]
 
-    @pytest.mark.parametrize("name", ["bert", "roberta", "gpt2", "llama"])
+    @pytest.mark.parametrize("name", params(("bert", "roberta", "gpt2", "llama")))
     @pytest.mark.parametrize("tokens", [12, 23])
     def test_reference(self, name: str, tokens: int, tmp_path: Path) -> None:
         folder = self.short(name, tokens, tmp_path)
         cases = [*variants(name), *([{"bos": "never"}] if name == "gpt2" else [])]
-        texts = [self.TEXT[:end].strip() for end in (20, 30, 40, 41, 42, 43, 44, 60, 300)]
+        texts = [self.TEXT[:end].strip() for end in (20, 41, 42, 43, 44, 300)]
         for options in cases:
             model = loaded(folder, **options)
             assert model.info.max_length == tokens
