@@ -305,17 +305,23 @@ def _valid_parquet(path: Path) -> Iterator[None]:
 
 def _check_values(name: str, column: pa.ChunkedArray) -> None:
     """Converts values of types that `validate` accepts although Python may not represent them."""
-    from pyarrow import types
-
-    kind = column.type
-    while types.is_list(kind) or types.is_large_list(kind) or types.is_dictionary(kind):
-        kind = kind.value_type
-    safe = (
-        types.is_string, types.is_large_string, types.is_boolean, types.is_integer,
-        types.is_floating, types.is_null,
-    )  # fmt: skip
-    if not any(is_kind(kind) for is_kind in safe):
+    if not _is_plain(column.type):
         try:
             json.dumps(column.to_pylist(), default=str)
         except Exception as error:  # time zones, dates and extension types raise many errors
             raise ValueError(f"column {name} of type {column.type}: {error}") from None
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    """Whether Python can represent all values of a type."""
+    from pyarrow import types
+
+    if types.is_struct(kind):
+        return all(_is_plain(field.type) for field in kind)
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_dictionary(kind):
+        return _is_plain(kind.value_type)
+    plain = (
+        types.is_string, types.is_large_string, types.is_boolean, types.is_integer,
+        types.is_floating, types.is_null,
+    )  # fmt: skip
+    return any(is_kind(kind) for is_kind in plain)

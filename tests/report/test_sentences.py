@@ -218,7 +218,7 @@ def test_predictions_and_measures_show_themselves_in_notebooks(forms: dict[str, 
     first = frame.words[0]
     assert frame.log_prob[0] == pytest.approx(sum(word.log_prob for word in first))
     shown = Measures(said, run.stimuli["gym"], run.results.protocol, cased=True)
-    assert "two predictions" in str(shown)
+    assert "two_predictions" in str(shown)
     assert "contrast" not in shown._repr_html_()
     assert "not computed" not in str(shown)
 

@@ -116,7 +116,7 @@ class TableShape:
         title: what the figures are.
         source: the table of the paper that has this shape; "" for one of our own.
         rows, columns: of the table.
-        is_further: whether it is long: it is folded in a page, and left out on a terminal.
+        is_further: whether it is folded in a page and left out on a terminal where it is long.
     """
 
     title: str

@@ -60,4 +60,5 @@ DIAGNOSTIC = Diagnostic(
         Chart("levels", "By paradigm", by="UID", measures=_ONE),
     ),
     headlines=_FIGURES,
+    verbatim=frozenset({"UID", "linguistics_term"}),
 )

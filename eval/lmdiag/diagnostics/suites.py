@@ -51,4 +51,5 @@ DIAGNOSTIC = Diagnostic(
         Chart("regions", by="suite"),
     ),
     headlines=(Line(measure="suite_accuracy"),),
+    verbatim=frozenset({"suite", "prediction"}),
 )

@@ -12,6 +12,9 @@ from lmdiag.report.labels import measure_label, run_labels
 from lmdiag.results import Figure, Place, Results
 from lmdiag.results.published import PublishedFigure, published_beside
 
+_LONG = 15
+"""Rows of a table above which it may be folded."""
+
 
 class Source(NamedTuple):
     """A run, its name, and what the papers report for its model.
@@ -120,10 +123,14 @@ def tables_of(task: str, sources: Sequence[Source]) -> tuple[list[Table], list[T
     tables = [(shape, _fill(shape, present, sources, shown)) for shape in declared]
     rest = _fill(everything(present), present, sources, set(), skip=shown)
     return (
-        [table for shape, table in tables if table.rows and not shape.is_further],
-        [*(table for shape, table in tables if table.rows and shape.is_further)]
+        [table for shape, table in tables if table.rows and not _is_further(shape, table)],
+        [*(table for shape, table in tables if table.rows and _is_further(shape, table))]
         + ([rest] if rest.rows else []),
     )
+
+
+def _is_further(shape: TableShape, table: Table) -> bool:
+    return shape.is_further and len(table.rows) > _LONG
 
 
 class Present(NamedTuple):
