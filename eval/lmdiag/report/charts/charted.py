@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lmdiag.results import Run
 
 
-_LINE = 30
+_LINE = 26
 """Characters of a line of a label."""
 
 _MOST_LEVELS = 40
@@ -155,10 +155,14 @@ def name_part(text: str) -> str:
 
 def _broken(label: str) -> str:
     """The label with a line feed after each comma, and where a line would be too long."""
-    lines = (
-        textwrap.wrap(part, _LINE) or [part] for part in label.replace(", ", ",\n").split("\n")
-    )
-    return "\n".join(line for part in lines for line in part)
+    parts = label.replace(", ", ",\n").split("\n")
+    return "\n".join(line for part in parts for line in _lines(part))
+
+
+def _lines(text: str) -> list[str]:
+    """The lines of a text, which may end after an underscore."""
+    lines = textwrap.wrap(text.replace("_", "_\0 "), _LINE) or [text]
+    return [line.replace("\0 ", "").rstrip("\0") for line in lines]
 
 
 def figure_row(figure: Figure) -> dict[str, Any]:
