@@ -30,7 +30,7 @@ from lmdiag.questions import Setting
 from lmdiag.results import Run
 from lmdiag.runs.asking import predict
 from lmdiag.runs.surprisals import texts_with_controls, to_arrow, word_surprisals
-from lmdiag.schema import BadInput, Predictions, Protocol, checked_ranks, checked_threshold
+from lmdiag.schema import ASKED, BadInput, Predictions, Protocol, checked_ranks, checked_threshold
 from lmdiag.stimuli import Stimuli, load_verbs
 from lmdiag.stimuli import load as load_stimuli
 
@@ -121,6 +121,9 @@ class LanguageModel:
             unit=self.options.unit,
             bos=self.options.bos,
             pll=self.options.pll,
+            prompt=self.model.prompt,
+            final_period=self.options.final_period,
+            first_letter=self.options.first_letter,
             seed=seed,
             verbs=verbs,
         )
@@ -190,7 +193,7 @@ def _asked(predictions: Predictions, task: str) -> dict[str, Any]:
     """Returns how predictions were made, as fields of a protocol; a single shuffle is one run."""
     perturbation = predictions.perturbation
     asked: dict[str, Any] = {"shuffles": 1} if perturb.is_shuffled(task, perturbation) else {}
-    asked |= {name: getattr(predictions, name) for name in ("unit", "bos", "pll", "seed", "verbs")}
+    asked |= {name: getattr(predictions, name) for name in ASKED}
     return asked | {"perturb": () if perturbation == perturb.NONE else (perturbation,)}
 
 
@@ -198,7 +201,11 @@ Comparable = Measures | Run | str | Path
 
 
 def compare(
-    first: Comparable, *others: Comparable, seed: int = 0, resamples: int = RESAMPLES
+    first: Comparable,
+    *others: Comparable,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+    across: Sequence[str] = (),
 ) -> Comparisons:
     """Compares the first model with each of the others on the same rows, item by item.
 
@@ -208,6 +215,7 @@ def compare(
         first, others: results of `measure`, or finished runs or their directories; not both.
         seed: of the bootstrap.
         resamples: of the bootstrap.
+        across: options in which they may differ, e.g. "prompt"; see `lmdiag.schema.KNOBS`.
 
     Raises:
         BadInput: fewer than two are given, or they were not measured on the same data in the same
@@ -226,5 +234,5 @@ def compare(
         for number, each in enumerate(given, start=1)
     ]
     return Comparisons(
-        [side.model for side in sides], comparison.compare_sides(sides, seed, resamples)
+        [side.model for side in sides], comparison.compare_sides(sides, seed, resamples, across)
     )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from lmdiag.cli.exits import say
 from lmdiag.cli.parser import add_json, positive
+from lmdiag.schema import KNOBS
 
 if TYPE_CHECKING:
     from lmdiag.comparison import Comparison
@@ -31,6 +32,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--data", help="data set of the runs (default: the one they were made on)")
     parser.add_argument(
+        "--across", type=lambda text: text.split(","), default=[], metavar="KNOB,...",
+        help=f"compare runs that differ in these: {', '.join(KNOBS)}",
+    )  # fmt: skip
+    parser.add_argument(
         "--resamples", type=positive, default=10_000, metavar="N",
         help="number of bootstrap resamples (default: %(default)s)",
     )  # fmt: skip
@@ -46,7 +51,7 @@ def main(args: argparse.Namespace) -> int:
     from lmdiag.results import load_run
 
     runs = [load_run(path, args.data) for path in (args.run_a, *args.others)]
-    comparisons = compare_runs(*runs, seed=args.seed, resamples=args.resamples)
+    comparisons = compare_runs(*runs, seed=args.seed, resamples=args.resamples, across=args.across)
     for line in _not_compared(runs):
         say(f"lmdiag: not compared: {line}")
     if args.json:
@@ -54,6 +59,17 @@ def main(args: argparse.Namespace) -> int:
     else:
         _print_tables(runs, comparisons, args)
     return 0
+
+
+def _protocols(runs: Sequence[Run]) -> Iterator[str]:
+    """Yields a line for each run that was asked otherwise than the first one."""
+    from lmdiag.comparison import differing, in_words
+    from lmdiag.report.labels import run_letter
+
+    first = runs[0].results.signature
+    for number, run in enumerate(runs):
+        if parts := differing(first, run.results.signature):
+            yield f"A and {run_letter(number)} were asked differently: {in_words(parts)}"
 
 
 def _not_compared(runs: Sequence[Run]) -> Iterator[str]:
@@ -90,6 +106,7 @@ def _document(
     from lmdiag.report.labels import run_letter
 
     models = {run_letter(i).lower(): run.results.model for i, run in enumerate(runs)}
+    signatures = [run.results.signature for run in runs]
     records = []
     for one in comparisons:
         values = asdict(one)
@@ -99,6 +116,7 @@ def _document(
     return {
         "signature": runs[0].results.signature,
         **{name: {"model": model.id, "commit": model.commit} for name, model in models.items()},
+        **({"across": args.across, "signatures": signatures} if args.across else {}),
         "seed": args.seed,
         "resamples": args.resamples,
         "comparisons": records,
@@ -126,6 +144,8 @@ def _print_tables(
         name = visible(f"{run_letter(number)}  {model.id}  ")
         commit = visible(f"commit {short_commit(model.commit)}")
         console.print(Text.assemble((name, "bold"), (commit, "dim")))
+    for line in _protocols(runs):
+        console.print(Text(visible(line)))
     print_comparisons(comparisons, console)
     console.print()
     tested = [one for one in comparisons if one.test != "none"]

@@ -16,6 +16,7 @@ from lmdiag.cli.parser import (
     add_asking,
     add_conventions,
     add_data_revision,
+    add_framing,
     add_loading,
     add_scoring,
     fields_of,
@@ -23,7 +24,7 @@ from lmdiag.cli.parser import (
     scored,
 )
 from lmdiag.collector import uncollected
-from lmdiag.models.loading.options import LoadOptions
+from lmdiag.models.loading.options import INSTRUCTION, LoadOptions
 from lmdiag.perturb import names, tasks_with
 from lmdiag.schema import DIAGNOSTICS, BadInput, Protocol
 
@@ -92,6 +93,7 @@ def _add_models_and_data(group: argparse._ArgumentGroup) -> None:
 def _add_scoring(group: argparse._ArgumentGroup) -> None:
     add_scoring(group)
     add_conventions(group)
+    add_framing(group)
 
 
 def _add_running(group: argparse._ArgumentGroup) -> None:
@@ -211,6 +213,10 @@ def _inputs(args: argparse.Namespace) -> Inputs:
         if name in args.perturb or ("all" in args.perturb and {*tasks_with(name)} & {*tasks})
     )
     options = fields_of(Protocol, args) | {"tasks": tuple(dict.fromkeys(tasks)), "perturb": perturb}
+    if args.instruction is not None and not args.chat:
+        raise BadInput("--instruction is the user's turn of a chat: give --chat, too")
+    if args.chat:
+        options["instruction"] = args.instruction or INSTRUCTION
     protocol = scored(args, Protocol(**options))
     return load_inputs(args.data, protocol, revision=args.data_revision, verbs=args.verb_file)
 

@@ -8,7 +8,7 @@ from its predictions. Each reason is one line that a submitter can act on.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -104,7 +104,8 @@ def _protocol_reasons(protocol: Protocol) -> Iterator[str]:
         yield f"the run is partial: a sample of {rows} rows of each task was asked (--limit)"
     if protocol.perturb:
         yield f"the run is perturbed ({first_few(protocol.perturb, 6)}): submit a plain one"
-    for name in ("unit", "k", "threshold", "bos", "shuffles", "seed"):
+    judged_above = {"tasks", "limit", "perturb", "verbs"}
+    for name in (each.name for each in fields(Protocol) if each.name not in judged_above):
         ours, theirs = getattr(Protocol(), name), getattr(protocol, name)
         if ours != theirs:
             yield f"another protocol: {name} is {theirs}, the leaderboard's is {ours}"

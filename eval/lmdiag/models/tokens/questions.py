@@ -61,11 +61,13 @@ class EncodedQuestion:
         question: the question.
         rows: inputs; read 0, the first of the first row, is the distribution at the blank.
         words: candidate word -> where its pieces are read; None for an unscorable word.
+        opens: whether the blank opens the text, so that no word stands before it.
     """
 
     question: Question
     rows: tuple[TokenRow, ...]
     words: Mapping[str, tuple[PieceRead, ...] | None]
+    opens: bool
 
     @property
     def text(self) -> str:
