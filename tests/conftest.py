@@ -76,6 +76,16 @@ def upstream() -> Path:
 
 
 @pytest.fixture(scope="session")
+def public_suites() -> Path:
+    """The folder with the public SyntaxGym suites; skips where there is none."""
+    upstream = Path(os.environ.get("LMDIAG_UPSTREAM") or ROOT.parent / "shared" / "upstream")
+    folder = upstream / "syntactic-generalization/test_suites/json"
+    if not folder.is_dir():
+        pytest.skip(f"no test suites at {folder}: set LMDIAG_UPSTREAM")
+    return folder
+
+
+@pytest.fixture(scope="session")
 def data_dir(upstream: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The three upstream diagnostics, built. Read only: copy it to change it."""
     return built(tmp_path_factory, "diagnostics", str(upstream), "cprag102", "role88", "neg136")

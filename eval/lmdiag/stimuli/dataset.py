@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -50,7 +50,8 @@ class Dataset:
         commits: config -> commit; the key "" stands for all others.
         fetch: downloads files of a Hub data set into `root`; does nothing for local ones.
         by_file: whether each file of a config is a set of its own, which its rows are named after:
-            a folder of test suites or of minimal pairs.
+            a folder of test suites or of minimal pairs, which get its name as `UID` if they have
+            none.
     """
 
     name: str
@@ -94,6 +95,8 @@ class Dataset:
                 f"{path} is not a file of minimal pairs (sentence_good, sentence_bad), as a folder "
                 f"without {_CARD} has: name the file itself, or move it elsewhere"
             )
+        if table.form == "minimal_pairs" and "UID" not in table.columns:
+            table = replace(table, columns={**table.columns, "UID": [path.stem] * len(table)})
         return table
 
 

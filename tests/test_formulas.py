@@ -1,0 +1,196 @@
+"""The parser of formulas: values worked by hand, errors with their place, generated formulas."""
+
+from __future__ import annotations
+
+import json
+import operator
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lmdiag.formulas import FormulaError, RegionOf, parse_formula
+
+A, B, WHOLE = RegionOf(1, "a"), RegionOf(2, "no-b c"), RegionOf(None, "a")
+BITS = {A: 3.0, B: 5.0, WHOLE: 12.0}
+
+
+@pytest.mark.parametrize(
+    ("text", "holds"),
+    [
+        ("(1;%a%) < (2;%no-b c%)", True),
+        ("(1;%a%) > (2;%no-b c%)", False),
+        ("(*;%a%)>11.5", True),
+        (" ( * ; %a%) = 1.2e1 ", True),
+        # left to right: (10 - 3) - 5 = 2, not 10 - (3 - 5) = 12; 10 - 3 + 5 = 12, not 2
+        ("10 - (1;%a%) - (2;%no-b c%) = 2", True),
+        ("10 - (1;%a%) + (2;%no-b c%) = 12", True),
+        ("10 - [(1;%a%) + (2;%no-b c%)] = 2", True),
+        ("(1;%a%) - 5 = -2", True),
+        ("-2 < [-.5]", True),
+        # & before |: F & F | T, T | F & F, and with brackets the other way
+        ("1 > 2 & 1 > 2 | 1 < 2", True),
+        ("1 < 2 | 1 > 2 & 1 > 2", True),
+        ("[1 < 2 | 1 > 2] & 1 > 2", False),
+        # a chain holds where all hold: the third decides
+        ("1 < 2 & 2 < 3 & 4 < 3", False),
+        ("(1 < 2) & [2 < 3] & ([3 < 4])", True),
+        ("1 > 2 | 2 > 3 | 3 < 4", True),
+        # |left - right| <= 0.001 + 0.00001 * |right|: 0.002 for a right side of 100
+        ("100.00199 = 100", True),
+        ("100.00201 = 100", False),
+        ("0.00099 = 0", True),
+        ("0.00101 = 0", False),
+        # not symmetrical: 0.001 + 0.00001 * 5000 = 0.051, and of 5000.05100005 a little more
+        ("5000.0510002 = 5000", False),
+        ("5000 = 5000.0510002", True),
+    ],
+)
+def test_values_by_hand(text: str, holds: bool) -> None:
+    formula = parse_formula(text)
+    assert formula.holds(BITS) is holds
+    assert formula.text == text
+
+
+def test_the_regions_of_a_formula() -> None:
+    formula = parse_formula("(2;%no-b c%) < (*;%a%) & (1;%a%) < (2;%no-b c%)")
+    assert formula.regions == (B, WHOLE, A)
+    assert list(map(str, formula.regions)) == ["(2;%no-b c%)", "(*;%a%)", "(1;%a%)"]
+
+
+@pytest.mark.parametrize("unknown", [float("nan"), float("inf")])
+def test_a_formula_that_reads_an_undefined_surprisal_is_undefined(unknown: float) -> None:
+    formula = parse_formula("1 < 2 | (1;%a%) < 3")
+    assert formula.holds({A: 2.0}) is True
+    assert formula.holds({A: unknown}) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "expected a region such as (6;%condition%) or a number, not the end, at character 1"),
+        ("(1;%a%)", "expected a comparison, not a number, at character 1"),
+        ("(1;%a%) <", "not the end, at character 10"),
+        ("1 < 2 < 3", "a second comparison '<': join two of them by & at character 7"),
+        ("[1 < 2)", "expected ']', not ')', at character 7"),
+        ("(1 < 2", "expected ')', not the end, at character 7"),
+        ("1 < 2 & 3", "expected a comparison, not a number, at character 9"),
+        ("(1 < 2) + 3 > 1", "expected a number, not a comparison, at character 1"),
+        ("3 < (1 < 2)", "expected a number, not a comparison, at character 5"),
+        ("(1;a) > 2", "unexpected ';' at character 3"),
+        ("(1.5;%a%) > 2", "unexpected ';' at character 5"),
+        ("1 < 2 x", "unexpected 'x' at character 7"),
+        ("1 < 2 2", "unexpected '2' at character 7"),
+        ("1 < 1e999", "the number is too large at character 5"),
+        ("1 < -(1;%a%)", "or a number, not '(1;%a%)', at character 6"),
+        ("__import__('os')", "unexpected '_' at character 1"),
+        ("[" * 60, "more than 50 brackets within each other at character 51"),
+    ],
+)
+def test_what_is_no_formula_has_its_place_named(text: str, message: str) -> None:
+    with pytest.raises(FormulaError) as error:
+        parse_formula(text)
+    assert message in str(error.value)
+
+
+def test_long_chains_and_nested_brackets_need_no_deep_stack() -> None:
+    assert parse_formula("+".join(["1"] * 20_000) + " = 20000").holds({}) is True
+    assert parse_formula("&".join(["1 < 2"] * 20_000)).holds({}) is True
+    assert parse_formula("[" * 50 + "1 < 2" + "]" * 50).holds({}) is True
+    for opening in ("[", "(", "1 < ["):
+        with pytest.raises(FormulaError):
+            parse_formula(opening * 100_000)
+
+
+# ---- generated formulas --------------------------------------------------------------------------
+
+_Written = tuple[str, float]
+"""A part of a formula, and its value."""
+
+_number: st.SearchStrategy[_Written] = st.one_of(
+    st.integers(-99, 99).map(lambda n: (str(n), float(n))),
+    st.sampled_from([A, B, WHOLE]).map(lambda region: (str(region), BITS[region])),
+)
+
+
+def _bracketed(parts: st.SearchStrategy[_Written]) -> st.SearchStrategy[_Written]:
+    pairs = st.tuples(parts, st.sampled_from(["({})", "[ {} ]", "[({})]"]))
+    return pairs.map(lambda given: (given[1].format(given[0][0]), given[0][1]))
+
+
+def _added(parts: list[tuple[str, _Written]]) -> _Written:
+    (_, (text, value)), *rest = parts
+    for sign, (other, number) in rest:
+        text, value = f"{text} {sign} {other}", value + (number if sign == "+" else -number)
+    return text, value
+
+
+_sum = st.recursive(
+    _number,
+    lambda inner: st.lists(
+        st.tuples(st.sampled_from("+-"), inner | _bracketed(inner)), min_size=1, max_size=4
+    ).map(_added).flatmap(lambda part: _bracketed(st.just(part))),
+    max_leaves=12,
+)  # fmt: skip
+_COMPARE = {
+    "<": operator.lt,
+    ">": operator.gt,
+    "=": lambda a, b: abs(a - b) <= 1e-3 + 1e-5 * abs(b),
+}
+_comparison = st.tuples(_sum, st.sampled_from("<>="), _sum).map(
+    lambda given: (
+        f"{given[0][0]}{given[1]}{given[2][0]}",
+        _COMPARE[given[1]](given[0][1], given[2][1]),
+    )
+)
+
+
+def _chained(sign: str, parts: list[_Written]) -> _Written:
+    values = [value for _, value in parts]
+    return f" {sign} ".join(text for text, _ in parts), (all if sign == "&" else any)(values)
+
+
+def _any_of_all(inner: st.SearchStrategy[_Written]) -> st.SearchStrategy[_Written]:
+    both = st.lists(inner, min_size=1, max_size=3).map(lambda parts: _chained("&", parts))
+    return _bracketed(st.lists(both, min_size=1, max_size=3).map(lambda p: _chained("|", p)))
+
+
+_truth = st.recursive(_comparison, _any_of_all, max_leaves=12)
+
+
+@given(_truth)
+def test_generated_formulas_have_their_values(written: _Written) -> None:
+    assert parse_formula(written[0]).holds(BITS) == written[1]
+
+
+@given(st.text(alphabet="()[];%*a1.e+-<>=&| \n", max_size=40))
+def test_any_text_is_a_formula_or_has_one_line(text: str) -> None:
+    try:
+        formula = parse_formula(text)
+    except FormulaError as error:
+        said = str(error)
+    else:
+        said = f"{formula.holds(dict.fromkeys(formula.regions, 1.0))} at character 0"
+    assert re.search(r" at character \d+$", said)
+
+
+# ---- the public suites ---------------------------------------------------------------------------
+
+
+def test_all_formulas_of_the_public_suites_are_read(public_suites: Path) -> None:
+    files = sorted(public_suites.glob("*.json"))
+    texts = [
+        prediction["formula"]
+        for file in files
+        for prediction in json.loads(file.read_text("utf-8"))["predictions"]
+    ]
+    formulas = list(map(parse_formula, texts))
+    assert (len(files), len(formulas)) == (34, 36)
+    # [neg_pos < pos_pos] & [neg_neg < pos_neg] & [neg_pos < pos_neg]
+    three = next(each for each in formulas if "neg_neg" in each.text)
+    bits = dict.fromkeys(three.regions, 2.0)
+    bits |= {RegionOf(8, "neg_pos"): 1.0, RegionOf(8, "neg_neg"): 1.4, RegionOf(8, "pos_neg"): 1.5}
+    assert three.holds(bits) is True
+    assert three.holds(bits | {RegionOf(8, "neg_pos"): 1.6}) is False  # the third alone is false

@@ -1,0 +1,428 @@
+"""Whole sentences as data: tables, minimal pairs, test suites; what is refused, and samples."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from suites import CONDITIONS, FORMULAS, suite
+
+from lmdiag import stimuli
+from lmdiag.diagnostics import SENTENCE_COLUMNS
+from lmdiag.runs.inputs import load_inputs
+from lmdiag.schema import BadInput, Protocol
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
+
+pytest_plugins = ["hub.fixtures"]
+
+TABLE = "id;sentence;good;contrast;tense\na;She sings.;true;1;now\nb;She sing.;false;1;now\n"
+PAIRS = [
+    {"sentence_good": f"The key to the {noun} is here.", "sentence_bad": f"The key {noun} are ",
+     "UID": f"uid{i % 3}", "pairID": str(i), "field": "syntax", "linguistics_term": f"t{i % 2}",
+     "simple_LM_method": bool(i % 2)}
+    for i, noun in enumerate(("doors", "cars", "cases", "huts", "boxes", "rooms"))
+]  # fmt: skip
+
+
+def lines(path: Path, rows: list[dict[str, Any]]) -> str:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    return str(path)
+
+
+def saved(path: Path, value: Any) -> str:
+    path.write_text(json.dumps(value), "utf-8")
+    return str(path)
+
+
+# ---- tables --------------------------------------------------------------------------------------
+
+
+def test_a_table_of_sentences(tmp_path: Path) -> None:
+    (tmp_path / "own.csv").write_text(TABLE)
+    rows = stimuli.load(str(tmp_path / "own.csv"))
+    assert (rows.task, rows.form, rows.compared) == ("own", "sentences", True)
+    columns = rows.columns()
+    assert tuple(columns) == (*SENTENCE_COLUMNS, "tense")
+    assert columns["sentence"] == ["She sings.", "She sing."]
+    assert rows.diagnostic.name == "own"
+    assert rows.diagnostic.asks == "sentence"
+    assert rows.diagnostic.levels(columns) == {}  # one level is no break-down
+
+
+def test_all_origins_of_sentences_give_the_same_rows(tmp_path: Path) -> None:
+    rows = [
+        {"id": "a", "sentence": "One.", "word": 1},
+        {"id": "b", "sentence": " Two. ", "word": 2},
+    ]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "p.parquet")
+    (tmp_path / "own.tsv").write_text("sentence\tid\tword\nOne.\ta\t1\nTwo. \tb\t2\n")
+    given = [
+        rows, iter(rows), pd.DataFrame(rows), lines(tmp_path / "own.jsonl", rows),
+        str(tmp_path / "p.parquet"),
+    ]  # fmt: skip
+    loaded = [stimuli.load(each) for each in given]
+    assert {each.form for each in loaded} == {"sentences"}
+    assert len({each.fingerprint for each in loaded}) == 1
+    assert loaded[0].columns()["sentence"] == ["One.", "Two."]  # without blanks at the edges
+    assert loaded[0].columns()["item"] == ["", ""]
+    text = stimuli.load(str(tmp_path / "own.tsv"))
+    assert text.columns()["sentence"] == ["One.", "Two."]
+    assert stimuli.load([{"sentence": "One."}], "mine").columns()["id"] == ["mine-1"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([{"sentence": "A."}, {"sentence": " "}], "rows, row 2: the column sentence is empty"),
+        ([{"sentence": None}], "rows, row 1: the column sentence is empty"),
+        ([{"sentence": "A."}, {"sentence": None}], "row 2: the column sentence is empty"),
+        ([{"sentence": "A."}, {}], "rows, row 2: the column sentence is missing"),
+        ([{"sentence": 1.5}], "row 1: the column sentence: expected text, not 1.5"),
+        ([{"sentence": "A ___ b."}], "the column sentence has a blank in it, '___': write whole"),
+        ([{"sentence": "A.", "good": True}], "there is a column good but no contrast"),
+        (
+            [{"sentence": "A.", "good": True, "contrast": "1"}],
+            "the column contrast: '1' has 1 good and 0 bad rows",
+        ),
+        (
+            [{"sentence": "A.", "id": "x"}, {"sentence": "B.", "id": "x"}],
+            "row 2: the column id has 'x' again",
+        ),
+        ([{"text": "A."}], "every row needs context and target, or a sentence, or sentence_good"),
+        ([{"sentence": "A.", "context": "A"}], "every row needs context and target"),
+    ],
+)
+def test_mistakes_in_sentences_name_row_and_column(
+    rows: list[dict[str, Any]], message: str
+) -> None:
+    with pytest.raises(BadInput) as error:
+        stimuli.load(rows)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_missing_sentence_of_r_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "own.csv").write_text("sentence,x\nNA,1\n")
+    with pytest.raises(BadInput, match=r"own.csv:2: the column sentence is NA, a missing value"):
+        stimuli.load(str(tmp_path / "own.csv"))
+
+
+def test_sentences_are_no_built_in_diagnostic(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="which the diagnostic role88 has: give rows of your own"):
+        stimuli.load([{"sentence": "A."}], "role88")
+    for name in ("role88.jsonl", "verbs.jsonl"):
+        assert stimuli.tasks(lines(tmp_path / name, PAIRS)) == [name]
+
+
+def test_rows_with_a_blank_may_have_a_column_sentence() -> None:
+    rows = stimuli.load([{"context": "A", "target": "b", "sentence": None, "sentence_good": 2}])
+    assert rows.form == ""
+    assert rows.columns()["sentence"] == [None]
+
+
+# ---- minimal pairs -------------------------------------------------------------------------------
+
+
+def test_minimal_pairs_are_two_rows_each(tmp_path: Path) -> None:
+    rows = stimuli.load(lines(tmp_path / "pairs.jsonl", PAIRS))
+    assert (rows.task, rows.form) == ("pairs", "minimal_pairs")
+    columns = rows.columns()
+    assert columns["id"][:3] == ["uid0-0-good", "uid0-0-bad", "uid1-1-good"]
+    assert columns["contrast"][:3] == ["uid0-0", "uid0-0", "uid1-1"]
+    assert columns["good"] == [True, False] * 6
+    assert columns["sentence"][:2] == ["The key to the doors is here.", "The key doors are"]
+    levels = rows.diagnostic.levels(columns)
+    assert set(levels) == {"UID", "linguistics_term"}  # one field; how to score is no break-down
+    assert columns["simple_LM_method"][2:4] == [True, True]
+
+
+def test_pairs_without_names_are_named_after_their_file_and_line(tmp_path: Path) -> None:
+    plain = [{name: pair[name] for name in ("sentence_good", "sentence_bad")} for pair in PAIRS]
+    rows = stimuli.load(lines(tmp_path / "own.jsonl", plain))
+    assert rows.columns()["contrast"][:3] == ["own-1", "own-1", "own-2"]
+    assert stimuli.load(plain).columns()["id"][:2] == ["rows-1-good", "rows-1-bad"]
+    named = [pair | {"id": f"p{i}"} for i, pair in enumerate(plain)]
+    assert stimuli.load(named).columns()["id"][:2] == ["p0-good", "p0-bad"]
+    doubled = [pair | {"UID": "u", "pairID": "0"} for pair in plain]  # no names after all
+    assert stimuli.load(doubled, "mine").columns()["contrast"][0] == "mine-1"
+
+
+def test_a_folder_of_minimal_pairs_is_one_task(tmp_path: Path) -> None:
+    folder = tmp_path / "blimp"
+    folder.mkdir()
+    lines(folder / "a.jsonl", [pair | {"UID": "a"} for pair in PAIRS])
+    further = {"one_prefix_prefix": "The key"}  # columns of BLiMP's files differ
+    lines(folder / "b.jsonl", [pair | {"UID": "b"} | further for pair in PAIRS])
+    plain = [{"sentence_good": "A.", "sentence_bad": "B."}]
+    pq.write_table(pa.Table.from_pylist(plain), folder / "c.parquet")
+    (folder / "LICENSE").write_text("of the data")
+    assert stimuli.tasks(str(folder)) == ["blimp"]
+    rows = stimuli.load(f"{folder}/")
+    assert (rows.task, rows.form, len(rows)) == ("blimp", "minimal_pairs", 26)
+    assert rows.columns()["UID"][::12] == ["a", "b", "c"]
+    assert rows.columns()["id"][-2:] == ["c-1-good", "c-1-bad"]
+    assert rows.columns()["one_prefix_prefix"][::12] == [None, "The key", None]
+
+
+def test_the_demo_files_in_the_form_of_blimp(root: Path) -> None:
+    folder = root / "datasets/lmdiag/demo/refining-tse/data/blimp"
+    rows = stimuli.load(str(folder))
+    assert (rows.task, rows.form, len(rows)) == ("blimp", "minimal_pairs", 160)
+    assert len(set(rows.columns()["UID"])) == 4
+
+
+def test_every_paradigm_is_a_level_and_in_a_sample() -> None:
+    pairs = [
+        {"sentence_good": f"A {i}.", "sentence_bad": f"B {i}.", "UID": f"u{i % 67}", "pairID": i}
+        for i in range(670)
+    ]
+    rows = stimuli.load(pairs)
+    assert len(set(rows.diagnostic.levels(rows.columns())["UID"])) == 67
+    few = stimuli.load(pairs, limit=134).columns()
+    assert set(Counter(few["UID"]).values()) == {2}  # a pair of each
+    assert set(Counter(few["contrast"]).values()) == {2}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"sentence_bad": ""}, "own.jsonl:2: the column sentence_bad is empty"),
+        ({"sentence_good": "A [BLANK]."}, "own.jsonl:2: the column sentence_good has a blank"),
+        ({"sentence_good": None}, "own.jsonl:2: the column sentence_good is not text"),
+        ({"sentence": "A."}, "the column sentence is made of sentence_good and sentence_bad"),
+    ],
+)
+def test_mistakes_in_pairs_name_row_and_column(
+    tmp_path: Path, change: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(BadInput) as error:
+        stimuli.load(lines(tmp_path / "own.jsonl", [PAIRS[0], PAIRS[1] | change]))
+    assert message in str(error.value)
+
+
+def test_a_pair_needs_both_sentences() -> None:
+    with pytest.raises(BadInput, match="the column sentence_bad is missing; every pair needs both"):
+        stimuli.load([{"sentence_good": "A."}])
+    with pytest.raises(BadInput, match="rows, row 2: the column sentence_bad is missing"):
+        stimuli.load([PAIRS[0], {"sentence_good": "A."}])
+
+
+# ---- test suites ---------------------------------------------------------------------------------
+
+
+def test_the_rows_of_a_suite(tmp_path: Path) -> None:
+    rows = stimuli.load(saved(tmp_path / "file.json", suite()))
+    assert (rows.task, rows.form, rows.compared) == ("file", "suites", False)
+    columns = rows.columns()
+    assert columns["id"][:2] == ["doors/1/match", "doors/1/mismatch"]
+    assert (columns["item"][0], columns["condition"][0]) == ("doors/1", "match")
+    # contents are stripped, empty ones left out, and nothing stands before a comma
+    assert columns["sentence"][:3] == [
+        "The doors open, slowly", "The doors opens, slowly", "A key really fits.",
+    ]  # fmt: skip
+    assert columns["regions"][0] == [
+        {"number": 1, "name": "subject", "start": 0, "end": 9},
+        {"number": 2, "name": "adverb", "start": 9, "end": 9},
+        {"number": 3, "name": "verb", "start": 10, "end": 14},
+        {"number": 4, "name": "end", "start": 14, "end": 22},
+    ]
+    assert columns["formulas"][0] == list(FORMULAS)
+    assert set(columns["suite"]) == {"doors"}
+    for sentence, regions in zip(columns["sentence"], columns["regions"], strict=True):
+        parts = [sentence[region["start"] : region["end"]] for region in regions]
+        assert "".join(parts).replace(" ", "") == sentence.replace(" ", "")
+    assert stimuli.load(suite()).columns() == columns
+
+
+@pytest.mark.parametrize(
+    ("contents", "sentence"),
+    [
+        (("She said", "(quietly)", "that"), "She said (quietly) that"),
+        (("She said", "“no”", "."), "She said “no”."),
+        (("It is Kim", "'s", "book", "…"), "It is Kim's book…"),
+        (("", "", "Go", " ", "!"), "Go!"),
+        ((", then", "go"), ", then go"),
+        (("two  blanks", "here "), "two  blanks here"),
+    ],
+)
+def test_how_regions_are_joined(contents: tuple[str, ...], sentence: str) -> None:
+    one = suite(predictions=[{"type": "formula", "formula": "(*;%a%) > 0"}])
+    regions = [{"region_number": i, "content": text} for i, text in enumerate(contents, start=1)]
+    one["items"] = [{"item_number": 1, "conditions": [{"condition_name": "a", "regions": regions}]}]
+    rows = stimuli.load(one).columns()
+    assert rows["sentence"] == [sentence]
+    parts = [sentence[each["start"] : each["end"]] for each in rows["regions"][0]]
+    assert parts == [text.strip() for text in contents]
+
+
+def test_a_folder_of_suites_is_one_task(tmp_path: Path) -> None:
+    other = suite(meta={"metric": "sum"})  # without a name, the file has one
+    saved(tmp_path / "a.json", suite())
+    saved(tmp_path / "windows.json", other)
+    (tmp_path / "README.md").write_text("Suites, and no YAML.")
+    rows = stimuli.load(str(tmp_path))
+    assert (rows.task, rows.form) == (tmp_path.name, "suites")
+    assert list(Counter(rows.columns()["suite"]).items()) == [("doors", 6), ("windows", 6)]
+    saved(tmp_path / "windows.json", suite())
+    with pytest.raises(BadInput, match=r"windows.json, item 1, condition match: .* again, "):
+        stimuli.load(str(tmp_path))
+
+
+def test_a_sample_of_suites_has_whole_items(tmp_path: Path) -> None:
+    names = [f"s{i}" for i in range(30)]
+    for name in names:
+        saved(tmp_path / f"{name}.json", suite(meta={"name": name}))
+    few = stimuli.load(str(tmp_path), limit=65).columns()
+    assert len(few["id"]) == 64  # 32 items of two conditions
+    assert set(Counter(few["item"]).values()) == {len(CONDITIONS)}
+    assert set(Counter(few["suite"])) == set(names)  # one of each suite, then a second of two
+
+
+def test_the_public_suites(public_suites: Path) -> None:
+    rows = stimuli.load(str(public_suites))
+    columns = rows.columns()
+    assert len(set(columns["suite"])) == 34
+    assert len(set(columns["item"])) == 842
+    assert len({(s, f) for s, texts in zip(columns["suite"], columns["formulas"], strict=True)
+                for f in texts}) == 36  # fmt: skip
+    assert not any("  " in text or " ," in text for text in columns["sentence"])
+    only = stimuli.load(str(public_suites / "center_embed.json"))
+    assert (only.task, len(only)) == ("center_embed", 56)
+
+
+Edit = Callable[[dict[str, Any]], object]
+
+
+def _condition(given: dict[str, Any], item: int = 0, condition: int = 0) -> dict[str, Any]:
+    found: dict[str, Any] = given["items"][item]["conditions"][condition]
+    return found
+
+
+def _formula(text: Any) -> Edit:
+    return lambda given: given.update(predictions=[{"type": "formula", "formula": text}])
+
+
+BAD_SUITES: dict[str, Edit] = {
+    # predictions
+    "predictions is empty: a suite needs at least one": lambda s: s.update(predictions=[]),
+    "my.json: predictions is empty": lambda s: s.pop("predictions"),
+    "prediction 1 has no formula, which must be text": _formula(3),
+    "prediction 1: type is 'mean'": lambda s: s["predictions"][0].update(type="mean"),
+    "prediction 1: formula '(3;%match%) <': expected a region": _formula("(3;%match%) <"),
+    "item 1: prediction 1 reads (3;%other%), but there is no such condition: choose from match, "
+    "mismatch": _formula("(3;%other%) < 1"),
+    "item 1: prediction 1 reads (9;%match%), but there is no such region: choose from [1, 2, 3, 4]":
+        _formula("(9;%match%) < 1"),
+    "my.json, item 3: prediction 1 reads (4;%match%), but there is no such region":
+        lambda s: (_formula("(4;%match%) < 1")(s), _condition(s, 2)["regions"].pop()),
+    # items and conditions
+    "my.json: items is empty": lambda s: s.update(items=[]),
+    "my.json: item_number of item 2 must be an integer":
+        lambda s: s["items"][1].update(item_number="2"),
+    "my.json, item 1: item_number is there twice": lambda s: s["items"][1].update(item_number=1),
+    "my.json, item 1: conditions is empty": lambda s: s["items"][0].update(conditions=[]),
+    "my.json, item 2: conditions: mismatch is missing, which item 1 has":
+        lambda s: s["items"][1]["conditions"].pop(),
+    "my.json, item 1: conditions: mismatch is missing, which item 2 has":
+        lambda s: s["items"][0]["conditions"].pop(),
+    "my.json, item 1: conditions: match is there twice":
+        lambda s: _condition(s, 0, 1).update(condition_name="match"),
+    "my.json, item 1: condition_name of condition 1 must be text":
+        lambda s: _condition(s).update(condition_name=1),
+    # regions
+    "my.json, item 1, condition match: regions is empty":
+        lambda s: _condition(s).update(regions=[]),
+    "item 1, condition match: region_number of region 2 must be an integer":
+        lambda s: _condition(s)["regions"][1].update(region_number="2"),
+    "item 1, condition match: region_number of region 1 must be an integer":
+        lambda s: _condition(s)["regions"][0].pop("region_number"),
+    "item 1, condition match: region_number 1 follows 1":
+        lambda s: _condition(s)["regions"][1].update(region_number=1),
+    "item 1, condition match: region_number 2 follows 3":
+        lambda s: _condition(s)["regions"].insert(1, {"region_number": 3, "content": ""}),
+    "item 1, condition match: content of region 2 must be text":
+        lambda s: _condition(s)["regions"][1].update(content=None),
+    "item 1, condition match: regions do not join to a sentence: all are empty":
+        lambda s: [region.update(content=" ") for region in _condition(s)["regions"]],
+    "item 1, condition match: content has a blank in it, '___'":
+        lambda s: _condition(s)["regions"][2].update(content="___"),
+    # the suite
+    "meta.metric is 'mean': only sum is computed": lambda s: s["meta"].update(metric="mean"),
+    "my.json: meta.name is 3; it must be text": lambda s: s["meta"].update(name=3),
+    "my.json: meta is not an object": lambda s: s.update(meta="x"),
+    "my.json: region_meta must give the name of each region":
+        lambda s: s["region_meta"].update({"1": 2}),
+    "my.json is not a test suite": lambda s: s.pop("items"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("message", BAD_SUITES)
+def test_bad_suites_name_file_item_and_field(tmp_path: Path, message: str) -> None:
+    given = suite()
+    BAD_SUITES[message](given)
+    with pytest.raises(BadInput) as error:
+        stimuli.load(saved(tmp_path / "my.json", given))
+    assert message in str(error.value)
+    assert str(error.value).startswith(str(tmp_path))
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("value", [[], 3, None, {"a": 1}, "text"])
+def test_json_of_another_kind_is_no_suite(tmp_path: Path, value: object) -> None:
+    with pytest.raises(BadInput, match=r"x.json is not a test suite: one has `items`"):
+        stimuli.load(saved(tmp_path / "x.json", value))
+
+
+# ---- folders and data sets -----------------------------------------------------------------------
+
+
+def test_a_folder_of_anything_else_is_refused(tmp_path: Path) -> None:
+    lines(tmp_path / "own.jsonl", [{"sentence": "A."}])
+    with pytest.raises(BadInput, match=r"own.jsonl is not a file of minimal pairs"):
+        stimuli.load(str(tmp_path))
+    saved(tmp_path / "s.json", suite())
+    with pytest.raises(BadInput, match=r"is not a data set, it has no README.md: build one by"):
+        stimuli.tasks(str(tmp_path))
+
+
+def test_configs_of_several_forms_are_loaded_by_task(tmp_path: Path) -> None:
+    lines(tmp_path / "pairs.jsonl", PAIRS)
+    saved(tmp_path / "doors.json", suite())
+    lines(tmp_path / "blanks.jsonl", [{"context": "A", "target": "b"}])
+    entries = "".join(
+        f"- {{config_name: {name}, data_files: {name}.{suffix}}}\n"
+        for name, suffix in (("pairs", "jsonl"), ("doors", "json"), ("blanks", "jsonl"))
+    )
+    (tmp_path / "README.md").write_text(f"---\nconfigs:\n{entries}---\n")
+    data = str(tmp_path)
+    assert stimuli.tasks(data) == ["pairs", "doors", "blanks"]
+    forms = [stimuli.load(data, task).form for task in stimuli.tasks(data)]
+    assert forms == ["minimal_pairs", "suites", ""]
+    both = load_inputs(data, Protocol(tasks=("pairs", "doors")))
+    assert [setting.stimuli.task for setting in both.settings] == ["pairs", "doors"]
+    with pytest.raises(BadInput, match="pairs has whole sentences and blanks has blanks"):
+        load_inputs(data, Protocol(tasks=("pairs", "blanks")))
+
+
+def test_a_data_set_of_the_hub_with_pairs_and_blanks(api: HfApi, tmp_path: Path) -> None:
+    lines(tmp_path / "pairs.jsonl", PAIRS)
+    lines(tmp_path / "blanks.jsonl", [{"context": "A", "target": "b"}])
+    (tmp_path / "README.md").write_text(
+        "---\nconfigs:\n- {config_name: one, data_files: [{split: train, path: pairs.jsonl}]}\n"
+        "- {config_name: two, data_files: blanks.jsonl}\n---\n"
+    )
+    api.create_repo("org/mixed", repo_type="dataset")
+    api.upload_folder(repo_id="org/mixed", repo_type="dataset", folder_path=tmp_path)
+    remote = stimuli.load("org/mixed", "one")
+    assert (remote.task, remote.form, len(remote)) == ("one", "minimal_pairs", 12)
+    assert remote.columns() == stimuli.load(str(tmp_path), "one").columns()
+    assert stimuli.load("org/mixed", "two").form == ""

@@ -1,0 +1,341 @@
+"""Measures of whole sentences and of suites. The arithmetic is in comments beside the values."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from runs import by_name
+from suites import BITS, sentence_predictions, suite, words_of
+
+from lmdiag import comparison, stimuli
+from lmdiag.cli import main
+from lmdiag.evaluation import evaluate, not_computed, scores
+from lmdiag.hub.bounded import Refused, refuse
+from lmdiag.hub.verify import _protocol_reasons
+from lmdiag.measures import Scores
+from lmdiag.results.external import read_external
+from lmdiag.results.predictions import sentence_schema
+from lmdiag.schema import Predictions, Protocol
+from lmdiag.stimuli import Stimuli
+
+BITS_PER_NAT = 1 / math.log(2)
+
+
+def of(rows: Stimuli, bits: Sequence[Sequence[float | None]]) -> Predictions:
+    """Predictions with the surprisal of each word, of one token each."""
+    texts = rows.columns()["sentence"]
+    words = [words_of(text, each) for text, each in zip(texts, bits, strict=True)]
+    return sentence_predictions(rows.columns(), words)
+
+
+def measured(rows: Stimuli, predictions: Predictions, kind: Any = "causal") -> dict[str, Scores]:
+    return by_name(scores(rows, predictions, Protocol(), cased=True, kind=kind))
+
+
+def with_tokens(predictions: Predictions, counts: Sequence[int]) -> Predictions:
+    return replace(predictions, n_tokens=list(counts))
+
+
+# ---- sentences -----------------------------------------------------------------------------------
+
+
+def pairs() -> Stimuli:
+    """Three contrasts, the second with two bad sentences."""
+    return stimuli.load(
+        [
+            {"id": name, "sentence": f"{name} is here", "good": good, "contrast": name[0],
+             "length": length}
+            for name, good, length in (
+                ("a1", True, "short"), ("a2", False, "short"),
+                ("b1", True, "long"), ("b2", False, "long"), ("b3", False, "long"),
+                ("c1", True, "short"), ("c2", False, "short"),
+            )
+        ]
+    )  # fmt: skip
+
+
+def test_sensitivity_by_the_sum_and_by_the_mean() -> None:
+    rows = pairs()
+    # sums, in bits: a 9 under 10; b 6, over 5.5 and under 7; c 8 = 8
+    bits = [(3, 3, 3), (4, 3, 3), (2, 2, 2), (2, 2, 1.5), (3, 2, 2), (4, 2, 2), (2, 2, 4)]
+    # means: a 9/3 over 10/5; b 6/3 under 5.5/2 and 7/3; c 8/4 under 8/3
+    predictions = with_tokens(of(rows, bits), [3, 5, 3, 2, 3, 4, 3])
+    found = measured(rows, predictions)
+    assert list(found) == ["sensitivity", "sensitivity_mean"]
+    assert found["sensitivity"].values.tolist() == [1, 0, 0]
+    assert found["sensitivity_mean"].values.tolist() == [0, 1, 1]
+    assert found["sensitivity"].items.tolist() == ["a", "b", "c"]
+    for scores_of in found.values():
+        assert scores_of.chance is not None
+        assert scores_of.chance.tolist() == [1 / 2, 1 / 3, 1 / 2]
+        assert {level: len(part.items) for level, part in scores_of.by["length"].items()} == {
+            "short": 2, "long": 1,
+        }  # fmt: skip
+
+
+def test_a_sentence_without_a_probability_leaves_its_contrast_out_and_is_named() -> None:
+    rows = pairs()
+    predictions = of(rows, [(1, 1, 1)] * 7)
+    words = [list(each or ()) for each in predictions.words]
+    words[1][0] = words[1][0]._replace(log_prob=None, n_tokens=0)
+    words[4] = [word._replace(log_prob=None, n_tokens=0) for word in words[4]]
+    predictions = sentence_predictions(rows.columns(), [tuple(each) for each in words])
+    assert measured(rows, predictions)["sensitivity"].items.tolist() == ["c"]
+    found = evaluate(rows, [predictions], Protocol(), cased=True)
+    assert [(each.id, each.word) for each in found.unscorable] == [
+        ("a2", "a2"), ("b3", "b3, is, here"),
+    ]  # fmt: skip
+    assert found.without_first == 0
+
+
+def test_a_first_word_without_a_probability_is_left_out_of_sums_and_counted() -> None:
+    rows = pairs()
+    # sums without the first word: a 6 under 7; b 4 over 3.5; c 4 under 6
+    bits = [(None, 3, 3), (None, 4, 3), (None, 2, 2), (None, 2, 1.5), (None, 2, 2), (None, 2, 2),
+            (None, 2, 4)]  # fmt: skip
+    predictions = of(rows, bits)
+    assert predictions.n_tokens == [2] * 7
+    assert predictions.log_prob[0] == pytest.approx(-6 / BITS_PER_NAT)
+    assert measured(rows, predictions)["sensitivity"].values.tolist() == [1, 0, 1]
+    found = evaluate(rows, [predictions], Protocol(), cased=True)
+    assert (found.without_first, found.unscorable) == (7, [])
+    assert found.to_json()["without_first"] == 7
+    assert "without_first" not in evaluate(
+        rows, [of(rows, [(1, 1, 1)] * 7)], Protocol(), cased=True
+    ).to_json()  # fmt: skip
+
+
+def test_equal_sentences_are_nothing_to_compare() -> None:
+    rows = stimuli.load([{"sentence_good": "A b", "sentence_bad": "A b"}])
+    found = measured(rows, of(rows, [(1, 2), (1, 2)]))["sensitivity"]
+    assert len(found.items) == 0
+    assert found.not_defined == "the good sentence and a bad one of each contrast are the same"
+
+
+def test_surprisal_per_word_where_nothing_is_compared() -> None:
+    rows = stimuli.load(
+        [{"sentence": "One two three", "condition": "x"}, {"sentence": "One", "condition": "y"},
+         {"sentence": "A b", "condition": "y"}]
+    )  # fmt: skip
+    # (1 + 2 + 6) / 3 = 3; 4; a first word without a probability: 5 / 1
+    found = measured(rows, of(rows, [(1, 2, 6), (4,), (None, 5)]))
+    assert list(found) == ["surprisal_per_word"]
+    assert found["surprisal_per_word"].values == pytest.approx([3, 4, 5])
+    assert found["surprisal_per_word"].by["condition"]["y"].values == pytest.approx([4, 5])
+    assert found["surprisal_per_word"].chance is None
+    # of a program that gives sums alone, by the words of the text; a probability of 0 is left out
+    sums = sentence_predictions(rows.columns(), [()] * 3)
+    sums = replace(sums, log_prob=[-9 / BITS_PER_NAT, -math.inf, -4 / BITS_PER_NAT], words=[])
+    assert measured(rows, sums)["surprisal_per_word"].values == pytest.approx([3, 2])
+
+
+# ---- suites --------------------------------------------------------------------------------------
+
+
+def doors(**changes: Any) -> Stimuli:
+    return stimuli.load(suite(**changes), "doors")
+
+
+def bits_of(rows: Stimuli) -> list[list[float | None]]:
+    return [list(BITS[name]) for name in rows.columns()["id"]]
+
+
+def verdicts(found: dict[str, Scores]) -> dict[str, float]:
+    part = found["prediction_accuracy"]
+    return dict(zip(part.items.tolist(), part.values.tolist(), strict=True))
+
+
+def test_every_formula_of_the_suite_by_hand() -> None:
+    rows = doors()
+    found = measured(rows, of(rows, bits_of(rows)))
+    assert list(found) == ["suite_accuracy", "prediction_accuracy"]
+    # regions 1 to 4 and the sentence, match and mismatch:
+    # item 1: 7 0 3 5 (15), 7 0 6.5 5.5 (19)
+    # item 2: 7 8 2 1 (18), 7.0011 8 2.5 0.5 (18.0011)
+    # item 3: 7 8 2 1 (18), 7 9 2.5 2 (20.5)
+    assert verdicts(found) == {
+        "doors/1/1": 1,  # 3 < 6.5
+        "doors/1/2": 1,  # 3 < 6.5, 5 < 5.5, 0 = 0: an empty region has a surprisal of 0
+        "doors/1/3": 0,  # 15 > 19, 5 > 5.5
+        "doors/1/4": 1,  # 6.5 + 5.5 - 3 - 5 = 4 > 3
+        "doors/1/5": 1,  # 0 = 0
+        "doors/1/6": 1,  # 7 = 7
+        "doors/2/1": 1,  # 2 < 2.5
+        "doors/2/2": 0,  # 2 < 2.5, but not 1 < 0.5
+        "doors/2/3": 1,  # not 18 > 18.0011, but 1 > 0.5
+        "doors/2/4": 0,  # 2.5 + 0.5 - 2 - 1 = 0
+        "doors/2/5": 0,  # 8 is not 0
+        "doors/2/6": 0,  # 7.0011 - 7 = 0.0011, more than 0.001 + 0.00001 * 7.0011 = 0.00107
+        "doors/3/1": 1,
+        "doors/3/2": 0,  # 2 < 2.5, 1 < 2, and the third of the chain is false: 8 = 9
+        "doors/3/3": 0,
+        "doors/3/4": 0,  # 2.5 + 2 - 2 - 1 = 1.5
+        "doors/3/5": 0,
+        "doors/3/6": 1,
+    }
+    shares = found["suite_accuracy"]
+    assert shares.items.tolist() == ["doors/1", "doors/2", "doors/3"]
+    assert shares.values == pytest.approx([5 / 6, 2 / 6, 2 / 6])
+    assert (shares.statistic, shares.chance) == ("share", None)
+    assert shares.by == {}  # one suite is no break-down
+    by_prediction = found["prediction_accuracy"].by["prediction"]
+    assert {level: part.values.mean() for level, part in by_prediction.items()} == pytest.approx(
+        {"doors/1": 1, "doors/2": 1 / 3, "doors/3": 1 / 3, "doors/4": 1 / 3, "doors/5": 1 / 3,
+         "doors/6": 2 / 3}
+    )  # fmt: skip
+    assert found["prediction_accuracy"].statistic == "proportion"
+
+
+def test_one_prediction_per_suite_makes_proportions() -> None:
+    rows = doors(predictions=[{"type": "formula", "formula": "(3;%match%) < (3;%mismatch%)"}])
+    found = measured(rows, of(rows, bits_of(rows)))
+    assert found["suite_accuracy"].statistic == "proportion"
+    assert found["suite_accuracy"].values.tolist() == [1, 1, 1]
+
+
+def test_two_suites_are_a_break_down_and_each_has_its_own_formulas(tmp_path: Path) -> None:
+    easy = suite(meta={}, predictions=[{"type": "formula", "formula": "(*;%match%) > 0"}])
+    for name, content in (("doors", suite()), ("easy", easy)):
+        (tmp_path / f"{name}.json").write_text(json.dumps(content))
+    rows = stimuli.load(str(tmp_path))
+    bits = [BITS[name.replace("easy", "doors")] for name in rows.columns()["id"]]
+    found = measured(rows, of(rows, bits))
+    shares = found["suite_accuracy"]
+    assert shares.statistic == "share"
+    assert {level: part.values.mean() for level, part in shares.by["suite"].items()} == {
+        "doors": pytest.approx(1 / 2), "easy": 1,  # (5 + 2 + 2) / 18
+    }  # fmt: skip
+    assert list(found["prediction_accuracy"].by["prediction"])[-1] == "easy/1"
+    # over the items: (5/6 + 2/6 + 2/6 + 1 + 1 + 1) / 6
+    assert shares.values.mean() == pytest.approx(0.75)
+
+
+def test_a_region_with_an_unknown_word_leaves_its_predictions_out() -> None:
+    rows = doors()
+    predictions = of(rows, bits_of(rows))
+    words = [list(each or ()) for each in predictions.words]
+    verb = next(i for i, word in enumerate(words[0]) if word.start == 10)
+    words[0][verb] = words[0][verb]._replace(log_prob=None, n_tokens=0)
+    predictions = sentence_predictions(rows.columns(), [tuple(each) for each in words])
+    found = measured(rows, predictions)
+    # 1, 2 and 4 read the verb, and 3 the whole sentence; 5 and 6 hold
+    assert found["prediction_accuracy"].left_out == tuple(f"doors/1/{n}" for n in (1, 2, 3, 4))
+    assert found["suite_accuracy"].values == pytest.approx([2 / 2, 2 / 6, 2 / 6])
+    assert not_computed(rows, predictions, Protocol()) == [
+        "prediction_accuracy: 4 of 18 predictions on items read a region without a probability"
+    ]
+    assert [
+        (each.id, each.word)
+        for each in evaluate(rows, [predictions], Protocol(), cased=True).unscorable
+    ] == [("doors/1/match", "open")]
+
+
+def test_a_first_word_without_a_probability_in_regions() -> None:
+    texts = ["(1;%match%) < (1;%mismatch%)", "(*;%match%) < (*;%mismatch%)"]
+    rows = doors(predictions=[{"type": "formula", "formula": text} for text in texts])
+    first_unknown = [[None, *each[1:]] for each in bits_of(rows)]
+    found = verdicts(measured(rows, of(rows, first_unknown)))
+    # region 1 without "The" or "A": 5 < 5; 4 < 4.0011; 4 < 4. Sentences: 13 < 17 and so on
+    assert found == {
+        "doors/1/1": 0, "doors/1/2": 1, "doors/2/1": 1, "doors/2/2": 1, "doors/3/1": 0,
+        "doors/3/2": 1,
+    }  # fmt: skip
+    alone = suite(predictions=[{"type": "formula", "formula": texts[0]}])
+    for item in alone["items"]:
+        for condition in item["conditions"]:
+            condition["regions"][0]["content"] = "They"
+    rows = stimuli.load(alone, "doors")
+    bits = [[None, *each[2:]] for each in bits_of(rows)]
+    found_alone = measured(rows, of(rows, bits))
+    assert found_alone == {}  # a region of the first word alone has no surprisal
+
+
+def test_sums_of_another_program_allow_formulas_on_whole_sentences() -> None:
+    texts = ["(*;%match%) < (*;%mismatch%)", "(3;%match%) < (3;%mismatch%)"]
+    rows = doors(predictions=[{"type": "formula", "formula": text} for text in texts])
+    predictions = replace(of(rows, bits_of(rows)), words=[], n_tokens=[None] * 6)
+    assert verdicts(measured(rows, predictions)) == {"doors/1/1": 1, "doors/2/1": 1, "doors/3/1": 1}
+    assert [line.partition(":")[0] for line in not_computed(rows, predictions, Protocol())] == [
+        "formulas on regions", "prediction_accuracy",
+    ]  # fmt: skip
+
+
+# ---- what follows from them ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kinds", [("causal", "causal"), ("masked", "causal")])
+def test_two_models_on_the_same_sentences(kinds: tuple[str, str]) -> None:
+    compared = _names(pairs(), [(1, 1, 1)] * 7, kinds)
+    assert compared == ["sensitivity", "sensitivity_mean"]
+    rows = stimuli.load([{"sentence": "One two"}, {"sentence": "A b"}])
+    # a pseudo-log-likelihood is no probability of a sentence
+    expected = [] if "masked" in kinds else ["surprisal_per_word"]
+    assert _names(rows, [(1, 2), (1, 3)], kinds) == expected
+
+
+def _names(rows: Stimuli, bits: Sequence[Sequence[float]], kinds: Sequence[str]) -> list[str]:
+    """The measures that are compared of two models, the second with each sum a bit higher."""
+    seconds = [(each[0] + 1, *each[1:]) for each in bits]
+    found = [measured(rows, of(rows, values)) for values in (bits, seconds)]
+    where = [(rows.task, "none")]
+    sides = [
+        comparison.Side(kind, kind, "same", kind, where, lambda *place, own=own: own)  # type: ignore
+        for kind, own in zip(kinds, found, strict=True)
+    ]
+    return [one.measure for one in comparison.compare_sides(sides, seed=0, resamples=10)]
+
+
+def test_predictions_of_other_programs_for_sentences(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = tmp_path / "pairs.jsonl"
+    data.write_text(json.dumps({"sentence_good": "A b", "sentence_bad": "A c"}) + "\n")
+    file = tmp_path / "p.jsonl"
+    records = [{"id": "pairs-1-good", "log_prob": -5.0}, {"id": "pairs-1-bad", "log_prob": -4.0}]
+    command = [
+        "score",
+        "--task",
+        "pairs",
+        "--data",
+        str(data),
+        "--predictions",
+        str(file),
+        "--json",
+    ]
+
+    def scored(tokens: Sequence[int | None]) -> tuple[dict[str, float], str]:
+        lines = [each | {"n_tokens": n} for each, n in zip(records, tokens, strict=True)]
+        file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        assert main([*command, "--predictions", str(file)]) == 0
+        said = capsys.readouterr()
+        measures = json.loads(said.out)["measures"]
+        return {name: each["value"] for name, each in measures.items()}, said.err
+
+    assert scored([None, None]) == (
+        {"sensitivity": 0.0},
+        "lmdiag: not computed: sensitivity_mean: the predictions have no n_tokens\n",
+    )
+    assert scored([5, 2]) == ({"sensitivity": 0.0, "sensitivity_mean": 1.0}, "")  # -1 over -2
+
+
+def test_the_file_of_a_run_has_the_words(tmp_path: Path) -> None:
+    rows = doors()
+    predictions = of(rows, bits_of(rows))
+    columns = {name: getattr(predictions, name) for name in ("id", "log_prob", "n_tokens")}
+    columns["words"] = [[word._asdict() for word in words or ()] for words in predictions.words]
+    pq.write_table(pa.table(columns, schema=sentence_schema()), tmp_path / "p.parquet")
+    (read,) = read_external(tmp_path / "p.parquet", rows)
+    assert read == predictions
+
+
+def test_whole_sentences_are_no_task_of_the_leaderboard() -> None:
+    with pytest.raises(Refused, match="its tasks are not those of the benchmark: pairs"):
+        refuse(_protocol_reasons(Protocol(tasks=("pairs",))))
