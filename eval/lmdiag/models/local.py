@@ -128,7 +128,7 @@ class LocalModel:
             )
         if self.encoder.framing != Framing() or not self.encoder.spelling.ends_sentences:
             raise BadInput(
-                "--prompt, --chat, --final-period and --first-letter change contexts of blanks: "
+                "--prompt, --chat, --final-period and --first-letter are for data with a blank: "
                 "leave them out for whole sentences"
             )
         return self.sentences.encode(question)
@@ -286,6 +286,11 @@ def _encoder(
     if parts.kind == "causal":
         bos = "never" if options.chat else options.bos  # a chat template has its own
         opening = opening_tokens(spelling, bos, tokenizer.bos_token_id, model_id)
+        if opening and spelling.text(framing.prompt)[: len(opening)] == opening:
+            raise BadInput(
+                f"model {model_id}: the prompt begins with {tokenizer.bos_token}, which stands "
+                "before every context in any case: leave it out, or add --bos never"
+            )
         return CausalEncoder(spelling, limit, model_id, framing, opening)
     start, model_type = parts.model.config.decoder_start_token_id, parts.model.config.model_type
     sentinel = tokenizer.get_vocab().get(SENTINEL)
@@ -305,7 +310,8 @@ def _framing(model_id: str, parts: Parts, options: LoadOptions) -> Framing:
     if parts.kind != "causal":
         given = "--chat" if options.chat else "--prompt"
         raise BadInput(
-            f"model {model_id} is not causal: {given} is for models that continue a text"
+            f"model {model_id} is not causal, and {given} is for models that continue a text: "
+            "leave it out"
         )
     prompt = options.prompt
     if options.chat:
