@@ -44,6 +44,10 @@ _LLAMA_TURNS = (
     "<|start_header_id|>user<|end_header_id|>\n\nGo on.<|eot_id|>"
     "<|start_header_id|>assistant<|end_header_id|>\n\n{context}"
 )
+_DATED = (
+    "<|start_header_id|>system<|end_header_id|>\n\n"
+    "Cutting Knowledge Date: December 2023\nToday Date: "
+)
 _LLAMA_TOKENS = "<|start_header_id|> <|end_header_id|> <|eot_id|>"
 
 CHATS = {
@@ -54,10 +58,9 @@ CHATS = {
     # Llama 3.2 writes today's date.
     "llama-3.2": Chat(
         "llama3", _LLAMA_TOKENS,
-        "{{ bos_token }}<|start_header_id|>system<|end_header_id|>\n\n"
-        "Cutting Knowledge Date: December 2023\nToday Date: {{ strftime_now(\"%d %b %Y\") }}\n\n<|eot_id|>" + _TURNS + _LLAMA,
-        "<|begin_of_text|><|start_header_id|>system<|end_header_id|>\n\n"
-        "Cutting Knowledge Date: December 2023\nToday Date: 26 Jul 2024\n\n<|eot_id|>" + _LLAMA_TURNS,
+        "{{ bos_token }}" + _DATED + "{{ strftime_now(\"%d %b %Y\") }}\n\n<|eot_id|>" + _TURNS
+        + _LLAMA,
+        "<|begin_of_text|>" + _DATED + "26 Jul 2024\n\n<|eot_id|>" + _LLAMA_TURNS,
     ),
     # Qwen 3 puts an empty thought before the last answer.
     "qwen-3": Chat(
