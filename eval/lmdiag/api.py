@@ -30,7 +30,7 @@ from lmdiag.questions import Setting
 from lmdiag.results import Run
 from lmdiag.runs.asking import predict
 from lmdiag.runs.surprisals import to_arrow, word_surprisals
-from lmdiag.schema import BadInput, Predictions, Protocol, checked_ranks, checked_threshold
+from lmdiag.schema import ASKED, BadInput, Predictions, Protocol, checked_ranks, checked_threshold
 from lmdiag.stimuli import Stimuli, load_verbs
 from lmdiag.stimuli import load as load_stimuli
 
@@ -50,7 +50,7 @@ def load_model(model_id: str, **options: Any) -> LanguageModel:
 
     Args:
         model_id: Hub id, local folder, or `demo:masked` / `demo:causal`.
-        options: fields of `lmdiag.models.LoadOptions`, e.g. revision, kind, dtype, unit, bos.
+        options: fields of `lmdiag.models.LoadOptions`, e.g. revision, dtype, unit, bos, chat.
 
     Raises:
         BadInput: it cannot be loaded, or an option is not allowed; names the remedy.
@@ -67,7 +67,7 @@ class LanguageModel:
     Attributes:
         model: the model itself, for questions that are not stimuli.
         info: the facts of the model that a run records.
-        options: how it was loaded; predictions record its `unit`, `bos` and `pll`.
+        options: how it was loaded; predictions record those that decide what is asked.
     """
 
     def __init__(self, model: Model, options: LoadOptions) -> None:
@@ -121,6 +121,9 @@ class LanguageModel:
             unit=self.options.unit,
             bos=self.options.bos,
             pll=self.options.pll,
+            prompt=self.model.prompt,
+            final_period=self.options.final_period,
+            first_letter=self.options.first_letter,
             seed=seed,
             verbs=verbs,
         )
@@ -191,7 +194,7 @@ def _asked(predictions: Predictions, task: str) -> dict[str, Any]:
     """Returns how predictions were made, as fields of a protocol; a single shuffle is one run."""
     perturbation = predictions.perturbation
     asked: dict[str, Any] = {"shuffles": 1} if perturb.is_shuffled(task, perturbation) else {}
-    asked |= {name: getattr(predictions, name) for name in ("unit", "bos", "pll", "seed", "verbs")}
+    asked |= {name: getattr(predictions, name) for name in ASKED}
     return asked | {"perturb": () if perturbation == perturb.NONE else (perturbation,)}
 
 
@@ -199,7 +202,11 @@ Comparable = Measures | Run | str | Path
 
 
 def compare(
-    first: Comparable, *others: Comparable, seed: int = 0, resamples: int = RESAMPLES
+    first: Comparable,
+    *others: Comparable,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+    across: Sequence[str] = (),
 ) -> Comparisons:
     """Compares the first model with each of the others on the same rows, item by item.
 
@@ -209,6 +216,7 @@ def compare(
         first, others: results of `measure`, or finished runs or their directories; not both.
         seed: of the bootstrap.
         resamples: of the bootstrap.
+        across: options in which they may differ, e.g. "prompt"; see `lmdiag.schema.KNOBS`.
 
     Raises:
         BadInput: fewer than two are given, or they were not measured on the same data in the same
@@ -226,6 +234,6 @@ def compare(
         else comparison.side_of(each if isinstance(each, Run) else load_run(each))
         for number, each in enumerate(given, start=1)
     ]
-    return Comparisons(
-        [side.model for side in sides], comparison.compare_sides(sides, seed, resamples)
-    )
+    compared = comparison.compare_sides(sides, seed, resamples, across)
+    signatures = [side.signature for side in sides]
+    return Comparisons([side.model for side in sides], compared, signatures)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,7 +18,8 @@ import numpy as np
 from lmdiag import diagnostics, stats
 from lmdiag.evaluation import HUMAN_MEASURES, scores
 from lmdiag.measures import Scores
-from lmdiag.schema import BadInput, Kind
+from lmdiag.schema import KNOBS, BadInput, Kind
+from lmdiag.suggestions import suggest
 
 if TYPE_CHECKING:
     from lmdiag.results import Run
@@ -101,13 +102,19 @@ class Pair(NamedTuple):
 
 
 def compare_runs(
-    first: Run, *others: Run, seed: int = 0, resamples: int = RESAMPLES
+    first: Run,
+    *others: Run,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+    across: Sequence[str] = (),
 ) -> list[Comparison]:
     """Returns a comparison of the first run with each other one; see `compare_sides`."""
-    return compare_sides([side_of(run) for run in (first, *others)], seed, resamples)
+    return compare_sides([side_of(run) for run in (first, *others)], seed, resamples, across)
 
 
-def compare_sides(sides: Sequence[Side], seed: int, resamples: int) -> list[Comparison]:
+def compare_sides(
+    sides: Sequence[Side], seed: int, resamples: int, across: Sequence[str] = ()
+) -> list[Comparison]:
     """Returns a comparison of the first with each other one, for each measure that both have.
 
     The curves of EW and MW over cut-offs are left out, for they would enlarge the family to which
@@ -118,13 +125,14 @@ def compare_sides(sides: Sequence[Side], seed: int, resamples: int) -> list[Comp
         sides: what is compared.
         seed: of the bootstrap; each measure draws from a generator of its own.
         resamples: of the bootstrap.
+        across: keys of `KNOBS` in which they may differ.
 
     Raises:
-        BadInput: they differ in data or protocol; the parts of the signature that do are named.
+        BadInput: see `refuse_different`.
     """
     first, *others = sides
     for other in others:
-        refuse_different(first, other)
+        refuse_different(first, other, across)
     pairs = (pair for i, other in enumerate(others, start=1) for pair in paired(first, other, i))
     return compare_pairs(pairs, seed=seed, resamples=resamples)
 
@@ -136,27 +144,57 @@ def compare_pairs(pairs: Iterable[Pair], *, seed: int, resamples: int) -> list[C
     return [replace(one, p_adjusted=p) for one, p in zip(comparisons, adjusted, strict=True)]
 
 
-def refuse_different(a: Side, b: Side) -> None:
-    """Raises BadInput that names each part of the signature in which two models differ."""
-    if different := differing(a.signature, b.signature):
-        raise BadInput(
-            f"{a.name} and {b.name} cannot be compared: their signatures differ in {different}; "
-            "use the same data and options for both"
-        )
+def refuse_different(a: Side, b: Side, across: Sequence[str] = ()) -> None:
+    """Refuses two models whose signatures differ.
+
+    Args:
+        a, b: what is to be compared.
+        across: keys of `KNOBS` in which they may differ.
+
+    Raises:
+        BadInput: they differ in data or protocol, the parts of the signature that do are named; or
+            `across` has something else than keys of `KNOBS`.
+    """
+    across = [across] if isinstance(across, str) else across
+    for name in across:
+        if name not in KNOBS:
+            raise BadInput(f"across {name!r}{suggest(name, KNOBS)}: choose from {', '.join(KNOBS)}")
+    allowed = {KNOBS[name] for name in across}
+    parts = differing(a.signature, b.signature)
+    if parts.keys() <= allowed:
+        return
+    option_of = {key: option for option, key in KNOBS.items()}
+    remedy = "use the same data and options for both"
+    if parts.keys() <= option_of.keys():
+        options = ",".join(option_of[key] for key in parts)
+        remedy += f", or lmdiag compare --across {options}"
+    raise BadInput(
+        f"{a.name} and {b.name} cannot be compared: their signatures differ in "
+        f"{in_words({key: parts[key] for key in parts if key not in allowed})}; {remedy}"
+    )
 
 
-def differing(first: str, second: str) -> str:
-    """Returns the parts in which two signatures differ, with both values; "" for none.
+def differing(first: str, second: str) -> dict[str, tuple[str, str]]:
+    """Returns the parts in which two signatures differ, with both values; "-" for a missing one.
 
     >>> differing("data:1a2b3c4d|k:1,5", "data:1a2b3c4d|k:1,5|bos:never")
-    'bos (- and never)'
+    {'bos': ('-', 'never')}
     """
     a, b = (
         {key: value for key, _, value in (part.partition(":") for part in signature.split("|"))}
         for signature in (first, second)
     )
     different = [key for key in a | b if a.get(key) != b.get(key)]
-    return "; ".join(f"{key} ({a.get(key, '-')} and {b.get(key, '-')})" for key in different)
+    return {key: (a.get(key, "-"), b.get(key, "-")) for key in different}
+
+
+def in_words(parts: Mapping[str, tuple[str, ...]]) -> str:
+    """Returns parts of signatures, with the values of each, as text.
+
+    >>> in_words({"bos": ("-", "never")})
+    'bos (- and never)'
+    """
+    return "; ".join(f"{key} ({' and '.join(values)})" for key, values in parts.items())
 
 
 # ---- what is compared ----------------------------------------------------------------------------

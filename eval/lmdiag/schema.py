@@ -26,6 +26,8 @@ Kind = Literal["masked", "causal", "seq2seq"]
 Unit = Literal["token", "word"]
 Bos = Literal["auto", "always", "never"]
 Pll = Literal["within-word", "original"]
+FinalPeriod = Literal["always", "never"]
+FirstLetter = Literal["as-is", "upper", "lower"]
 WordState = Literal["scored", "censored", "unscorable"]
 
 _LONGEST_MESSAGE = 2000
@@ -248,6 +250,13 @@ class Protocol:
         bos: auto, always or never (causal models).
         pll: how the pieces of a word are masked in whole sentences (masked models); see
             `docs/specification.md`.
+        prompt: text with `{context}` in it that stands around every context (causal models); "" for
+            none. In a run with `chat`, what the model's chat template puts there.
+        chat: whether a context is a turn of the assistant, to be continued.
+        instruction: the user's turn before it; "" without `chat`.
+        final_period: whether a period ends a sentence whose blank is its last word (models that see
+            both sides).
+        first_letter: case of the first letter of every context.
         limit: rows of a sample of each task, see `lmdiag.stimuli.sample`; None for all.
         verbs: number of verb pairs in the list for EW and MW; None outside agreement.
     """
@@ -261,6 +270,11 @@ class Protocol:
     threshold: float = 0.01
     bos: Bos = "auto"
     pll: Pll = "within-word"
+    prompt: str = ""
+    chat: bool = False
+    instruction: str = ""
+    final_period: FinalPeriod = "always"
+    first_letter: FirstLetter = "as-is"
     limit: int | None = None
     verbs: int | None = None
 
@@ -268,6 +282,19 @@ class Protocol:
     def top(self) -> int:
         """Length of the top-k list that is kept: at least the paper's five."""
         return max(5, *self.k)
+
+
+ASKED = (
+    "unit", "bos", "pll", "prompt", "final_period", "first_letter", "seed", "verbs",
+)  # fmt: skip
+"""Fields of `Protocol` that predictions record, too."""
+
+
+KNOBS = {
+    "unit": "unit", "bos": "bos", "pll": "pll", "prompt": "prompt", "final-period": "period",
+    "first-letter": "letter",
+}  # fmt: skip
+"""Option that decides how the same rows are asked -> its key in signatures."""
 
 
 def checked_ranks(k: Iterable[int]) -> tuple[int, ...]:
@@ -315,7 +342,7 @@ class Predictions:
             `log_prob` and `n_tokens` are sums over the words that have a probability, see
             `SentenceAnswer`.
         model: that made the predictions; None if another program made them.
-        unit, bos, pll, seed, verbs: see `Protocol`.
+        unit, bos, pll, prompt, final_period, first_letter, seed, verbs: see `Protocol`.
     """
 
     id: list[str]
@@ -332,6 +359,9 @@ class Predictions:
     unit: Unit = "token"
     bos: Bos = "auto"
     pll: Pll = "within-word"
+    prompt: str = ""
+    final_period: FinalPeriod = "always"
+    first_letter: FirstLetter = "as-is"
     seed: int = 0
     verbs: int | None = None
 

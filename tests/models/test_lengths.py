@@ -69,7 +69,7 @@ def test_split() -> None:
 def test_batches_keep_the_sides_apart(packed: bool, causal: bool) -> None:
     lengths = [3, 9, 4, 12, 2, 10, 8]
     encoded = [
-        EncodedQuestion(Question(Query(str(n)), ()), (TokenRow(tuple(range(n)), (0,)),), {})
+        EncodedQuestion(Question(Query(str(n)), ()), (TokenRow(tuple(range(n)), (0,)),), {}, False)
         for n in lengths
     ]
     dealt = plan_batches(

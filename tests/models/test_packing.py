@@ -43,7 +43,9 @@ def test_what_is_shared_goes_together() -> None:
 
 def encoded(contexts: list[tuple[int, ...]]) -> list[EncodedQuestion]:
     question = Question(Query(""), ())
-    return [EncodedQuestion(question, (TokenRow(ids, (len(ids) - 1,)),), {}) for ids in contexts]
+    return [
+        EncodedQuestion(question, (TokenRow(ids, (len(ids) - 1,)),), {}, False) for ids in contexts
+    ]
 
 
 @given(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from lmdiag.cli.exits import say
 from lmdiag.cli.parser import add_json, positive
+from lmdiag.schema import KNOBS
 
 if TYPE_CHECKING:
     from lmdiag.comparison import Comparison
@@ -31,6 +32,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--data", help="data set of the runs (default: the one they were made on)")
     parser.add_argument(
+        "--across", type=lambda text: text.split(","), default=[], metavar="KNOB,...",
+        help=f"options in which the runs may differ: {', '.join(KNOBS)}",
+    )  # fmt: skip
+    parser.add_argument(
         "--resamples", type=positive, default=10_000, metavar="N",
         help="number of bootstrap resamples (default: %(default)s)",
     )  # fmt: skip
@@ -46,7 +51,7 @@ def main(args: argparse.Namespace) -> int:
     from lmdiag.results import load_run
 
     runs = [load_run(path, args.data) for path in (args.run_a, *args.others)]
-    comparisons = compare_runs(*runs, seed=args.seed, resamples=args.resamples)
+    comparisons = compare_runs(*runs, seed=args.seed, resamples=args.resamples, across=args.across)
     for line in _not_compared(runs):
         say(f"lmdiag: not compared: {line}")
     if args.json:
@@ -90,6 +95,7 @@ def _document(
     from lmdiag.report.labels import run_letter
 
     models = {run_letter(i).lower(): run.results.model for i, run in enumerate(runs)}
+    signatures = [run.results.signature for run in runs]
     records = []
     for one in comparisons:
         values = asdict(one)
@@ -99,6 +105,7 @@ def _document(
     return {
         "signature": runs[0].results.signature,
         **{name: {"model": model.id, "commit": model.commit} for name, model in models.items()},
+        **({"across": args.across, "signatures": signatures} if args.across else {}),
         "seed": args.seed,
         "resamples": args.resamples,
         "comparisons": records,
@@ -117,7 +124,7 @@ def _print_tables(
     from rich.text import Text
 
     from lmdiag.report.formats.terminal import print_comparisons
-    from lmdiag.report.labels import run_letter, short_commit
+    from lmdiag.report.labels import asked_differently, run_letter, short_commit
     from lmdiag.text import visible
 
     console = Console(highlight=False, width=None if sys.stdout.isatty() else _WIDTH)
@@ -126,6 +133,8 @@ def _print_tables(
         name = visible(f"{run_letter(number)}  {model.id}  ")
         commit = visible(f"commit {short_commit(model.commit)}")
         console.print(Text.assemble((name, "bold"), (commit, "dim")))
+    for line in asked_differently([run.results.signature for run in runs]):
+        console.print(Text(visible(line)))
     print_comparisons(comparisons, console)
     console.print()
     tested = [one for one in comparisons if one.test != "none"]
@@ -134,7 +143,7 @@ def _print_tables(
         "resamples",
         "p: exact McNemar where each item is right or wrong (m), else the bootstrap (b)",
         f"p adj.: by Holm's method, over the {len(tested)} tests above",
-        runs[0].results.signature,
+        *dict.fromkeys(run.results.signature for run in runs),
     ]
     if len(tested) < len(comparisons):
         remarks.insert(2, "–: the two do not differ in any item, so there is nothing to test")

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from lmdiag.cli.exits import fail
-from lmdiag.models.loading.options import CHOICES
+from lmdiag.models.loading.options import CHOICES, INSTRUCTION
+from lmdiag.reading import is_file, read_text, user_path
 from lmdiag.schema import BadInput, Protocol, checked_ranks, checked_threshold
 from lmdiag.suggestions import suggest
 
@@ -84,6 +85,12 @@ def add_dry_run(parser: argparse._ActionsContainer) -> None:
     )
 
 
+def _text_or_file(text: str) -> str:
+    """A text, or the content of the file of that name, without the end of its last line."""
+    path = user_path(text)
+    return read_text(path).removesuffix("\n") if is_file(path) else text
+
+
 def add_conventions(group: argparse._ActionsContainer) -> None:
     """Declares what a probability is about, in options named as the fields of `Protocol`."""
     group.add_argument(
@@ -99,6 +106,32 @@ def add_conventions(group: argparse._ActionsContainer) -> None:
         "--pll", choices=CHOICES["pll"], default="within-word",
         help="what a masked model does not see where it scores a token of a whole sentence: the "
         "token and the later ones of its word, or the token alone (default: %(default)s)",
+    )  # fmt: skip
+
+
+def add_framing(group: argparse._ActionsContainer) -> None:
+    """Declares what stands around contexts, in options named as the fields of `Protocol`."""
+    group.add_argument(
+        "--prompt", type=_text_or_file, default="", metavar="TEXT|FILE",
+        help="text around every context, with {context} in it, or a file with such a text (causal "
+        "models)",
+    )  # fmt: skip
+    group.add_argument(
+        "--chat", action="store_true",
+        help="make the context the beginning of the assistant's turn in the model's chat template",
+    )  # fmt: skip
+    group.add_argument(
+        "--instruction", metavar="TEXT",
+        help=f"with --chat, the user's turn before it (default: {INSTRUCTION!r})",
+    )  # fmt: skip
+    group.add_argument(
+        "--final-period", choices=CHOICES["final_period"], default="always",
+        help="whether a period ends a sentence whose blank is its last word (models that see both "
+        "sides; default: %(default)s)",
+    )  # fmt: skip
+    group.add_argument(
+        "--first-letter", choices=CHOICES["first_letter"], default="as-is",
+        help="case of the first letter of every context (default: %(default)s)",
     )  # fmt: skip
 
 

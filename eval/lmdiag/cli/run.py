@@ -8,6 +8,7 @@ import importlib
 import json
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,6 +17,7 @@ from lmdiag.cli.parser import (
     add_asking,
     add_conventions,
     add_data_revision,
+    add_framing,
     add_loading,
     add_scoring,
     fields_of,
@@ -92,6 +94,7 @@ def _add_models_and_data(group: argparse._ArgumentGroup) -> None:
 def _add_scoring(group: argparse._ArgumentGroup) -> None:
     add_scoring(group)
     add_conventions(group)
+    add_framing(group)
 
 
 def _add_running(group: argparse._ArgumentGroup) -> None:
@@ -121,6 +124,9 @@ def main(args: argparse.Namespace) -> int:
     from lmdiag.runs.processes import Processes, announced
 
     models = requested_models(args)
+    if args.instruction is not None and not args.chat:
+        raise BadInput("--instruction is the user's turn of a chat: add --chat")
+    options = LoadOptions(**fields_of(LoadOptions, args) | {"revision": None})
     imports = threading.Thread(
         target=importlib.import_module, args=["lmdiag.models.loading.load"], daemon=True
     )
@@ -131,13 +137,13 @@ def main(args: argparse.Namespace) -> int:
     runs, failures = [], []
     with Processes(together=args.tp) as processes:
         with uncollected(), processes.shared_errors():
-            inputs = _inputs(args)
+            inputs = _inputs(args, options)
         with uncollected():
             imports.join()
         gc.freeze()  # the garbage collector need not look through what was imported
         for model in models:
             try:
-                if run := _run(model, args, inputs, processes):
+                if run := _run(model, args, options, inputs, processes):
                     runs.append(run)
             except BadInput as error:
                 failures.append((model, error))
@@ -194,7 +200,7 @@ def requested_models(args: argparse.Namespace) -> list[RequestedModel]:
     return models
 
 
-def _inputs(args: argparse.Namespace) -> Inputs:
+def _inputs(args: argparse.Namespace, load_options: LoadOptions) -> Inputs:
     """Loads what is asked of every model."""
     from lmdiag import stimuli
     from lmdiag.runs.inputs import load_inputs
@@ -211,20 +217,25 @@ def _inputs(args: argparse.Namespace) -> Inputs:
         if name in args.perturb or ("all" in args.perturb and {*tasks_with(name)} & {*tasks})
     )
     options = fields_of(Protocol, args) | {"tasks": tuple(dict.fromkeys(tasks)), "perturb": perturb}
+    if args.chat:
+        options["instruction"] = load_options.instruction
     protocol = scored(args, Protocol(**options))
     return load_inputs(args.data, protocol, revision=args.data_revision, verbs=args.verb_file)
 
 
 def _run(
-    model: RequestedModel, args: argparse.Namespace, inputs: Inputs, processes: Processes
+    model: RequestedModel,
+    args: argparse.Namespace,
+    options: LoadOptions,
+    inputs: Inputs,
+    processes: Processes,
 ) -> Run | None:
     """Runs one model, writes its report and prints its tables; None but on the first process."""
     from lmdiag.runs.run import run_model
 
-    given = {"revision": model.revision, "device": processes.device}
     run = run_model(
         model.id,
-        LoadOptions(**fields_of(LoadOptions, args) | given),
+        replace(options, revision=model.revision, device=processes.device),
         inputs,
         output=args.output,
         processes=processes,

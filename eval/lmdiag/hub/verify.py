@@ -8,7 +8,7 @@ from its predictions. Each reason is one line that a submitter can act on.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,7 +27,7 @@ from lmdiag.results import (
     signature,
 )
 from lmdiag.schema import AGREEMENT, DIAGNOSTICS, BadInput, Kind, Predictions, Protocol
-from lmdiag.text import first_few
+from lmdiag.text import first_few, visible
 
 if TYPE_CHECKING:
     from lmdiag.stimuli import Stimuli
@@ -104,10 +104,12 @@ def _protocol_reasons(protocol: Protocol) -> Iterator[str]:
         yield f"the run is partial: a sample of {rows} rows of each task was asked (--limit)"
     if protocol.perturb:
         yield f"the run is perturbed ({first_few(protocol.perturb, 6)}): submit a plain one"
-    for name in ("unit", "k", "threshold", "bos", "shuffles", "seed"):
+    judged_above = {"tasks", "limit", "perturb", "verbs"}
+    for name in (each.name for each in fields(Protocol) if each.name not in judged_above):
         ours, theirs = getattr(Protocol(), name), getattr(protocol, name)
         if ours != theirs:
-            yield f"another protocol: {name} is {theirs}, the leaderboard's is {ours}"
+            a, b = ("none" if value == "" else visible(str(value)) for value in (theirs, ours))
+            yield f"another protocol: {name} is {a}, the leaderboard's is {b}"
 
 
 def _data_reasons(

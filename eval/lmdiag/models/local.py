@@ -29,6 +29,7 @@ from lmdiag.models.tokens.encoders import (
     Seq2SeqEncoder,
     opening_tokens,
 )
+from lmdiag.models.tokens.framing import SLOT, Framing, chat_prompt
 from lmdiag.models.tokens.questions import EncodedQuestion, shorten_text
 from lmdiag.models.tokens.sentences import (
     CausalSentences,
@@ -73,6 +74,7 @@ class LocalModel:
         encoder: turns questions into rows.
         reader: turns rows into distributions.
         vocabulary: shows the items of the distributions.
+        prompt: what stands around contexts; see `Model`.
         words: answers in unit `word`; None in unit `token`.
         sentences: turns sentences into rows; None for encoder-decoders.
     """
@@ -88,6 +90,7 @@ class LocalModel:
         self.encoder = encoder
         self.reader = reader
         self.vocabulary = Vocabulary(tokenizer)
+        self.prompt = "" if encoder.framing.prompt == SLOT else encoder.framing.prompt
         self.words: WordSearch | None = None
         self.sentences: SentenceEncoder | None = None
         self._tokenizer = tokenizer
@@ -122,6 +125,11 @@ class LocalModel:
             raise BadInput(
                 f"model {self.info.id} is an encoder-decoder, which gives no probability of whole "
                 "sentences: use a masked or a causal model"
+            )
+        if self.encoder.framing != Framing() or not self.encoder.spelling.ends_sentences:
+            raise BadInput(
+                "--prompt, --chat, --final-period and --first-letter are for data with a blank: "
+                "leave them out for whole sentences"
             )
         return self.sentences.encode(question)
 
@@ -238,7 +246,7 @@ def assemble(model_id: str, parts: Parts, options: LoadOptions) -> LocalModel:
         vocab_size=parts.model.config.get_text_config().vocab_size,
         n_parameters=parts.model.num_parameters(),
         max_length=limit,
-        bos=isinstance(encoder, CausalEncoder) and bool(encoder.opening),
+        bos=_begins_with_bos(encoder, parts),
         sentence_bos=isinstance(sentences, CausalSentences) and bool(sentences.opening),
         training_step=parts.training_step,
         quantization=options.quantization,
@@ -269,14 +277,21 @@ def _encoder(
     """Returns the encoder of the model's kind."""
     tokenizer = parts.tokenizer
     try:
-        spelling = Spelling(tokenizer)
+        spelling = Spelling(tokenizer, final_period=options.final_period == "always")
     except BadInput as error:
         raise BadInput(f"model {model_id}: {error}") from error
+    framing = _framing(model_id, parts, options)
     if parts.kind == "masked":
-        return MaskedEncoder(spelling, limit, model_id, tokenizer.mask_token_id)
+        return MaskedEncoder(spelling, limit, model_id, framing, tokenizer.mask_token_id)
     if parts.kind == "causal":
-        opening = opening_tokens(spelling, options.bos, tokenizer.bos_token_id, model_id)
-        return CausalEncoder(spelling, limit, model_id, opening)
+        bos = "never" if options.chat else options.bos  # a chat template has its own
+        opening = opening_tokens(spelling, bos, tokenizer.bos_token_id, model_id)
+        if opening and spelling.text(framing.prompt)[: len(opening)] == opening:
+            raise BadInput(
+                f"model {model_id}: the prompt begins with {tokenizer.bos_token}, which stands "
+                "before every context in any case: leave it out, or add --bos never"
+            )
+        return CausalEncoder(spelling, limit, model_id, framing, opening)
     start, model_type = parts.model.config.decoder_start_token_id, parts.model.config.model_type
     sentinel = tokenizer.get_vocab().get(SENTINEL)
     filler = tokenizer.mask_token_id if sentinel is None else sentinel
@@ -285,7 +300,23 @@ def _encoder(
             f"model {model_id} ({model_type}) was not trained to fill a blank in a text: it is not "
             f"BART, and its tokenizer does not have T5's {SENTINEL}"
         )
-    return Seq2SeqEncoder(spelling, limit, model_id, filler, start, sentinel is not None)
+    return Seq2SeqEncoder(spelling, limit, model_id, framing, filler, start, sentinel is not None)
+
+
+def _framing(model_id: str, parts: Parts, options: LoadOptions) -> Framing:
+    """Returns how contexts are changed before the model reads them."""
+    if not options.prompt and not options.chat:
+        return Framing(first_letter=options.first_letter)
+    if parts.kind != "causal":
+        given = "--chat" if options.chat else "--prompt"
+        raise BadInput(
+            f"model {model_id} is not causal, and {given} is for models that continue a text: "
+            "leave it out"
+        )
+    prompt = options.prompt
+    if options.chat:
+        prompt = chat_prompt(parts.tokenizer, options.instruction, model_id)
+    return Framing(prompt, options.first_letter)
 
 
 def _sentence_encoder(
@@ -309,6 +340,13 @@ def _sentence_encoder(
     bos = "always" if lacks_one else options.bos
     opening = opening_tokens(spelling, bos, bos_id, model_id)
     return CausalSentences(spelling, limit, model_id, opening, reads_end=options.unit == "word")
+
+
+def _begins_with_bos(encoder: QuestionEncoder, parts: Parts) -> bool:
+    """Whether a special token stands before the contexts of a causal model."""
+    bos, prompt = parts.tokenizer.bos_token, encoder.framing.prompt
+    in_prompt = isinstance(bos, str) and prompt.startswith(bos)
+    return isinstance(encoder, CausalEncoder) and (bool(encoder.opening) or in_prompt)
 
 
 def _first_position(parts: Parts) -> int:

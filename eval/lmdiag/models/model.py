@@ -20,9 +20,11 @@ class Model(Protocol):
 
     Attributes:
         info: what a run records about the model.
+        prompt: text with `{context}` in it that stands around every context; "" for none.
     """
 
     info: ModelInfo
+    prompt: str
 
     @property
     def device(self) -> str:

@@ -216,7 +216,9 @@ def _first_problem(error: Any) -> str:
     return f"{path.removeprefix('.') or 'the document'}: {message}"
 
 
-_LATER_FIELDS = frozenset({"verbs", "pll"})
+_LATER_FIELDS = frozenset(
+    {"verbs", "pll", "prompt", "chat", "instruction", "final_period", "first_letter"}
+)
 """Fields of a protocol that earlier versions did not write."""
 
 

@@ -12,7 +12,7 @@ from lmdiag.results.figure import Figure, Place
 from lmdiag.results.folder import PREDICTIONS, check_files, read_results
 from lmdiag.results.predictions import read_run
 from lmdiag.results.results import Results
-from lmdiag.schema import BadInput, Predictions
+from lmdiag.schema import ASKED, BadInput, Predictions
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -39,9 +39,7 @@ class Run:
         """Task -> (perturbation, run) -> its predictions, in the order of the stimuli."""
         check_files(self.path, self.results)
         model, protocol = self.results.model, self.results.protocol
-        options = {
-            name: getattr(protocol, name) for name in ("unit", "bos", "pll", "seed", "verbs")
-        }
+        options = {name: getattr(protocol, name) for name in ASKED}
         predictions = read_run(self.path, self.stimuli, model.kind)
         for task, settings in self.results.tasks.items():
             for setting in settings:

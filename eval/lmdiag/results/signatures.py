@@ -41,6 +41,9 @@ def signature(protocol: Protocol, fingerprint: str, *, run: int = 0) -> str:
         "perturb": "+".join(protocol.perturb) or None,
         "bos": None if protocol.bos == "auto" else protocol.bos,
         "pll": None if protocol.pll == "within-word" else protocol.pll,
+        "prompt": (protocol.prompt and _digest(protocol.prompt)) or None,
+        "period": None if protocol.final_period == "always" else protocol.final_period,
+        "letter": None if protocol.first_letter == "as-is" else protocol.first_letter,
         # "sample" distinguishes these runs from runs of versions that took the first rows
         "limit": protocol.limit and f"sample{protocol.limit}",
         "verbs": protocol.verbs,
@@ -49,12 +52,16 @@ def signature(protocol: Protocol, fingerprint: str, *, run: int = 0) -> str:
     return "|".join(f"{key}:{value}" for key, value in parts.items() if value is not None)
 
 
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
 def combine(fingerprints: Mapping[str, str]) -> str:
     """Returns the fingerprint of several tasks' data; of a single task, its own."""
     if len(fingerprints) == 1:
         return next(iter(fingerprints.values()))
     lines = "\n".join(f"{task}:{fingerprints[task]}" for task in sorted(fingerprints))
-    return hashlib.sha256(lines.encode()).hexdigest()[:8]
+    return _digest(lines)
 
 
 def model_slug(model_id: str, revision: str | None, name: str | None = None) -> str:
@@ -98,14 +105,19 @@ def protocol_slug(protocol: Protocol) -> str:
     default = Protocol()
     tasks = "diagnostics" if protocol.tasks == DIAGNOSTICS else "+".join(protocol.tasks)
     if len(tasks) > _LONGEST_NAME:
-        digest = hashlib.sha256(tasks.encode()).hexdigest()[:8]
-        tasks = f"{len(protocol.tasks)}tasks+{digest}"
+        tasks = f"{len(protocol.tasks)}tasks+{_digest(tasks)}"
     parts = [tasks, protocol.unit, *filter(None, ["+".join(protocol.perturb)])]
     for name in ("shuffles", "seed", "k", "threshold", "bos", "pll", "limit", "verbs"):
         value = getattr(protocol, name)
         if value != getattr(default, name):
             shown = "+".join(map(str, value)) if isinstance(value, tuple) else value
             parts.append(f"{name}{shown}")
+    if protocol.prompt:
+        parts.append(f"{'chat' if protocol.chat else 'prompt'}{_digest(protocol.prompt)}")
+    if protocol.final_period == "never":
+        parts.append("noperiod")
+    if protocol.first_letter != "as-is":
+        parts.append(protocol.first_letter)
     return "-".join(parts)
 
 

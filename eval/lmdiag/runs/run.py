@@ -79,6 +79,8 @@ def run_model(
         model = models.load(model_id, options)
         gc.freeze()  # the collector need not look through what was loaded while the run lasts
     model.info = replace(model.info, name=name)
+    # only the model knows what its chat template puts around a context
+    inputs = replace(inputs, protocol=replace(inputs.protocol, prompt=model.prompt))
     seconds = {"load": time.monotonic() - started}
     model_folder = results.model_slug(model_id, options.revision, name)
     directory = RunDirectory(output / model_folder / results.protocol_slug(inputs.protocol))

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
-from lmdiag.schema import BadInput, Bos, Pll, Unit
+from lmdiag.models.tokens.framing import SLOT
+from lmdiag.schema import BadInput, Bos, FinalPeriod, FirstLetter, Pll, Unit
 from lmdiag.suggestions import suggest
 
 KindOption = Literal["auto", "masked", "causal", "seq2seq"]
@@ -21,6 +22,8 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "bos": get_args(Bos),
     "unit": get_args(Unit),
     "pll": get_args(Pll),
+    "final_period": get_args(FinalPeriod),
+    "first_letter": get_args(FirstLetter),
     "packing": get_args(Packing),
     "quantization": get_args(Quantization),
 }
@@ -29,7 +32,11 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
 DEVICE_MAPS = ("auto", "balanced", "balanced_low_0", "sequential")
 """Ways to spread a model over devices; any other `device_map` is the name of one device."""
 
-_FLAGS = ("trust_remote_code", "allow_pickle", "tp")
+_FLAGS = ("trust_remote_code", "allow_pickle", "tp", "chat")
+
+INSTRUCTION = "Complete the sentence."
+"""The user's turn in a chat, where no other is given."""
+
 _OPTIONAL = ("revision", "device", "device_map", "quantization", "attention")
 
 
@@ -51,6 +58,12 @@ class LoadOptions:
         pll: which tokens a masked model does not see where a sentence is scored; see
             `lmdiag.models.tokens.sentences`.
         unit: what the top-k list is over: vocabulary items (token) or complete words (word).
+        prompt: text around every context, with `{context}` in it (causal models); "" for none.
+        chat: have the assistant's turn of the model's chat template begin with the context.
+        instruction: the user's turn before it.
+        final_period: whether a period ends a sentence whose blank is its last word (models that see
+            both sides).
+        first_letter: case of the first letter of every context.
         trust_remote_code: run code that comes with the model.
         allow_pickle: read weights that are not safetensors.
         quantization: "8bit" or "4bit" by bitsandbytes; None without.
@@ -69,6 +82,11 @@ class LoadOptions:
     device_map: str | None = None
     bos: Bos = "auto"
     pll: Pll = "within-word"
+    prompt: str = ""
+    chat: bool = False
+    instruction: str = INSTRUCTION
+    final_period: FinalPeriod = "always"
+    first_letter: FirstLetter = "as-is"
     unit: Unit = "token"
     trust_remote_code: bool = False
     allow_pickle: bool = False
@@ -80,6 +98,25 @@ class LoadOptions:
     def __post_init__(self) -> None:
         for option in fields(self):
             _check(option.name, getattr(self, option.name))
+        self._check_framing()
+
+    def _check_framing(self) -> None:
+        """Refuses a prompt, an instruction and options of a chat that cannot be meant."""
+        if self.prompt and self.prompt.count(SLOT) != 1:
+            raise BadInput(
+                f"option prompt must be a text, or a file with a text, that has {SLOT} in it once, "
+                f"where the context goes, not {reprlib.repr(self.prompt)}"
+            )
+        if SLOT in self.instruction:
+            raise BadInput(
+                f"option instruction must not have {SLOT} in it: the context begins the answer"
+            )
+        if self.chat and (self.prompt or self.bos != "auto"):
+            other = "prompt" if self.prompt else "bos"
+            raise BadInput(
+                f"options chat and {other} exclude each other: the chat template decides what "
+                f"stands before a context; leave {other} out"
+            )
 
     @classmethod
     def from_keywords(cls, keywords: Mapping[str, Any]) -> LoadOptions:

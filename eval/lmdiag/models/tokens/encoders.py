@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
+from lmdiag.models.tokens.framing import SLOT, Framing
 from lmdiag.models.tokens.questions import (
     Beginning,
     EncodedQuestion,
@@ -26,7 +27,7 @@ from lmdiag.models.tokens.questions import (
     shorten_text,
     word_reads,
 )
-from lmdiag.models.tokens.spelling import Pieces, Spelling
+from lmdiag.models.tokens.spelling import Pieces, Spelling, opens_line
 from lmdiag.schema import BadInput, Bos, Query, Question
 
 SENTINEL = "<extra_id_0>"
@@ -66,20 +67,37 @@ class QuestionEncoder(ABC):
         spelling: the tokenizer.
         limit: longest input in tokens; None for no limit.
         model_id: for messages.
+        framing: how a query is changed before it is read.
         masked: whether the model sees how many pieces a word has.
     """
 
     spelling: Spelling
     limit: int | None
     model_id: str
+    framing: Framing
     masked: ClassVar[bool] = False
 
-    @abstractmethod
     def blank(self, query: Query) -> Blank:
         """Returns the blank of a query. Raises `BadInput` if no token would stand before it."""
+        return self._blank(self.framing.apply(query))
 
     def spell(self, word: str, query: Query) -> Pieces | None:
         """Returns the pieces of a word at the blank of a query; None if it is unscorable."""
+        return self._spell(word, self.framing.apply(query))
+
+    def opens_line(self, query: Query) -> bool:
+        """Returns whether no word stands before the blank of a query."""
+        return opens_line(self.framing.apply(query).context)
+
+    def is_bare(self, query: Query) -> bool:
+        """Returns whether a word at the blank lacks the mark of a word's start (see `Spelling`)."""
+        return self.spelling.is_bare(self.framing.apply(query).context)
+
+    @abstractmethod
+    def _blank(self, query: Query) -> Blank:
+        """The blank of a query as it is read."""
+
+    def _spell(self, word: str, query: Query) -> Pieces | None:
         return self.spelling.in_sentence(word, query)
 
     def encode(self, question: Question) -> EncodedQuestion:
@@ -89,15 +107,17 @@ class QuestionEncoder(ABC):
         rows, reads = self._rows(blank, spelt)
         self.check_length(rows, question.query)
         words = word_reads(spelt, reads, masked=self.masked)
-        return EncodedQuestion(question, tuple(rows), words)
+        return EncodedQuestion(question, tuple(rows), words, self.is_bare(question.query))
 
     def check_length(self, rows: Iterable[TokenRow], query: Query) -> None:
         """Raises `BadInput` if one of a query's rows is longer than the model can read."""
         longest = max(max(len(row.ids), len(row.source)) for row in rows)
         if self.limit is not None and longest > self.limit:
             context = shorten_text(query.context)
+            prompt = "its prompt and " if self.framing.prompt != SLOT else ""
             raise BadInput(
-                f"the context {context!r} takes {longest} tokens with its longest candidate, and "
+                f"the context {context!r} takes {longest} tokens with {prompt}its longest "
+                "candidate, and "
                 f"model {self.model_id} reads at most {self.limit}: shorten it or leave it out"
             )
 
@@ -130,8 +150,8 @@ class MaskedEncoder(QuestionEncoder):
     mask: int
     masked = True
 
-    def blank(self, query: Query) -> Blank:
-        """Returns the blank of a query in its sentence, special tokens around it."""
+    def _blank(self, query: Query) -> Blank:
+        """The blank of a query in its sentence, special tokens around it."""
         left, right = self.spelling.around(query)
         opening, closing = self.spelling.opening, self.spelling.closing
         return Blank(opening + left, right + closing, self.mask)
@@ -150,8 +170,8 @@ class CausalEncoder(QuestionEncoder):
 
     opening: Pieces
 
-    def blank(self, query: Query) -> Blank:
-        """Returns the blank after a query's context; what is right of it is not read."""
+    def _blank(self, query: Query) -> Blank:
+        """The blank after a query's context; what is right of it is not read."""
         left = self.opening + self.spelling.text(query.context)
         if not left:
             raise BadInput(
@@ -160,8 +180,7 @@ class CausalEncoder(QuestionEncoder):
             )
         return Blank(left)
 
-    def spell(self, word: str, query: Query) -> Pieces | None:
-        """Returns the pieces of a word after a query's context; None if it is unscorable."""
+    def _spell(self, word: str, query: Query) -> Pieces | None:
         return self.spelling.after(word, query.context)
 
 
@@ -183,8 +202,8 @@ class Seq2SeqEncoder(QuestionEncoder):
     start: int
     repeats_filler: bool
 
-    def blank(self, query: Query) -> Blank:
-        """Returns the blank of a query in its sentence, special tokens around it."""
+    def _blank(self, query: Query) -> Blank:
+        """The blank of a query in its sentence, special tokens around it."""
         left, right = self.spelling.around(query)
         left, right = self.spelling.opening + left, right + self.spelling.closing
         announced = (self.filler,) if self.repeats_filler else left

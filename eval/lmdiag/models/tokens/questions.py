@@ -61,11 +61,14 @@ class EncodedQuestion:
         question: the question.
         rows: inputs; read 0, the first of the first row, is the distribution at the blank.
         words: candidate word -> where its pieces are read; None for an unscorable word.
+        bare: whether a word at the blank lacks the mark of a word's start, as the first of a text
+            does in many vocabularies.
     """
 
     question: Question
     rows: tuple[TokenRow, ...]
     words: Mapping[str, tuple[PieceRead, ...] | None]
+    bare: bool
 
     @property
     def text(self) -> str:

@@ -70,9 +70,15 @@ class Spelling:
     Attributes:
         opening: special tokens that the tokenizer puts before a text.
         closing: special tokens that it puts after a text.
+        ends_sentences: whether a period ends a sentence whose blank is its last word.
+
+    Args:
+        tokenizer: the tokenizer.
+        final_period: for `ends_sentences`.
     """
 
-    def __init__(self, tokenizer: PreTrainedTokenizerFast) -> None:
+    def __init__(self, tokenizer: PreTrainedTokenizerFast, *, final_period: bool = True) -> None:
+        self.ends_sentences = final_period
         self._backend = tokenizer.backend_tokenizer
         self._backend.no_padding()
         self._backend.no_truncation()
@@ -99,7 +105,7 @@ class Spelling:
 
     def around(self, query: Query) -> tuple[Pieces, Pieces]:
         """Returns the pieces left and right of the blank in a sentence, without special tokens."""
-        before, after = _sentence(query)
+        before, after = self._sentence(query)
         for word in _PLAIN_WORDS:
             if (split := self._split(before, word, after)) is not None:
                 return split.left, split.right
@@ -107,15 +113,30 @@ class Spelling:
 
     def in_sentence(self, word: str, query: Query) -> Pieces | None:
         """Returns the pieces of a word at the blank of a sentence; None if it is unscorable."""
-        before, after = _sentence(query)
+        before, after = self._sentence(query)
         return self._pieces(word, (before, after), (before, ""))
 
     def after(self, word: str, context: str) -> Pieces | None:
         """Returns the pieces of a word that follows a context; None if it is unscorable.
 
-        One space lies between the two, and nothing follows: causal models do not see what does.
+        One space lies between the two, none after a line break, and nothing follows: causal models
+        do not see what does.
         """
         return self._pieces(word, (_before(context), ""))
+
+    def is_bare(self, context: str) -> bool:
+        """Returns whether a word after the context lacks the mark of a word's start.
+
+        A word without a space before it, at the beginning of a text or of a line, has other pieces
+        than after a space in many vocabularies.
+        """
+        return opens_line(context) and self.after("a", context) != self.after("a", "a")
+
+    def _sentence(self, query: Query) -> tuple[str, str]:
+        """Returns the text before and after the word."""
+        right = query.right_context or ("." if self.ends_sentences else "")
+        is_glued = not right or _GLUED.match(right)
+        return _before(query.context), right if is_glued else f" {right}"
 
     def _pieces(self, word: str, *texts: tuple[str, str]) -> Pieces | None:
         """Returns the word's pieces in the first of the texts that leaves its boundaries alone."""
@@ -169,14 +190,13 @@ def is_cased(tokenizer: PreTrainedTokenizerFast) -> bool:
     return bool(upper != lower or tokenizer.unk_token_id in upper)
 
 
+def opens_line(context: str) -> bool:
+    """Returns whether no word stands before what follows: it opens the text, or a line."""
+    return not context or context[-1].isspace()
+
+
 def _before(context: str) -> str:
-    return f"{context} " if context else ""
-
-
-def _sentence(query: Query) -> tuple[str, str]:
-    """Returns the text before and after the word; a period ends a sentence that ends with it."""
-    right = query.right_context or "."
-    return _before(query.context), right if _GLUED.match(right) else f" {right}"
+    return context if opens_line(context) else f"{context} "
 
 
 def _invisible(character: str) -> bool:
