@@ -7,10 +7,12 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
+from lmdiag import diagnostics
 from lmdiag.report import numbers
 from lmdiag.report.formats.grid import CellText, Grid, grid_of
 from lmdiag.report.labels import asked, comparison_label, model_label, run_letter, short_commit
 from lmdiag.report.numbers import CHANCE
+from lmdiag.report.protocols import protocols, remarks, said, shown_choices
 from lmdiag.report.sections import Section, sections
 from lmdiag.report.tables import Table
 from lmdiag.results import Results, SettingResults, of_setting
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
     from lmdiag.comparison import Comparison
+    from lmdiag.results.multiverse import HeadlineCurves, Multiverse
 
 _NARROW = 18
 """Characters that the label of a row keeps where there is little room: the rest wraps."""
@@ -225,4 +228,77 @@ def _comparison_table(rows: Iterable[Comparison], other: str) -> RichTable:
         p = "–" if math.isnan(one.p) else f"{numbers.p_value(one.p)} {one.test[0]}"
         cells = (str(one.n), a, b, difference, interval, p, numbers.p_value(one.p_adjusted))
         drawn.add_row(Text(visible(label)), *cells)
+    return drawn
+
+
+# ---- a multiverse --------------------------------------------------------------------------------
+
+
+def print_multiverse(multiverse: Multiverse, console: Console) -> None:
+    """Prints a table per task with the range of each headline figure, then what follows."""
+    for number, model in enumerate(multiverse.models):
+        count = len(multiverse.members_of(number))
+        knobs = "; ".join(f"{k} {', '.join(c)}" for k, c in shown_choices(multiverse, number))
+        console.print()
+        _print_line(visible(model.label), "bold", console)
+        _print_line(f"{protocols(count)}: {knobs}" if knobs else protocols(count), "", console,
+                    wrap=False)  # fmt: skip
+    for task, figures in groupby(multiverse.figures, key=lambda figure: figure.task):
+        shown = [*figures]
+        console.print()
+        _print_line(diagnostics.get(task, multiverse.forms.get(task, "")).title, "bold", console)
+        console.print(_range_table(multiverse, shown))
+        if any(figure.contests for figure in shown):
+            console.print(_contest_table(multiverse, shown))
+        for figure in shown:
+            for line in said(multiverse, figure):
+                _print_line(line, "", console, wrap=False)
+    console.print()
+    for line in remarks(multiverse):
+        _print_line(line, "dim", console, wrap=False)
+
+
+def _range_table(multiverse: Multiverse, figures: Sequence[HeadlineCurves]) -> RichTable:
+    """Of each figure and model the range, the median, and how far each knob moves it."""
+    from rich.text import Text
+
+    numbers_of_models = range(len(multiverse.models))
+    knobs = [*multiverse.choices(*numbers_of_models)]
+    drawn = _rich_table(max(len(visible(figure.label)) for figure in figures))
+    if len(multiverse.models) > 1:
+        drawn.add_column("model", overflow="fold")
+    for heading in ("lowest", "median", "highest", *knobs):
+        drawn.add_column(heading, justify="right", no_wrap=heading not in knobs)
+    for figure in figures:
+        for curve in figure.curves:
+            percent = curve.points[0].figure.is_percent
+            ends = (curve.values[0], curve.median, curve.values[-1])
+            cells = [Text(numbers.number(value, percent), style="bold") for value in ends]
+            for knob in knobs:
+                text = numbers.number(curve.effects[knob], percent) if knob in curve.effects else ""
+                cells.append(Text(text, style="bold" if knob in curve.strongest else "dim"))
+            model = multiverse.models[curve.model].label
+            names = [Text(model)] if len(multiverse.models) > 1 else []
+            drawn.add_row(Text(visible(figure.label)), *names, *cells)
+    return drawn
+
+
+def _contest_table(multiverse: Multiverse, figures: Sequence[HeadlineCurves]) -> RichTable:
+    """In how many pairs of protocols which model is ahead, and of how many p < .05."""
+    from rich.text import Text
+
+    drawn = _rich_table(max(len(visible(figure.label)) for figure in figures))
+    drawn.add_column("models", overflow="fold")
+    for heading in ("pairs", "ahead", "p < .05", "adj.", "behind", "p < .05", "adj.", "equal"):
+        drawn.add_column(heading, justify="right", no_wrap=True)
+    for figure in figures:
+        for contest in figure.contests:
+            names = [multiverse.models[number].label for number in (0, contest.second)]
+            counts = contest.counts
+            keys = ("ahead", "rejected_ahead", "adjusted_ahead",
+                    "behind", "rejected_behind", "adjusted_behind", "equal")  # fmt: skip
+            drawn.add_row(
+                Text(visible(figure.label)), Text(" - ".join(names)), str(len(contest.pairs)),
+                *(str(counts[key]) for key in keys),
+            )  # fmt: skip
     return drawn

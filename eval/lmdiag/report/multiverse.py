@@ -1,0 +1,7 @@
+"""`multiverse.html`: a specification curve of each headline figure."""
+
+from __future__ import annotations
+
+
+def render(multiverse):
+    return ""
