@@ -41,12 +41,11 @@ def shown_choices(multiverse: Multiverse, *models: int) -> list[tuple[str, list[
 
 def said(multiverse: Multiverse, figure: HeadlineCurves) -> Iterator[str]:
     """Yields a sentence for each model, and one for each comparison."""
-    several = len(multiverse.models) > 1
     for curve in figure.curves:
-        name = f"{multiverse.models[curve.model].label} " if several else ""
-        yield f"{visible(figure.label)}: {name}{range_in_words(multiverse, figure, curve)}"
+        model = multiverse.models[curve.model].label
+        yield f"{model} {range_in_words(multiverse, figure, curve)}"
     for contest in figure.contests:
-        yield f"{visible(figure.label)}: {contest_in_words(multiverse, contest)}"
+        yield contest_in_words(multiverse, contest)
 
 
 def range_in_words(multiverse: Multiverse, figure: HeadlineCurves, curve: Curve) -> str:
@@ -87,7 +86,9 @@ def contest_in_words(multiverse: Multiverse, contest: Contest) -> str:
 
 def _tests(counts: Mapping[str, int], way: str) -> str:
     """In how many protocols a test rejects."""
-    return f" (p < .05 in {counts[f'rejected_{way}']}, adjusted in {counts[f'adjusted_{way}']})"
+    if not (rejected := counts[f"rejected_{way}"]):
+        return " (p < .05 in none)"
+    return f" (p < .05 in {rejected}, adjusted in {counts[f'adjusted_{way}'] or 'none'})"
 
 
 def remarks(multiverse: Multiverse) -> Iterator[str]:

@@ -235,70 +235,46 @@ def _comparison_table(rows: Iterable[Comparison], other: str) -> RichTable:
 
 
 def print_multiverse(multiverse: Multiverse, console: Console) -> None:
-    """Prints a table per task with the range of each headline figure, then what follows."""
+    """Prints the range of each headline figure, a table per task and model, and what follows."""
     for number, model in enumerate(multiverse.models):
         count = len(multiverse.members_of(number))
-        knobs = "; ".join(f"{k} {', '.join(c)}" for k, c in shown_choices(multiverse, number))
+        knobs = "; ".join(f"{knob} {', '.join(c)}" for knob, c in shown_choices(multiverse, number))
         console.print()
-        _print_line(visible(model.label), "bold", console)
-        _print_line(f"{protocols(count)}: {knobs}" if knobs else protocols(count), "", console,
-                    wrap=False)  # fmt: skip
+        _print_line(model.label, "bold", console)
+        _print_line(": ".join(filter(None, (protocols(count), knobs))), "", console, wrap=False)
     for task, figures in groupby(multiverse.figures, key=lambda figure: figure.task):
         shown = [*figures]
         console.print()
         _print_line(diagnostics.get(task, multiverse.forms.get(task, "")).title, "bold", console)
-        console.print(_range_table(multiverse, shown))
-        if any(figure.contests for figure in shown):
-            console.print(_contest_table(multiverse, shown))
+        for number in range(len(multiverse.models)):
+            console.print(_range_table(multiverse, number, shown))
         for figure in shown:
             for line in said(multiverse, figure):
-                _print_line(line, "", console, wrap=False)
+                _print_line(f"{figure.label}: {line}", "", console, wrap=False)
     console.print()
     for line in remarks(multiverse):
         _print_line(line, "dim", console, wrap=False)
 
 
-def _range_table(multiverse: Multiverse, figures: Sequence[HeadlineCurves]) -> RichTable:
-    """Of each figure and model the range, the median, and how far each knob moves it."""
+def _range_table(
+    multiverse: Multiverse, model: int, figures: Sequence[HeadlineCurves]
+) -> RichTable:
+    """Of each figure of a model the range, the median, and how far each knob moves it."""
     from rich.text import Text
 
-    numbers_of_models = range(len(multiverse.models))
-    knobs = [*multiverse.choices(*numbers_of_models)]
-    drawn = _rich_table(max(len(visible(figure.label)) for figure in figures))
+    knobs = [*multiverse.choices(model)]
+    drawn = _rich_table(min(_NARROW, max(len(visible(figure.label)) for figure in figures)))
     if len(multiverse.models) > 1:
-        drawn.add_column("model", overflow="fold")
+        drawn.columns[0].header = Text(multiverse.models[model].label)
     for heading in ("lowest", "median", "highest", *knobs):
-        drawn.add_column(heading, justify="right", no_wrap=heading not in knobs)
+        drawn.add_column(heading, justify="right", no_wrap=True)
     for figure in figures:
-        for curve in figure.curves:
+        for curve in (one for one in figure.curves if one.model == model):
             percent = curve.points[0].figure.is_percent
             ends = (curve.values[0], curve.median, curve.values[-1])
             cells = [Text(numbers.number(value, percent), style="bold") for value in ends]
             for knob in knobs:
                 text = numbers.number(curve.effects[knob], percent) if knob in curve.effects else ""
                 cells.append(Text(text, style="bold" if knob in curve.strongest else "dim"))
-            model = multiverse.models[curve.model].label
-            names = [Text(model)] if len(multiverse.models) > 1 else []
-            drawn.add_row(Text(visible(figure.label)), *names, *cells)
-    return drawn
-
-
-def _contest_table(multiverse: Multiverse, figures: Sequence[HeadlineCurves]) -> RichTable:
-    """In how many pairs of protocols which model is ahead, and of how many p < .05."""
-    from rich.text import Text
-
-    drawn = _rich_table(max(len(visible(figure.label)) for figure in figures))
-    drawn.add_column("models", overflow="fold")
-    for heading in ("pairs", "ahead", "p < .05", "adj.", "behind", "p < .05", "adj.", "equal"):
-        drawn.add_column(heading, justify="right", no_wrap=True)
-    for figure in figures:
-        for contest in figure.contests:
-            names = [multiverse.models[number].label for number in (0, contest.second)]
-            counts = contest.counts
-            keys = ("ahead", "rejected_ahead", "adjusted_ahead",
-                    "behind", "rejected_behind", "adjusted_behind", "equal")  # fmt: skip
-            drawn.add_row(
-                Text(visible(figure.label)), Text(" - ".join(names)), str(len(contest.pairs)),
-                *(str(counts[key]) for key in keys),
-            )  # fmt: skip
+            drawn.add_row(Text(visible(figure.label)), *cells)
     return drawn
