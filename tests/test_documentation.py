@@ -280,6 +280,9 @@ FOLDERS = {
     "": "diagnostics-token",
     "--unit word": "diagnostics-word",
     "--bos always": "diagnostics-token-bosalways",
+    '--prompt "It is true that {context}"': "diagnostics-token-prompt46ef9ebb",
+    "--first-letter lower": "diagnostics-token-lower",
+    "--final-period never": "diagnostics-token-noperiod",
 }
 
 
@@ -304,7 +307,7 @@ def test_the_figures_of_the_protocol_page_are_those_of_its_runs(
 ) -> None:
     reader = read("protocol.md")
     (head, *rows), (_, *words), (_, *thresholds), (text, *sentences) = tables("protocol.md")
-    assert len(rows) == 5
+    assert len(rows) == 8
     for run, *cells in rows:
         for column, cell in zip(head[1:], cells, strict=True):
             expected = 100 * value(reader, run, *column.split())

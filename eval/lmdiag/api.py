@@ -50,7 +50,7 @@ def load_model(model_id: str, **options: Any) -> LanguageModel:
 
     Args:
         model_id: Hub id, local folder, or `demo:masked` / `demo:causal`.
-        options: fields of `lmdiag.models.LoadOptions`, e.g. revision, kind, dtype, unit, bos.
+        options: fields of `lmdiag.models.LoadOptions`, e.g. revision, dtype, unit, bos, chat.
 
     Raises:
         BadInput: it cannot be loaded, or an option is not allowed; names the remedy.
@@ -67,7 +67,7 @@ class LanguageModel:
     Attributes:
         model: the model itself, for questions that are not stimuli.
         info: the facts of the model that a run records.
-        options: how it was loaded; predictions record its `unit`, `bos` and `pll`.
+        options: how it was loaded; predictions record those that decide what is asked.
     """
 
     def __init__(self, model: Model, options: LoadOptions) -> None:
@@ -233,6 +233,6 @@ def compare(
         else comparison.side_of(each if isinstance(each, Run) else load_run(each))
         for number, each in enumerate(given, start=1)
     ]
-    return Comparisons(
-        [side.model for side in sides], comparison.compare_sides(sides, seed, resamples, across)
-    )
+    compared = comparison.compare_sides(sides, seed, resamples, across)
+    signatures = [side.signature for side in sides]
+    return Comparisons([side.model for side in sides], compared, signatures)

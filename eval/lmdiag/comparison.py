@@ -128,7 +128,7 @@ def compare_sides(
         across: keys of `KNOBS` in which they may differ.
 
     Raises:
-        BadInput: they differ in data or protocol; the parts of the signature that do are named.
+        BadInput: see `refuse_different`.
     """
     first, *others = sides
     for other in others:
@@ -145,15 +145,20 @@ def compare_pairs(pairs: Iterable[Pair], *, seed: int, resamples: int) -> list[C
 
 
 def refuse_different(a: Side, b: Side, across: Sequence[str] = ()) -> None:
-    """Raises BadInput that names each part of the signature in which two models differ.
+    """Refuses two models whose signatures differ.
 
     Args:
         a, b: what is to be compared.
         across: keys of `KNOBS` in which they may differ.
+
+    Raises:
+        BadInput: they differ in data or protocol, the parts of the signature that do are named; or
+            `across` has something else than keys of `KNOBS`.
     """
+    across = [across] if isinstance(across, str) else across
     for name in across:
         if name not in KNOBS:
-            raise BadInput(f"--across {name}{suggest(name, KNOBS)}: choose from {', '.join(KNOBS)}")
+            raise BadInput(f"across {name!r}{suggest(name, KNOBS)}: choose from {', '.join(KNOBS)}")
     allowed = {KNOBS[name] for name in across}
     parts = differing(a.signature, b.signature)
     if parts.keys() <= allowed:
@@ -161,7 +166,8 @@ def refuse_different(a: Side, b: Side, across: Sequence[str] = ()) -> None:
     option_of = {key: option for option, key in KNOBS.items()}
     remedy = "use the same data and options for both"
     if parts.keys() <= option_of.keys():
-        remedy += f", or compare them --across {','.join(option_of[key] for key in parts)}"
+        options = ",".join(option_of[key] for key in parts)
+        remedy += f", or lmdiag compare --across {options}"
     raise BadInput(
         f"{a.name} and {b.name} cannot be compared: their signatures differ in "
         f"{in_words({key: parts[key] for key in parts if key not in allowed})}; {remedy}"
@@ -182,13 +188,13 @@ def differing(first: str, second: str) -> dict[str, tuple[str, str]]:
     return {key: (a.get(key, "-"), b.get(key, "-")) for key in different}
 
 
-def in_words(parts: Mapping[str, tuple[str, str]]) -> str:
-    """Returns the parts of `differing` as text.
+def in_words(parts: Mapping[str, tuple[str, ...]]) -> str:
+    """Returns parts of signatures, with the values of each, as text.
 
     >>> in_words({"bos": ("-", "never")})
     'bos (- and never)'
     """
-    return "; ".join(f"{key} ({a} and {b})" for key, (a, b) in parts.items())
+    return "; ".join(f"{key} ({' and '.join(values)})" for key, values in parts.items())
 
 
 # ---- what is compared ----------------------------------------------------------------------------

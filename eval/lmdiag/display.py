@@ -151,10 +151,14 @@ class Comparisons(Shown, Sequence[Comparison]):
 
     Attributes:
         names: of the models, the first one that which the others are compared with.
+        signatures: parallel; see `lmdiag.results.signature`.
     """
 
-    def __init__(self, names: Sequence[str], comparisons: Sequence[Comparison]) -> None:
+    def __init__(
+        self, names: Sequence[str], comparisons: Sequence[Comparison], signatures: Sequence[str]
+    ) -> None:
         self.names = list(names)
+        self.signatures = list(signatures)
         self._comparisons = list(comparisons)
 
     def __getitem__(self, index: Any) -> Any:
@@ -182,10 +186,12 @@ class Comparisons(Shown, Sequence[Comparison]):
     def show(self, console: Console) -> None:
         """Prints one table per pair of models, task and setting."""
         from lmdiag.report.formats.terminal import print_comparisons
-        from lmdiag.report.labels import run_letter
+        from lmdiag.report.labels import asked_differently, run_letter
 
         for i, name in enumerate(self.names):
             console.print(f"{run_letter(i)}  {name}", markup=False)
+        for line in asked_differently(self.signatures):
+            console.print(line, markup=False)
         print_comparisons(self._comparisons, console)
 
 

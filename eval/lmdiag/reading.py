@@ -46,6 +46,11 @@ def is_folder(path: Path) -> bool:
     return os.path.isdir(path)  # noqa: PTH112 (Path's raises for a name that is too long)
 
 
+def is_file(path: Path) -> bool:
+    """Returns whether a path is a regular file; False for names that the system does not accept."""
+    return os.path.isfile(path)  # noqa: PTH113 (Path's raises for a name that is too long)
+
+
 @contextmanager
 def readable(path: Path) -> Iterator[None]:
     """Turns errors of the file system into `BadInput` that names the file.

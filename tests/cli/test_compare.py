@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from hashlib import sha256
 
 import pytest
 from commands import Commands
@@ -92,3 +93,61 @@ def test_runs_that_differ_are_refused_by_the_part_that_does(command: Commands) -
     less = make_run(command.folder / "less", command.data, Protocol(tasks=("role88",)))
     assert "differ in data (" in command.refused("compare", command.runs[0], less)
     assert "not a finished run" in command.refused("compare", command.runs[0], command.folder)
+
+
+def test_across_options(command: Commands) -> None:
+    """Runs of one model that were asked differently, as a base and a chat protocol are."""
+    plain, prompted, _ = runs = [
+        make_run(command.folder / name, command.data, protocol, seed=seed)
+        for seed, (name, protocol) in enumerate(
+            {
+                "plain": Protocol(),
+                "prompted": Protocol(prompt="Go on: {context}"),
+                "whole": Protocol(prompt="Go on: {context}", unit="word"),
+            }.items()
+        )
+    ]
+    error = command.refused("compare", plain, prompted)
+    digest = sha256(b"Go on: {context}").hexdigest()[:8]
+    assert f"their signatures differ in prompt (- and {digest}); use the same data and" in error
+    assert error.endswith("or lmdiag compare --across prompt\n")
+    error = command.refused("compare", *runs, "--across", "prompt")
+    assert "their signatures differ in unit (token and word); " in error
+    assert error.endswith("or lmdiag compare --across unit,prompt\n")
+
+    options = ["--resamples", 20, "--across"]
+    code, out, err = command("compare", *runs, *options, "unit,prompt")
+    assert (code, err) == (0, "")
+    line = f"A and B were asked differently: prompt (none and {digest})"
+    assert out.index(line) < out.index("cprag102")
+    assert (
+        f"A and C were asked differently: unit (token and word); prompt (none and {digest})" in out
+    )
+    signatures = [read_results(run).signature for run in runs]
+    assert all(signature in out for signature in signatures)
+
+    code, out, _ = command("compare", plain, prompted, *options, "prompt", "--json")
+    document = json.loads(out)
+    assert (code, document["across"], document["signatures"]) == (0, ["prompt"], signatures[:2])
+    assert document["signature"] == signatures[0]
+    _, same, _ = command("compare", *command.runs, "--resamples", 20)
+    assert command("compare", *command.runs, *options, "prompt")[1] == same
+
+
+def test_across_something_else(command: Commands) -> None:
+    for wrong, told in {
+        "promt": "across 'promt' (did you mean 'prompt'?): choose from unit, bos",
+        "prompt,k": "across 'k': choose from unit, bos, pll, prompt, final-period, first-letter",
+        "": "across '': choose from",
+    }.items():
+        assert told in command.refused("compare", *command.runs, "--across", wrong)
+    other = make_run(command.folder / "other", command.data, Protocol(k=(1, 3)))
+    error = command.refused("compare", command.runs[0], other, "--across", "prompt")
+    assert error.endswith("k (1,5 and 1,3); use the same data and options for both\n")
+
+
+def test_a_report_of_runs_that_differ_names_the_command(command: Commands) -> None:
+    other = make_run(command.folder / "other", command.data, Protocol(final_period="never"))
+    error = command.refused("report", command.runs[0], other)
+    assert "period (" in error
+    assert error.endswith("or lmdiag compare --across final-period\n")

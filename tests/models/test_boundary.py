@@ -10,6 +10,7 @@ from transformers import PreTrainedTokenizerFast
 from lmdiag.models.tokens import conventions
 from lmdiag.models.tokens.boundaries import Boundaries, Prefix
 from lmdiag.models.tokens.conventions import Convention, VocabularyItem
+from lmdiag.models.tokens.spelling import Spelling
 from lmdiag.models.tokens.vocabulary import Vocabulary
 
 BYTES = byte_level("Ġ b", "Ġb i", "' t", "- -", "Ġ Ġ")
@@ -28,11 +29,11 @@ def names(tokenizer: PreTrainedTokenizerFast, which: torch.Tensor) -> set[str]:
     return set(tokenizer.convert_ids_to_tokens(which.nonzero()[:, 0].tolist()))
 
 
-def look(tokenizer: PreTrainedTokenizerFast, *pieces: str, opening: bool = False) -> Prefix:
+def look(tokenizer: PreTrainedTokenizerFast, *pieces: str, bare: bool = False) -> Prefix:
     """What pieces, given by their names, are at a blank."""
     ids = tuple(tokenizer.convert_tokens_to_ids(list(pieces)))
     assert None not in ids
-    return boundaries(tokenizer).look(ids, opening=opening)
+    return boundaries(tokenizer).look(ids, bare=bare)
 
 
 class TestItems:
@@ -43,14 +44,14 @@ class TestItems:
         # they are merged from: ▁a ▁ab b' 'a b. ▁-
         found = boundaries(SPACED)
         assert names(SPACED, found.starts) == {"▁", "▁a", "▁ab"}
-        assert names(SPACED, found.opens) == {"▁", "▁a", "▁ab"}  # a text opens with a mark too
+        assert names(SPACED, found.bare_starts) == {"a", "b", "b'"}  # as after a line break
         assert names(SPACED, found.continues) == {"a", "b", "'", "-", "b'", "'a", "b."}
         assert not found.certain
 
     def test_wordpiece(self) -> None:
         found = boundaries(PIECES, spare=2)
         assert names(PIECES, found.starts[: len(PIECES)]) == {"a", "ab"}
-        assert names(PIECES, found.opens[: len(PIECES)]) == {"a", "ab"}
+        assert not Spelling(PIECES).is_bare("")  # a first word has no other mark than the rest
         assert names(PIECES, found.continues[: len(PIECES)]) == {"##b", "##'"}
         assert not found.continues[len(PIECES) :].any()  # ids without a token end a word
         assert not found.starts[len(PIECES) :].any()
@@ -62,9 +63,9 @@ class TestItems:
         assert {"b", "7", "'", "-", "'t"} <= going_on
         assert not {"Ġb", "Ġ", "ĠĠ", "--", ".", "Ċ", "<|end|>"} & going_on
         assert going_on >= {"Ã", "©", "â"}  # parts of characters, which may be letters
-        opening = names(BYTES, found.opens)  # no blank before a text's first word
-        assert {"b", "7"} <= opening
-        assert not {"Ġb", "Ġ", "'t", "."} & opening
+        bare = names(BYTES, found.bare_starts)  # no blank before a text's first word
+        assert {"b", "7"} <= bare
+        assert not {"Ġb", "Ġ", "'t", "."} & bare
 
     def test_marked_ends(self) -> None:
         found = boundaries(ENDED)
@@ -121,11 +122,11 @@ class TestWords:
     def test_byte_level(self, pieces: tuple[str, ...], word: str | None, goes_on: bool) -> None:
         assert look(BYTES, *pieces) == Prefix(word, goes_on)
 
-    def test_beginning_of_a_text(self) -> None:
-        assert look(BYTES, "b", "i", opening=True) == Prefix("bi", True)
-        assert look(BYTES, "Ġb", opening=True) == Prefix(None, False)
-        assert look(SPACED, "▁ab", opening=True) == Prefix("ab", True)
-        assert look(SPACED, "a", opening=True) == Prefix(None, False)
+    def test_words_without_a_mark(self) -> None:
+        assert look(BYTES, "b", "i", bare=True) == Prefix("bi", True)
+        assert look(BYTES, "Ġb", bare=True) == Prefix(None, False)
+        assert look(SPACED, "a", bare=True) == Prefix("a", True)
+        assert look(SPACED, "▁ab", bare=True) == Prefix(None, False)
 
     def test_marked_ends(self) -> None:
         assert look(ENDED, "b") == Prefix(None, True)

@@ -22,6 +22,7 @@ class Server:
     info = ModelInfo(
         "server:birds", None, "v1", "causal", "Server", "float32", "none", True, 1000, 0, None
     )
+    prompt = ""
     device = "elsewhere"
 
     def set_verbs(self, pairs: Sequence[tuple[str, str]]) -> int:

@@ -212,7 +212,13 @@ class TestShow:
     )
     def test_opening(self, tokenizer: PreTrainedTokenizerFast, name: str, shown: str) -> None:
         """If the blank opens the text there is no word to continue."""
-        assert Vocabulary(tokenizer).show(tokenizer.get_vocab()[name], opening=True) == shown
+        bare = Spelling(tokenizer).is_bare("")
+        assert Vocabulary(tokenizer).show(tokenizer.get_vocab()[name], bare=bare) == shown
+
+    def test_after_a_line_break(self) -> None:
+        """Where the text alone begins with a mark, the first word of a line has none."""
+        assert [Spelling(each).is_bare("the\n") for each in (GPT2, LLAMA)] == [True, True]
+        assert [Spelling(each).is_bare("the") for each in (GPT2, LLAMA)] == [False, False]
 
     def test_beyond_the_tokenizer(self) -> None:
         assert Vocabulary(GPT2).show(50_300) == "[id 50300]"

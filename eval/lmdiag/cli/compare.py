@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", help="data set of the runs (default: the one they were made on)")
     parser.add_argument(
         "--across", type=lambda text: text.split(","), default=[], metavar="KNOB,...",
-        help=f"compare runs that differ in these: {', '.join(KNOBS)}",
+        help=f"options in which the runs may differ: {', '.join(KNOBS)}",
     )  # fmt: skip
     parser.add_argument(
         "--resamples", type=positive, default=10_000, metavar="N",
@@ -59,17 +59,6 @@ def main(args: argparse.Namespace) -> int:
     else:
         _print_tables(runs, comparisons, args)
     return 0
-
-
-def _protocols(runs: Sequence[Run]) -> Iterator[str]:
-    """Yields a line for each run that was asked otherwise than the first one."""
-    from lmdiag.comparison import differing, in_words
-    from lmdiag.report.labels import run_letter
-
-    first = runs[0].results.signature
-    for number, run in enumerate(runs):
-        if parts := differing(first, run.results.signature):
-            yield f"A and {run_letter(number)} were asked differently: {in_words(parts)}"
 
 
 def _not_compared(runs: Sequence[Run]) -> Iterator[str]:
@@ -135,7 +124,7 @@ def _print_tables(
     from rich.text import Text
 
     from lmdiag.report.formats.terminal import print_comparisons
-    from lmdiag.report.labels import run_letter, short_commit
+    from lmdiag.report.labels import asked_differently, run_letter, short_commit
     from lmdiag.text import visible
 
     console = Console(highlight=False, width=None if sys.stdout.isatty() else _WIDTH)
@@ -144,7 +133,7 @@ def _print_tables(
         name = visible(f"{run_letter(number)}  {model.id}  ")
         commit = visible(f"commit {short_commit(model.commit)}")
         console.print(Text.assemble((name, "bold"), (commit, "dim")))
-    for line in _protocols(runs):
+    for line in asked_differently([run.results.signature for run in runs]):
         console.print(Text(visible(line)))
     print_comparisons(comparisons, console)
     console.print()
@@ -154,7 +143,7 @@ def _print_tables(
         "resamples",
         "p: exact McNemar where each item is right or wrong (m), else the bootstrap (b)",
         f"p adj.: by Holm's method, over the {len(tested)} tests above",
-        runs[0].results.signature,
+        *dict.fromkeys(run.results.signature for run in runs),
     ]
     if len(tested) < len(comparisons):
         remarks.insert(2, "–: the two do not differ in any item, so there is nothing to test")

@@ -75,7 +75,7 @@ def main(args: argparse.Namespace) -> int:
     with Processes(together=args.tp) as processes:
         with uncollected(), processes.shared_errors():
             knobs = _knobs(args)
-            inputs = load_asked(args)
+            inputs = load_asked(args, LoadOptions())
             knobs.check(asks_of(inputs))
         results = [
             run_members(
@@ -103,6 +103,10 @@ def _knobs(args: argparse.Namespace) -> OpenKnobs:
     if args.turn is not None and not args.with_chat:
         raise BadInput("--instruction is the user's turn of a chat: give --chat, too")
     instruction = (args.turn or INSTRUCTION) if args.with_chat else None
+    for options in [{"prompt": text} for text in args.prompts] + [
+        {"instruction": instruction or ""}
+    ]:
+        LoadOptions.from_keywords(options)  # refuses what cannot be asked before anything is loaded
     return OpenKnobs(args.knobs, tuple(dict.fromkeys(args.prompts)), instruction)
 
 

@@ -10,12 +10,9 @@ from typing import Any, NoReturn
 
 from lmdiag.cli.exits import fail
 from lmdiag.models.loading.options import CHOICES, INSTRUCTION
-from lmdiag.reading import read_text, user_path
+from lmdiag.reading import is_file, read_text, user_path
 from lmdiag.schema import BadInput, Protocol, checked_ranks, checked_threshold
 from lmdiag.suggestions import suggest
-
-_LONGEST_PATH = 4096
-"""Characters of the name of a file."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -91,8 +88,7 @@ def add_dry_run(parser: argparse._ActionsContainer) -> None:
 def text_or_file(text: str) -> str:
     """Returns a text, or the content of the file of that name, without its last end of line."""
     path = user_path(text)
-    is_file = "\n" not in text and len(text) < _LONGEST_PATH and path.is_file()
-    return read_text(path).removesuffix("\n") if is_file else text
+    return read_text(path).removesuffix("\n") if is_file(path) else text
 
 
 def add_conventions(group: argparse._ActionsContainer) -> None:
@@ -117,15 +113,16 @@ def add_framing(group: argparse._ActionsContainer) -> None:
     """Declares what stands around contexts, in options named as the fields of `Protocol`."""
     group.add_argument(
         "--prompt", type=text_or_file, default="", metavar="TEXT|FILE",
-        help="text around every context, with {context} in it (causal models)",
+        help="text around every context, with {context} in it, or a file with such a text (causal "
+        "models)",
     )  # fmt: skip
     group.add_argument(
         "--chat", action="store_true",
-        help="have the assistant's turn of the model's chat template begin with the context",
+        help="make the context the beginning of the assistant's turn in the model's chat template",
     )  # fmt: skip
     group.add_argument(
         "--instruction", metavar="TEXT",
-        help=f"the user's turn before it (default: {INSTRUCTION!r})",
+        help=f"with --chat, the user's turn before it (default: {INSTRUCTION!r})",
     )  # fmt: skip
     group.add_argument(
         "--final-period", choices=CHOICES["final_period"], default="always",

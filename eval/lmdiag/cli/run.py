@@ -8,6 +8,7 @@ import importlib
 import json
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,7 +25,7 @@ from lmdiag.cli.parser import (
     scored,
 )
 from lmdiag.collector import uncollected
-from lmdiag.models.loading.options import INSTRUCTION, LoadOptions
+from lmdiag.models.loading.options import LoadOptions
 from lmdiag.perturb import names, tasks_with
 from lmdiag.schema import DIAGNOSTICS, BadInput, Protocol
 
@@ -129,6 +130,9 @@ def main(args: argparse.Namespace) -> int:
     from lmdiag.runs.processes import Processes, announced
 
     models = requested_models(args)
+    if args.instruction is not None and not args.chat:
+        raise BadInput("--instruction is the user's turn of a chat: add --chat")
+    options = LoadOptions(**fields_of(LoadOptions, args) | {"revision": None})
     imports = threading.Thread(
         target=importlib.import_module, args=["lmdiag.models.loading.load"], daemon=True
     )
@@ -139,13 +143,13 @@ def main(args: argparse.Namespace) -> int:
     runs, failures = [], []
     with Processes(together=args.tp) as processes:
         with uncollected(), processes.shared_errors():
-            inputs = load_asked(args)
+            inputs = load_asked(args, options)
         with uncollected():
             imports.join()
         gc.freeze()  # the garbage collector need not look through what was imported
         for model in models:
             try:
-                if run := _run(model, args, inputs, processes):
+                if run := _run(model, args, options, inputs, processes):
                     runs.append(run)
             except BadInput as error:
                 failures.append((model, error))
@@ -202,7 +206,7 @@ def requested_models(args: argparse.Namespace) -> list[RequestedModel]:
     return models
 
 
-def load_asked(args: argparse.Namespace) -> Inputs:
+def load_asked(args: argparse.Namespace, load_options: LoadOptions) -> Inputs:
     """Loads what is asked of every model."""
     from lmdiag import stimuli
     from lmdiag.runs.inputs import load_inputs
@@ -219,24 +223,25 @@ def load_asked(args: argparse.Namespace) -> Inputs:
         if name in args.perturb or ("all" in args.perturb and {*tasks_with(name)} & {*tasks})
     )
     options = fields_of(Protocol, args) | {"tasks": tuple(dict.fromkeys(tasks)), "perturb": perturb}
-    if args.instruction is not None and not args.chat:
-        raise BadInput("--instruction is the user's turn of a chat: give --chat, too")
     if args.chat:
-        options["instruction"] = args.instruction or INSTRUCTION
+        options["instruction"] = load_options.instruction
     protocol = scored(args, Protocol(**options))
     return load_inputs(args.data, protocol, revision=args.data_revision, verbs=args.verb_file)
 
 
 def _run(
-    model: RequestedModel, args: argparse.Namespace, inputs: Inputs, processes: Processes
+    model: RequestedModel,
+    args: argparse.Namespace,
+    options: LoadOptions,
+    inputs: Inputs,
+    processes: Processes,
 ) -> Run | None:
     """Runs one model, writes its report and prints its tables; None but on the first process."""
     from lmdiag.runs.run import run_model
 
-    given = {"revision": model.revision, "device": processes.device}
     run = run_model(
         model.id,
-        LoadOptions(**fields_of(LoadOptions, args) | given),
+        replace(options, revision=model.revision, device=processes.device),
         inputs,
         output=args.output,
         processes=processes,

@@ -27,7 +27,7 @@ from lmdiag.results import (
     signature,
 )
 from lmdiag.schema import AGREEMENT, DIAGNOSTICS, BadInput, Kind, Predictions, Protocol
-from lmdiag.text import first_few
+from lmdiag.text import first_few, visible
 
 if TYPE_CHECKING:
     from lmdiag.stimuli import Stimuli
@@ -108,7 +108,8 @@ def _protocol_reasons(protocol: Protocol) -> Iterator[str]:
     for name in (each.name for each in fields(Protocol) if each.name not in judged_above):
         ours, theirs = getattr(Protocol(), name), getattr(protocol, name)
         if ours != theirs:
-            yield f"another protocol: {name} is {theirs}, the leaderboard's is {ours}"
+            a, b = ("none" if value == "" else visible(str(value)) for value in (theirs, ours))
+            yield f"another protocol: {name} is {a}, the leaderboard's is {b}"
 
 
 def _data_reasons(

@@ -38,7 +38,7 @@ def answers(
     return [
         Answer(
             words=dict(zip(encoded.words, scores, strict=True)),
-            top_words=tuple(vocabulary.show(token, opening=encoded.opens) for token in tokens),
+            top_words=tuple(vocabulary.show(token, bare=encoded.bare) for token in tokens),
             top_log_probs=tuple(nats),
             agreement=ew_and_mw,
         )

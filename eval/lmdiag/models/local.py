@@ -6,7 +6,7 @@ import gc
 import hashlib
 from collections.abc import Sequence
 from functools import cached_property
-from typing import cast
+from typing import Any, cast
 
 import torch
 
@@ -133,11 +133,19 @@ class LocalModel:
 
     def key(self, batch: Sequence[EncodedQuestion | EncodedSentence], top: int) -> bytes:
         """See `Reusable.key`."""
-        search = self.words.share.__name__ if self.words else ""
-        how = (search, top, self._verb_ids) if isinstance(batch[0], EncodedQuestion) else ()
         layout = (self.reader.layout, self.reader.width)
-        content = repr((layout, how, [encoded.key for encoded in batch]))
+        content = repr((layout, [self._identified(encoded, top) for encoded in batch]))
         return hashlib.sha256(content.encode("utf-8", "surrogatepass")).digest()
+
+    def _identified(self, encoded: EncodedQuestion | EncodedSentence, top: int) -> tuple[Any, ...]:
+        """What the answer to a question depends on."""
+        if isinstance(encoded, EncodedSentence):
+            return encoded.key
+        own = (*encoded.key, top, self._verb_ids if encoded.question.number else ())
+        if self.words is None:
+            return own
+        opens = self.encoder.opens_line(encoded.question.query)
+        return *own, self.words.share.__name__, opens
 
     def encode(self, question: Question | Sentence) -> EncodedQuestion | EncodedSentence:
         """See `Model.encode`; runs on the CPU."""
@@ -150,7 +158,7 @@ class LocalModel:
             )
         if self.encoder.framing != Framing() or not self.encoder.spelling.ends_sentences:
             raise BadInput(
-                "--prompt, --chat, --final-period and --first-letter change contexts of blanks: "
+                "--prompt, --chat, --final-period and --first-letter are for data with a blank: "
                 "leave them out for whole sentences"
             )
         return self.sentences.encode(question)
@@ -325,6 +333,11 @@ def _encoder(
     if parts.kind == "causal":
         bos = "never" if options.chat else options.bos  # a chat template has its own
         opening = opening_tokens(spelling, bos, tokenizer.bos_token_id, model_id)
+        if opening and spelling.text(framing.prompt)[: len(opening)] == opening:
+            raise BadInput(
+                f"model {model_id}: the prompt begins with {tokenizer.bos_token}, which stands "
+                "before every context in any case: leave it out, or add --bos never"
+            )
         return CausalEncoder(spelling, limit, model_id, framing, opening)
     start, model_type = parts.model.config.decoder_start_token_id, parts.model.config.model_type
     sentinel = tokenizer.get_vocab().get(SENTINEL)
@@ -344,7 +357,8 @@ def _framing(model_id: str, parts: Parts, options: LoadOptions) -> Framing:
     if parts.kind != "causal":
         given = "--chat" if options.chat else "--prompt"
         raise BadInput(
-            f"model {model_id} is not causal: {given} is for models that continue a text"
+            f"model {model_id} is not causal, and {given} is for models that continue a text: "
+            "leave it out"
         )
     prompt = options.prompt
     if options.chat:

@@ -13,7 +13,13 @@ from lmdiag.report.charts.specs import Plot
 from lmdiag.report.comparing import compared, differences, ends, is_percent, progress
 from lmdiag.report.formats.grid import grid_of
 from lmdiag.report.items import items
-from lmdiag.report.labels import are_checkpoints, model_label, short_commit, training_order
+from lmdiag.report.labels import (
+    are_checkpoints,
+    framing_facts,
+    model_label,
+    short_commit,
+    training_order,
+)
 from lmdiag.report.listing import ListedItem, listed
 from lmdiag.report.page import environment, frame
 from lmdiag.report.sections import Section, sections
@@ -76,6 +82,7 @@ def render(runs: Run | Sequence[Run], *, chosen: Sequence[str] = ()) -> str:
             is_percent=is_percent,
             grid_of=grid_of,
             short_commit=short_commit,
+            framing_facts=framing_facts,
             **frame("report", charts=any(view.plots for view in views) or bool(training)),
         )
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from lmdiag import diagnostics
 from lmdiag.results import Results
+from lmdiag.schema import KNOBS, Protocol
 from lmdiag.text import visible
 from lmdiag.training_steps import trained_model
 
@@ -57,6 +58,45 @@ def asked(results: Results) -> str:
     """Returns what the models of a run are asked: `contexts` or `sentences`."""
     asks = {results.diagnostic(task).asks for task in results.tasks}
     return "sentences" if asks == {"sentence"} else "contexts"
+
+
+def framing_facts(protocol: Protocol) -> list[tuple[str, str]]:
+    """Returns what the contexts of a run were put into and how they were changed: name and text.
+
+    >>> framing_facts(Protocol(prompt="Complete: {context}", final_period="never"))
+    [('prompt', 'Complete: {context}'), ('final period', 'never')]
+    """
+    prompt = protocol.prompt.replace("\n", "⏎")
+    facts = {
+        "instruction": protocol.instruction,
+        "chat template" if protocol.chat else "prompt": prompt,
+        "final period": "" if protocol.final_period == "always" else protocol.final_period,
+        "first letter": "" if protocol.first_letter == "as-is" else protocol.first_letter,
+    }
+    return [(name, visible(text)) for name, text in facts.items() if text]
+
+
+def asked_differently(signatures: Sequence[str]) -> list[str]:
+    """Returns a line for each run that was asked otherwise than the first one.
+
+    >>> asked_differently(["unit:token", "unit:word|bos:never"])
+    ['A and B were asked differently: unit (token and word); bos (auto and never)']
+    """
+    from lmdiag.comparison import differing, in_words
+
+    lines, first = [], signatures[0]
+    defaults = {
+        key: getattr(Protocol(), option.replace("-", "_")) or "none"
+        for option, key in KNOBS.items()
+    }
+    for number, signature in enumerate(signatures):
+        parts = {
+            key: tuple(defaults.get(key, "-") if value == "-" else value for value in both)
+            for key, both in differing(first, signature).items()
+        }
+        if parts:
+            lines.append(f"A and {run_letter(number)} were asked differently: {in_words(parts)}")
+    return lines
 
 
 def are_checkpoints(runs: Sequence[Results]) -> bool:

@@ -303,9 +303,10 @@ def _variants(
         except BadInput as error:
             how = in_words(_choices(fields))
             raise type(error)(f"{error} (asked with {how}; --knobs leaves knobs out)") from None
-        n_combinations, n_questions = n_combinations + 1, n_questions + count
         variant = _Variant(_choices(fields), chosen, model, batches)
-        distinct.setdefault(tuple(batches), variant)
+        first = distinct.setdefault(tuple(batches), variant)
+        if first.options.bos == chosen.bos:  # else another name for what auto does
+            n_combinations, n_questions = n_combinations + 1, n_questions + count
     variants = [*distinct.values()]
     _name_bos(variants)
     sizes = dict(batch for variant in variants for batch in variant.batches)

@@ -127,8 +127,8 @@ def run_loaded(
     """
     started = time.monotonic()
     model.info = replace(model.info, name=name)
-    if inputs.protocol.chat:  # only the model knows what its template puts around a context
-        inputs = replace(inputs, protocol=replace(inputs.protocol, prompt=model.prompt))
+    # only the model knows what its chat template puts around a context
+    inputs = replace(inputs, protocol=replace(inputs.protocol, prompt=model.prompt))
     model_folder = results.model_slug(model.info.id, model.info.revision, name)
     directory = RunDirectory(output / model_folder / results.protocol_slug(inputs.protocol))
     identity = results.identity(model.info, inputs.protocol, inputs.fingerprint)

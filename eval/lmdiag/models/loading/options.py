@@ -33,6 +33,7 @@ DEVICE_MAPS = ("auto", "balanced", "balanced_low_0", "sequential")
 """Ways to spread a model over devices; any other `device_map` is the name of one device."""
 
 _FLAGS = ("trust_remote_code", "allow_pickle", "tp", "chat")
+
 INSTRUCTION = "Complete the sentence."
 """The user's turn in a chat, where no other is given."""
 
@@ -97,16 +98,24 @@ class LoadOptions:
     def __post_init__(self) -> None:
         for option in fields(self):
             _check(option.name, getattr(self, option.name))
+        self._check_framing()
+
+    def _check_framing(self) -> None:
+        """Refuses a prompt, an instruction and options of a chat that cannot be meant."""
         if self.prompt and self.prompt.count(SLOT) != 1:
             raise BadInput(
-                f"option prompt must have {SLOT} in it once, where the context goes, not "
-                f"{reprlib.repr(self.prompt)}"
+                f"option prompt must be a text, or a file with a text, that has {SLOT} in it once, "
+                f"where the context goes, not {reprlib.repr(self.prompt)}"
+            )
+        if SLOT in self.instruction:
+            raise BadInput(
+                f"option instruction must not have {SLOT} in it: the context begins the answer"
             )
         if self.chat and (self.prompt or self.bos != "auto"):
             other = "prompt" if self.prompt else "bos"
             raise BadInput(
                 f"options chat and {other} exclude each other: the chat template decides what "
-                "stands before a context"
+                f"stands before a context; leave {other} out"
             )
 
     @classmethod

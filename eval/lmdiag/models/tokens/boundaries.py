@@ -56,8 +56,8 @@ class Boundaries:
 
     Attributes:
         certain: whether a word's own pieces tell where it ends.
-        starts: (vocabulary,) whether a word can begin with the item after a text.
-        opens: (vocabulary,) the same at the beginning of a text.
+        starts: (vocabulary,) whether a word can begin with the item.
+        bare_starts: (vocabulary,) the same where words lack the mark of a word's start.
         continues: (vocabulary,) whether a word can go on with the item; the others end it.
     """
 
@@ -66,20 +66,21 @@ class Boundaries:
         self._surfaces = [vocabulary.item(token).surface for token in range(size)]
         self.continues = torch.tensor([self._continues(surface) for surface in self._surfaces])
         self._goes_on = bool(self.continues.any())
-        self.starts, self.opens = (
-            torch.tensor([self.look((t,), opening=opening) != (None, False) for t in range(size)])
-            for opening in (False, True)
+        self.starts, self.bare_starts = (
+            torch.tensor([self.look((t,), bare=bare) != (None, False) for t in range(size)])
+            for bare in (False, True)
         )
         self.certain = vocabulary.marks_ends or not self._goes_on
 
-    def look(self, pieces: Pieces, *, opening: bool) -> Prefix:
+    def look(self, pieces: Pieces, *, bare: bool) -> Prefix:
         """Returns what pieces (at least one) are as the beginning of a word.
 
         Args:
             pieces: token ids.
-            opening: whether they stand at the beginning of a text.
+            bare: whether words lack the mark of a word's start there, as at the beginning of a text
+                in many vocabularies.
         """
-        text, unfinished = self._text(pieces, opening)
+        text, unfinished = self._text(pieces, bare)
         classes = None if text is None else _classes(text)
         if classes is None or not _BEGINNING.fullmatch(classes):
             return Prefix(None, False)
@@ -89,11 +90,11 @@ class Boundaries:
         word = text if whole and _WORD.fullmatch(classes) else None
         return Prefix(word, self._goes_on and not ended)
 
-    def may_follow(self, pieces: Pieces, *, opening: bool) -> torch.Tensor:
+    def may_follow(self, pieces: Pieces, *, bare: bool) -> torch.Tensor:
         """Returns which items may come next in a word: (vocabulary,) booleans; see `look`."""
         if pieces:
             return self.continues
-        return self.opens if opening else self.starts
+        return self.bare_starts if bare else self.starts
 
     def end(self, log_probs: torch.Tensor) -> torch.Tensor:
         """Returns the log-probability that the next item does not continue a word.
@@ -109,7 +110,7 @@ class Boundaries:
         continues = self.continues.to(log_probs.device)
         return log_probs.masked_fill(continues, -torch.inf).logsumexp(-1).clamp(max=0.0)
 
-    def _text(self, pieces: Pieces, opening: bool) -> tuple[str | None, bool]:
+    def _text(self, pieces: Pieces, bare: bool) -> tuple[str | None, bool]:
         """Returns the text of pieces without the space before it, and whether bytes are missing.
 
         The text is None if an item stands for no text, or if not exactly one space comes first.
@@ -120,8 +121,7 @@ class Boundaries:
             text = decoder.decode(b"".join(surface or b"" for surface in surfaces))
         except UnicodeDecodeError:
             return None, False
-        unmarked = opening and not self._vocabulary.opens_marked
-        if not self._vocabulary.marks_ends and not unmarked:
+        if not self._vocabulary.marks_ends and not bare:
             if not text.startswith(" "):
                 return None, False
             text = text[1:]

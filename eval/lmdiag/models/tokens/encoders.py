@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from lmdiag.models.tokens.framing import Framing
+from lmdiag.models.tokens.framing import SLOT, Framing
 from lmdiag.models.tokens.questions import (
     Beginning,
     EncodedQuestion,
@@ -27,7 +27,7 @@ from lmdiag.models.tokens.questions import (
     shorten_text,
     word_reads,
 )
-from lmdiag.models.tokens.spelling import Pieces, Spelling
+from lmdiag.models.tokens.spelling import Pieces, Spelling, opens_line
 from lmdiag.schema import BadInput, Bos, Query, Question
 
 SENTINEL = "<extra_id_0>"
@@ -85,9 +85,13 @@ class QuestionEncoder(ABC):
         """Returns the pieces of a word at the blank of a query; None if it is unscorable."""
         return self._spell(word, self.framing.apply(query))
 
-    def opens_text(self, query: Query) -> bool:
-        """Returns whether the blank of a query opens the text, so that no word stands before it."""
-        return not self.framing.apply(query).context
+    def opens_line(self, query: Query) -> bool:
+        """Returns whether no word stands before the blank of a query."""
+        return opens_line(self.framing.apply(query).context)
+
+    def is_bare(self, query: Query) -> bool:
+        """Returns whether a word at the blank lacks the mark of a word's start (see `Spelling`)."""
+        return self.spelling.is_bare(self.framing.apply(query).context)
 
     @abstractmethod
     def _blank(self, query: Query) -> Blank:
@@ -103,15 +107,17 @@ class QuestionEncoder(ABC):
         rows, reads = self._rows(blank, spelt)
         self.check_length(rows, question.query)
         words = word_reads(spelt, reads, masked=self.masked)
-        return EncodedQuestion(question, tuple(rows), words, self.opens_text(question.query))
+        return EncodedQuestion(question, tuple(rows), words, self.is_bare(question.query))
 
     def check_length(self, rows: Iterable[TokenRow], query: Query) -> None:
         """Raises `BadInput` if one of a query's rows is longer than the model can read."""
         longest = max(max(len(row.ids), len(row.source)) for row in rows)
         if self.limit is not None and longest > self.limit:
             context = shorten_text(query.context)
+            prompt = "its prompt and " if self.framing.prompt != SLOT else ""
             raise BadInput(
-                f"the context {context!r} takes {longest} tokens with its longest candidate, and "
+                f"the context {context!r} takes {longest} tokens with {prompt}its longest "
+                "candidate, and "
                 f"model {self.model_id} reads at most {self.limit}: shorten it or leave it out"
             )
 

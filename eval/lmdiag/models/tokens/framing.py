@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
+from lmdiag.reading import short
 from lmdiag.schema import BadInput, FirstLetter, Query
 
 if TYPE_CHECKING:
@@ -15,6 +18,12 @@ SLOT = "{context}"
 
 _CONTEXTS = ("The old man said that it was a", "Every morning she goes to the")
 """Contexts with which a chat template is tried: what stands around them must be the same."""
+
+_TODAY = date(2024, 7, 26)
+"""What templates that write the date take for today; Llama 3.1's own, where it knows no other."""
+
+_DATE = re.compile(r"""strftime_now\(\s*(["'])(.*?)\1\s*\)""")
+"""How a template asks for today's date."""
 
 
 @dataclass(frozen=True)
@@ -30,19 +39,28 @@ class Framing:
     first_letter: FirstLetter = "as-is"
 
     def apply(self, query: Query) -> Query:
-        """Returns the query as the model reads it."""
-        context = query.context
-        if self.first_letter != "as-is":
-            first = context[:1].upper() if self.first_letter == "upper" else context[:1].lower()
-            context = first + context[1:]
-        return Query(self.prompt.replace(SLOT, context), query.right_context)
+        """Returns the query as the model reads it.
+
+        A space at the end, as of a prompt whose context is empty, is left out: it belongs to the
+        word that follows.
+        """
+        text = self.prompt.replace(SLOT, self._with_case(query.context))
+        return Query(text.rstrip(" "), query.right_context)
+
+    def _with_case(self, context: str) -> str:
+        """The context with its first letter, which a quotation mark may precede, in its case."""
+        first = re.search(r"\w", context)
+        if first is None or self.first_letter == "as-is":
+            return context
+        letter = first[0].upper() if self.first_letter == "upper" else first[0].lower()
+        return context[: first.start()] + letter + context[first.end() :]
 
 
 def chat_prompt(tokenizer: PreTrainedTokenizerFast, instruction: str, model_id: str) -> str:
     """Returns what a chat template puts around a context that the assistant is to continue.
 
     The user's turn is the instruction, the assistant's turn begins with the context and is left
-    open.
+    open. A template that writes today's date is given a fixed one, so that a run can be repeated.
 
     Args:
         tokenizer: has the template.
@@ -55,22 +73,22 @@ def chat_prompt(tokenizer: PreTrainedTokenizerFast, instruction: str, model_id: 
     """
     if not tokenizer.chat_template:
         raise BadInput(f"model {model_id} has no chat template: leave out --chat, or use --prompt")
-    prompts = set()
+    befores = set()
     for context in _CONTEXTS:
         text = _rendered(tokenizer, instruction, context, model_id)
-        before, context_there, after = text.rpartition(context)
-        if not context_there or after:
+        if not text.endswith(context):
             raise BadInput(
                 f"model {model_id}: its chat template changes the text of the assistant's turn, so "
                 "that the turn cannot be continued: use --prompt"
             )
-        prompts.add(before + SLOT)
-    if len(prompts) > 1 or SLOT in before:
+        befores.add(text.removesuffix(context))
+    before = befores.pop()
+    if befores or SLOT in before:
         raise BadInput(
-            f"model {model_id}: what its chat template puts around a context depends on the "
-            "context: use --prompt"
+            f"model {model_id}: what its chat template puts before the assistant's turn depends on "
+            "the turn: use --prompt"
         )
-    return prompts.pop()
+    return before + SLOT
 
 
 def _rendered(
@@ -81,9 +99,15 @@ def _rendered(
         {"role": "assistant", "content": context},
     ]
     try:
-        text = tokenizer.apply_chat_template(turns, tokenize=False, continue_final_message=True)
+        template = tokenizer.get_chat_template()
+        text = tokenizer.apply_chat_template(
+            turns,
+            chat_template=_DATE.sub(lambda call: repr(_TODAY.strftime(call[2])), template),
+            tokenize=False,
+            continue_final_message=True,
+        )
     except Exception as error:  # a template raises whatever its author wrote
-        reason = str(error).partition("\n")[0]
+        reason = short(error)
         raise BadInput(
             f"model {model_id}: its chat template cannot be used for a turn of the user and one of "
             f"the assistant ({reason}): use --prompt"

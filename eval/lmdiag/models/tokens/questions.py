@@ -61,13 +61,14 @@ class EncodedQuestion:
         question: the question.
         rows: inputs; read 0, the first of the first row, is the distribution at the blank.
         words: candidate word -> where its pieces are read; None for an unscorable word.
-        opens: whether the blank opens the text, so that no word stands before it.
+        bare: whether a word at the blank lacks the mark of a word's start, as the first of a text
+            does in many vocabularies.
     """
 
     question: Question
     rows: tuple[TokenRow, ...]
     words: Mapping[str, tuple[PieceRead, ...] | None]
-    opens: bool
+    bare: bool
 
     @property
     def text(self) -> str:
@@ -78,7 +79,7 @@ class EncodedQuestion:
     def key(self) -> tuple[Any, ...]:
         """What the answer depends on, apart from the model; its `repr` identifies it."""
         rows = tuple((row.ids, row.reads, row.source) for row in self.rows)
-        return rows, (*self.words.items(),), self.opens, self.question.number
+        return rows, (*self.words.items(),), self.bare, self.question.number
 
     @cached_property
     def length(self) -> int:

@@ -119,9 +119,18 @@ class Spelling:
     def after(self, word: str, context: str) -> Pieces | None:
         """Returns the pieces of a word that follows a context; None if it is unscorable.
 
-        One space lies between the two, and nothing follows: causal models do not see what does.
+        One space lies between the two, none after a line break, and nothing follows: causal models
+        do not see what does.
         """
         return self._pieces(word, (_before(context), ""))
+
+    def is_bare(self, context: str) -> bool:
+        """Returns whether a word after the context lacks the mark of a word's start.
+
+        A word without a space before it, at the beginning of a text or of a line, has other pieces
+        than after a space in many vocabularies.
+        """
+        return opens_line(context) and self.after("a", context) != self.after("a", "a")
 
     def _sentence(self, query: Query) -> tuple[str, str]:
         """Returns the text before and after the word."""
@@ -181,8 +190,13 @@ def is_cased(tokenizer: PreTrainedTokenizerFast) -> bool:
     return bool(upper != lower or tokenizer.unk_token_id in upper)
 
 
+def opens_line(context: str) -> bool:
+    """Returns whether no word stands before what follows: it opens the text, or a line."""
+    return not context or context[-1].isspace()
+
+
 def _before(context: str) -> str:
-    return f"{context} " if context and not context[-1].isspace() else context
+    return context if opens_line(context) else f"{context} "
 
 
 def _invisible(character: str) -> bool:

@@ -18,7 +18,6 @@ class Vocabulary:
 
     Attributes:
         marks_ends: whether the last piece of a word is marked, and not the first (`bird</w>`).
-        opens_marked: whether the first word of a text has the mark of a word's start, too.
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerFast) -> None:
@@ -28,18 +27,16 @@ class Vocabulary:
         self._convention = convention_of(tokenizer)
         self._items: dict[int, VocabularyItem] = {}
         self.marks_ends = self._convention.marks_ends
-        first = tokenizer.backend_tokenizer.encode("a", add_special_tokens=False).ids[:1]
-        self.opens_marked = all(self.item(token).starts for token in first)
 
-    def show(self, token: int, *, opening: bool = False) -> str:
+    def show(self, token: int, *, bare: bool = False) -> str:
         """Returns an item as it is shown in a list of answers.
 
         Args:
             token: its id.
-            opening: whether the blank opens the text, so that there is no word to continue.
+            bare: whether words lack the mark of a word's start there.
         """
         item = self.item(token)
-        whole = item.surface is None or item.starts or (opening and not self.opens_marked)
+        whole = item.surface is None or item.starts or bare
         return item.text if whole else CONTINUES + item.text
 
     def item(self, token: int) -> VocabularyItem:

@@ -73,7 +73,8 @@ class Frontier:
     Args:
         boundaries: of words.
         spell: from a word to its pieces at this blank.
-        opening: whether the blank opens the text.
+        opening: whether no word stands before the blank.
+        bare: whether words lack the mark of a word's start there.
         top: length of the list.
         known: beginnings that are read in any case: those without pieces, from which the search
             begins, and those of candidate words.
@@ -92,6 +93,7 @@ class Frontier:
         spell: Callable[[str], Pieces | None],
         *,
         opening: bool,
+        bare: bool,
         top: int,
         known: Collection[Beginning],
         start: float,
@@ -100,7 +102,8 @@ class Frontier:
     ) -> None:
         self.words: list[ListedWord] = []
         self.n_read = 0
-        self._boundaries, self._spell, self._opening = boundaries, spell, opening
+        self._boundaries, self._spell = boundaries, spell
+        self._opening, self._bare = opening, bare
         self._top, self._longest, self._width = top, longest, width
         self._reached = {Beginning((), beginning.total): start for beginning in known}
         self._ended: dict[Beginning, float] = {}
@@ -167,7 +170,7 @@ class Frontier:
         complete = len(child.filled) == child.total
         if complete or (not child.total and self._boundaries.certain):
             self._offer(log_prob, child)
-        if not complete and self._boundaries.look(child.filled, opening=self._opening).open:
+        if not complete and self._boundaries.look(child.filled, bare=self._bare).open:
             self._reached[child] = log_prob
             self._push(Node(-log_prob, child, self._width))
         return True
@@ -180,7 +183,7 @@ class Frontier:
         """Puts a beginning into the list if it is a word and belongs there."""
         if log_prob == -math.inf or self._is_late(-log_prob, beginning):
             return
-        word = self._boundaries.look(beginning.filled, opening=self._opening).word
+        word = self._boundaries.look(beginning.filled, bare=self._bare).word
         if word is not None and self._spell(word) == beginning.filled:
             insort(self.words, ListedWord(-log_prob, beginning.filled, word))
             del self.words[self._top :]

@@ -164,8 +164,8 @@ class WordSearch:
         blank = self._encoder.blank(query)
         rows = tuple(blank.row(*beginning) for beginning in read)
         self._encoder.check_length(rows, query)
-        opens = self._encoder.opens_text(query)
-        return WholeWordQuestion(question, rows, words, opens, blank, tuple(read))
+        bare = self._encoder.is_bare(query)
+        return WholeWordQuestion(question, rows, words, bare, blank, tuple(read))
 
     def answer(
         self, batch: Sequence[WholeWordQuestion], top: int, verbs: Verbs | None = None
@@ -207,7 +207,8 @@ class WordSearch:
         return Frontier(
             self.boundaries,
             partial(self._encoder.spell, query=query),
-            opening=encoded.opens,
+            opening=self._encoder.opens_line(query),
+            bare=encoded.bare,
             top=top,
             known=encoded.read,
             start=-math.log(self.longest or 1),
@@ -254,7 +255,7 @@ class WordSearch:
         """Returns the few numbers of each distribution that the search needs."""
         may_follow = torch.stack(
             [
-                self.boundaries.may_follow(node.beginning.filled, opening=batch[n].opens)
+                self.boundaries.may_follow(node.beginning.filled, bare=batch[n].bare)
                 for n, node in nodes
             ]
         ).to(log_probs.device)

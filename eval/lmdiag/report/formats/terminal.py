@@ -10,13 +10,20 @@ from typing import TYPE_CHECKING, NamedTuple
 from lmdiag import diagnostics
 from lmdiag.report import numbers
 from lmdiag.report.formats.grid import CellText, Grid, grid_of
-from lmdiag.report.labels import asked, comparison_label, model_label, run_letter, short_commit
+from lmdiag.report.labels import (
+    asked,
+    comparison_label,
+    framing_facts,
+    model_label,
+    run_letter,
+    short_commit,
+)
 from lmdiag.report.numbers import CHANCE
 from lmdiag.report.protocols import protocols, remarks, said, shown_choices
 from lmdiag.report.sections import Section, sections
 from lmdiag.report.tables import Table
 from lmdiag.results import Results, SettingResults, of_setting
-from lmdiag.text import visible
+from lmdiag.text import shortened, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -54,6 +61,9 @@ def print_results(results: Results, console: Console | None = None) -> None:
     _print_line(" · ".join(facts), "dim", console)
     number = f"{results.n_contexts} {asked(results)}"
     _print_line(f"data {results.data.source} · {number}", "dim", console)
+    if framing := framing_facts(results.protocol):
+        said = (f"{name} {shortened(text, 80)}" for name, text in framing)
+        _print_line(" · ".join(said), "dim", console)
     for section in sections([results]):
         _print_section(section, console)
 

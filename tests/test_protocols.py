@@ -1,0 +1,252 @@
+"""Options that decide how rows are asked: what a run records of them, and what they keep apart."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+import scipy.stats
+from commands import Commands
+from hub.boards import edit
+from runs import make_run, model_info, predictions_of
+
+import lmdiag
+from lmdiag.hub.benchmark import Benchmark
+from lmdiag.hub.bounded import Refused, read_files
+from lmdiag.hub.verify import verify
+from lmdiag.report.labels import framing_facts
+from lmdiag.results import identity, load_run, protocol_slug, signature
+from lmdiag.schema import BadInput, Protocol
+
+PROMPT = "Go on:\n{context}"
+CHAT = "<u>Complete the sentence.</u><a>{context}"
+TEMPLATE = (
+    "{% for m in messages %}{{ '<' ~ m.role[0] ~ '>' ~ m.content ~ '</' ~ m.role[0] ~ '>' }}"
+    "{% endfor %}"
+)
+
+
+def digest(prompt: str) -> str:
+    return sha256(prompt.encode()).hexdigest()[:8]
+
+
+CHANGED = {
+    "prompt": (Protocol(prompt=PROMPT), f"prompt:{digest(PROMPT)}", f"prompt{digest(PROMPT)}"),
+    "chat": (
+        Protocol(prompt=CHAT, chat=True, instruction="Complete the sentence."),
+        f"prompt:{digest(CHAT)}",
+        f"chat{digest(CHAT)}",
+    ),
+    "period": (Protocol(final_period="never"), "period:never", "noperiod"),
+    "letter": (Protocol(first_letter="lower"), "letter:lower", "lower"),
+}
+"""A protocol, the part of its signature, and the part of its folder's name."""
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_signatures_and_folders(name: str) -> None:
+    protocol, part, folder = CHANGED[name]
+    start = "lmdiag:0.1|data:1a2b3c4d|unit:token|k:1,5|t:0.01|shuf:100|seed:0"
+    assert signature(Protocol(), "1a2b3c4d") == start
+    assert signature(protocol, "1a2b3c4d") == f"{start}|{part}"
+    assert protocol_slug(protocol) == f"diagnostics-token-{folder}"
+
+
+def test_another_prompt_is_another_run() -> None:
+    """Two runs share a folder and a journal only if their identities are equal."""
+    info = model_info(kind="causal")
+    protocols = [Protocol(), *(protocol for protocol, *_ in CHANGED.values())]
+    protocols += [Protocol(prompt="{context} …"), Protocol(first_letter="upper")]
+    identities = [json.dumps(identity(info, each, "1a2b3c4d")) for each in protocols]
+    assert len(set(identities)) == len(set(map(protocol_slug, protocols))) == len(protocols)
+
+
+def test_runs_of_earlier_versions_are_read(demo_dir: Path, tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run", demo_dir)
+    before = load_run(run).results
+    later = ("prompt", "chat", "instruction", "final_period", "first_letter")
+    edit(run, lambda results: [results["protocol"].pop(name) for name in later])
+    after = load_run(run).results
+    assert (after.protocol, after.signature) == (before.protocol, before.signature)
+    assert signature(after.protocol, after.data.fingerprint) == after.signature
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_the_leaderboard_takes_the_default_protocol_alone(
+    name: str, demo_dir: Path, tmp_path: Path
+) -> None:
+    protocol, *_ = CHANGED[name]
+    run = make_run(tmp_path / "run", demo_dir, protocol)
+    with pytest.raises(Refused) as refusal:
+        verify(read_files(run), Benchmark(str(demo_dir)))
+    told = {
+        "prompt": ["prompt is Go on:⟨U+000A⟩{context}, the leaderboard's is none"],
+        "chat": [
+            f"prompt is {CHAT}, the leaderboard's is none",
+            "chat is True, the leaderboard's is False",
+            "instruction is Complete the sentence., the leaderboard's is none",
+        ],
+        "period": ["final_period is never, the leaderboard's is always"],
+        "letter": ["first_letter is lower, the leaderboard's is as-is"],
+    }[name]
+    assert list(refusal.value.reasons) == [f"another protocol: {line}" for line in told]
+
+
+def test_facts_in_reports() -> None:
+    assert framing_facts(Protocol()) == []
+    facts = [fact for protocol, *_ in CHANGED.values() for fact in framing_facts(protocol)]
+    assert facts == [
+        ("prompt", "Go on:⏎{context}"),
+        ("instruction", "Complete the sentence."),
+        ("chat template", CHAT),
+        ("final period", "never"),
+        ("first letter", "lower"),
+    ]
+
+
+# ---- commands ------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def chatty(tiny_models: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny causal model with a chat template."""
+    folder = tmp_path_factory.mktemp("chatty") / "gpt2"
+    shutil.copytree(tiny_models["gpt2"], folder)
+    (folder / "chat_template.jinja").write_text(TEMPLATE, "utf-8")
+    return folder
+
+
+def asked(command: Commands, model: Path, *options: object) -> tuple[dict[str, Path], str]:
+    """Runs a model on a few rows; returns the folders of all runs so far, and what was printed."""
+    code, out, err = command(
+        "run", "--model", model, "--data", command.data, "--tasks", "neg136", "--limit", 8,
+        "--output", command.folder / "results", "--quiet", *options,
+    )  # fmt: skip
+    assert code == 0, err
+    folders = (command.folder / "results").glob("*/*")
+    named = {path.name.removeprefix("neg136-token-limit8"): path for path in folders}
+    return named, " ".join(out.split())
+
+
+def test_runs_with_prompts_and_chats(command: Commands, chatty: Path) -> None:
+    (command.folder / "prompt.txt").write_text(f"{PROMPT}\n", "utf-8")
+    assert "prompt" not in asked(command, chatty)[1].partition("Saved in")[0]
+    _, out = asked(command, chatty, "--prompt", command.folder / "prompt.txt")
+    assert "prompt Go on:⏎{context}" in out
+    _, out = asked(command, chatty, "--chat")
+    facts = f"instruction Complete the sentence. · chat template {CHAT}"
+    assert facts in out
+    runs, _ = asked(command, chatty, "--chat", "--instruction", "Go on.")
+    other = CHAT.replace("Complete the sentence.", "Go on.")
+    chat, plain = runs[f"-chat{digest(CHAT)}"], runs[""]
+    assert runs.keys() == {
+        "", f"-prompt{digest(PROMPT)}", f"-chat{digest(CHAT)}", f"-chat{digest(other)}"
+    }  # fmt: skip
+    protocol = load_run(chat).results.protocol
+    assert (protocol.prompt, protocol.chat) == (CHAT, True)
+    assert protocol.instruction == "Complete the sentence."
+    assert "<dt>Chat template</dt>" in (chat / "report.html").read_text("utf-8")
+    assert "<dt>Chat template</dt>" not in (plain / "report.html").read_text("utf-8")
+
+    # a finished run is read back
+    written = (chat / "results.json").stat().st_mtime_ns
+    asked(command, chatty, "--chat", "--instruction", "Complete the sentence.")
+    assert (chat / "results.json").stat().st_mtime_ns == written
+
+    # the same through Python
+    stimuli = load_run(chat).stimuli["neg136"]
+    predictions = lmdiag.load_model(str(chatty), chat=True).predict(stimuli)
+    ours = load_run(chat).predictions["neg136"]["none", 0]
+    assert predictions.prompt == ours.prompt == CHAT
+    assert predictions.log_prob == pytest.approx(ours.log_prob, abs=1e-5)
+    assert f"|prompt:{digest(CHAT)}" in lmdiag.measure(predictions, stimuli).signature
+    theirs = load_run(plain).predictions["neg136"]["none", 0]
+    assert ours.log_prob != pytest.approx(theirs.log_prob, abs=1e-3)
+
+
+def test_commands_that_are_refused(command: Commands, chatty: Path) -> None:
+    start = ["run", "--data", command.data, "--output", command.folder, "--model", chatty]
+    masked = command.models["bert"]
+    for options, told in {
+        ("--instruction", "Go on."): "--instruction is the user's turn of a chat: add --chat",
+        ("--chat", "--bos", "never"): "options chat and bos exclude each other",
+        ("--prompt", "x" * 5000): "option prompt must be a text, or a file with a text, that has",
+        ("--prompt", "no-such.txt"): "where the context goes, not 'no-such.txt'",
+        ("--chat", "--model", command.models["gpt2"]): "has no chat template: leave out --chat",
+        ("--chat", "--model", masked): "is not causal, and --chat is for models that continue",
+        ("--prompt", PROMPT, "--model", masked): "is not causal, and --prompt is for",
+    }.items():
+        assert told in command.refused(*start, *options)
+    # what is wrong with every model is said once
+    assert "exclude each other" in command.refused(*start, masked, "--chat", "--prompt", PROMPT)
+
+
+def test_whole_sentences_are_refused(command: Commands, chatty: Path) -> None:
+    file = command.folder / "sentences.csv"
+    file.write_text("sentence\nA robin is a bird.\n", "utf-8")
+    start = [
+        "run",
+        "--data",
+        file,
+        "--output",
+        command.folder / "out",
+        "--quiet",
+        "--model",
+        chatty,
+    ]
+    for options in (
+        ["--chat"], ["--prompt", PROMPT], ["--final-period", "never"], ["--first-letter", "upper"]
+    ):  # fmt: skip
+        assert "leave them out for whole sentences" in command.refused(*start, *options)
+
+
+# ---- a base and a chat protocol of one model -----------------------------------------------------
+
+
+def measured(right: set[int], **asked: Any) -> Any:
+    """The measures of a model that prefers the good word in some of ten contrasts."""
+    rows: dict[str, list[Any]] = {"context": [], "target": [], "good": [], "contrast": []}
+    log_probs = []
+    for item in range(10):
+        for good in (True, False):
+            rows["context"].append(f"Item {item} is a")
+            rows["target"].append("bird" if good else "tree")
+            rows["good"].append(good)
+            rows["contrast"].append(item)
+            log_probs.append(-1.0 if good == (item in right) else -2.0)
+    stimuli = lmdiag.load_stimuli(rows)
+    predictions = predictions_of(stimuli.columns(), log_probs, model=model_info(kind="causal"))
+    return lmdiag.measure(replace(predictions, **asked), stimuli)
+
+
+def test_discordant_items_of_a_base_and_a_chat_protocol() -> None:
+    """The base protocol is right in items 0 to 8, the chat in 0, 1, 2 and 9.
+
+    Of the seven items in which they differ, the base is right in six (3 to 8) and the chat in one
+    (9): by McNemar's exact test p = 2 (1 + 7) / 2^7 = 0.125.
+    """
+    base, chat = measured(set(range(9))), measured({0, 1, 2, 9}, prompt=CHAT)
+    compared = lmdiag.compare(base, chat, across=["prompt"])
+    one = next(one for one in compared if one.measure == "sensitivity")
+    assert (one.n, one.a, one.b, one.test) == (10, 0.9, 0.4, "mcnemar")
+    assert one.p == pytest.approx(0.125)
+    assert scipy.stats.binomtest(6, 7).pvalue == pytest.approx(0.125)
+    line = f"A and B were asked differently: prompt (none and {digest(CHAT)})"
+    assert line in str(compared)
+    assert str(lmdiag.compare(base, chat, across="prompt")) == str(compared)
+
+
+def test_python_refuses_without_across() -> None:
+    base, chat = measured({1}), measured({2}, prompt=CHAT, first_letter="upper")
+    with pytest.raises(BadInput, match=r"number 1 .* differ in prompt .*; letter .* --across prom"):
+        lmdiag.compare(base, chat)
+    with pytest.raises(BadInput, match=r"differ in letter \(- and upper\); use"):
+        lmdiag.compare(base, chat, across=["prompt"])
+    with pytest.raises(BadInput, match="did you mean 'first-letter'"):
+        lmdiag.compare(base, chat, across=["first_letter"])
+    assert len(lmdiag.compare(base, chat, across=["prompt", "first-letter"]))
