@@ -6,7 +6,8 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from launched import environment, launch
 
 import lmdiag
 from lmdiag import models
+from lmdiag.cli import main
 from lmdiag.models import LoadOptions
 from lmdiag.models.local import LocalModel
 from lmdiag.questions import collect
@@ -73,8 +75,8 @@ def chat_model(folder: Path) -> Path:
     ("name", "knobs", "more", "count"),
     [
         ("bert", "unit,final-period", [], 4),
-        ("gpt2", "unit,bos,prompt", ["--prompt", PROMPT], 8),
-        ("chat", "bos,prompt,first-letter", ["--chat"], 6),
+        pytest.param("gpt2", "unit,bos,prompt", ["--prompt", PROMPT], 8, marks=pytest.mark.slow),
+        pytest.param("chat", "bos,prompt,first-letter", ["--chat"], 6, marks=pytest.mark.slow),
     ],
 )
 def test_each_member_is_the_run_alone_to_the_last_byte(
@@ -173,6 +175,7 @@ main(sys.argv[2:])
 """
 
 
+@pytest.mark.slow
 def test_a_killed_multiverse_resumes_and_asks_nothing_twice(
     command: Commands, small: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -277,7 +280,7 @@ def test_whole_sentences(command: Commands) -> None:
     [
         (["--knobs", "units"], "--knobs units (did you mean 'unit'?): choose from unit, bos"),
         (["--knobs", "pll"], "--knobs pll does not apply to rows with a blank"),
-        (["--prompt", "no place"], "must have {context} in it once"),
+        (["--prompt", "no place"], "that has {context} in it once"),
         (["--prompt", PROMPT, "--knobs", "unit"], "add prompt to --knobs"),
         (["--instruction", "Go on."], "give --chat, too"),
         (["--chat"], "has no chat template"),
@@ -301,10 +304,10 @@ def test_a_prompt_is_for_causal_models(command: Commands, small: list[object]) -
 # ---- what follows --------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def plant(command: Commands, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """Runs planted models on twelve contrasts; returns the multiverse and what was printed."""
-    data = command.folder / "planted.jsonl"
+@contextmanager
+def planting(folder: Path) -> Iterator[Callable[..., Multiverse]]:
+    """Runs planted models on twelve contrasts; the results go to `out` in the folder."""
+    data = folder / "planted.jsonl"
     rows = [
         {"id": f"{i}{word}", "contrast": str(i), "context": f"number {i}", "target": word,
          "good": word == "good"}
@@ -312,27 +315,36 @@ def plant(command: Commands, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         for word in ("good", "bad")
     ]  # fmt: skip
     data.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    monkeypatch.setattr(models, "_LOADERS", {"planted:": "planted:load"} | models._LOADERS)
 
-    def plant(*arguments: object, **prefers: planted.Prefers) -> tuple[Multiverse, str]:
+    def plant(*arguments: str, **prefers: planted.Prefers) -> Multiverse:
         planted.PLAN.models.update(prefers)
         names = [f"planted:{name}" for name in prefers]
-        output = command.folder / "out"
-        call = ["--model", *names, "--data", data, "--output", output, "--quiet", *arguments]
-        code, out, err = command("multiverse", *call)
-        assert code == 0, err
-        return Multiverse.read(output), out
+        call = ["--data", str(data), "--output", str(folder / "out"), "--quiet", *arguments]
+        assert main(["multiverse", "--model", *names, "--resamples", "200", *call]) == 0
+        return Multiverse.read(folder / "out")
 
-    yield plant
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(models, "_LOADERS", {"planted:": "planted:load"} | models._LOADERS)
+        yield plant
     planted.PLAN.models.clear()
+
+
+@pytest.fixture
+def plant(tmp_path: Path) -> Iterator[Callable[..., Multiverse]]:
+    """See `planting`."""
+    with planting(tmp_path) as plant:
+        yield plant
 
 
 def figure_of(multiverse: Multiverse, measure: str) -> Any:
     return next(figure for figure in multiverse.figures if figure.measure == measure)
 
 
-def test_the_knob_that_a_model_depends_on_is_found(plant: Any) -> None:
-    multiverse, out = plant(a=lambda options, number: options.unit == "word")
+def test_the_knob_that_a_model_depends_on_is_found(
+    plant: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    multiverse = plant(a=lambda options, number: options.unit == "word")
+    out = capsys.readouterr().out
     figure = figure_of(multiverse, "sensitivity")
     (curve,) = figure.curves
     assert len(curve.points) == 12  # 2 units, 2 periods, 3 cases: this model is never the same
@@ -344,7 +356,7 @@ def test_the_knob_that_a_model_depends_on_is_found(plant: Any) -> None:
     assert words in " ".join(out.split())
     plot = next(p for p in multiverse_plots(multiverse) if p.name.endswith("sensitivity-1"))
     top, matrix = plot.spec["vconcat"]
-    assert top["encoding"]["x"]["field"] == matrix["encoding"]["x"]["field"] == "place"
+    assert top["layer"][-1]["encoding"]["x"] == matrix["encoding"]["x"]
     places: dict[str, list[int]] = {}
     for row in matrix["data"]["values"]:
         places.setdefault(row["choice"], []).append(row["place"])
@@ -357,18 +369,19 @@ def test_the_knob_that_a_model_depends_on_is_found(plant: Any) -> None:
     assert "12 protocols: unit token, word; final-period" in out
 
 
-def test_two_models_protocol_by_protocol(plant: Any) -> None:
+def test_two_models_protocol_by_protocol(plant: Any, capsys: pytest.CaptureFixture[str]) -> None:
     """A is right everywhere in unit word and nowhere in unit token, B in six of twelve contrasts.
 
     Of either unit six contrasts are discordant, all in one direction: p is 2 / 2**6 = .03125, which
     Holm's method doubles over the two pairs.
     """
-    multiverse, out = plant(
+    multiverse = plant(
         "--knobs",
         "unit",
         a=lambda options, number: options.unit == "word",
         b=lambda options, number: number < 6,
     )
+    out = capsys.readouterr().out
     figure = figure_of(multiverse, "sensitivity")
     (contest,) = figure.contests
     assert [pair.difference for pair in contest.pairs] == [-0.5, 0.5]
@@ -411,11 +424,20 @@ def test_effects_compare_what_was_asked_with_both_choices() -> None:
 # ---- files ---------------------------------------------------------------------------------------
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of a multiverse of two models. Read only."""
+    folder = tmp_path_factory.mktemp("planted")
+    with planting(folder) as plant:
+        knobs = ("--knobs", "unit,final-period")
+        plant(*knobs, a=lambda o, n: o.unit == "word", b=lambda o, n: n < 9)
+    return folder / "out"
+
+
 @pytest.fixture
-def two(plant: Any, command: Commands) -> Path:
-    """The directory of a multiverse of two models."""
-    plant("--knobs", "unit,final-period", a=lambda o, n: o.unit == "word", b=lambda o, n: n < 9)
-    return command.folder / "out"
+def two(made: Path, tmp_path: Path) -> Path:
+    """A copy of it."""
+    return Path(shutil.copytree(made, tmp_path / "two"))
 
 
 def test_a_multiverse_is_read_as_it_was_written(two: Path) -> None:

@@ -46,7 +46,7 @@ class RunOfMember(NamedTuple):
     run: Run
 
 
-def summarise(
+def multiverse_of(
     runs: Sequence[RunOfMember],
     questions: Questions,
     folder: Path,

@@ -119,7 +119,7 @@ def _finish(
     results: Sequence[tuple[list[FinishedMember], Questions]], args: argparse.Namespace
 ) -> None:
     """Writes `multiverse.json`, its page and the reports of all runs; prints the tables."""
-    from lmdiag.multiverse import RunOfMember, summarise
+    from lmdiag.multiverse import RunOfMember, multiverse_of
 
     runs = [
         RunOfMember(number, member.choices, member.run)
@@ -130,7 +130,7 @@ def _finish(
     for each in runs:
         write_report(each.run)
     first, *others = (questions for _, questions in results)
-    multiverse = summarise(runs, sum(others, first), args.output, resamples=args.resamples)
+    multiverse = multiverse_of(runs, sum(others, first), args.output, resamples=args.resamples)
     multiverse.write(args.output)
     write_page(multiverse, args.output)
     if args.json:

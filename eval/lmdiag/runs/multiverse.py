@@ -167,7 +167,7 @@ def run_members(
             )
             for variant in variants:
                 if processes.first and not quiet:
-                    print(f"lmdiag: {in_words(variant.choices)}", file=sys.stderr)
+                    print(f"lmdiag: {_in_words(variant.choices)}", file=sys.stderr)
                 run = run_loaded(
                     Remembering(variant.model, memory) if weights.reusable else variant.model,
                     replace(inputs, protocol=_protocol(inputs.protocol, variant.options)),
@@ -189,10 +189,10 @@ def run_members(
         gc.unfreeze()
 
 
-def in_words(choices: Mapping[str, str]) -> str:
+def _in_words(choices: Mapping[str, str]) -> str:
     """Returns choices as text.
 
-    >>> in_words({"unit": "word", "bos": "never"})
+    >>> _in_words({"unit": "word", "bos": "never"})
     'unit word, bos never'
     """
     return ", ".join(f"{knob} {choice}" for knob, choice in choices.items()) or "the one protocol"
@@ -301,7 +301,7 @@ def _variants(
         try:
             batches, count = weights.batches(model, inputs, batch_size)
         except BadInput as error:
-            how = in_words(_choices(fields))
+            how = _in_words(_choices(fields))
             raise type(error)(f"{error} (asked with {how}; --knobs leaves knobs out)") from None
         variant = _Variant(_choices(fields), chosen, model, batches)
         first = distinct.setdefault(tuple(batches), variant)
