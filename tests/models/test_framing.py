@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from reference import ends_a_word
 from tokenizer_files import byte_level, sentencepiece, wordpiece
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
@@ -176,6 +178,17 @@ class TestPrompts:
         scores = [second.words[word] for word in first.top_words]
         assert [score.rank for score in scores] == [1, 2, 3, 4, 5]
         assert [score.log_prob for score in scores] == pytest.approx(first.top_log_probs, abs=2e-5)
+
+    def test_a_whole_word_after_a_line_break(self) -> None:
+        """No word before it has to end: log p(bird | a, line break) + log E, in float64."""
+        network = gpt2(len(PROMPTED))
+        model = asked(network, PROMPTED, "causal", prompt="{context}\n", unit="word")
+        (answer,) = ask(model, Question(Query("a"), ("bird",)))
+        ids = PROMPTED.convert_tokens_to_ids(["a", "Ċ", "bird"])
+        names = PROMPTED.convert_ids_to_tokens(range(len(PROMPTED)))
+        ends = torch.tensor([ends_a_word(name, "byte-level") for name in names])
+        exact = alone(network, ids, 1)[ids[2]] + alone(network, ids, 2)[ends].logsumexp(-1)
+        assert answer.words["bird"].log_prob == pytest.approx(float(exact), abs=1e-5)
 
     def test_pieces_after_a_line_break_are_not_shown_as_continuing(self) -> None:
         model = asked(gpt2(len(PROMPTED)), PROMPTED, "causal", prompt="{context}\n")

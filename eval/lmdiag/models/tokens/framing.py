@@ -49,8 +49,8 @@ class Framing:
 
     def _with_case(self, context: str) -> str:
         """The context with its first letter, which a quotation mark may precede, in its case."""
-        first = re.search(r"\w", context)
-        if first is None or self.first_letter == "as-is":
+        first = None if self.first_letter == "as-is" else re.search(r"\w", context)
+        if first is None:
             return context
         letter = first[0].upper() if self.first_letter == "upper" else first[0].lower()
         return context[: first.start()] + letter + context[first.end() :]
