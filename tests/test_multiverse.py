@@ -298,7 +298,7 @@ def test_bad_input_is_one_line(
 def test_a_prompt_is_for_causal_models(command: Commands, small: list[object]) -> None:
     model = command.models["bert"]
     error = command.refused("multiverse", "--model", model, "--prompt", PROMPT, *small)
-    assert "--prompt is for causal models" in error
+    assert "bert is not causal, and --prompt is for models that continue a text" in error
 
 
 # ---- what follows --------------------------------------------------------------------------------

@@ -54,7 +54,8 @@ def _add_knobs(group: argparse._ArgumentGroup) -> None:
     )  # fmt: skip
     group.add_argument(
         "--prompt", dest="prompts", type=text_or_file, nargs="+", default=[], metavar="TEXT|FILE",
-        help="texts around every context, with {context} in them, beside none (causal models)",
+        help="texts around every context, with {context} in them, beside none; models that are not "
+        "causal are asked without",
     )  # fmt: skip
     group.add_argument(
         "--chat", dest="with_chat", action="store_true",
@@ -89,6 +90,7 @@ def main(args: argparse.Namespace) -> int:
                 batch_size=args.batch_size,
                 overwrite=args.overwrite,
                 quiet=args.quiet,
+                alone=len(models) == 1,
             )
             for model in models
         ]

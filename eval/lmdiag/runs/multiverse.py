@@ -139,6 +139,7 @@ def run_members(
     batch_size: int | None = None,
     overwrite: bool = False,
     quiet: bool = False,
+    alone: bool = True,
 ) -> tuple[list[FinishedMember], Questions]:
     """Runs one model by every combination; finished runs are read back, interrupted ones resumed.
 
@@ -146,15 +147,22 @@ def run_members(
         model_id, output, processes, name, batch_size, overwrite, quiet: see `run_model`.
         options: how the model is loaded; the options of knobs have their defaults.
         inputs: what is asked; likewise.
-        knobs: what varies.
+        knobs: what varies; a knob that does not apply to the model is left out.
+        alone: whether it is the only model, so that prompts that do not apply are an error.
 
     Raises:
-        BadInput: see `run_model`; or a knob does not apply to the model.
+        BadInput: see `run_model`; or prompts are given for a model that is not causal.
     """
     members: list[FinishedMember] = []
     counts = Questions(0, 0, 0)
     try:
         weights = _Weights(model_id, options, processes)
+        if alone and weights.kind != "causal" and (knobs.prompts or knobs.instruction is not None):
+            given = "--prompt" if knobs.prompts else "--chat"
+            raise BadInput(
+                f"model {model_id} is not causal, and {given} is for models that continue a text: "
+                "leave it out"
+            )
         tried = [*_combinations(weights.kind, asks_of(inputs), knobs)]
         for _, group in groupby(tried, key=lambda fields: fields.get("unit")):
             variants, counted = _variants(weights, options, [*group], inputs, batch_size)
@@ -207,9 +215,6 @@ def _combinations(kind: Kind, asks: str, knobs: OpenKnobs) -> Iterator[dict[str,
     if knobs.instruction is not None:
         prompts.append({"chat": True, "instruction": knobs.instruction})
     applicable = [knob for knob in _APPLICABLE[kind, asks] if knob in knobs.names]
-    if (knobs.prompts or knobs.instruction is not None) and "prompt" not in applicable:
-        given = "--prompt" if knobs.prompts else "--chat"
-        raise BadInput(f"{given} is for causal models, which continue a text: this one is {kind}")
     values = [
         prompts
         if knob == "prompt"
