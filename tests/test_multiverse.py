@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 import subprocess
@@ -18,6 +19,7 @@ from commands import Commands
 from families import FAMILIES
 from hostile import HOSTILE
 from launched import environment, launch
+from rich.console import Console
 
 import lmdiag
 from lmdiag import models
@@ -25,11 +27,13 @@ from lmdiag.cli import main
 from lmdiag.models import LoadOptions
 from lmdiag.models.local import LocalModel
 from lmdiag.questions import collect
+from lmdiag.report.formats.terminal import print_multiverse
 from lmdiag.report.multiverse import multiverse_plots, render
 from lmdiag.report.protocols import said
 from lmdiag.results.multiverse import Multiverse, effects_of
 from lmdiag.runs.inputs import load_inputs
 from lmdiag.schema import BadInput, Protocol
+from lmdiag.text import visible
 
 CHATML = (
     "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
@@ -224,6 +228,25 @@ def test_the_weights_are_loaded_once(
     paths = command.models.values()
     assert command("multiverse", "--model", *paths, "--knobs", "unit", *small)[0] == 0
     assert [given[0] for given in loaded] == [*map(str, paths)]
+
+
+def test_weights_that_another_unit_needs_in_another_dtype_are_loaded_again(
+    command: Commands, small: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On accelerators, unit token has the dtype of the checkpoint and unit word float32."""
+    loaded, load, reuse = [], models.load, LocalModel.with_options
+
+    def on_accelerators(model: LocalModel, options: LoadOptions) -> LocalModel | None:
+        return reuse(model, options) if options.unit == model.options.unit else None
+
+    monkeypatch.setattr(models, "load", lambda *given: loaded.append(given) or load(*given))
+    monkeypatch.setattr(LocalModel, "with_options", on_accelerators)
+    arguments = ["--model", command.models["gpt2"], "--knobs", "unit,bos", *small]
+    assert command("multiverse", *arguments)[0] == 0
+    assert [given[1].unit for given in loaded] == ["token", "word"]
+    assert len(members(command.folder / "out")) == 4
+    error = command.refused("multiverse", *arguments, "--dtype", "bfloat16")
+    assert "unit word needs float32, not bfloat16: use --dtype float32, or leave unit out" in error
 
 
 @pytest.mark.parametrize(("family", "default"), [("gpt2", "never"), ("llama", "always")])
@@ -489,6 +512,23 @@ def test_python(two: Path) -> None:
     assert {type(chart).__name__ for chart in charts.values()} == {"VConcatChart"}
     with pytest.raises(BadInput, match=r"has no multiverse\.json"):
         lmdiag.load_multiverse(two / "absent")
+
+
+def test_text_of_others_stays_text_on_a_terminal(two: Path) -> None:
+    multiverse = Multiverse.read(two)
+    for text in HOSTILE.values():
+        named = [replace(model, label=text) for model in multiverse.models]
+        prompt = {"prompt": f"{text} {{context}}"}
+        members = [
+            replace(member, choices=member.choices | (prompt if i % 2 else {"prompt": "none"}))
+            for i, member in enumerate(multiverse.members)
+        ]
+        changed = replace(multiverse, models=named, members=members)
+        console = Console(file=io.StringIO(), width=300, highlight=False, force_terminal=False)
+        print_multiverse(changed, console)
+        printed = console.file.getvalue()  # type: ignore[attr-defined]
+        assert all(line.isprintable() for line in printed.split("\n")), text
+        assert visible(text) in printed
 
 
 @pytest.mark.slow

@@ -42,7 +42,7 @@ def shown_choices(multiverse: Multiverse, *models: int) -> list[tuple[str, list[
 def said(multiverse: Multiverse, figure: HeadlineCurves) -> Iterator[str]:
     """Yields a sentence for each model, and one for each comparison."""
     for curve in figure.curves:
-        model = multiverse.models[curve.model].label
+        model = visible(multiverse.models[curve.model].label)
         yield f"{model} {range_in_words(multiverse, figure, curve)}"
     for contest in figure.contests:
         yield contest_in_words(multiverse, contest)
@@ -73,7 +73,7 @@ def range_in_words(multiverse: Multiverse, figure: HeadlineCurves, curve: Curve)
 
 def contest_in_words(multiverse: Multiverse, contest: Contest) -> str:
     """Returns e.g. "A is ahead of B in 11 of 12 protocols (p < .05 in 4, adjusted in 2)"."""
-    a, b = multiverse.models[0].label, multiverse.models[contest.second].label
+    a, b = (visible(multiverse.models[number].label) for number in (0, contest.second))
     counts, total = contest.counts, len(contest.pairs)
     way = "ahead" if counts["ahead"] >= counts["behind"] else "behind"
     text = f"{a} is {'ahead of' if way == 'ahead' else 'behind'} {b} in {counts[way]} of "

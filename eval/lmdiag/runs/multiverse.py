@@ -164,6 +164,12 @@ def run_members(
                 "leave it out"
             )
         tried = [*_combinations(weights.kind, asks_of(inputs), knobs)]
+        coarse = options.quantization or options.dtype in ("bfloat16", "float16")
+        if coarse and {"unit": "word"}.items() <= tried[-1].items():
+            raise BadInput(
+                f"unit word needs float32, not {options.quantization or options.dtype}: use "
+                "--dtype float32, or leave unit out of --knobs"
+            )
         for _, group in groupby(tried, key=lambda fields: fields.get("unit")):
             variants, counted = _variants(weights, options, [*group], inputs, batch_size)
             counts += counted

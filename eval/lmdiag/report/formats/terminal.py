@@ -275,7 +275,7 @@ def _range_table(
     knobs = [*multiverse.choices(model)]
     drawn = _rich_table(min(_NARROW, max(len(visible(figure.label)) for figure in figures)))
     if len(multiverse.models) > 1:
-        drawn.columns[0].header = Text(multiverse.models[model].label)
+        drawn.columns[0].header = Text(visible(multiverse.models[model].label))
     for heading in ("lowest", "median", "highest", *knobs):
         drawn.add_column(heading, justify="right", no_wrap=True)
     for figure in figures:
