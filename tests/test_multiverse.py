@@ -30,7 +30,7 @@ from lmdiag.questions import collect
 from lmdiag.report.formats.terminal import print_multiverse
 from lmdiag.report.multiverse import multiverse_plots, render
 from lmdiag.report.protocols import said
-from lmdiag.results.multiverse import Multiverse, effects_of
+from lmdiag.results.multiverse import Multiverse, Questions, effects_of
 from lmdiag.runs.inputs import load_inputs
 from lmdiag.schema import BadInput, Protocol
 from lmdiag.text import visible
@@ -48,6 +48,18 @@ def small(command: Commands) -> list[object]:
     output = command.folder / "out"
     return ["--data", command.data, "--tasks", "neg136", "--limit", "8", "--output", output,
             "--quiet"]  # fmt: skip
+
+
+@pytest.fixture
+def mixed(command: Commands) -> Path:
+    """Twelve contexts, of which every second one begins with a capital letter."""
+    data = command.folder / "mixed.jsonl"
+    rows = [
+        {"id": str(i), "context": f"{'Tt'[i % 2]}he{' dog' * i} saw a", "target": "bird"}
+        for i in range(12)
+    ]
+    data.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return data
 
 
 def members(output: Path) -> dict[str, dict[str, str]]:
@@ -125,41 +137,40 @@ class Watched:
         monkeypatch.setattr(LocalModel, "answer", watched)
 
 
-@pytest.mark.parametrize(("name", "members_left"), [("gpt2", 8), ("bert", 4)])
+@pytest.mark.parametrize(("name", "members_left"), [("gpt2", 12), ("bert", 4)])
 def test_each_distinct_question_is_asked_once(
     command: Commands,
-    small: list[object],
+    mixed: Path,
     monkeypatch: pytest.MonkeyPatch,
     name: str,
     members_left: int,
 ) -> None:
-    """In batches of one question.
+    """In batches of one question, twelve combinations of twelve contexts each.
 
-    gpt2: 2 units, with and without bos, 3 cases of which two are the same in these rows. bert: 2
-    units, with and without period, 3 cases that are all the same to an uncased model.
+    gpt2: 2 units, with and without bos, 3 cases; as they are, half of the contexts are those in
+    upper case and half those in lower case. bert: 2 units, with and without period, 3 cases that
+    are all the same to an uncased model.
     """
-    watched, model = Watched(monkeypatch), command.models[name]
-    arguments = ["--model", model, "--batch-size", "1", *small]
+    watched, model, output = Watched(monkeypatch), command.models[name], command.folder / "out"
+    arguments = ["--model", model, "--data", mixed, "--output", output, "--quiet"]
+    arguments += ["--batch-size", "1"]
     assert command("multiverse", *arguments)[0] == 0
-    multiverse = Multiverse.read(command.folder / "out")
-    inputs = load_inputs(str(command.data), Protocol(tasks=("neg136",), limit=8))
-    distinct, n_questions = set(), 0
+    multiverse = Multiverse.read(output)
+    (rows,) = load_inputs(str(mixed), Protocol(tasks=(mixed.stem,))).settings
+    distinct = set()
     for member in multiverse.members:
-        file = command.folder / "out" / member.path / "results.json"
-        protocol = json.loads(file.read_text())["protocol"]
+        protocol = json.loads((output / member.path / "results.json").read_text())["protocol"]
         given = {key: protocol[key] for key in ("unit", "bos", "final_period", "first_letter")}
         loaded = models.load(str(model), LoadOptions(**given))
-        questions = collect(inputs.settings, kind=loaded.info.kind, cased=loaded.info.cased)
-        n_questions = len(questions)
-        distinct |= {(protocol["unit"], repr(loaded.encode(q).key)) for q in questions}
-    assert watched.asked == multiverse.questions.asked == len(distinct)
-    assert multiverse.questions.combinations == 12
-    assert multiverse.questions.all == 12 * n_questions
+        questions = collect([rows], kind=loaded.info.kind, cased=loaded.info.cased)
+        distinct |= {(protocol["unit"], repr(loaded.encode(q).rows)) for q in questions}
+    expected = {"gpt2": 2 * 2 * 2 * 12, "bert": 2 * 2 * 12}[name]
+    assert watched.asked == multiverse.questions.asked == len(distinct) == expected
+    assert multiverse.questions == Questions(12, 12 * 12, expected)
     assert len(multiverse.members) == members_left
     assert ("first-letter" in multiverse.choices(0)) == (name == "gpt2")
-    before = watched.asked
     assert command("multiverse", *arguments)[0] == 0
-    assert watched.asked == before  # all runs are read back
+    assert watched.asked == expected  # all runs are read back
     assert not [*command.folder.rglob("shared")]
 
 
@@ -181,17 +192,19 @@ main(sys.argv[2:])
 
 @pytest.mark.slow
 def test_a_killed_multiverse_resumes_and_asks_nothing_twice(
-    command: Commands, small: list[object], monkeypatch: pytest.MonkeyPatch
+    command: Commands, mixed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    arguments = ["--model", command.models["gpt2"], "--batch-size", "1", *small]
-    arguments += ["--knobs", "unit,first-letter"]
+    """Of 24 questions in each unit, the first run asks 12; the other two share 6 each with it."""
     watched, output = Watched(monkeypatch), command.folder / "out"
+    arguments = ["--model", command.models["gpt2"], "--data", mixed, "--output", output, "--quiet"]
+    arguments += ["--batch-size", "1", "--knobs", "unit,first-letter"]
     assert command("multiverse", *arguments)[0] == 0
     undisturbed = {p: (output / p / "predictions.parquet").read_bytes() for p in members(output)}
     record = (output / "multiverse.json").read_bytes()
     total, watched.asked = watched.asked, 0
     shutil.rmtree(output)
-    answered = total // 2  # after the first run, amid batches that others share
+    assert total == 48
+    answered = 15  # in the second run
     call = [sys.executable, "-c", KILLED, answered, "multiverse", *arguments]
     done = subprocess.run([*map(str, call)], env=environment(), capture_output=True, check=False)
     assert done.returncode == -9, done.stderr
