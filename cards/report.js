@@ -127,13 +127,18 @@
 
   // Makes a chart as wide as its place, axes included; in panels, each one its share.
   function size(spec, width) {
-    if (spec.spec) {
+    if (spec.vconcat) {
+      for (const panel of spec.vconcat) panel.width = width - panelMargin(spec) - 12;
+    } else if (spec.spec) {
       spec.spec.width = Math.floor((width - 45) / spec.columns - 30);
     } else {
       spec.width = width;
       spec.autosize = { type: "fit-x", contains: "padding" };
     }
   }
+
+  // Pixels left of panels that stand one below the other.
+  const panelMargin = (spec) => spec.vconcat.at(-1).encoding.y.axis.minExtent;
 
   // Connects the marks of a chart with the list of items in its section.
   function connect(figure, view, spec) {

@@ -37,8 +37,9 @@ NEVER: Mapping[str, set[str]] = {
     "runs": SHOWING,
     "evaluation": ASKING | SHOWING,
     "comparison": ASKING | SHOWING,
+    "multiverse": ASKING | {"hub", "leaderboard", "reproduction", "display", "api"},
     "results": ASKING | SHOWING | {"evaluation", "comparison", "stats"},
-    "report": ASKING | {"hub", "leaderboard", "reproduction", "display", "api"},
+    "report": ASKING | {"hub", "leaderboard", "reproduction", "display", "api", "multiverse"},
     "hub": ASKING | {"leaderboard", "reproduction", "display", "api"},
     "leaderboard": ASKING | {"reproduction", "display", "api"},
 }

@@ -30,6 +30,7 @@ from test_original_code import write_files
 
 from lmdiag import diagnostics
 from lmdiag.cli import build_parser, main
+from lmdiag.results.multiverse import Multiverse
 
 pytest_plugins = ["hub.fixtures"]
 
@@ -306,7 +307,7 @@ def test_the_figures_of_the_protocol_page_are_those_of_its_runs(
     read: Callable[[str], Reader], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reader = read("protocol.md")
-    (head, *rows), (_, *words), (_, *thresholds), (text, *sentences) = tables("protocol.md")
+    (head, *rows), (_, *words), _, (_, *thresholds), (text, *sentences) = tables("protocol.md")
     assert len(rows) == 8
     for run, *cells in rows:
         for column, cell in zip(head[1:], cells, strict=True):
@@ -331,6 +332,30 @@ def test_the_figures_of_the_protocol_page_are_those_of_its_runs(
         for cell, row in zip(cells, rows_of_words, strict=True):
             bits = row["surprisal"]
             assert cell == bits == "" or float(cell) == pytest.approx(float(bits), abs=ROUNDING)
+
+
+@pytest.mark.slow
+def test_the_multiverse_of_the_protocol_page(read: Callable[[str], Reader]) -> None:
+    reader = read("protocol.md")
+    multiverse = Multiverse.read(reader.folder / "results")
+    figures = {f"{figure.task} {figure.label}": figure for figure in multiverse.figures}
+    _, *rows = tables("protocol.md")[2]
+    assert len(rows) == 6
+    for name, model, *ends, most in rows:
+        curves = figures[name].curves
+        (curve,) = (one for one in curves if multiverse.models[one.model].label == model)
+        values = (curve.values[0], curve.median, curve.values[-1])
+        for cell, value_there in zip(ends, values, strict=True):
+            assert float(cell) == pytest.approx(100 * value_there, abs=ROUNDING)
+        (knob,) = curve.strongest
+        assert most.split(" (")[0] == knob
+        effect = 100 * curve.effects[knob]
+        assert float(most.split(" (")[1].rstrip(")")) == pytest.approx(effect, abs=ROUNDING)
+    quoted = next(text for _, text in blocks("protocol.md", "text") if " prefers the good" in text)
+    output = reader.outputs["lmdiag multiverse --model demo:causal demo:masked"]
+    printed_words = " ".join(output.split())
+    for line in quoted.splitlines():
+        assert f"sensitivity: {line}" in printed_words
 
 
 @pytest.mark.slow

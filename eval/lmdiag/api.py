@@ -10,7 +10,7 @@
 
 What `measure` and `compare` return prints as tables, shows as such in a notebook, and has a method
 `to_frame` that gives a pandas table, as predictions and finished runs (`load_run`) do. Measures
-(`chart`) and finished runs (`charts`) give altair charts.
+(`chart`), finished runs and multiverses (`load_multiverse`; `charts`) give altair charts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from lmdiag import comparison, perturb
 from lmdiag.comparison import RESAMPLES
 from lmdiag.controls import control_warning, text_warning
-from lmdiag.display import Comparisons, FinishedRun, Measures
+from lmdiag.display import Comparisons, FinishedRun, LoadedMultiverse, Measures, load_multiverse
 from lmdiag.display import load_finished as load_run
 from lmdiag.questions import Setting
 from lmdiag.results import Run
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from lmdiag.models import LoadOptions, Model
 
 __all__ = [
-    "Comparisons", "FinishedRun", "LanguageModel", "Measures", "compare", "load_model", "load_run",
-    "load_stimuli", "measure",
+    "Comparisons", "FinishedRun", "LanguageModel", "LoadedMultiverse", "Measures", "compare",
+    "load_model", "load_multiverse", "load_run", "load_stimuli", "measure",
 ]  # fmt: skip
 
 

@@ -22,7 +22,7 @@ from lmdiag.schema import KNOBS, BadInput, Kind
 from lmdiag.suggestions import suggest
 
 if TYPE_CHECKING:
-    from lmdiag.results import Run
+    from lmdiag.results import Place, Run
 
 RESAMPLES = 10_000
 CONTEXTUAL = ("ew", "mw")
@@ -240,6 +240,24 @@ def paired(a: Side, b: Side, second: int = 1) -> Iterator[Pair]:
                     if (by, level) in others:
                         both = parts[by, level], others[by, level]
                         yield Pair(task, setting, by, level, *both, second)
+
+
+def pair_at(a: Side, b: Side, place: Place) -> Pair | None:
+    """Returns both sides' scores of one figure; None where they cannot be compared.
+
+    Args:
+        a, b: what is compared.
+        place: the address of the figure.
+    """
+    unlike = sides_differ(a.kind, b.kind)
+    if unlike and place.measure.partition("@")[0] in (*CONTEXTUAL, PER_WORD):
+        return None
+    both = [side.scores(place.task, place.setting).get(place.measure) for side in (a, b)]
+    parts = [one and (one.by.get(place.by, {}).get(place.level) if place.by else one)
+             for one in both]  # fmt: skip
+    if not parts[0] or not parts[1] or not len(parts[0].items) or not len(parts[1].items):
+        return None
+    return Pair(place.task, place.setting, place.by, place.level, parts[0], parts[1], 1)
 
 
 def _parts(task: str, whole: Scores) -> dict[tuple[str, str], Scores]:

@@ -6,17 +6,17 @@ import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmdiag import evaluation
 from lmdiag.comparison import Comparison, Side
 from lmdiag.results import Measure, Run, frame_of, load_run, signature
+from lmdiag.results.multiverse import Multiverse
 from lmdiag.schema import Predictions, Protocol
 from lmdiag.suggestions import suggest
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import altair
     from pandas import DataFrame
     from rich.console import Console
@@ -193,3 +193,65 @@ class Comparisons(Shown, Sequence[Comparison]):
         for line in asked_differently(self.signatures):
             console.print(line, markup=False)
         print_comparisons(self._comparisons, console)
+
+
+class LoadedMultiverse(Shown):
+    """The figures of models in every protocol, read back.
+
+    Attributes:
+        multiverse: the content of `multiverse.json`.
+        path: of its directory.
+    """
+
+    def __init__(self, multiverse: Multiverse, path: Path) -> None:
+        self.multiverse = multiverse
+        self.path = path
+
+    def __repr__(self) -> str:
+        models = ", ".join(model.label for model in self.multiverse.models)
+        return f"<Multiverse of {models}: {len(self.multiverse.members)} protocols; {self.path}>"
+
+    def to_frame(self) -> DataFrame:
+        """Returns a pandas table with a row per headline figure and protocol.
+
+        `model`, a column per knob, `run` (its directory), the parts of the figure's address, and
+        value, n, ci_low, ci_high, chance and statistic; proportions are in [0, 1].
+        """
+        from pandas import DataFrame
+
+        columns = ("value", "n", "ci_low", "ci_high", "chance", "statistic")
+        members, models = self.multiverse.members, self.multiverse.models
+        return DataFrame(
+            {"model": models[curve.model].label, **members[point.member].choices}
+            | {"run": str(self.path / members[point.member].path), **figure.place._asdict()}
+            | {name: getattr(point.figure, name) for name in columns}
+            for figure in self.multiverse.figures
+            for curve in figure.curves
+            for point in curve.points
+        )
+
+    def charts(self) -> dict[str, altair.TopLevelMixin]:
+        """Returns the specification curves of the page as altair charts, by name."""
+        from lmdiag.report.charts.output import notebook
+        from lmdiag.report.multiverse import multiverse_plots
+
+        return {plot.name: notebook(plot) for plot in multiverse_plots(self.multiverse)}
+
+    def show(self, console: Console) -> None:
+        """Prints the tables of `lmdiag multiverse`."""
+        from lmdiag.report.formats.terminal import print_multiverse
+
+        print_multiverse(self.multiverse, console)
+
+
+def load_multiverse(path: str | Path) -> LoadedMultiverse:
+    """Reads what `lmdiag multiverse` wrote.
+
+    Args:
+        path: the directory with `multiverse.json`, its `--output`.
+
+    Raises:
+        BadInput: there is none, or it is damaged.
+    """
+    folder = Path(path)
+    return LoadedMultiverse(Multiverse.read(folder), folder)

@@ -28,6 +28,7 @@ COMMANDS = {
     "surprisal": "write the surprisal of every word of a text as a table",
     "score": "compute the measures from predictions of any program",
     "compare": "compare two or more runs on the same rows, with paired statistics",
+    "multiverse": "run every combination of knobs and show how far the figures depend on them",
     "report": "write tables and charts of one or several runs",
     "template": "write a starter file for your own diagnostic",
     "publish": "push the data set, the metric or the leaderboard to the Hub",

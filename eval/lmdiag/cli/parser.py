@@ -85,8 +85,8 @@ def add_dry_run(parser: argparse._ActionsContainer) -> None:
     )
 
 
-def _text_or_file(text: str) -> str:
-    """A text, or the content of the file of that name, without the end of its last line."""
+def text_or_file(text: str) -> str:
+    """Returns a text, or the content of the file of that name, without its last end of line."""
     path = user_path(text)
     return read_text(path).removesuffix("\n") if is_file(path) else text
 
@@ -112,7 +112,7 @@ def add_conventions(group: argparse._ActionsContainer) -> None:
 def add_framing(group: argparse._ActionsContainer) -> None:
     """Declares what stands around contexts, in options named as the fields of `Protocol`."""
     group.add_argument(
-        "--prompt", type=_text_or_file, default="", metavar="TEXT|FILE",
+        "--prompt", type=text_or_file, default="", metavar="TEXT|FILE",
         help="text around every context, with {context} in it, or a file with such a text (causal "
         "models)",
     )  # fmt: skip

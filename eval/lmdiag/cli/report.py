@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from lmdiag.report.formats import format_names
@@ -15,7 +16,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
     parser.add_argument(
         "runs", nargs="+", type=Path, metavar="RUN",
-        help="run directory; several runs are compared, checkpoints of one model shown as curves",
+        help="run directory, or several, which are compared (checkpoints of one model: shown as "
+        "curves), or a directory of `lmdiag multiverse`",
     )  # fmt: skip
     parser.add_argument(
         "--format", choices=("html", *format_names(), *_FIGURES),
@@ -51,7 +53,12 @@ def main(args: argparse.Namespace) -> int:
     if args.figures or args.format in _FIGURES:
         return _figures(args)
     out: Path | None = args.out
-    if args.format in (None, "html"):
+    if _is_multiverse(args.runs):
+        from lmdiag.results.multiverse import MULTIVERSE_PAGE
+
+        text = _multiverse(args)
+        out = out or args.runs[0] / MULTIVERSE_PAGE
+    elif args.format in (None, "html"):
         from lmdiag.report.html import render
         from lmdiag.results import load_run
 
@@ -76,11 +83,34 @@ def _width(text: str) -> float:
     return width
 
 
+def _is_multiverse(paths: Sequence[Path]) -> bool:
+    """Whether a single path is that of a multiverse, and not of a run."""
+    from lmdiag.results.multiverse import MULTIVERSE
+
+    return len(paths) == 1 and (paths[0] / MULTIVERSE).is_file()
+
+
+def _multiverse(args: argparse.Namespace) -> str:
+    """The page of a multiverse."""
+    from lmdiag.report.multiverse import render
+    from lmdiag.results.multiverse import Multiverse
+    from lmdiag.schema import BadInput
+
+    if args.format not in (None, "html") or args.items:
+        raise BadInput(
+            f"{args.runs[0]} is a multiverse, which has a page and charts only: leave out --format "
+            "and --items, or name one of its runs"
+        )
+    return render(Multiverse.read(args.runs[0]))
+
+
 def _figures(args: argparse.Namespace) -> int:
     """Writes the charts as files."""
     from lmdiag.report.charts.output import write_figures
     from lmdiag.report.html import charts
+    from lmdiag.report.multiverse import multiverse_plots
     from lmdiag.results import load_run
+    from lmdiag.results.multiverse import Multiverse
     from lmdiag.schema import BadInput
     from lmdiag.text import visible
 
@@ -90,7 +120,10 @@ def _figures(args: argparse.Namespace) -> int:
             "figures need a directory and one of the formats svg, pdf, png: give --figures DIR "
             "--format svg"
         )
-    plots = charts([load_run(path, args.data) for path in args.runs])
+    if _is_multiverse(args.runs):
+        plots = multiverse_plots(Multiverse.read(args.runs[0]))
+    else:
+        plots = charts([load_run(path, args.data) for path in args.runs])
     paths = write_figures(plots, args.figures, kind, args.width)
     print(f"Saved {len(paths)} figures in {visible(str(args.figures))}")
     return 0

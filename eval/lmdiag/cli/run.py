@@ -37,17 +37,22 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments, named as the fields of `Protocol` and `LoadOptions`."""
-    _add_models_and_data(parser.add_argument_group("models and data"))
+    add_models_and_data(parser.add_argument_group("models and data"))
     _add_scoring(parser.add_argument_group("scoring"))
-    loading = parser.add_argument_group("loading the model")
-    add_loading(loading)
-    loading.add_argument(
+    add_loading_and_splitting(parser.add_argument_group("loading the model"))
+    add_running(parser.add_argument_group("running"))
+
+
+def add_loading_and_splitting(group: argparse._ArgumentGroup) -> None:
+    """Declares how a model is loaded, over several processes, too."""
+    add_loading(group)
+    group.add_argument(
         "--tp", action="store_true", help="split each layer over the processes (tensor parallelism)"
     )
-    _add_running(parser.add_argument_group("running"))
 
 
-def _add_models_and_data(group: argparse._ArgumentGroup) -> None:
+def add_models_and_data(group: argparse._ArgumentGroup) -> None:
+    """Declares what is asked of whom; `load_asked` reads it."""
     group.add_argument(
         "--model", nargs="+", required=True, metavar="M",
         help="one or several models: Hub ids, local folders, demo:masked, demo:causal",
@@ -97,7 +102,8 @@ def _add_scoring(group: argparse._ArgumentGroup) -> None:
     add_framing(group)
 
 
-def _add_running(group: argparse._ArgumentGroup) -> None:
+def add_running(group: argparse._ArgumentGroup) -> None:
+    """Declares how a run proceeds, and where its results go."""
     add_asking(group)
     group.add_argument(
         "--output", type=Path, default=Path("results"), metavar="DIR",
@@ -137,7 +143,7 @@ def main(args: argparse.Namespace) -> int:
     runs, failures = [], []
     with Processes(together=args.tp) as processes:
         with uncollected(), processes.shared_errors():
-            inputs = _inputs(args, options)
+            inputs = load_asked(args, options)
         with uncollected():
             imports.join()
         gc.freeze()  # the garbage collector need not look through what was imported
@@ -200,7 +206,7 @@ def requested_models(args: argparse.Namespace) -> list[RequestedModel]:
     return models
 
 
-def _inputs(args: argparse.Namespace, load_options: LoadOptions) -> Inputs:
+def load_asked(args: argparse.Namespace, load_options: LoadOptions) -> Inputs:
     """Loads what is asked of every model."""
     from lmdiag import stimuli
     from lmdiag.runs.inputs import load_inputs
@@ -251,14 +257,10 @@ def _run(
 
 def _show(run: Run, *, as_tables: bool) -> None:
     from lmdiag.report.formats.terminal import print_results
-    from lmdiag.results import REPORT, saved_files
+    from lmdiag.results import saved_files
     from lmdiag.text import visible
-    from lmdiag.writing import write_atomically
 
-    if not (run.path / REPORT).exists():
-        from lmdiag.report.html import render
-
-        write_atomically(run.path / REPORT, render(run).encode())
+    write_report(run)
     if as_tables:
         print_results(run.results)
         print(f"\nSaved in {visible(str(run.path))}: {', '.join(saved_files(run.path))}")
@@ -266,3 +268,14 @@ def _show(run: Run, *, as_tables: bool) -> None:
     for task, rows in run.stimuli.items():
         if not rows.compared:  # the tables say it, too
             say(f"lmdiag: nothing was compared in {task}: no columns good and contrast")
+
+
+def write_report(run: Run) -> None:
+    """Writes the report of a finished run if it is not there."""
+    from lmdiag.results import REPORT
+    from lmdiag.writing import write_atomically
+
+    if not (run.path / REPORT).exists():
+        from lmdiag.report.html import render
+
+        write_atomically(run.path / REPORT, render(run).encode())

@@ -10,10 +10,10 @@ from __future__ import annotations
 from importlib import import_module
 
 from lmdiag.models.loading.options import LoadOptions
-from lmdiag.models.model import Model
+from lmdiag.models.model import Model, Reusable
 from lmdiag.schema import BadInput
 
-__all__ = ["LoadOptions", "Model", "load"]
+__all__ = ["LoadOptions", "Model", "Reusable", "load"]
 
 _LOADERS = {"demo:": "lmdiag.models.demo:load_demo", "": "lmdiag.models.local:load_local"}
 """How the name of a model begins -> module and name of its `load(model_id, options)`."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import gc
+import hashlib
 from collections.abc import Sequence
 from functools import cached_property
-from typing import cast
+from typing import Any, cast
 
 import torch
-from transformers import PreTrainedTokenizerFast
 
 from lmdiag.models.agreement import Verbs
 from lmdiag.models.answers import answers, refuse_nan
@@ -77,24 +77,28 @@ class LocalModel:
         prompt: what stands around contexts; see `Model`.
         words: answers in unit `word`; None in unit `token`.
         sentences: turns sentences into rows; None for encoder-decoders.
+        parts, options: what it was put together from.
     """
 
     def __init__(
         self,
         info: ModelInfo,
-        tokenizer: PreTrainedTokenizerFast,
+        parts: Parts,
+        options: LoadOptions,
         encoder: QuestionEncoder,
         reader: Reader,
     ) -> None:
         self.info = info
+        self.parts = parts
+        self.options = options
         self.encoder = encoder
         self.reader = reader
-        self.vocabulary = Vocabulary(tokenizer)
+        self.vocabulary = Vocabulary(parts.tokenizer)
         self.prompt = "" if encoder.framing.prompt == SLOT else encoder.framing.prompt
         self.words: WordSearch | None = None
         self.sentences: SentenceEncoder | None = None
-        self._tokenizer = tokenizer
         self._verbs: Verbs | None = None
+        self._verb_ids: list[tuple[int, int]] = []
         self._fits: int | None = None
 
     @property
@@ -110,12 +114,38 @@ class LocalModel:
             singular, plural = map(self.encoder.encode(question).words.get, forms)
             if singular and plural and len(singular) == len(plural) == 1 and singular != plural:
                 ids.append((singular[0].token, plural[0].token))
-        self._verbs = Verbs.of(list(dict.fromkeys(ids)))
+        self._verb_ids = list(dict.fromkeys(ids))
+        self._verbs = Verbs.of(self._verb_ids)
         return len(self._verbs)
 
     def control_names(self, texts: Sequence[str]) -> list[list[str]]:
         """See `Model.control_names`."""
-        return control_names(self._tokenizer, texts)
+        return control_names(self.parts.tokenizer, texts)
+
+    def with_options(self, options: LoadOptions) -> LocalModel | None:
+        """See `Reusable.with_options`; the options of loading must be those of this model."""
+        on_cpu = self.reader.device.type == "cpu" and options.device_map is None
+        is_float32 = options.unit == "word" and self.parts.model.dtype == torch.float32
+        keeps_dtype = options.dtype != "auto" or options.unit == self.options.unit
+        if not (keeps_dtype or on_cpu or is_float32):
+            return None
+        return assemble(self.info.id, self.parts, options, self.reader.again())
+
+    def key(self, batch: Sequence[EncodedQuestion | EncodedSentence], top: int) -> bytes:
+        """See `Reusable.key`."""
+        layout = (self.reader.layout, self.reader.width)
+        content = repr((layout, [self._identified(encoded, top) for encoded in batch]))
+        return hashlib.sha256(content.encode("utf-8", "surrogatepass")).digest()
+
+    def _identified(self, encoded: EncodedQuestion | EncodedSentence, top: int) -> tuple[Any, ...]:
+        """What the answer to a question depends on."""
+        if isinstance(encoded, EncodedSentence):
+            return encoded.key
+        own = (*encoded.key, top, self._verb_ids if encoded.question.number else ())
+        if self.words is None:
+            return own
+        opens = self.encoder.opens_line(encoded.question.query)
+        return *own, self.words.share.__name__, opens
 
     def encode(self, question: Question | Sentence) -> EncodedQuestion | EncodedSentence:
         """See `Model.encode`; runs on the CPU."""
@@ -229,8 +259,20 @@ def load_local(model_id: str, options: LoadOptions, *, folder: str | None = None
     return assemble(model_id, load_parts(folder or model_id, options), options)
 
 
-def assemble(model_id: str, parts: Parts, options: LoadOptions) -> LocalModel:
-    """Puts a loaded network and its tokenizer together. Raises `BadInput`, see `load_local`."""
+def assemble(
+    model_id: str, parts: Parts, options: LoadOptions, reader: Reader | None = None
+) -> LocalModel:
+    """Puts a loaded network and its tokenizer together.
+
+    Args:
+        model_id: Hub id or folder.
+        parts: the network and its tokenizer.
+        options: how it is queried.
+        reader: of the same network, its layout not chosen yet; None for a new one.
+
+    Raises:
+        BadInput: see `load_local`.
+    """
     limit = _max_length(parts)
     encoder = _encoder(model_id, parts, options, limit)
     sentences = _sentence_encoder(encoder, parts, options)
@@ -252,16 +294,8 @@ def assemble(model_id: str, parts: Parts, options: LoadOptions) -> LocalModel:
         quantization=options.quantization,
         attention=getattr(parts.model.config, "_attn_implementation", None),
     )
-    # Padding tokens that were added to a tokenizer after training often have no embedding.
-    pad = parts.tokenizer.pad_token_id
-    embeddings = cast("torch.Tensor", parts.model.get_input_embeddings().weight)
-    reader = Reader(
-        parts.model,
-        pad if pad is not None and pad < len(embeddings) else 0,
-        causal=parts.kind == "causal",
-        first_position=_first_position(parts),
-    )
-    model = LocalModel(info, parts.tokenizer, encoder, reader)
+    reader = reader or _reader(parts)
+    model = LocalModel(info, parts, options, encoder, reader)
     with one_line_errors(model_id):
         choose_layout(reader, encoder, options.packing, model_id)
         if options.unit == "word":
@@ -269,6 +303,19 @@ def assemble(model_id: str, parts: Parts, options: LoadOptions) -> LocalModel:
             model.words = WordSearch(encoder, reader, model.vocabulary, info)
     model.sentences = sentences
     return model
+
+
+def _reader(parts: Parts) -> Reader:
+    """Returns a reader of the network, its layout not chosen yet."""
+    # Padding tokens that were added to a tokenizer after training often have no embedding.
+    pad = parts.tokenizer.pad_token_id
+    embeddings = cast("torch.Tensor", parts.model.get_input_embeddings().weight)
+    return Reader(
+        parts.model,
+        pad if pad is not None and pad < len(embeddings) else 0,
+        causal=parts.kind == "causal",
+        first_position=_first_position(parts),
+    )
 
 
 def _encoder(

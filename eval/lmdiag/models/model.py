@@ -7,9 +7,12 @@ a server that returns only its 20 most probable tokens, implements it in a modul
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from lmdiag.schema import Answer, ModelInfo, Question, Sentence, SentenceAnswer
+
+if TYPE_CHECKING:
+    from lmdiag.models.loading.options import LoadOptions
 
 
 class Model(Protocol):
@@ -73,5 +76,25 @@ class Model(Protocol):
 
         Raises:
             BadInput: the model cannot answer one of them; names the model and the context.
+        """
+        ...
+
+
+@runtime_checkable
+class Reusable(Protocol):
+    """A model whose weights stay loaded while it is asked in several ways.
+
+    Not every model can do this: one that cannot is loaded again, and its answers are not shared.
+    """
+
+    def with_options(self, options: LoadOptions) -> Model | None:
+        """Returns the model with other options; None where its weights must be loaded again."""
+        ...
+
+    def key(self, batch: Sequence[Any], top: int) -> bytes:
+        """Returns what identifies the arguments of `answer`.
+
+        Where two keys are equal, even of two models that share weights, so are the answers, to the
+        last bit.
         """
         ...

@@ -307,12 +307,14 @@ class HeadlineFigure(NamedTuple):
 
     Attributes:
         label: what was measured.
+        place: the address of the figures.
         figures: of each run, None where it has none.
         human: the human baseline, None where the data do not contain it.
         published: published figures of each run, None where there are none.
     """
 
     label: str
+    place: Place
     figures: list[Figure | None]
     human: Figure | None
     published: list[PublishedFigure | None]
@@ -327,6 +329,7 @@ def headlines(task: str, sources: Sequence[Source]) -> list[HeadlineFigure]:
         [
             HeadlineFigure(
                 line_label(line, diagnostic),
+                place,
                 [source.results.figure(place) for source in sources],
                 next(filter(None, (source.results.figure(human) for source in sources)), None),
                 [source.published.get(place) for source in sources],

@@ -168,7 +168,7 @@ class Results:
         try:
             results = _adapter().validate_json(json.dumps(document), strict=True)
         except ValidationError as error:
-            raise BadInput(f"{where}: {_first_problem(error)}") from None
+            raise BadInput(f"{where}: {first_problem(error)}") from None
         for complaint in _complaints(results, document):
             raise BadInput(f"{where}: {complaint}")
         return results
@@ -208,8 +208,8 @@ def _adapter() -> TypeAdapter[Results]:
     return TypeAdapter(Results)
 
 
-def _first_problem(error: Any) -> str:
-    """The first error of a validation: the path of the field, and what is wrong."""
+def first_problem(error: Any) -> str:
+    """Returns the first error of a validation: the path of the field, and what is wrong."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     path = "".join(f"[{at}]" if isinstance(at, int) else f".{at}" for at in first["loc"])
     message = first["msg"][:1].lower() + first["msg"][1:]

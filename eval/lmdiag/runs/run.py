@@ -70,19 +70,66 @@ def run_model(
     Raises:
         BadInput: see `models.load`, `RunDirectory.open` and `ask`.
     """
-    from lmdiag import models
-
     processes = processes or Processes(alone=True)
     started = time.monotonic()
+    try:
+        model = load_everywhere(model_id, options, processes)
+        return run_loaded(
+            model,
+            inputs,
+            output=output,
+            processes=processes,
+            name=name,
+            batch_size=batch_size,
+            overwrite=overwrite,
+            quiet=quiet,
+            seconds=time.monotonic() - started,
+        )
+    finally:
+        gc.unfreeze()
+
+
+def load_everywhere(model_id: str, options: LoadOptions, processes: Processes) -> Model:
+    """Loads a model on every process; the caller ends with `gc.unfreeze()`.
+
+    Raises:
+        BadInput: see `models.load`; on every process.
+    """
+    from lmdiag import models
+
     gc.collect()  # frees the model before, if there was one
     with processes.shared_errors(), uncollected():
         model = models.load(model_id, options)
         gc.freeze()  # the collector need not look through what was loaded while the run lasts
+    return model
+
+
+def run_loaded(
+    model: Model,
+    inputs: Inputs,
+    *,
+    output: Path,
+    processes: Processes,
+    name: str | None = None,
+    batch_size: int | None = None,
+    overwrite: bool = False,
+    quiet: bool = False,
+    warns: bool = True,
+    seconds: float = 0.0,
+) -> Run | None:
+    """Runs a model that is loaded; see `run_model`.
+
+    Args:
+        model: on every process; its options are those of the protocol.
+        inputs, output, processes, name, batch_size, overwrite, quiet: see `run_model`.
+        warns: print a warning of contexts with control tokens.
+        seconds: that loading took.
+    """
+    started = time.monotonic()
     model.info = replace(model.info, name=name)
     # only the model knows what its chat template puts around a context
     inputs = replace(inputs, protocol=replace(inputs.protocol, prompt=model.prompt))
-    seconds = {"load": time.monotonic() - started}
-    model_folder = results.model_slug(model_id, options.revision, name)
+    model_folder = results.model_slug(model.info.id, model.info.revision, name)
     directory = RunDirectory(output / model_folder / results.protocol_slug(inputs.protocol))
     identity = results.identity(model.info, inputs.protocol, inputs.fingerprint)
     facts: Results | None = None
@@ -92,16 +139,15 @@ def run_model(
                 facts = results.read_results(directory.path)
         if not processes.share(facts is not None):
             journal = Journal(directory.journal, processes.rank, json.dumps(identity))
-            answers = _ask(model, inputs, journal, processes, batch_size, quiet)
-            seconds["ask"] = time.monotonic() - started - seconds["load"]
+            answers = _ask(model, inputs, journal, processes, batch_size, quiet, warns)
+            took = {"load": seconds, "ask": time.monotonic() - started}
             if processes.first:
                 (directory.path / results.REPORT).unlink(missing_ok=True)
-                facts = save(directory.path, model, inputs, *answers, processes.count, seconds)
+                facts = save(directory.path, model, inputs, *answers, processes.count, took)
                 directory.finish(facts)
         return Run(directory.path, facts, dict(inputs.stimuli)) if facts else None
     finally:
         directory.close()
-        gc.unfreeze()
 
 
 def _ask(
@@ -111,10 +157,11 @@ def _ask(
     processes: Processes,
     batch_size: int | None,
     quiet: bool,
+    warns: bool,
 ) -> tuple[list[Predictions], int]:
     if inputs.verbs:
         model.set_verbs(inputs.verbs)
-    if processes.first and (line := control_warning(model, inputs.settings)):
+    if processes.first and warns and (line := control_warning(model, inputs.settings)):
         print(f"lmdiag: warning: {line}", file=sys.stderr)
     with journal:
         return predict(

@@ -53,14 +53,23 @@ class Reader:
     ) -> None:
         self.model = model
         self.causal = causal
-        self.layout: RowLayout = "padded"
-        self.width = PACK_WIDTH
-        self.gate: torch.nn.Module | None = None
+        self._reset()
         self.first_position = first_position
         self.short_limit = short_limit(model)
         self.accepted = frozenset(inspect.signature(model.forward).parameters)
         self._pad = pad
         choose_attention(model)
+
+    def _reset(self) -> None:
+        self.layout: RowLayout = "padded"
+        self.width = PACK_WIDTH
+        self.gate: torch.nn.Module | None = None
+
+    def again(self) -> Reader:
+        """Returns a reader of the same model whose layout is not chosen yet."""
+        other = copy.copy(self)
+        other._reset()
+        return other
 
     def read(self, rows: Sequence[TokenRow]) -> torch.Tensor:
         """Returns the log-probabilities (nats) at all reads of all rows, in order.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from lmdiag.models.tokens.spelling import Pieces
 from lmdiag.schema import Question
@@ -74,6 +74,12 @@ class EncodedQuestion:
     def text(self) -> str:
         """The context, for messages."""
         return self.question.query.context
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What the answer depends on, apart from the model; its `repr` identifies it."""
+        rows = tuple((row.ids, row.reads, row.source) for row in self.rows)
+        return rows, (*self.words.items(),), self.bare, self.question.number
 
     @cached_property
     def length(self) -> int:

@@ -22,7 +22,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from lmdiag.models.tokens.questions import TokenRow
 from lmdiag.models.tokens.spelling import Pieces, SpelledText, Spelling
@@ -79,6 +79,11 @@ class EncodedSentence:
     encoder: SentenceEncoder
 
     @property
+    def key(self) -> tuple[Any, ...]:
+        """What the answer depends on, apart from the model; its `repr` identifies it."""
+        return self.ids, self.spans, self.encoder.convention
+
+    @property
     def rows(self) -> list[TokenRow]:
         """Inputs of the model, the reads of all rows in the order of `scored`."""
         return list(self.encoder.rows(self))
@@ -121,6 +126,11 @@ class SentenceEncoder(ABC):
     model_id: str
     opening: Pieces
     closing: Pieces = ()
+
+    @property
+    def convention(self) -> tuple[Any, ...]:
+        """What decides the rows of given tokens, apart from the model."""
+        return self.opening, self.closing
 
     @property
     def n_special(self) -> int:
@@ -181,6 +191,11 @@ class CausalSentences(SentenceEncoder):
     reads_end: bool = False
 
     @property
+    def convention(self) -> tuple[Any, ...]:
+        """See `SentenceEncoder.convention`."""
+        return *super().convention, self.reads_end
+
+    @property
     def first_scored(self) -> int:
         """Number of the first token that has a probability."""
         return 0 if self.opening else 1
@@ -216,6 +231,11 @@ class MaskedSentences(SentenceEncoder):
 
     mask: int = 0
     pll: Pll = "within-word"
+
+    @property
+    def convention(self) -> tuple[Any, ...]:
+        """See `SentenceEncoder.convention`."""
+        return *super().convention, self.pll
 
     def rows(self, encoded: EncodedSentence) -> Iterator[TokenRow]:
         """Yields a row per token."""

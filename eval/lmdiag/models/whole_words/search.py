@@ -40,6 +40,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import chain
+from typing import Any
 
 import torch
 
@@ -81,6 +82,11 @@ class WholeWordQuestion(EncodedQuestion):
 
     blank: Blank
     read: tuple[Beginning, ...]
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """See `EncodedQuestion.key`."""
+        return *super().key, self.blank, self.read
 
     @cached_property
     def wanted(self) -> dict[Beginning, tuple[int, ...]]:

@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lmdiag.report.charts.specs import Plot, Spec
+from lmdiag.report.charts.specs import MARGIN, Plot, Spec
 from lmdiag.resources import resource_path
 from lmdiag.stimuli.building import user_cache
 from lmdiag.writing import write_atomically
@@ -27,6 +27,9 @@ _SCALE = 0.68
 """Points per pixel of a chart: its text of 11 pixels is printed at 7.5 points."""
 
 _PPI = 300
+
+_PADDING = 12
+"""Pixels around the panels of a chart and their labels."""
 
 _PAPER_FONT = "Arial, Helvetica, 'Liberation Sans', sans-serif"
 
@@ -61,6 +64,9 @@ def theme() -> str:
 
 def _sized(spec: Spec, width: float) -> Spec:
     """The specification in a width in pixels, axes and legends included."""
+    if "vconcat" in spec:
+        panels = [{**panel, "width": width - MARGIN - _PADDING} for panel in spec["vconcat"]]
+        return {**spec, "vconcat": panels}
     if "spec" not in spec:
         return {**spec, "width": width, "autosize": {"type": "fit-x", "contains": "padding"}}
     columns = spec["columns"]

@@ -60,7 +60,7 @@ def specification(name: str, rows: Sequence[Datum], **fields: Mapping[str, Any])
     for part in [*_parts(spec)]:
         field = part.get("field", "")
         for key in ("scale", "axis"):
-            if key in part:
+            if part.get(key) is not None:
                 part[key] |= fields.get(field, {}).get(key, {})
         if part.get("sort") == []:
             part["sort"] = distinct(rows, field)
@@ -260,3 +260,46 @@ def difference_dots(rows: Sequence[Datum], reach: float) -> Spec:
     """
     x = {"scale": {"domain": [-reach, reach]}}
     return specification("differences", rows, difference=x, low=x)
+
+
+MARGIN = 120
+"""Pixels left of the panels of a specification curve: the labels of the choices."""
+
+
+def specification_curve(
+    rows: Sequence[Datum],
+    choices: Sequence[Datum],
+    color: str,
+    *,
+    percent: bool,
+    reach: Sequence[float] = (),
+) -> Spec:
+    """Returns figures in ascending order, and below them the choices of each.
+
+    Args:
+        rows: place (from 1), value, low, high, chance, n, p, p_adjusted, protocol, and whether the
+            point is `solid`.
+        choices: place, choice, and whether its knob is the `strongest`; a row per point and knob.
+        color: of the points, e.g. "var(--c1)".
+        percent: whether the values are proportions.
+        reach: values that the scale has to show, too.
+    """
+    known = [row[key] for row in rows for key in ("value", "low", "high", "chance")
+             if row.get(key) is not None]  # fmt: skip
+    low, high = min([*reach, *known]), max([*reach, *known])
+    room = 0.06 * (high - low) or 0.05
+    scale = {"scale": {"domain": [low - room, high + room], "nice": False, "zero": False},
+             "axis": {"format": "%" if percent else ".3~g"}}  # fmt: skip
+    spec = specification("curve", rows, value=scale, low=scale, chance=scale)
+    curve, matrix = spec["vconcat"]
+    curve["layer"][1]["mark"]["color"] = color
+    curve["layer"][2]["mark"] |= {"stroke": color, "fill": color}
+    if not percent:
+        for tip in curve["layer"][2]["encoding"]["tooltip"]:
+            tip |= {"format": ".3~g"} if tip.get("format") == ".1%" else {}
+    if all(row.get("low") is None for row in rows):  # Vega warns of an empty layer
+        del curve["layer"][1]
+    matrix["data"] = {"values": list(choices)}
+    matrix["encoding"]["y"]["sort"] = distinct(choices, "choice")
+    matrix["encoding"]["color"]["condition"]["value"] = color
+    return spec

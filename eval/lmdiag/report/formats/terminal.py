@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
+from lmdiag import diagnostics
 from lmdiag.report import numbers
 from lmdiag.report.formats.grid import CellText, Grid, grid_of
 from lmdiag.report.labels import (
@@ -18,6 +19,7 @@ from lmdiag.report.labels import (
     short_commit,
 )
 from lmdiag.report.numbers import CHANCE
+from lmdiag.report.protocols import protocols, remarks, said, shown_choices
 from lmdiag.report.sections import Section, sections
 from lmdiag.report.tables import Table
 from lmdiag.results import Results, SettingResults, of_setting
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
     from lmdiag.comparison import Comparison
+    from lmdiag.results.multiverse import HeadlineCurves, Multiverse
 
 _NARROW = 18
 """Characters that the label of a row keeps where there is little room: the rest wraps."""
@@ -235,4 +238,53 @@ def _comparison_table(rows: Iterable[Comparison], other: str) -> RichTable:
         p = "–" if math.isnan(one.p) else f"{numbers.p_value(one.p)} {one.test[0]}"
         cells = (str(one.n), a, b, difference, interval, p, numbers.p_value(one.p_adjusted))
         drawn.add_row(Text(visible(label)), *cells)
+    return drawn
+
+
+# ---- a multiverse --------------------------------------------------------------------------------
+
+
+def print_multiverse(multiverse: Multiverse, console: Console) -> None:
+    """Prints the range of each headline figure, a table per task and model, and what follows."""
+    for number, model in enumerate(multiverse.models):
+        count = len(multiverse.members_of(number))
+        knobs = "; ".join(f"{knob} {', '.join(c)}" for knob, c in shown_choices(multiverse, number))
+        console.print()
+        _print_line(model.label, "bold", console)
+        _print_line(": ".join(filter(None, (protocols(count), knobs))), "", console, wrap=False)
+    for task, figures in groupby(multiverse.figures, key=lambda figure: figure.task):
+        shown = [*figures]
+        console.print()
+        _print_line(diagnostics.get(task, multiverse.forms.get(task, "")).title, "bold", console)
+        for number in range(len(multiverse.models)):
+            console.print(_range_table(multiverse, number, shown))
+        for figure in shown:
+            for line in said(multiverse, figure):
+                _print_line(f"{figure.label}: {line}", "", console, wrap=False)
+    console.print()
+    for line in remarks(multiverse):
+        _print_line(line, "dim", console, wrap=False)
+
+
+def _range_table(
+    multiverse: Multiverse, model: int, figures: Sequence[HeadlineCurves]
+) -> RichTable:
+    """Of each figure of a model the range, the median, and how far each knob moves it."""
+    from rich.text import Text
+
+    knobs = [*multiverse.choices(model)]
+    drawn = _rich_table(min(_NARROW, max(len(visible(figure.label)) for figure in figures)))
+    if len(multiverse.models) > 1:
+        drawn.columns[0].header = Text(visible(multiverse.models[model].label))
+    for heading in ("lowest", "median", "highest", *knobs):
+        drawn.add_column(heading, justify="right", no_wrap=True)
+    for figure in figures:
+        for curve in (one for one in figure.curves if one.model == model):
+            percent = curve.points[0].figure.is_percent
+            ends = (curve.values[0], curve.median, curve.values[-1])
+            cells = [Text(numbers.number(value, percent), style="bold") for value in ends]
+            for knob in knobs:
+                text = numbers.number(curve.effects[knob], percent) if knob in curve.effects else ""
+                cells.append(Text(text, style="bold" if knob in curve.strongest else "dim"))
+            drawn.add_row(Text(visible(figure.label)), *cells)
     return drawn

@@ -1,0 +1,572 @@
+"""`lmdiag multiverse`: each combination of knobs is the run alone, and what follows from all."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import planted
+import pytest
+from commands import Commands
+from families import FAMILIES
+from hostile import HOSTILE
+from launched import environment, launch
+from rich.console import Console
+
+import lmdiag
+from lmdiag import models
+from lmdiag.cli import main
+from lmdiag.models import LoadOptions
+from lmdiag.models.local import LocalModel
+from lmdiag.questions import collect
+from lmdiag.report.formats.terminal import print_multiverse
+from lmdiag.report.multiverse import multiverse_plots, render
+from lmdiag.report.protocols import said
+from lmdiag.results.multiverse import Multiverse, Questions, effects_of
+from lmdiag.runs.inputs import load_inputs
+from lmdiag.schema import BadInput, Protocol
+from lmdiag.text import visible
+
+CHATML = (
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+PROMPT = "They said: {context}"
+
+
+@pytest.fixture
+def small(command: Commands) -> list[object]:
+    """Arguments of a short multiverse."""
+    output = command.folder / "out"
+    return ["--data", command.data, "--tasks", "neg136", "--limit", "8", "--output", output,
+            "--quiet"]  # fmt: skip
+
+
+@pytest.fixture
+def mixed(command: Commands) -> Path:
+    """Twelve contexts, of which every second one begins with a capital letter."""
+    data = command.folder / "mixed.jsonl"
+    rows = [
+        {"id": str(i), "context": f"{'Tt'[i % 2]}he{' dog' * i} saw a", "target": "bird"}
+        for i in range(12)
+    ]
+    data.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return data
+
+
+def members(output: Path) -> dict[str, dict[str, str]]:
+    """Path of each member -> its choices."""
+    return {member.path: member.choices for member in Multiverse.read(output).members}
+
+
+def as_options(protocol: dict[str, Any]) -> list[str]:
+    """The options of `lmdiag run` for a protocol."""
+    options = []
+    for name in ("unit", "bos", "pll", "final_period", "first_letter"):
+        options += [f"--{name.replace('_', '-')}", protocol[name]]
+    if protocol["chat"]:
+        return [*options, "--chat", "--instruction", protocol["instruction"]]
+    return [*options, *(["--prompt", protocol["prompt"]] if protocol["prompt"] else [])]
+
+
+def chat_model(folder: Path) -> Path:
+    """A tiny causal model with a chat template."""
+    made = FAMILIES["gpt2"].make(folder / "chat")
+    (made / "chat_template.jinja").write_text(CHATML)
+    return made
+
+
+# ---- the runs ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "knobs", "more", "count"),
+    [
+        ("bert", "unit,final-period", [], 4),
+        pytest.param("gpt2", "unit,bos,prompt", ["--prompt", PROMPT], 8, marks=pytest.mark.slow),
+        pytest.param("chat", "bos,prompt,first-letter", ["--chat"], 6, marks=pytest.mark.slow),
+    ],
+)
+def test_each_member_is_the_run_alone_to_the_last_byte(
+    command: Commands, small: list[object], name: str, knobs: str, more: list[str], count: int
+) -> None:
+    model = chat_model(command.folder) if name == "chat" else command.models[name]
+    code, _, err = command("multiverse", "--model", model, "--knobs", knobs, *more, *small)
+    assert code == 0, err
+    output, alone = command.folder / "out", command.folder / "alone"
+    found = members(output)
+    assert len(found) == count
+    assert len({json.dumps(choices, sort_keys=True) for choices in found.values()}) == count
+    small[small.index(output)] = alone
+    for path in found:
+        document = json.loads((output / path / "results.json").read_text())
+        options = as_options(document["protocol"])
+        assert command("run", "--model", model, *options, *small)[0] == 0
+        own, other = output / path, alone / path
+        assert (own / "report.html").is_file()
+        data = [(folder / "predictions.parquet").read_bytes() for folder in (own, other)]
+        assert data[0] == data[1]
+        facts = [json.loads((folder / "results.json").read_text()) for folder in (own, other)]
+        for each in facts:
+            del each["seconds"], each["finished"]
+        assert facts[0] == facts[1]
+    assert {path.parent.relative_to(alone).as_posix() for path in alone.rglob("results.json")} == {
+        *found
+    }
+
+
+class Watched:
+    """Counts the questions that models of this process answer."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.asked = 0
+        answer = LocalModel.answer
+
+        def watched(model: LocalModel, batch: Any, top: int) -> Any:
+            self.asked += len(batch)
+            return answer(model, batch, top)
+
+        monkeypatch.setattr(LocalModel, "answer", watched)
+
+
+@pytest.mark.parametrize(("name", "members_left"), [("gpt2", 12), ("bert", 4)])
+def test_each_distinct_question_is_asked_once(
+    command: Commands,
+    mixed: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    members_left: int,
+) -> None:
+    """In batches of one question, twelve combinations of twelve contexts each.
+
+    gpt2: 2 units, with and without bos, 3 cases; as they are, half of the contexts are those in
+    upper case and half those in lower case. bert: 2 units, with and without period, 3 cases that
+    are all the same to an uncased model.
+    """
+    watched, model, output = Watched(monkeypatch), command.models[name], command.folder / "out"
+    arguments = ["--model", model, "--data", mixed, "--output", output, "--quiet"]
+    arguments += ["--batch-size", "1"]
+    assert command("multiverse", *arguments)[0] == 0
+    multiverse = Multiverse.read(output)
+    (rows,) = load_inputs(str(mixed), Protocol(tasks=(mixed.stem,))).settings
+    distinct = set()
+    for member in multiverse.members:
+        protocol = json.loads((output / member.path / "results.json").read_text())["protocol"]
+        given = {key: protocol[key] for key in ("unit", "bos", "final_period", "first_letter")}
+        loaded = models.load(str(model), LoadOptions(**given))
+        questions = collect([rows], kind=loaded.info.kind, cased=loaded.info.cased)
+        distinct |= {(protocol["unit"], repr(loaded.encode(q).rows)) for q in questions}
+    expected = {"gpt2": 2 * 2 * 2 * 12, "bert": 2 * 2 * 12}[name]
+    assert watched.asked == multiverse.questions.asked == len(distinct) == expected
+    assert multiverse.questions == Questions(12, 12 * 12, expected)
+    assert len(multiverse.members) == members_left
+    assert ("first-letter" in multiverse.choices(0)) == (name == "gpt2")
+    assert command("multiverse", *arguments)[0] == 0
+    assert watched.asked == expected  # all runs are read back
+    assert not [*command.folder.rglob("shared")]
+
+
+KILLED = """
+import os, signal, sys
+from lmdiag.cli import main
+from lmdiag.models.local import LocalModel
+answer, left = LocalModel.answer, int(sys.argv[1])
+def dying(model, batch, top):
+    global left
+    left -= 1
+    if left < 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return answer(model, batch, top)
+LocalModel.answer = dying
+main(sys.argv[2:])
+"""
+
+
+@pytest.mark.slow
+def test_a_killed_multiverse_resumes_and_asks_nothing_twice(
+    command: Commands, mixed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of 24 questions in each unit, the first run asks 12; the other two share 6 each with it."""
+    watched, output = Watched(monkeypatch), command.folder / "out"
+    arguments = ["--model", command.models["gpt2"], "--data", mixed, "--output", output, "--quiet"]
+    arguments += ["--batch-size", "1", "--knobs", "unit,first-letter"]
+    assert command("multiverse", *arguments)[0] == 0
+    undisturbed = {p: (output / p / "predictions.parquet").read_bytes() for p in members(output)}
+    record = (output / "multiverse.json").read_bytes()
+    total, watched.asked = watched.asked, 0
+    shutil.rmtree(output)
+    assert total == 48
+    answered = 15  # in the second run
+    call = [sys.executable, "-c", KILLED, answered, "multiverse", *arguments]
+    done = subprocess.run([*map(str, call)], env=environment(), capture_output=True, check=False)
+    assert done.returncode == -9, done.stderr
+    assert not (output / "multiverse.json").exists()
+    assert command("multiverse", *arguments)[0] == 0
+    assert watched.asked == total - answered
+    assert (output / "multiverse.json").read_bytes() == record
+    for path, content in undisturbed.items():
+        assert (output / path / "predictions.parquet").read_bytes() == content
+
+
+@pytest.mark.slow
+def test_two_processes_give_the_files_of_one(command: Commands, small: list[object]) -> None:
+    output = command.folder / "out"
+    program = str(Path(sys.executable).with_name("lmdiag"))
+    for count in (1, 2):
+        small[small.index(output)] = output = command.folder / f"out{count}"
+        call = [sys.executable, "-m", "torch.distributed.run", f"--nproc_per_node={count}",
+                "--standalone", program, "multiverse"]  # fmt: skip
+        launch(call, "--model", *command.models.values(), *small)
+    one, two = (command.folder / f"out{count}" for count in (1, 2))
+    assert (one / "multiverse.json").read_bytes() == (two / "multiverse.json").read_bytes()
+    assert len(members(one)) > 8
+    for path in members(one):
+        files = [folder / path / "predictions.parquet" for folder in (one, two)]
+        assert files[0].read_bytes() == files[1].read_bytes()
+
+
+def test_the_weights_are_loaded_once(
+    command: Commands, small: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded, load = [], models.load
+    monkeypatch.setattr(models, "load", lambda *given: loaded.append(given) or load(*given))
+    paths = command.models.values()
+    assert command("multiverse", "--model", *paths, "--knobs", "unit", *small)[0] == 0
+    assert [given[0] for given in loaded] == [*map(str, paths)]
+
+
+def test_weights_that_another_unit_needs_in_another_dtype_are_loaded_again(
+    command: Commands, small: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On accelerators, unit token has the dtype of the checkpoint and unit word float32."""
+    loaded, load, reuse = [], models.load, LocalModel.with_options
+
+    def on_accelerators(model: LocalModel, options: LoadOptions) -> LocalModel | None:
+        return reuse(model, options) if options.unit == model.options.unit else None
+
+    monkeypatch.setattr(models, "load", lambda *given: loaded.append(given) or load(*given))
+    monkeypatch.setattr(LocalModel, "with_options", on_accelerators)
+    arguments = ["--model", command.models["gpt2"], "--knobs", "unit,bos", *small]
+    assert command("multiverse", *arguments)[0] == 0
+    assert [given[1].unit for given in loaded] == ["token", "word"]
+    assert len(members(command.folder / "out")) == 4
+    error = command.refused("multiverse", *arguments, "--dtype", "bfloat16")
+    assert "unit word needs float32, not bfloat16: use --dtype float32, or leave unit out" in error
+
+
+@pytest.mark.parametrize(("family", "default"), [("gpt2", "never"), ("llama", "always")])
+def test_bos_is_named_by_what_stands_there(
+    command: Commands, small: list[object], family: str, default: str
+) -> None:
+    model = FAMILIES[family].make(command.folder / family)
+    assert command("multiverse", "--model", model, "--knobs", "bos", *small)[0] == 0
+    found = members(command.folder / "out")
+    assert next(iter(found.values()))["bos"] == default
+    assert {choices["bos"] for choices in found.values()} == {"always", "never"}
+    assert f"{family}/neg136-token-limit8" in found  # asked with auto, as a run by default
+
+
+def test_the_choices_of_a_chat_template_have_its_beginning_of_sequence(
+    command: Commands, small: list[object]
+) -> None:
+    model = chat_model(command.folder)
+    knobs = ["--knobs", "bos,prompt", "--chat"]
+    assert command("multiverse", "--model", model, *knobs, *small)[0] == 0
+    found = [tuple(choices.values()) for choices in members(command.folder / "out").values()]
+    assert found == [("never", "none"), ("never", "chat"), ("always", "none")]
+
+
+def test_whole_sentences(command: Commands) -> None:
+    """Causal models with and without the token, in both units; masked ones by both ways to mask."""
+    data = command.folder / "pairs.jsonl"
+    pairs = [("The dog runs home.", "The dog run home."), ("Birds fly.", "Birds flies.")]
+    rows = [
+        {"id": f"{i}{good}", "contrast": str(i), "sentence": text, "good": bool(good)}
+        for i, pair in enumerate(pairs)
+        for good, text in zip((1, 0), pair, strict=True)
+    ]
+    data.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    output = command.folder / "out"
+    arguments = ["--data", data, "--output", output, "--quiet"]
+    assert command("multiverse", "--model", *command.models.values(), *arguments)[0] == 0
+    multiverse = Multiverse.read(output)
+    found = [(member.model, *member.choices.values()) for member in multiverse.members]
+    assert found == [
+        (0, "within-word"), (0, "original"), (1, "token", "always"), (1, "token", "never"),
+        (1, "word", "always"), (1, "word", "never"),
+    ]  # fmt: skip
+    error = command.refused("multiverse", "--model", command.models["gpt2"], *arguments,
+                            "--knobs", "unit,first-letter")  # fmt: skip
+    assert "--knobs first-letter does not apply to whole sentences: choose from unit, bos" in error
+    error = command.refused("multiverse", "--model", command.models["gpt2"], *arguments,
+                            "--prompt", PROMPT)  # fmt: skip
+    assert "--prompt is for rows with a blank" in error
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--knobs", "units"], "--knobs units (did you mean 'unit'?): choose from unit, bos"),
+        (["--knobs", "pll"], "--knobs pll does not apply to rows with a blank"),
+        (["--prompt", "no place"], "that has {context} in it once"),
+        (["--prompt", PROMPT, "--knobs", "unit"], "add prompt to --knobs"),
+        (["--instruction", "Go on."], "give --chat, too"),
+        (["--chat"], "has no chat template"),
+        (["--unit", "word"], "there is no option --unit"),
+    ],
+)
+def test_bad_input_is_one_line(
+    command: Commands, small: list[object], arguments: list[str], message: str
+) -> None:
+    model = command.models["gpt2"]
+    assert message in command.refused("multiverse", "--model", model, *arguments, *small)
+    assert not [*command.folder.rglob("multiverse.json")]
+
+
+def test_a_prompt_is_for_causal_models(command: Commands, small: list[object]) -> None:
+    model = command.models["bert"]
+    error = command.refused("multiverse", "--model", model, "--prompt", PROMPT, *small)
+    assert "bert is not causal, and --prompt is for models that continue a text" in error
+
+
+# ---- what follows --------------------------------------------------------------------------------
+
+
+@contextmanager
+def planting(folder: Path) -> Iterator[Callable[..., Multiverse]]:
+    """Runs planted models on twelve contrasts; the results go to `out` in the folder."""
+    data = folder / "planted.jsonl"
+    rows = [
+        {"id": f"{i}{word}", "contrast": str(i), "context": f"number {i}", "target": word,
+         "good": word == "good"}
+        for i in range(12)
+        for word in ("good", "bad")
+    ]  # fmt: skip
+    data.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+
+    def plant(*arguments: str, **prefers: planted.Prefers) -> Multiverse:
+        planted.PLAN.models.update(prefers)
+        names = [f"planted:{name}" for name in prefers]
+        call = ["--data", str(data), "--output", str(folder / "out"), "--quiet", *arguments]
+        assert main(["multiverse", "--model", *names, "--resamples", "200", *call]) == 0
+        return Multiverse.read(folder / "out")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(models, "_LOADERS", {"planted:": "planted:load"} | models._LOADERS)
+        yield plant
+    planted.PLAN.models.clear()
+
+
+@pytest.fixture
+def plant(tmp_path: Path) -> Iterator[Callable[..., Multiverse]]:
+    """See `planting`."""
+    with planting(tmp_path) as plant:
+        yield plant
+
+
+def figure_of(multiverse: Multiverse, measure: str) -> Any:
+    return next(figure for figure in multiverse.figures if figure.measure == measure)
+
+
+def test_the_knob_that_a_model_depends_on_is_found(
+    plant: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    multiverse = plant(a=lambda options, number: options.unit == "word")
+    out = capsys.readouterr().out
+    figure = figure_of(multiverse, "sensitivity")
+    (curve,) = figure.curves
+    assert len(curve.points) == 12  # 2 units, 2 periods, 3 cases: this model is never the same
+    assert curve.values == [0.0] * 6 + [1.0] * 6
+    assert (curve.median, curve.strongest) == (0.5, ["unit"])
+    assert curve.effects == {"unit": 1.0, "final-period": 0.0, "first-letter": 0.0}
+    words = "prefers the good word in 0.0 to 100.0 percent, depending mostly on unit"
+    assert [*said(multiverse, figure)] == [f"planted:a {words}"]
+    assert words in " ".join(out.split())
+    plot = next(p for p in multiverse_plots(multiverse) if p.name.endswith("sensitivity-1"))
+    top, matrix = plot.spec["vconcat"]
+    assert top["layer"][-1]["encoding"]["x"] == matrix["encoding"]["x"]
+    places: dict[str, list[int]] = {}
+    for row in matrix["data"]["values"]:
+        places.setdefault(row["choice"], []).append(row["place"])
+        assert row["strongest"] == row["choice"].startswith("unit ")
+    assert [*places][:2] == ["unit token", "unit word"]  # the strongest knob comes first
+    assert places["unit token"] == [1, 2, 3, 4, 5, 6]
+    assert places["unit word"] == [7, 8, 9, 10, 11, 12]
+    values = [(row["place"], row["value"]) for row in plot.spec["data"]["values"]]
+    assert values == [(i, float(i > 6)) for i in range(1, 13)]
+    assert "12 protocols: unit token, word; final-period" in out
+
+
+def test_two_models_protocol_by_protocol(plant: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """A is right everywhere in unit word and nowhere in unit token, B in six of twelve contrasts.
+
+    Of either unit six contrasts are discordant, all in one direction: p is 2 / 2**6 = .03125, which
+    Holm's method doubles over the two pairs.
+    """
+    multiverse = plant(
+        "--knobs",
+        "unit",
+        a=lambda options, number: options.unit == "word",
+        b=lambda options, number: number < 6,
+    )
+    out = capsys.readouterr().out
+    figure = figure_of(multiverse, "sensitivity")
+    (contest,) = figure.contests
+    assert [pair.difference for pair in contest.pairs] == [-0.5, 0.5]
+    assert [multiverse.members[p.a].choices["unit"] for p in contest.pairs] == ["token", "word"]
+    for pair in contest.pairs:
+        assert multiverse.members[pair.a].choices == multiverse.members[pair.b].choices
+        assert (pair.test, pair.n, pair.p, pair.p_adjusted) == ("mcnemar", 12, 0.03125, 0.0625)
+    assert contest.counts == {
+        "ahead": 1, "behind": 1, "equal": 0, "rejected_ahead": 1, "rejected_behind": 1,
+        "adjusted_ahead": 0, "adjusted_behind": 0,
+    }  # fmt: skip
+    words = (
+        "planted:a is ahead of planted:b in 1 of 2 protocols (p < .05 in 1, adjusted in none), "
+        "behind in 1 (p < .05 in 1, adjusted in none)"
+    )
+    assert words in " ".join(out.split())
+    assert "planted:b prefers the good word in 50.0 percent in all 2 protocols" in out
+    document = json.loads(json.dumps(multiverse.to_json()))
+    contests = [
+        each["contests"] for each in document["figures"] if each["measure"] == "sensitivity"
+    ]
+    assert contests[0][0]["ahead"] == contests[0][0]["behind"] == 1
+
+
+def test_effects_compare_what_was_asked_with_both_choices() -> None:
+    """A chat template has one bos only, and is compared with the other prompts at that bos.
+
+    bos: (.5 + .7) / 2 - (.1 + .3) / 2 = .4; chat - none at bos always: .9 - .5 = .4 and chat -
+    prompt .2; prompt - none: .2 in both.
+    """
+    values = [
+        ({"bos": "always", "prompt": "none"}, 0.5), ({"bos": "always", "prompt": "{context}"}, 0.7),
+        ({"bos": "never", "prompt": "none"}, 0.1), ({"bos": "never", "prompt": "{context}"}, 0.3),
+        ({"bos": "always", "prompt": "chat"}, 1.2),
+    ]  # fmt: skip
+    assert effects_of(values) == pytest.approx({"bos": 0.4, "prompt": 0.7})
+    assert effects_of(values[:1]) == {}
+
+
+# ---- files ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of a multiverse of two models. Read only."""
+    folder = tmp_path_factory.mktemp("planted")
+    with planting(folder) as plant:
+        knobs = ("--knobs", "unit,final-period")
+        plant(*knobs, a=lambda o, n: o.unit == "word", b=lambda o, n: n < 9)
+    return folder / "out"
+
+
+@pytest.fixture
+def two(made: Path, tmp_path: Path) -> Path:
+    """A copy of it."""
+    return Path(shutil.copytree(made, tmp_path / "two"))
+
+
+def test_a_multiverse_is_read_as_it_was_written(two: Path) -> None:
+    text = (two / "multiverse.json").read_text()
+    assert Multiverse.read(two).to_json() == json.loads(text)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda d: d.update(schema_version=2), "has schema version 2"),
+        (lambda d: d.pop("members"), "members: field required"),
+        (lambda d: d["members"][0].update(model=7), "there is no model 7"),
+        (lambda d: d["members"][0].update(path="../../etc"), "leads out of the folder"),
+        (lambda d: d["members"][0]["choices"].update(luck="good"), "there is no knob 'luck'"),
+        (lambda d: d["figures"][0]["curves"][0]["points"][0].update(member=99), "has no member"),
+        (lambda d: d["figures"][0]["curves"][0].update(points=[]), "a curve has no values"),
+        (lambda d: d["figures"][0]["contests"][0]["pairs"][0].update(b=99), "a comparison has no"),
+    ],
+)
+def test_a_damaged_multiverse_is_refused(two: Path, change: Any, message: str) -> None:
+    document = json.loads((two / "multiverse.json").read_text())
+    change(document)
+    (two / "multiverse.json").write_text(json.dumps(document))
+    with pytest.raises(BadInput, match=r"multiverse\.json") as refused:
+        lmdiag.load_multiverse(two)
+    assert message in str(refused.value)
+
+
+def test_the_report_of_a_multiverse(command: Commands, two: Path) -> None:
+    page = (two / "multiverse.html").read_bytes()
+    (two / "multiverse.html").unlink()
+    assert command("report", two)[0] == 0
+    assert (two / "multiverse.html").read_bytes() == page
+    figures = command.folder / "figures"
+    assert command("report", two, "--figures", figures)[0] == 0
+    assert len([*figures.glob("*.svg")]) == len(multiverse_plots(Multiverse.read(two)))
+    assert "which has a page and charts only" in command.refused("report", two, "--format", "csv")
+
+
+def test_python(two: Path) -> None:
+    loaded = lmdiag.load_multiverse(two)
+    frame = loaded.to_frame()
+    own = frame[(frame.measure == "sensitivity") & (frame.model == "planted:a")]
+    assert [*zip(own.unit, own.value, strict=True)] == [("token", 0.0)] * 2 + [("word", 1.0)] * 2
+    assert all((Path(run) / "results.json").is_file() for run in frame.run)
+    assert "depending mostly on unit" in str(loaded)
+    charts = loaded.charts()
+    assert {type(chart).__name__ for chart in charts.values()} == {"VConcatChart"}
+    with pytest.raises(BadInput, match=r"has no multiverse\.json"):
+        lmdiag.load_multiverse(two / "absent")
+
+
+def test_text_of_others_stays_text_on_a_terminal(two: Path) -> None:
+    multiverse = Multiverse.read(two)
+    for text in HOSTILE.values():
+        named = [replace(model, label=text) for model in multiverse.models]
+        prompt = {"prompt": f"{text} {{context}}"}
+        members = [
+            replace(member, choices=member.choices | (prompt if i % 2 else {"prompt": "none"}))
+            for i, member in enumerate(multiverse.members)
+        ]
+        changed = replace(multiverse, models=named, members=members)
+        console = Console(file=io.StringIO(), width=300, highlight=False, force_terminal=False)
+        print_multiverse(changed, console)
+        printed = console.file.getvalue()  # type: ignore[attr-defined]
+        assert all(line.isprintable() for line in printed.split("\n")), text
+        assert visible(text) in printed
+
+
+@pytest.mark.slow
+def test_the_page_is_safe_and_fits(two: Path, new_page: Any) -> None:
+    """Text of models and prompts stays text; at any width nothing sticks out."""
+    multiverse = Multiverse.read(two)
+    texts = [f"{text} {{context}}" for text in HOSTILE.values()]
+    members = [
+        replace(member, choices=member.choices | {"prompt": texts[i % len(texts)]})
+        for i, member in enumerate(multiverse.members * 5)
+    ]
+    named = [replace(model, label=f"{text}") for model, text in
+             zip(multiverse.models, texts[18:], strict=False)]  # fmt: skip
+    path = two / "hostile.html"
+    path.write_text(render(replace(multiverse, members=members, models=named)))
+    for width, scheme in ((1400, "light"), (420, "dark")):
+        page = new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        page.goto(path.as_uri())
+        page.wait_for_selector("html[data-drawn]")
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        assert "owned" not in page.title() or "<script>" in page.title()
+        for figure in page.locator("figure").all():
+            plot = figure.locator(".plot svg")
+            assert plot.count() == 1
+            box, place = plot.bounding_box(), figure.locator(".plot").bounding_box()
+            assert 0.8 * place["width"] < box["width"] <= place["width"]
+        href = page.locator("#section-protocols a").first.get_attribute("href")
+        assert (two / href).is_file()
