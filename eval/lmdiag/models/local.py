@@ -12,6 +12,13 @@ import torch
 
 from lmdiag.models.agreement import Verbs
 from lmdiag.models.answers import answers, refuse_nan
+from lmdiag.models.encoding import (
+    begins_with_bos,
+    first_position,
+    longest_input,
+    question_encoder,
+    sentence_encoder,
+)
 from lmdiag.models.forward.batches import plan_batches
 from lmdiag.models.forward.layout import choose_layout
 from lmdiag.models.forward.reader import Reader
@@ -22,22 +29,16 @@ from lmdiag.models.loading.options import LoadOptions
 from lmdiag.models.sentences import SentenceScorer
 from lmdiag.models.tokens.controls import control_names
 from lmdiag.models.tokens.encoders import (
-    SENTINEL,
-    CausalEncoder,
-    MaskedEncoder,
     QuestionEncoder,
-    Seq2SeqEncoder,
-    opening_tokens,
 )
-from lmdiag.models.tokens.framing import SLOT, Framing, chat_prompt
+from lmdiag.models.tokens.framing import SLOT, Framing
 from lmdiag.models.tokens.questions import EncodedQuestion, shorten_text
 from lmdiag.models.tokens.sentences import (
     CausalSentences,
     EncodedSentence,
-    MaskedSentences,
     SentenceEncoder,
 )
-from lmdiag.models.tokens.spelling import Spelling, is_cased
+from lmdiag.models.tokens.spelling import is_cased
 from lmdiag.models.tokens.vocabulary import Vocabulary
 from lmdiag.models.whole_words.search import WholeWordQuestion, WordSearch
 from lmdiag.schema import (
@@ -58,12 +59,6 @@ _PACKED_BUDGET, _PADDED_BUDGET = 1536, 384
 
 _VERB_QUERY = Query("The old man", "it.")
 """Shows whether the form of a verb is a single token."""
-
-_LIMITS = ("max_position_embeddings", "n_positions", "max_seq_len", "max_sequence_length")
-"""Where configurations keep the longest input."""
-
-_UNLIMITED = ("t5", "mt5", "umt5", "longt5", "switch_transformers")
-"""Types whose `n_positions` is the length of their training inputs, not a limit."""
 
 
 class LocalModel:
@@ -273,9 +268,9 @@ def assemble(
     Raises:
         BadInput: see `load_local`.
     """
-    limit = _max_length(parts)
-    encoder = _encoder(model_id, parts, options, limit)
-    sentences = _sentence_encoder(encoder, parts, options)
+    limit = longest_input(parts)
+    encoder = question_encoder(model_id, parts, options, limit)
+    sentences = sentence_encoder(encoder, parts, options)
     info = ModelInfo(
         id=model_id,
         revision=options.revision,
@@ -288,7 +283,7 @@ def assemble(
         vocab_size=parts.model.config.get_text_config().vocab_size,
         n_parameters=parts.model.num_parameters(),
         max_length=limit,
-        bos=_begins_with_bos(encoder, parts),
+        bos=begins_with_bos(encoder, parts),
         sentence_bos=isinstance(sentences, CausalSentences) and bool(sentences.opening),
         training_step=parts.training_step,
         quantization=options.quantization,
@@ -314,104 +309,5 @@ def _reader(parts: Parts) -> Reader:
         parts.model,
         pad if pad is not None and pad < len(embeddings) else 0,
         causal=parts.kind == "causal",
-        first_position=_first_position(parts),
+        first_position=first_position(parts),
     )
-
-
-def _encoder(
-    model_id: str, parts: Parts, options: LoadOptions, limit: int | None
-) -> QuestionEncoder:
-    """Returns the encoder of the model's kind."""
-    tokenizer = parts.tokenizer
-    try:
-        spelling = Spelling(tokenizer, final_period=options.final_period == "always")
-    except BadInput as error:
-        raise BadInput(f"model {model_id}: {error}") from error
-    framing = _framing(model_id, parts, options)
-    if parts.kind == "masked":
-        return MaskedEncoder(spelling, limit, model_id, framing, tokenizer.mask_token_id)
-    if parts.kind == "causal":
-        bos = "never" if options.chat else options.bos  # a chat template has its own
-        opening = opening_tokens(spelling, bos, tokenizer.bos_token_id, model_id)
-        if opening and spelling.text(framing.prompt)[: len(opening)] == opening:
-            raise BadInput(
-                f"model {model_id}: the prompt begins with {tokenizer.bos_token}, which stands "
-                "before every context in any case: leave it out, or add --bos never"
-            )
-        return CausalEncoder(spelling, limit, model_id, framing, opening)
-    start, model_type = parts.model.config.decoder_start_token_id, parts.model.config.model_type
-    sentinel = tokenizer.get_vocab().get(SENTINEL)
-    filler = tokenizer.mask_token_id if sentinel is None else sentinel
-    if filler is None or start is None or (sentinel is None and model_type != "bart"):
-        raise BadInput(
-            f"model {model_id} ({model_type}) was not trained to fill a blank in a text: it is not "
-            f"BART, and its tokenizer does not have T5's {SENTINEL}"
-        )
-    return Seq2SeqEncoder(spelling, limit, model_id, framing, filler, start, sentinel is not None)
-
-
-def _framing(model_id: str, parts: Parts, options: LoadOptions) -> Framing:
-    """Returns how contexts are changed before the model reads them."""
-    if not options.prompt and not options.chat:
-        return Framing(first_letter=options.first_letter)
-    if parts.kind != "causal":
-        given = "--chat" if options.chat else "--prompt"
-        raise BadInput(
-            f"model {model_id} is not causal, and {given} is for models that continue a text: "
-            "leave it out"
-        )
-    prompt = options.prompt
-    if options.chat:
-        prompt = chat_prompt(parts.tokenizer, options.instruction, model_id)
-    return Framing(prompt, options.first_letter)
-
-
-def _sentence_encoder(
-    encoder: QuestionEncoder, parts: Parts, options: LoadOptions
-) -> SentenceEncoder | None:
-    """Returns the encoder of whole sentences; None for an encoder-decoder.
-
-    A causal model reads its own beginning-of-sequence token first where there is one and the
-    tokenizer puts nothing before a text: otherwise the first word would have no probability.
-    """
-    spelling, limit, model_id = encoder.spelling, encoder.limit, encoder.model_id
-    if isinstance(encoder, MaskedEncoder):
-        opening, closing = spelling.opening, spelling.closing
-        return MaskedSentences(
-            spelling, limit, model_id, opening, closing, encoder.mask, options.pll
-        )
-    if not isinstance(encoder, CausalEncoder):
-        return None
-    bos_id = parts.tokenizer.bos_token_id
-    lacks_one = options.bos == "auto" and not spelling.opening and bos_id is not None
-    bos = "always" if lacks_one else options.bos
-    opening = opening_tokens(spelling, bos, bos_id, model_id)
-    return CausalSentences(spelling, limit, model_id, opening, reads_end=options.unit == "word")
-
-
-def _begins_with_bos(encoder: QuestionEncoder, parts: Parts) -> bool:
-    """Whether a special token stands before the contexts of a causal model."""
-    bos, prompt = parts.tokenizer.bos_token, encoder.framing.prompt
-    in_prompt = isinstance(bos, str) and prompt.startswith(bos)
-    return isinstance(encoder, CausalEncoder) and (bool(encoder.opening) or in_prompt)
-
-
-def _first_position(parts: Parts) -> int:
-    """Returns the number of a text's first position where the model is given positions.
-
-    Embeddings of positions that keep a padding index count from the one after it (RoBERTa).
-    """
-    for name, module in parts.model.named_modules():
-        if name.endswith("position_embeddings") and isinstance(module, torch.nn.Embedding):
-            return 0 if module.padding_idx is None else int(module.padding_idx) + 1
-    return 0
-
-
-def _max_length(parts: Parts) -> int | None:
-    """Returns the longest input in tokens; None for a model without a limit."""
-    config = parts.model.config.get_text_config()
-    if config.model_type in _UNLIMITED:
-        return None
-    limits = [getattr(config, name, None) for name in _LIMITS]
-    limit = next((int(limit) for limit in limits if limit and limit > 0), None)
-    return limit if limit is None else limit - _first_position(parts)
