@@ -26,6 +26,9 @@ from lmdiag.models.forward.lengths import choose_attention, short_limit, split
 from lmdiag.models.forward.packing import PACK_WIDTH, pack
 from lmdiag.models.tokens.questions import TokenRow
 
+_AT_ONCE = 64
+"""Distributions that are normalised at a time where only some of their items are wanted."""
+
 RowLayout = Literal["packed", "padded", "equal", "alone"]
 
 
@@ -104,13 +107,10 @@ class Reader:
         for group, numbers in groups:
             inputs, reads = self._inputs(group)
             distinct = {read: place for place, read in enumerate(dict.fromkeys(reads))}
-            log_probs = self.run(inputs, [*distinct])
-            places = torch.tensor([distinct[read] for read in reads], device=log_probs.device)
-            items = torch.tensor([wanted[number] for number in numbers], device=log_probs.device)
-            columns = [log_probs[places, items]]
-            if end is not None:
-                columns.append(end(log_probs)[places])
-            parts.append(torch.stack(columns, dim=1))
+            logits = self._logits(inputs, [*distinct])
+            places = torch.tensor([distinct[read] for read in reads], device=logits.device)
+            items = torch.tensor([wanted[number] for number in numbers], device=logits.device)
+            parts.append(_chosen(logits, places, items, end))
         return _in_order(groups, parts)
 
     def _in_groups(self, rows: Sequence[TokenRow]) -> list[tuple[list[TokenRow], list[int]]]:
@@ -205,6 +205,12 @@ class Reader:
         Returns:
             (reads, vocabulary) log-probabilities in nats, see `read`.
         """
+        with torch.inference_mode():
+            logits = self._logits(inputs, reads)
+            return logits.log_softmax(-1, dtype=_fine(logits))
+
+    def _logits(self, inputs: Mapping[str, Any], reads: Sequence[tuple[int, int]]) -> torch.Tensor:
+        """The (reads, vocabulary) logits; see `run`."""
         arguments = {
             name: value.to(self.device) if isinstance(value, torch.Tensor) else value
             for name, value in inputs.items()
@@ -214,8 +220,7 @@ class Reader:
         index = torch.tensor(reads).T
         with torch.inference_mode(), self._gathering(index) as gathered:
             logits = self.model(**arguments).logits
-            logits = logits[0] if gathered else _take(logits, index)
-            return logits.log_softmax(-1, dtype=torch.promote_types(logits.dtype, torch.float32))
+            return logits[0] if gathered else _take(logits, index)
 
     @property
     def device(self) -> torch.device:
@@ -259,6 +264,39 @@ def select_sources(encoded: Mapping[str, Any], numbers: Sequence[int]) -> dict[s
     index = torch.tensor(numbers)
     outputs.last_hidden_state = states[index.to(states.device)]
     return {"encoder_outputs": outputs, "attention_mask": mask[index.to(mask.device)]}
+
+
+@torch.inference_mode()
+def _chosen(
+    logits: torch.Tensor,
+    places: torch.Tensor,
+    items: torch.Tensor,
+    end: Callable[[torch.Tensor], torch.Tensor] | None,
+) -> torch.Tensor:
+    """Returns the log-probabilities of some items; see `Reader.score`.
+
+    A few distributions are normalised at a time: they stay in the processor's cache, and no second
+    table of the size of the logits is allocated.
+
+    Args:
+        logits: (positions, vocabulary).
+        places, items: position and id of each read, (reads,).
+        end: makes a second column.
+    """
+    columns = 1 if end is None else 2
+    values = torch.empty(len(places), columns, dtype=_fine(logits), device=logits.device)
+    for start in range(0, len(logits), _AT_ONCE):
+        log_probs = logits[start : start + _AT_ONCE].log_softmax(-1, dtype=values.dtype)
+        own = ((places >= start) & (places < start + _AT_ONCE)).nonzero()[:, 0]
+        values[own, 0] = log_probs[places[own] - start, items[own]]
+        if end is not None:
+            values[own, 1] = end(log_probs)[places[own] - start]
+    return values
+
+
+def _fine(logits: torch.Tensor) -> torch.dtype:
+    """The type in which distributions are normalised: float32, or that of the model if finer."""
+    return torch.promote_types(logits.dtype, torch.float32)
 
 
 def _in_order(
