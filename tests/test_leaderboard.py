@@ -176,7 +176,7 @@ def test_agreement_has_its_columns_and_is_verified(
     with pytest.raises(Refused, match=f"its list has {verbs - 1} verbs, the benchmark's {verbs}"):
         verify(read_files(short), benchmark)
     (run / "agreement.parquet").unlink()
-    with pytest.raises(Refused, match=r"there is no agreement\.parquet"):
+    with pytest.raises(Refused, match=r"agreement\.parquet is missing"):
         verify(read_files(run), benchmark)
 
 
