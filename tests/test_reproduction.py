@@ -24,7 +24,7 @@ from lmdiag.reproduction import attempts, worker
 from lmdiag.reproduction.claims import Claim, contradictions, draw_contexts, tolerance
 from lmdiag.results import Run, load_run
 from lmdiag.runs.inputs import load_inputs
-from lmdiag.runs.run import run_model
+from lmdiag.runs.run import RunOptions, run_model
 from lmdiag.schema import DIAGNOSTICS, Answer, Protocol, Query, WordScore
 
 pytest_plugins = ["hub.fixtures"]
@@ -175,7 +175,7 @@ def submissions(hub: LoopbackHub, api: HfApi, made: Path, demo_dir: Path, tmp_pa
         commits[name] = str(api.upload_folder(repo_id=name, folder_path=folder).oid)
     if not (made / "runs").is_dir():
         inputs = load_inputs(str(demo_dir), Protocol())
-        run = run_model("org/honest", LoadOptions(), inputs, output=made / "runs", quiet=True)
+        run = run_model("org/honest", LoadOptions(), inputs, RunOptions(made / "runs", quiet=True))
         assert run is not None
         facts = {"id": "org/invented", "commit": commits["org/invented"]}
         model = asdict(run.results.model) | facts

@@ -28,7 +28,7 @@ RESAMPLES = 10_000
 CONTEXTUAL = ("ew", "mw")
 """Measures over contexts, which are others for a model that sees the left side alone."""
 PER_WORD = "surprisal_per_word"
-"""Of a sentence: a masked model has a pseudo-log-likelihood, which is no probability of it."""
+"""Not compared between masked and causal models: pseudo-log-likelihoods are not probabilities."""
 
 
 @dataclass(frozen=True)

@@ -199,8 +199,8 @@ class _Parser:
         if is_negative:
             self.advance()
         if self.kind != "number":
-            found = repr(self.token) if self.token else "the end"
-            raise self.error(f"expected a region such as (6;%condition%) or a number, not {found},")
+            token = repr(self.token) if self.token else "the end"
+            raise self.error(f"expected a region such as (6;%condition%) or a number, not {token},")
         number = float(self.token)
         if not math.isfinite(number):
             raise self.error("the number is too large")
@@ -223,8 +223,8 @@ class _Parser:
         self.advance()
         inner = self.alternatives()
         if self.token != _CLOSING[opening]:
-            found = repr(self.token) if self.token else "the end"
-            raise self.error(f"expected {_CLOSING[opening]!r}, not {found},")
+            token = repr(self.token) if self.token else "the end"
+            raise self.error(f"expected {_CLOSING[opening]!r}, not {token},")
         self.depth -= 1
         self.advance()
         return _Part(inner.is_truth, inner.value, start)

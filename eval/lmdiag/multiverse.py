@@ -99,23 +99,23 @@ def _figure(one: HeadlineFigure, members: Sequence[Member], paired: _Paired) -> 
         for second in numbers[1:]
         if (pairs := paired.compare(one.place, second))
     ]
-    found = [curve for curve in curves if curve.points]
-    return HeadlineCurves(*one.place, label=one.label, curves=found, contests=contests)
+    curves = [curve for curve in curves if curve.points]
+    return HeadlineCurves(*one.place, label=one.label, curves=curves, contests=contests)
 
 
 def _curve(figures: Sequence[Figure | None], members: Sequence[Member], model: int) -> Curve:
     """The figures of one model in ascending order."""
-    found: list[tuple[float, int, Figure]] = []
+    entries: list[tuple[float, int, Figure]] = []
     for number, (figure, member) in enumerate(zip(figures, members, strict=True)):
         if member.model == model and figure is not None and figure.value is not None:
             plain = Figure(
                 figure.value, figure.n, figure.ci_low, figure.ci_high, figure.chance,
                 statistic=figure.statistic,
             )  # fmt: skip
-            found.append((figure.value, number, plain))
-    found.sort(key=lambda entry: entry[:2])
-    points = [CurvePoint(number, figure) for _, number, figure in found]
-    effects = effects_of([(members[number].choices, value) for value, number, _ in found])
+            entries.append((figure.value, number, plain))
+    entries.sort(key=lambda entry: entry[:2])
+    points = [CurvePoint(number, figure) for _, number, figure in entries]
+    effects = effects_of([(members[number].choices, value) for value, number, _ in entries])
     return Curve(model, points, effects)
 
 
@@ -141,23 +141,23 @@ class _Paired:
             place: the address of the figure.
             second: number of the other model.
         """
-        found = [
+        matched = [
             (a, b, pair)
             for a, b in self._alike(second)
             if (pair := pair_at(self._sides[a], self._sides[b], place)) is not None
         ]
         compared = compare_pairs(
-            [pair for *_, pair in found], seed=self._seed, resamples=self._resamples
+            [pair for *_, pair in matched], seed=self._seed, resamples=self._resamples
         )
-        pairs = [
+        differences = [
             PairedMembers(
                 a, b, one.n, one.difference, _or_none(one.ci_low), _or_none(one.ci_high),
                 _or_none(one.p), _or_none(one.p_adjusted), one.test,
             )
-            for (a, b, _), one in zip(found, compared, strict=True)
+            for (a, b, _), one in zip(matched, compared, strict=True)
             if one.n and not math.isnan(one.difference)
         ]  # fmt: skip
-        return sorted(pairs, key=lambda pair: (pair.difference, pair.a, pair.b))
+        return sorted(differences, key=lambda pair: (pair.difference, pair.a, pair.b))
 
     def _alike(self, second: int) -> Iterator[tuple[int, int]]:
         """Numbers of members with the same choice of every knob that is open for both models.
@@ -178,11 +178,11 @@ class _Paired:
 
     def _choices(self, model: int) -> dict[str, set[str]]:
         """Knob -> the choices of a model."""
-        found: dict[str, set[str]] = {}
+        choices: dict[str, set[str]] = {}
         for member in self._members:
             for knob, choice in member.choices.items() if member.model == model else ():
-                found.setdefault(knob, set()).add(choice)
-        return found
+                choices.setdefault(knob, set()).add(choice)
+        return choices
 
 
 def _or_none(value: float) -> float | None:

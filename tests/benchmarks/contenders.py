@@ -111,7 +111,7 @@ def lmdiag(model: str, data: str, *, report: bool) -> Work:
     from lmdiag.models import LoadOptions
     from lmdiag.report.html import render
     from lmdiag.runs.inputs import load_inputs
-    from lmdiag.runs.run import run_model
+    from lmdiag.runs.run import RunOptions, run_model
     from lmdiag.schema import Protocol
 
     inputs = load_inputs(data, Protocol())
@@ -119,7 +119,7 @@ def lmdiag(model: str, data: str, *, report: bool) -> Work:
     def work() -> float:
         with tempfile.TemporaryDirectory() as output:
             start = time.time()
-            run = run_model(model, LoadOptions(), inputs, output=Path(output), quiet=True)
+            run = run_model(model, LoadOptions(), inputs, RunOptions(Path(output), quiet=True))
             assert run is not None
             if report:
                 render(run)

@@ -16,6 +16,7 @@ from lmdiag.cli.run import (
     add_running,
     load_asked,
     requested_models,
+    run_options,
     stopped,
     write_report,
 )
@@ -84,12 +85,8 @@ def main(args: argparse.Namespace) -> int:
                 _options(model, args, processes),
                 inputs,
                 knobs,
-                output=args.output,
-                processes=processes,
-                name=model.name,
-                batch_size=args.batch_size,
-                overwrite=args.overwrite,
-                quiet=args.quiet,
+                run_options(args, model),
+                processes,
                 alone=len(models) == 1,
             )
             for model in models

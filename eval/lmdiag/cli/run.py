@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from lmdiag.results import Run
     from lmdiag.runs.inputs import Inputs
     from lmdiag.runs.processes import Processes
+    from lmdiag.runs.run import RunOptions
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -239,20 +240,18 @@ def _run(
     """Runs one model, writes its report and prints its tables; None but on the first process."""
     from lmdiag.runs.run import run_model
 
-    run = run_model(
-        model.id,
-        replace(options, revision=model.revision, device=processes.device),
-        inputs,
-        output=args.output,
-        processes=processes,
-        name=model.name,
-        batch_size=args.batch_size,
-        overwrite=args.overwrite,
-        quiet=args.quiet,
-    )
+    options = replace(options, revision=model.revision, device=processes.device)
+    run = run_model(model.id, options, inputs, run_options(args, model), processes)
     if run is not None:
         _show(run, as_tables=not args.json)
     return run
+
+
+def run_options(args: argparse.Namespace, model: RequestedModel) -> RunOptions:
+    """Returns how the run of a model is made."""
+    from lmdiag.runs.run import RunOptions
+
+    return RunOptions(**fields_of(RunOptions, args) | {"name": model.name})
 
 
 def _show(run: Run, *, as_tables: bool) -> None:

@@ -15,7 +15,7 @@ _UNUSED = (
     "two_prefix_method", "one_prefix_prefix", "one_prefix_word_good", "one_prefix_word_bad",
     "two_prefix_prefix_good", "two_prefix_prefix_bad", "two_prefix_word",
 )  # fmt: skip
-"""Columns of BLiMP on how a pair may be scored; they are kept, but are no break-downs."""
+"""Columns of BLiMP on how a pair may be scored; they are kept, but not used as break-downs."""
 
 _FIGURES = (Line(measure="sensitivity"), Line(measure="sensitivity_mean"))
 _ONE = ("sensitivity",)

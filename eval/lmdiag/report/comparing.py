@@ -73,9 +73,9 @@ def compared(runs: Sequence[Run], sources: Sequence[Source]) -> list[RunPair]:
         refuse_different(other, first)
     others = ends(runs)[1:]
     pairs = (pair for i in others for pair in paired(sides[i], first, i))
-    found = compare_pairs(pairs, seed=0, resamples=RESAMPLES)
+    comparisons = compare_pairs(pairs, seed=0, resamples=RESAMPLES)
     return [
-        RunPair(sources[i].label, sources[0].label, [one for one in found if one.second == i])
+        RunPair(sources[i].label, sources[0].label, [one for one in comparisons if one.second == i])
         for i in others
     ]
 
@@ -88,7 +88,7 @@ def _title(task: str, setting: str) -> str:
 
 def differences(pairs: Sequence[RunPair]) -> list[Plot]:
     """Returns a chart per pair of runs: the differences that are in percent."""
-    found = []
+    plots = []
     for i, pair in enumerate(pairs, start=1):
         rows = [
             {
@@ -103,8 +103,8 @@ def differences(pairs: Sequence[RunPair]) -> list[Plot]:
         if rows:
             caption = f"Differences, {pair.a} minus {pair.b}. Lines are 95% intervals."
             spec = specs.difference_dots(rows, pair.reach)
-            found.append(Plot("differences", f"differences-{i}", caption, spec))
-    return found
+            plots.append(Plot("differences", f"differences-{i}", caption, spec))
+    return plots
 
 
 # ---- checkpoints ---------------------------------------------------------------------------------
@@ -120,7 +120,7 @@ def progress(sources: Sequence[Source]) -> list[Plot]:
     """Returns a chart per task if the runs are checkpoints: headline figures over training."""
     if not are_checkpoints([source.results for source in sources]):
         return []
-    found = []
+    plots = []
     for task in sources[0].results.tasks:
         rows = [
             figure_row(figure) | {"series": each.label, "step": source.results.model.training_step}
@@ -131,5 +131,5 @@ def progress(sources: Sequence[Source]) -> list[Plot]:
         if rows:
             title = visible(diagnostics.get(task).title)
             caption = f"{title}, over training steps. Bands are 95% intervals."
-            found.append(Plot("steps", f"{task}-steps", caption, specs.steps(rows)))
-    return found
+            plots.append(Plot("steps", f"{task}-steps", caption, specs.steps(rows)))
+    return plots

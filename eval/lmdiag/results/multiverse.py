@@ -262,11 +262,11 @@ class Multiverse:
 
     def choices(self, *models: int) -> dict[str, list[str]]:
         """Returns knob -> its choices, in order, for knobs with several, over some models."""
-        found: dict[str, dict[str, None]] = {}
+        choices: dict[str, dict[str, None]] = {}
         for member in self.members:
             for knob, choice in member.choices.items() if member.model in models else ():
-                found.setdefault(knob, {})[choice] = None
-        return {knob: [*found[knob]] for knob in KNOBS if len(found.get(knob, ())) > 1}
+                choices.setdefault(knob, {})[choice] = None
+        return {knob: [*choices[knob]] for knob in KNOBS if len(choices.get(knob, ())) > 1}
 
     def to_json(self) -> dict[str, Any]:
         """Returns plain JSON values."""

@@ -7,7 +7,8 @@ processes, and the answers are the same to the last bit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lmdiag.questions import Setting, collect, key_of, spread
@@ -89,24 +90,49 @@ def ask(
         encoded = [model.encode(question) for question in questions]
     plan = processes.share(model.plan(encoded, batch_size) if processes.first else None)
     batches = unanswered(plan, known)
-    queue = processes.queue(len(batches))
     unit = "sentences" if questions and isinstance(questions[0], Sentence) else "contexts"
     with show_progress(len(questions), len(known), label, unit=unit) as show:
-        try:
-            with processes.shared_errors(), queue:
-                for number in queue:
-                    batch = batches[number]
-                    replies = model.answer([encoded[index] for index in batch], top)
-                    finished = dict(zip(batch, replies, strict=True))
-                    if journal:
-                        journal.append(finished)
-                    mine |= finished
-                    show(len(known) + queue.done(len(finished)))
-        finally:
-            show(len(known) + queue.done(0))  # includes what others did after our last batch
+        mine |= _answer_batches(
+            partial(model.answer, top=top),
+            [[(number, encoded[number]) for number in batch] for batch in batches],
+            processes,
+            journal,
+            lambda done: show(len(known) + done),
+        )
     for part in processes.gather(mine):
         answers |= part
     return [answers[number] for number in range(len(questions))] if processes.first else []
+
+
+def _answer_batches(
+    answer: Callable[[Sequence[Any]], Sequence[Any]],
+    batches: Sequence[Sequence[tuple[int, Any]]],
+    processes: Processes,
+    journal: Journal | None,
+    show: Callable[[int], None],
+) -> dict[int, Any]:
+    """Answers batches until none is left; returns what this process answered.
+
+    Args:
+        answer: see `Model.answer`.
+        batches: numbers of the questions of each, and the encoded questions.
+        processes, journal: see `ask`.
+        show: takes the number of questions that all processes have answered.
+    """
+    mine: dict[int, Any] = {}
+    queue = processes.queue(len(batches))
+    try:
+        with processes.shared_errors(), queue:
+            for place in queue:
+                numbers, encoded = zip(*batches[place], strict=True)
+                finished = dict(zip(numbers, answer(encoded), strict=True))
+                if journal:
+                    journal.append(finished)
+                mine |= finished
+                show(queue.done(len(finished)))
+    finally:
+        show(queue.done(0))  # includes what others did after our last batch
+    return mine
 
 
 def unanswered(batches: Sequence[Sequence[int]], known: set[int]) -> list[list[int]]:

@@ -35,8 +35,8 @@ class Memory:
     def known(self, key: bytes) -> list[Any] | None:
         """Returns the answers to a batch; None if they are not known."""
         numbers = self._numbers.get(key, ())
-        found = [self._answers[number] for number in numbers if number in self._answers]
-        return found if found and len(found) == len(numbers) else None
+        answers = [self._answers[number] for number in numbers if number in self._answers]
+        return answers if answers and len(answers) == len(numbers) else None
 
     def keep(self, key: bytes, answers: Sequence[Any]) -> None:
         """Keeps the answers to a batch if another run asks it, too."""

@@ -13,7 +13,6 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, product
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmdiag import results
@@ -23,7 +22,7 @@ from lmdiag.results import Run
 from lmdiag.results.multiverse import Questions
 from lmdiag.runs.journal import Journal
 from lmdiag.runs.memory import Memory, Remembering
-from lmdiag.runs.run import load_everywhere, run_loaded
+from lmdiag.runs.run import RunOptions, load_everywhere, run_loaded
 from lmdiag.schema import KNOBS, BadInput, Kind, Protocol
 from lmdiag.suggestions import suggest
 
@@ -132,19 +131,15 @@ def run_members(
     options: LoadOptions,
     inputs: Inputs,
     knobs: OpenKnobs,
-    *,
-    output: Path,
+    run_options: RunOptions,
     processes: Processes,
-    name: str | None = None,
-    batch_size: int | None = None,
-    overwrite: bool = False,
-    quiet: bool = False,
+    *,
     alone: bool = True,
 ) -> tuple[list[FinishedMember], Questions]:
     """Runs one model by every combination; finished runs are read back, interrupted ones resumed.
 
     Args:
-        model_id, output, processes, name, batch_size, overwrite, quiet: see `run_model`.
+        model_id, run_options, processes: see `run_model`.
         options: how the model is loaded; the options of knobs have their defaults.
         inputs: what is asked; likewise.
         knobs: what varies; a knob that does not apply to the model is left out.
@@ -157,50 +152,78 @@ def run_members(
     counts = Questions(0, 0, 0)
     try:
         weights = _Weights(model_id, options, processes)
-        if alone and weights.kind != "causal" and (knobs.prompts or knobs.instruction is not None):
-            given = "--prompt" if knobs.prompts else "--chat"
-            raise BadInput(
-                f"model {model_id} is not causal, and {given} is for models that continue a text: "
-                "leave it out"
-            )
+        if alone and weights.kind != "causal":
+            _refuse_prompts(model_id, knobs)
         tried = [*_combinations(weights.kind, asks_of(inputs), knobs)]
-        coarse = options.quantization or options.dtype in ("bfloat16", "float16")
-        if coarse and {"unit": "word"}.items() <= tried[-1].items():
-            raise BadInput(
-                f"unit word needs float32, not {options.quantization or options.dtype}: use "
-                "--dtype float32, or leave unit out of --knobs"
-            )
+        _refuse_coarse(options, tried)
         for _, group in groupby(tried, key=lambda fields: fields.get("unit")):
-            variants, counted = _variants(weights, options, [*group], inputs, batch_size)
-            counts += counted
-            identity = json.dumps([results.identity(weights.info, inputs.protocol, "")])
-            folder = output / results.model_slug(model_id, options.revision, name) / "shared"
-            memory = Memory(
-                (batch for variant in variants for batch in variant.batches),
-                Journal(folder, processes.rank, identity),
+            variants, counted = _variants(
+                weights, options, [*group], inputs, run_options.batch_size
             )
-            for variant in variants:
-                if processes.first and not quiet:
-                    print(f"lmdiag: {_in_words(variant.choices)}", file=sys.stderr)
-                run = run_loaded(
-                    Remembering(variant.model, memory) if weights.reusable else variant.model,
-                    replace(inputs, protocol=_protocol(inputs.protocol, variant.options)),
-                    output=output,
-                    processes=processes,
-                    name=name,
-                    batch_size=batch_size,
-                    overwrite=overwrite,
-                    quiet=quiet,
-                    warns=not members,
-                )
-                memory.share(processes)
-                members.append(FinishedMember(variant.choices, run))
-            if processes.first:
-                memory.forget()
-            del variants, variant
+            counts += counted
+            members += _run_variants(
+                weights, variants, inputs, run_options, processes, warns=not members
+            )
+            del variants  # so that their weights are gone before those of the next unit are read
         return members, counts
     finally:
         gc.unfreeze()
+
+
+def _refuse_prompts(model_id: str, knobs: OpenKnobs) -> None:
+    if knobs.prompts or knobs.instruction is not None:
+        given = "--prompt" if knobs.prompts else "--chat"
+        raise BadInput(
+            f"model {model_id} is not causal, and {given} is for models that continue a text: "
+            "leave it out"
+        )
+
+
+def _refuse_coarse(options: LoadOptions, tried: Sequence[Mapping[str, Any]]) -> None:
+    """Refuses half precision where unit `word` is among the combinations."""
+    coarse = options.quantization or (
+        options.dtype if options.dtype in ("bfloat16", "float16") else None
+    )
+    if coarse and any(fields.get("unit") == "word" for fields in tried):
+        raise BadInput(
+            f"unit word needs float32, not {coarse}: use --dtype float32, or leave unit out of "
+            "--knobs"
+        )
+
+
+def _run_variants(
+    weights: _Weights,
+    variants: Sequence[_Variant],
+    inputs: Inputs,
+    run_options: RunOptions,
+    processes: Processes,
+    *,
+    warns: bool,
+) -> list[FinishedMember]:
+    """Runs the combinations of one unit, which share the answers to equal batches."""
+    info = weights.info
+    identity = json.dumps([results.identity(info, inputs.protocol, "")])
+    slug = results.model_slug(info.id, info.revision, run_options.name)
+    memory = Memory(
+        (batch for variant in variants for batch in variant.batches),
+        Journal(run_options.output / slug / "shared", processes.rank, identity),
+    )
+    members: list[FinishedMember] = []
+    for variant in variants:
+        if processes.first and not run_options.quiet:
+            print(f"lmdiag: {_in_words(variant.choices)}", file=sys.stderr)
+        run = run_loaded(
+            Remembering(variant.model, memory) if weights.reusable else variant.model,
+            replace(inputs, protocol=_protocol(inputs.protocol, variant.options)),
+            run_options,
+            processes,
+            warns=warns and not members,
+        )
+        memory.share(processes)
+        members.append(FinishedMember(variant.choices, run))
+    if processes.first:
+        memory.forget()
+    return members
 
 
 def _in_words(choices: Mapping[str, str]) -> str:
@@ -281,14 +304,14 @@ class _Weights:
         questions = collect(inputs.settings, kind=self.kind, cased=self.info.cased)
         with self._processes.shared_errors():
             encoded = [model.encode(question) for question in questions]
-        found: list[tuple[bytes, int]] = []
+        batches: list[tuple[bytes, int]] = []
         if self._processes.first:
             for number, batch in enumerate(model.plan(encoded, batch_size)):
                 own = f"{id(model)} {number}".encode()
                 chosen = [encoded[index] for index in batch]
                 key = model.key(chosen, inputs.protocol.top) if self.reusable else own
-                found.append((key, len(batch)))
-        return self._processes.share(found), len(questions)
+                batches.append((key, len(batch)))
+        return self._processes.share(batches), len(questions)
 
 
 def _variants(
@@ -307,7 +330,7 @@ def _variants(
             model = weights.asked(chosen)
         except BadInput:
             if fields.get("bos") == "always" and n_combinations:
-                continue  # the tokenizer has no such token
+                continue  # the tokenizer does not have the token, or the prompt begins with it
             raise
         try:
             batches, count = weights.batches(model, inputs, batch_size)

@@ -8,7 +8,7 @@ import platform
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -39,17 +39,31 @@ if TYPE_CHECKING:
 _PACKAGES = ("lmdiag", "torch", "transformers", "tokenizers", "numpy", "pyarrow")
 
 
+@dataclass(frozen=True)
+class RunOptions:
+    """How a run is made: nothing here changes its numbers, but for the batches their last bits.
+
+    Attributes:
+        output: folder of all runs.
+        name: what to call the model in its folder and in tables; None for its id.
+        batch_size: contexts or sentences in a batch; None for what suits the device.
+        overwrite: discard an earlier run of the same model and protocol.
+        quiet: no progress bar.
+    """
+
+    output: Path
+    name: str | None = None
+    batch_size: int | None = None
+    overwrite: bool = False
+    quiet: bool = False
+
+
 def run_model(
     model_id: str,
     options: LoadOptions,
     inputs: Inputs,
-    *,
-    output: Path,
+    run_options: RunOptions,
     processes: Processes | None = None,
-    name: str | None = None,
-    batch_size: int | None = None,
-    overwrite: bool = False,
-    quiet: bool = False,
 ) -> Run | None:
     """Runs one model; a finished run is read back, an interrupted one resumed.
 
@@ -57,12 +71,8 @@ def run_model(
         model_id: Hub id, local folder, or `demo:masked` / `demo:causal`.
         options: how the model is loaded.
         inputs: what is asked.
-        output: folder of all runs.
+        run_options: how the run is made.
         processes: the processes that share the run; None for this one alone.
-        name: what to call the model in its folder and in tables; None for its id.
-        batch_size: contexts in a batch; None for what suits the device.
-        overwrite: discard an earlier run of the same model and protocol.
-        quiet: no progress bar.
 
     Returns:
         the finished run; None on all processes but the first.
@@ -74,17 +84,8 @@ def run_model(
     started = time.monotonic()
     try:
         model = load_everywhere(model_id, options, processes)
-        return run_loaded(
-            model,
-            inputs,
-            output=output,
-            processes=processes,
-            name=name,
-            batch_size=batch_size,
-            overwrite=overwrite,
-            quiet=quiet,
-            seconds=time.monotonic() - started,
-        )
+        seconds = time.monotonic() - started
+        return run_loaded(model, inputs, run_options, processes, seconds=seconds)
     finally:
         gc.unfreeze()
 
@@ -107,13 +108,9 @@ def load_everywhere(model_id: str, options: LoadOptions, processes: Processes) -
 def run_loaded(
     model: Model,
     inputs: Inputs,
-    *,
-    output: Path,
+    run_options: RunOptions,
     processes: Processes,
-    name: str | None = None,
-    batch_size: int | None = None,
-    overwrite: bool = False,
-    quiet: bool = False,
+    *,
     warns: bool = True,
     seconds: float = 0.0,
 ) -> Run | None:
@@ -121,25 +118,28 @@ def run_loaded(
 
     Args:
         model: on every process; its options are those of the protocol.
-        inputs, output, processes, name, batch_size, overwrite, quiet: see `run_model`.
+        inputs, run_options, processes: see `run_model`.
         warns: print a warning of contexts with control tokens.
         seconds: that loading took.
     """
     started = time.monotonic()
+    name = run_options.name
     model.info = replace(model.info, name=name)
     # only the model knows what its chat template puts around a context
     inputs = replace(inputs, protocol=replace(inputs.protocol, prompt=model.prompt))
     model_folder = results.model_slug(model.info.id, model.info.revision, name)
-    directory = RunDirectory(output / model_folder / results.protocol_slug(inputs.protocol))
+    directory = RunDirectory(
+        run_options.output / model_folder / results.protocol_slug(inputs.protocol)
+    )
     identity = results.identity(model.info, inputs.protocol, inputs.fingerprint)
     facts: Results | None = None
     try:
         with processes.shared_errors():
-            if processes.first and directory.open(identity, overwrite=overwrite):
+            if processes.first and directory.open(identity, overwrite=run_options.overwrite):
                 facts = results.read_results(directory.path)
         if not processes.share(facts is not None):
             journal = Journal(directory.journal, processes.rank, json.dumps(identity))
-            answers = _ask(model, inputs, journal, processes, batch_size, quiet, warns)
+            answers = _ask(model, inputs, journal, processes, run_options, warns=warns)
             took = {"load": seconds, "ask": time.monotonic() - started}
             if processes.first:
                 (directory.path / results.REPORT).unlink(missing_ok=True)
@@ -155,23 +155,24 @@ def _ask(
     inputs: Inputs,
     journal: Journal,
     processes: Processes,
-    batch_size: int | None,
-    quiet: bool,
+    run_options: RunOptions,
+    *,
     warns: bool,
 ) -> tuple[list[Predictions], int]:
     if inputs.verbs:
         model.set_verbs(inputs.verbs)
     if processes.first and warns and (line := control_warning(model, inputs.settings)):
         print(f"lmdiag: warning: {line}", file=sys.stderr)
+    is_shown = processes.first and not run_options.quiet
     with journal:
         return predict(
             model,
             inputs.settings,
             top=inputs.protocol.top,
-            batch_size=batch_size,
+            batch_size=run_options.batch_size,
             journal=journal if processes.first or not processes.together else None,
             processes=processes,
-            label=None if quiet or not processes.first else model.info.name or model.info.id,
+            label=(model.info.name or model.info.id) if is_shown else None,
         )
 
 

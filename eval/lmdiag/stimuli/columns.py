@@ -43,7 +43,7 @@ def _text(value: Any) -> str | None:
 
 
 def _sentence(value: Any) -> str | None:
-    """Text without the blanks at its edges, which are no part of any word."""
+    """Text without leading and trailing blanks, which do not belong to any word."""
     text = _text(value)
     return None if text is None else text.strip()
 

@@ -245,10 +245,10 @@ def steps(rows: Sequence[Datum]) -> Spec:
     Args:
         rows: step, series, value, low, high, chance, n.
     """
-    found = sorted({row["step"] for row in rows})
-    first = next((step for step in found if step > 0), 1)
-    wide = {"type": "symlog", "constant": first} if found[-1] > 20 * first else {}
-    return specification("steps", rows, step={"scale": wide, "axis": {"values": found}})
+    steps_present = sorted({row["step"] for row in rows})
+    first = next((step for step in steps_present if step > 0), 1)
+    wide = {"type": "symlog", "constant": first} if steps_present[-1] > 20 * first else {}
+    return specification("steps", rows, step={"scale": wide, "axis": {"values": steps_present}})
 
 
 def difference_dots(rows: Sequence[Datum], reach: float) -> Spec:
