@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from lmdiag.schema import (
@@ -77,16 +78,35 @@ def key_of(question: Question | Sentence) -> QuestionKey:
 
 
 def collect(settings: Iterable[Setting], *, kind: Kind, cased: bool) -> list[Question | Sentence]:
-    """Returns the distinct questions of all settings, in order of first appearance."""
+    """Returns the distinct questions of all settings; `collect_parts` says in which order."""
+    return [*chain.from_iterable(collect_parts(settings, kind=kind, cased=cased))]
+
+
+def collect_parts(
+    settings: Iterable[Setting], *, kind: Kind, cased: bool
+) -> list[list[Question | Sentence]]:
+    """Returns the distinct questions in parts, each with those that no earlier part has.
+
+    The published rows of a task are one part, its perturbed rows another. No two parts share a
+    batch, so that the answers of a part do not depend on what else is asked.
+    """
     words: dict[QuestionKey, dict[str, None]] = {}
+    parts: dict[tuple[str, bool], list[QuestionKey]] = {}
     for setting in settings:
         columns = setting.stimuli.columns()
         keys = row_keys(setting, kind=kind, cased=cased)
+        own = parts.setdefault((setting.stimuli.task, setting.perturbation == "none"), [])
         for key, target in zip(keys, columns.get("target", columns["id"]), strict=True):
-            words.setdefault(key, {})[target] = None
+            if key not in words:
+                words[key] = {}
+                own.append(key)
+            words[key][target] = None
     return [
-        key if isinstance(key, Sentence) else Question(key[0], tuple(targets), key[1])
-        for key, targets in words.items()
+        [
+            key if isinstance(key, Sentence) else Question(key[0], tuple(words[key]), key[1])
+            for key in own
+        ]
+        for own in parts.values()
     ]
 
 

@@ -12,6 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 from commands import Commands
 
@@ -61,6 +64,28 @@ def test_a_finished_run_is_not_asked_again(run: Callable[..., Any], command: Com
     assert "Affirmative" in out
     run(bert, "--overwrite")
     assert path.read_bytes() != before  # another time, other seconds
+
+
+@pytest.mark.parametrize("unit", ["token", "word"])
+@pytest.mark.parametrize("name", ["bert", "gpt2"])
+def test_predictions_of_a_diagnostic_do_not_depend_on_what_else_is_asked(
+    command: Commands, name: str, unit: str
+) -> None:
+    def asked(folder: str, *options: str) -> pa.Table:
+        output = command.folder / folder
+        given = ["--model", command.models[name], "--data", command.data, "--output", output]
+        assert command("run", *given, "--unit", unit, "--quiet", *options)[0] == 0
+        (path,) = output.rglob("predictions.parquet")
+        return pq.read_table(path)
+
+    alone = asked("alone", "--tasks", "neg136")
+    among = asked("among", "--perturb", "all", "--shuffles", "2")
+    own = pc.and_(
+        pc.is_in(among["id"], alone["id"].combine_chunks()),
+        pc.equal(among["perturbation"], "none"),
+    )
+    assert 0 < alone.num_rows < among.num_rows
+    assert among.filter(own).equals(alone)
 
 
 def test_a_failure_of_one_model_does_not_stop_the_rest(

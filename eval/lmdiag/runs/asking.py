@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from lmdiag.questions import Setting, collect, key_of, spread
+from lmdiag.questions import Setting, collect_parts, key_of, spread
 from lmdiag.runs.processes import Processes
 from lmdiag.runs.progress import show_progress
 from lmdiag.schema import Predictions, Question, Sentence
@@ -42,10 +43,11 @@ def predict(
         processes but the first.
     """
     kind, cased = model.info.kind, model.info.cased
-    questions = collect(settings, kind=kind, cased=cased)
+    parts = collect_parts(settings, kind=kind, cased=cased)
+    questions = [*chain.from_iterable(parts)]
     answers = ask(
-        model, questions, top=top, batch_size=batch_size, journal=journal, processes=processes,
-        label=label,
+        model, questions, [*map(len, parts)], top=top, batch_size=batch_size, journal=journal,
+        processes=processes, label=label,
     )  # fmt: skip
     if processes is not None and not processes.first:
         return [], 0
@@ -58,6 +60,7 @@ def predict(
 def ask(
     model: Model,
     questions: Sequence[Question | Sentence],
+    sizes: Sequence[int] | None = None,
     *,
     top: int,
     batch_size: int | None = None,
@@ -71,6 +74,7 @@ def ask(
         model: the model to ask.
         questions: distinct questions, the same on every process: all about blanks, which gives an
             `Answer` each, or all about sentences, which gives a `SentenceAnswer` each.
+        sizes: number of questions of each part (see `plan_parts`); None for one part.
         top: length of the lists of top words.
         batch_size: questions in a batch; None for what suits the device.
         journal: saves finished batches, and has those of earlier runs; None to keep nothing.
@@ -88,7 +92,9 @@ def ask(
     mine = {number: answers[number] for number in answers.keys() - answered[0]}
     with processes.shared_errors():
         encoded = [model.encode(question) for question in questions]
-    plan = processes.share(model.plan(encoded, batch_size) if processes.first else None)
+    sizes = [len(encoded)] if sizes is None else sizes
+    own = plan_parts(model, encoded, sizes, batch_size) if processes.first else None
+    plan = processes.share(own)
     batches = unanswered(plan, known)
     unit = "sentences" if questions and isinstance(questions[0], Sentence) else "contexts"
     with show_progress(len(questions), len(known), label, unit=unit) as show:
@@ -102,6 +108,28 @@ def ask(
     for part in processes.gather(mine):
         answers |= part
     return [answers[number] for number in range(len(questions))] if processes.first else []
+
+
+def plan_parts(
+    model: Model, encoded: Sequence[Any], sizes: Sequence[int], batch_size: int | None
+) -> list[list[int]]:
+    """Returns the numbers of the questions of each batch; no batch has questions of two parts.
+
+    The last bits of an answer depend on the other questions of its batch. Runs that have a part in
+    common have its batches and answers in common, whatever else they ask.
+
+    Args:
+        model, batch_size: see `Model.plan`.
+        encoded: the questions of all parts.
+        sizes: number of questions of each part, in order.
+    """
+    batches: list[list[int]] = []
+    start = 0
+    for size in sizes:
+        part = model.plan(encoded[start : start + size], batch_size)
+        batches += [[start + number for number in batch] for batch in part]
+        start += size
+    return batches
 
 
 def _answer_batches(

@@ -12,14 +12,15 @@ import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby, product
+from itertools import chain, groupby, product
 from typing import TYPE_CHECKING, Any
 
 from lmdiag import results
 from lmdiag.collector import uncollected
-from lmdiag.questions import collect
+from lmdiag.questions import collect_parts
 from lmdiag.results import Run
 from lmdiag.results.multiverse import Questions
+from lmdiag.runs.asking import plan_parts
 from lmdiag.runs.journal import Journal
 from lmdiag.runs.memory import Memory, Remembering
 from lmdiag.runs.run import RunOptions, load_everywhere, run_loaded
@@ -301,17 +302,18 @@ class _Weights:
         """Returns key and number of questions of each batch of a run; the number of questions."""
         if inputs.verbs:
             model.set_verbs(inputs.verbs)
-        questions = collect(inputs.settings, kind=self.kind, cased=self.info.cased)
+        parts = collect_parts(inputs.settings, kind=self.kind, cased=self.info.cased)
         with self._processes.shared_errors():
-            encoded = [model.encode(question) for question in questions]
+            encoded = [model.encode(question) for question in chain.from_iterable(parts)]
         batches: list[tuple[bytes, int]] = []
         if self._processes.first:
-            for number, batch in enumerate(model.plan(encoded, batch_size)):
+            sizes = [*map(len, parts)]
+            for number, batch in enumerate(plan_parts(model, encoded, sizes, batch_size)):
                 own = f"{id(model)} {number}".encode()
                 chosen = [encoded[index] for index in batch]
                 key = model.key(chosen, inputs.protocol.top) if self.reusable else own
                 batches.append((key, len(batch)))
-        return self._processes.share(batches), len(questions)
+        return self._processes.share(batches), len(encoded)
 
 
 def _variants(
