@@ -11,9 +11,9 @@ NEGATION = ExtendedSets(
     title=_TITLE,
     source=_SOURCE,
     labels={
-        "neg136": "NEG-136, SIMP",
-        "neg1500_gen": "NEG-1500-SIMP-GEN",
-        "neg1500_temp": "NEG-1500-SIMP-TEMP",
+        "neg136": "NEG-136-SIMP",
+        "neg1500_gen": "NEG-1500-GEN",
+        "neg1500_temp": "NEG-1500-TEMP",
     },
     columns=(
         Line(measure="accuracy@*", by="subset", level="simp"),

@@ -11,7 +11,7 @@ from lmdiag.results.signatures import combine, signature
 from lmdiag.schema import Protocol
 
 _MAY_DIFFER = ("tasks", "perturb", "verbs")
-"""Fields of a protocol that follow from the tasks; all others must be equal in runs to be joined."""
+"""Fields of a protocol that follow from the tasks; in runs to be joined all others are equal."""
 
 
 def joined_runs(runs: Sequence[Run]) -> list[Run]:
