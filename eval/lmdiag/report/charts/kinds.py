@@ -106,7 +106,7 @@ def _extended_sets(charted: Charted) -> Iterator[Plot]:
             task=task,
         )
     ]
-    yield from _dotted("figures", "extended-sets", sets.title, rows)
+    yield from _dotted("levels", "extended-sets", sets.title, rows)
 
 
 def _dotted(kind: str, name: str, title: str, rows: Sequence[Datum]) -> Iterator[Plot]:
