@@ -62,5 +62,9 @@ DIAGNOSTIC = replace(
     ),
     leaderboard=(),
     is_published=False,
+    level_labels={
+        "subset/polarity": {level: level.partition("/")[2] for level in _POLARITIES},
+    },
+    untagged=frozenset({"subset"}),
     published_rows=3000,
 )
