@@ -505,7 +505,7 @@ def test_the_leaderboard_has_no_columns_for_them_and_takes_no_run_with_them(
     demo_dir: Path, tmp_path: Path
 ) -> None:
     assert not {place.task for place in columns()} & set(EXTENDED)
-    assert {task for task in diagnostics.built_in() if not diagnostics.get(task).is_published} == {
+    assert {task for task in diagnostics.built_in() if not diagnostics.get(task).in_data_set} == {
         *EXTENDED
     }
     run = make_run(tmp_path / "run", demo_dir)

@@ -210,7 +210,7 @@ class Diagnostic:
         headlines: figures of the unperturbed setting that stand for the diagnostic in a report.
         extended_sets: larger and smaller sets that ask the same, this one included.
         leaderboard: the columns of the leaderboard.
-        is_published: whether the rows are in the data set that lmdiag publishes; the leaderboard
+        in_data_set: whether the rows are in the data set that lmdiag publishes; the leaderboard
             takes no other ones.
         level_labels: break-down -> level -> words for it; levels appear in this order.
         verbatim: break-downs with names from the data as levels, which are shown as they are.
@@ -245,7 +245,7 @@ class Diagnostic:
     headlines: tuple[Line, ...] = ()
     extended_sets: ExtendedSets | None = None
     leaderboard: tuple[LeaderboardColumn, ...] = ()
-    is_published: bool = True
+    in_data_set: bool = True
     level_labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     verbatim: frozenset[str] = frozenset()
     compared_by: Mapping[str, str] = field(default_factory=dict)

@@ -61,7 +61,7 @@ DIAGNOSTIC = replace(
         *(replace(line, label=line.label.replace("SIMP ", "")) for line in _SENSITIVITY),
     ),
     leaderboard=(),
-    is_published=False,
+    in_data_set=False,
     level_labels={
         "subset/polarity": {level: level.partition("/")[2] for level in _POLARITIES},
     },

@@ -71,7 +71,7 @@ DIAGNOSTIC = Diagnostic(
     ),
     headlines=(Line(measure="accuracy@*"), Line(measure="sensitivity*")),
     extended_sets=extended.ROLES,
-    is_published=False,
+    in_data_set=False,
     level_labels={
         "pair": {"reversal": "nouns exchanged, another verb", "other": "other pairs"},
     },

@@ -99,7 +99,7 @@ def _protocol_reasons(protocol: Protocol) -> Iterator[str]:
         yield f"the run is partial: it lacks {', '.join(missing)}"
     if set(tasks) - diagnostics.built_in().keys() or len(set(tasks)) != len(tasks):
         yield f"its tasks are not those of the benchmark: {first_few(tasks, 9)}"
-    if foreign := [task for task in tasks if not diagnostics.get(task).is_published]:
+    if foreign := [task for task in tasks if not diagnostics.get(task).in_data_set]:
         yield f"the benchmark does not contain {', '.join(foreign)}: submit a run without it"
     if protocol.limit is not None:
         rows = protocol.limit

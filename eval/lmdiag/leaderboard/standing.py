@@ -132,7 +132,7 @@ def _human(benchmark: Benchmark) -> Iterator[Standing]:
 def _published(benchmark: Benchmark) -> Iterator[Standing]:
     """Yields the figures of the papers, if the data have exactly the rows that these report on."""
     for diagnostic in diagnostics.built_in().values():
-        rows = diagnostic.published_rows if diagnostic.is_published else None
+        rows = diagnostic.published_rows if diagnostic.in_data_set else None
         if rows is not None and len(benchmark.stimuli(diagnostic.name)) != rows:
             return
     for name in _PAPER_SIZES:
