@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 import yaml
+from pairs_of_sentences import FILES as SETS
+from pairs_of_sentences import write_set
 from runs import by_name, make_run, predictions_of
 
 from lmdiag import diagnostics, perturb, stimuli
@@ -103,7 +105,7 @@ def data(demo_dir: Path, tmp_path: Path) -> Path:
 
 @pytest.mark.usefixtures("tense")
 def test_a_diagnostic_in_one_file_is_everywhere(data: Path, tmp_path: Path) -> None:
-    assert [*diagnostics.built_in()] == [*DIAGNOSTICS, "agreement", "tense"]
+    assert [*diagnostics.built_in()] == [*DIAGNOSTICS, "agreement", *SETS, "tense"]
     assert "bare" in perturb.names()
     protocol = Protocol(tasks=(*DIAGNOSTICS, "tense"), perturb=("bare",))
     runs = [
@@ -155,10 +157,13 @@ def declared_lines(lines: tuple[Line, ...]) -> Iterator[Line]:
         yield from declared_lines(line.below)
 
 
-@pytest.mark.parametrize("task", [*DIAGNOSTICS, "agreement"])
-def test_what_a_diagnostic_declares_is_in_the_demo_data(demo_dir: Path, task: str) -> None:
+@pytest.mark.parametrize("task", [*DIAGNOSTICS, "agreement", *SETS])
+def test_what_a_diagnostic_declares_is_in_its_data(
+    demo_dir: Path, tmp_path: Path, task: str
+) -> None:
     diagnostic = diagnostics.get(task)
-    rows = stimuli.load(str(demo_dir), task)
+    data = write_set(tmp_path, SETS[task], 20) if task in SETS else demo_dir
+    rows = stimuli.load(str(data), task)
     table = rows.columns()
     assert set(table) == {*diagnostics.CORE_COLUMNS, *(each.name for each in diagnostic.columns)}
     n = len(rows)

@@ -56,7 +56,7 @@ def blocks(page: str, *kinds: str) -> list[tuple[str, str]]:
 
 def files_of(page: str) -> dict[str, str]:
     """Name -> content of the files that a page shows."""
-    shown = r"[Tt]he\s+file\s+`([\w.]+)`[^`]*:\n\n```\w+\n(.*?)^```"
+    shown = r"[Tt]he\s+file\s+`([\w.-]+)`[^`]*:\n\n```\w+\n(.*?)^```"
     return dict(re.findall(shown, PAGES[page], re.MULTILINE | re.DOTALL))
 
 
@@ -239,6 +239,16 @@ def test_the_page_on_your_own_data_runs(read: Callable[[str], Reader]) -> None:
     assert pairs["sensitivity"]["by"]["UID"].keys() == {"attractor", "simple"}
     assert suite["suite_accuracy"]["statistic"] == "share"
     assert suite["prediction_accuracy"]["by"]["prediction"].keys() == {"number/1", "number/2"}
+
+
+@pytest.mark.slow
+def test_the_page_on_extended_sets_runs(read: Callable[[str], Reader]) -> None:
+    reader = read("extended-sets.md")
+    figures = measures_of(reader, "demo--causal", "neg1500_gen")
+    assert figures["sensitivity"]["by"]["subset/polarity"]["simp/negative"]["n"] == 2
+    (text,) = (printed for command, printed in reader.outputs.items() if "markdown" in command)
+    assert re.search(r"Original and extended sets.*\| NEG-136-SIMP \| 18 .*\| NEG-1500-GEN \| 2 ",
+                     text, re.DOTALL)  # fmt: skip
 
 
 @pytest.mark.slow

@@ -22,12 +22,27 @@ from lmdiag.results.published import (
 from lmdiag.schema import DIAGNOSTICS, Protocol
 
 MODELS = ("bert-base-uncased", "bert-large-uncased")
-TABLES = {"4": 16, "5": 4, "7": 16, "8": 16, "9": 4, "11": 4, "12": 4, "14": 8}
-"""Table of Ettinger (2020) -> its number of cells, both models together."""
+ETTINGER, SHIVAGUNDE = "ettinger-2020", "shivagunde-2023"
+TABLES = {
+    ETTINGER: {"4": 16, "5": 4, "7": 16, "8": 16, "9": 4, "11": 4, "12": 4, "14": 8},
+    # five sets of 21 models, but for BERT base and large on the two small sets; then one set each
+    SHIVAGUNDE: {"2": 5 * 21 - 2 * 2, "3": 21, "4": 21, "5": 21},
+}
+"""Paper -> table -> its number of cells, all models together."""
 
 NOT_A_SHARE = {
     # 7 of 17 is 41.18, which rounds to 41.2
-    ("8", "bert-base-uncased", "accuracy@5", "cloze_quartile", "4"): 41.1
+    ("8", "bert-base-uncased", "role88", "accuracy@5"): 41.1,
+    # Shivagunde et al. (2023) sometimes cut where they should round: 404 of 750 is 53.87
+    ("2", "bert-large-uncased", "neg1500_gen", "accuracy@5"): 53.8,
+    ("2", "albert-large-v2", "neg1500_gen", "accuracy@5"): 36.2,
+    ("2", "albert-xlarge-v2", "neg1500_gen", "accuracy@5"): 47.8,
+    ("2", "t5-large", "neg1500_gen", "accuracy@5"): 49.8,
+    ("2", "albert-xlarge-v1", "neg136", "accuracy@5"): 55.5,
+    ("3", "bert-base-uncased", "neg1500_temp", "accuracy@1"): 28.5,
+    ("3", "albert-base-v2", "neg1500_temp", "accuracy@1"): 2.0,
+    ("4", "roberta-base", "neg1500_gen", "accuracy@1"): 15.4,
+    ("2", "albert-base-v1", "role88", "accuracy@5"): 17.1,  # 15 of 88 is 17.05
 }
 """Cells that are not a share of their n, rounded to one decimal."""
 
@@ -50,8 +65,10 @@ def pick(**wanted: str) -> list[PublishedFigure]:
 
 
 def test_every_table_is_there_whole() -> None:
-    assert {table: len(pick(table=table)) for table in TABLES} == TABLES
-    assert {figure.model for figure in published_figures()} == set(MODELS)
+    for source, tables in TABLES.items():
+        assert {table: len(pick(source=source, table=table)) for table in tables} == tables
+    assert {figure.model for figure in pick(source=ETTINGER)} == set(MODELS)
+    assert len({figure.model for figure in published_figures()}) == 21
     keys = {(figure.model, figure.place) for figure in published_figures()}
     assert len(keys) == len(published_figures())
 
@@ -60,7 +77,7 @@ def test_every_proportion_is_k_of_n_but_for_those_that_are_listed() -> None:
     assert is_share(38.9, 18)  # 7 of 18
     assert not is_share(39.0, 18)
     others = {
-        (f.table, f.model, f.place.measure, f.place.by, f.place.level): f.value
+        (f.table, f.model, f.place.task, f.place.measure): f.value
         for f in published_figures()
         if f.place.setting not in MEANS and not is_share(f.value, f.n)
     }
@@ -87,7 +104,8 @@ def test_parts_add_up(model: str) -> None:
 def test_both_names_of_a_model_are_known_and_no_other() -> None:
     both = published_for("google-bert/bert-base-uncased")
     assert both == published_for("bert-base-uncased") != {}
-    assert len(published_for("bert-large-uncased")) == len(published_figures()) // 2
+    assert len(published_for("bert-large-uncased")) == len(both)
+    assert published_for("FacebookAI/roberta-base") == published_for("roberta-base") != {}
     for name in ("bert-base-cased", "demo:masked", "me/bert-base-uncased"):
         assert published_for(name) == {}
 
@@ -107,8 +125,9 @@ def results_of(data: Path, *tasks: str, model: str = "google-bert/bert-base-unca
 
 
 def test_every_unperturbed_figure_has_its_counterpart_with_the_same_n(data_dir: Path) -> None:
+    """Those of the extended sets: tests/test_extended_sets.py."""
     results = results_of(data_dir, *DIAGNOSTICS)
-    for published in pick(setting="none"):
+    for published in (each for task in DIAGNOSTICS for each in pick(setting="none", task=task)):
         figure = results.figure(published.place)
         assert figure is not None, published
         assert figure.n == published.n, published
@@ -117,6 +136,7 @@ def test_every_unperturbed_figure_has_its_counterpart_with_the_same_n(data_dir: 
 def test_figures_beside_a_run(data_dir: Path) -> None:
     results = results_of(data_dir, "neg136")
     beside = published_beside(results)
+    assert {f.source for f in beside.values()} == {ETTINGER}
     assert {f.table for f in beside.values()} == {"11", "12", "14", "section 9.2", "section 9.4"}
     by_level = {
         (f.table, place.level): (f.difference(ours), f.is_within(ours))
@@ -125,7 +145,7 @@ def test_figures_beside_a_run(data_dir: Path) -> None:
     }
     assert by_level["14", "natural/negative"] == (12.5, True)  # 87.5, in Wilson's 67.6 to 100
     assert by_level["12", "simp/negative"] == (100.0, False)
-    assert published_beside(results_of(data_dir, "neg136", model="gpt2")) == {}
+    assert published_beside(results_of(data_dir, "neg136", model="gpt-neo")) == {}
     undefined = SettingResults({"sensitivity": Measure(None, 0)})
     assert published_beside(replace(results, tasks={"neg136": {"none": undefined}})) == {}
 

@@ -17,7 +17,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "runs", nargs="+", type=Path, metavar="RUN",
         help="run directory, or several, which are compared (checkpoints of one model: shown as "
-        "curves), or a directory of `lmdiag multiverse`",
+        "curves; runs of one model on different tasks: as one run), or a directory of "
+        "`lmdiag multiverse`",
     )  # fmt: skip
     parser.add_argument(
         "--format", choices=("html", *format_names(), *_FIGURES),
@@ -135,10 +136,12 @@ def _tables(args: argparse.Namespace) -> str:
     from lmdiag.report.labels import training_order
     from lmdiag.report.listing import choose
     from lmdiag.results import load_run, read_results
+    from lmdiag.results.joining import joined_results, joined_runs
 
-    results = [read_results(path) for path in args.runs]
+    results = joined_results([read_results(path) for path in args.runs])
     order = training_order(results)
     results = [results[i] for i in order]
-    loaded = [load_run(args.runs[i], args.data) for i in order] if args.items else []
+    runs = joined_runs([load_run(path, args.data) for path in args.runs]) if args.items else []
+    loaded = [runs[i] for i in order] if runs else []
     chosen = choose(loaded, args.items) if loaded else []
     return render_tables(args.format, results, chosen)

@@ -67,8 +67,9 @@ def add_models_and_data(group: argparse._ArgumentGroup) -> None:
     )  # fmt: skip
     group.add_argument(
         "--data", default="lmdiag",
-        help="data set: a built directory, a Hub id, a file of your own rows, or demo (default: "
-        "the directory lmdiag, or the published items, which are built on first use)",
+        help="data set: a built directory, a Hub id, a file of your own rows or of an extended set "
+        "(ROLE-1500.txt), or demo (default: the directory lmdiag, or the published items, which "
+        "are built on first use)",
     )  # fmt: skip
     add_data_revision(group)
     group.add_argument(

@@ -127,6 +127,23 @@ class TableShape:
 
 
 @dataclass(frozen=True)
+class ExtendedSets:
+    """A small set and larger ones that ask the same, which are shown in one table and one chart.
+
+    Attributes:
+        title: of both.
+        source: of the larger sets.
+        labels: task -> name of its set, the small one first.
+        columns: figures that all of them have, at the same addresses but for the task.
+    """
+
+    title: str
+    source: str
+    labels: Mapping[str, str]
+    columns: tuple[Line, ...]
+
+
+@dataclass(frozen=True)
 class LeaderboardColumn:
     """A figure of the unperturbed setting that the leaderboard shows.
 
@@ -191,7 +208,10 @@ class Diagnostic:
         tables: in the order of the report.
         charts: likewise.
         headlines: figures of the unperturbed setting that stand for the diagnostic in a report.
+        extended_sets: larger and smaller sets that ask the same, this one included.
         leaderboard: the columns of the leaderboard.
+        in_data_set: whether the rows are in the data set that lmdiag publishes; the leaderboard
+            takes no other ones.
         level_labels: break-down -> level -> words for it; levels appear in this order.
         verbatim: break-downs with names from the data as levels, which are shown as they are.
         compared_by: measure without `@...` -> the break-down whose levels are compared one by one
@@ -223,7 +243,9 @@ class Diagnostic:
     tables: tuple[TableShape, ...] = ()
     charts: tuple[Chart, ...] = (Chart("figures"), Chart("scatter"))
     headlines: tuple[Line, ...] = ()
+    extended_sets: ExtendedSets | None = None
     leaderboard: tuple[LeaderboardColumn, ...] = ()
+    in_data_set: bool = True
     level_labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     verbatim: frozenset[str] = frozenset()
     compared_by: Mapping[str, str] = field(default_factory=dict)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from lmdiag.diagnostics import extended
 from lmdiag.diagnostics.base import (
     Chart,
     Column,
@@ -146,6 +147,7 @@ DIAGNOSTIC = Diagnostic(
             level="less_natural",
         ),
     ),
+    extended_sets=extended.NEGATION,
     leaderboard=(
         LeaderboardColumn(
             "neg136_accuracy_at_1_simp", "accuracy@1", "accuracy@1", "subset", "simp"

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from lmdiag.diagnostics import extended
 from lmdiag.diagnostics.base import (
     Chart,
     Column,
@@ -145,6 +146,7 @@ DIAGNOSTIC = Diagnostic(
         ),
     ),
     headlines=(Line(measure="accuracy@*"), Line(measure="sensitivity*")),
+    extended_sets=extended.ROLES,
     leaderboard=(
         LeaderboardColumn("role88_accuracy_at_1", "accuracy@1", "accuracy@1"),
         LeaderboardColumn("role88_accuracy_at_5", "accuracy@5", "accuracy@5", is_overview=True),

@@ -93,12 +93,14 @@ def verify(files: Mapping[str, bytes], benchmark: Benchmark) -> Verified:
 
 
 def _protocol_reasons(protocol: Protocol) -> Iterator[str]:
-    """The leaderboard's protocol is the default one; other built-in diagnostics may be added."""
+    """The leaderboard's protocol is the default one; other published diagnostics may be added."""
     tasks = protocol.tasks
     if missing := [task for task in DIAGNOSTICS if task not in tasks]:
         yield f"the run is partial: it lacks {', '.join(missing)}"
     if set(tasks) - diagnostics.built_in().keys() or len(set(tasks)) != len(tasks):
         yield f"its tasks are not those of the benchmark: {first_few(tasks, 9)}"
+    if foreign := [task for task in tasks if not diagnostics.get(task).in_data_set]:
+        yield f"the benchmark does not contain {', '.join(foreign)}: submit a run without it"
     if protocol.limit is not None:
         rows = protocol.limit
         yield f"the run is partial: a sample of {rows} rows of each task was asked (--limit)"

@@ -10,14 +10,15 @@ from lmdiag import diagnostics, evaluation, measures, stats
 from lmdiag.hub.benchmark import Benchmark, columns, leaderboard_figures
 from lmdiag.leaderboard.collect import Entry
 from lmdiag.results import Figure
-from lmdiag.results.published import ROUNDING, PublishedFigure, published_figures, published_for
+from lmdiag.results.published import ROUNDING, PublishedFigure, published_for
 from lmdiag.schema import Protocol
 
 HUMAN_ROW = "People"
 """Name of the row with the human baseline."""
 
 _PAPER_SIZES = {"bert-base-uncased": 110_000_000, "bert-large-uncased": 340_000_000}
-"""Parameters of the published models, as Devlin et al. (2019) give them."""
+"""Models of which a paper has all figures of the leaderboard, with their numbers of parameters, as
+Devlin et al. (2019) give them."""
 
 _MODEL_FIELDS = (
     "id", "revision", "commit", "kind", "architecture", "dtype", "tokenizer", "cased",
@@ -131,17 +132,17 @@ def _human(benchmark: Benchmark) -> Iterator[Standing]:
 def _published(benchmark: Benchmark) -> Iterator[Standing]:
     """Yields the figures of the papers, if the data have exactly the rows that these report on."""
     for diagnostic in diagnostics.built_in().values():
-        rows = diagnostic.published_rows
+        rows = diagnostic.published_rows if diagnostic.in_data_set else None
         if rows is not None and len(benchmark.stimuli(diagnostic.name)) != rows:
             return
-    for name in dict.fromkeys(figure.model for figure in published_figures()):
+    for name in _PAPER_SIZES:
         said = published_for(name)
         figures = {
             column.task_id: _from_paper(said[place])
             for place, column in columns().items()
             if place in said
         }
-        model = {"kind": "masked", "n_parameters": _PAPER_SIZES.get(name)}
+        model = {"kind": "masked", "n_parameters": _PAPER_SIZES[name]}
         yield Standing(name, "published", figures, model)
 
 

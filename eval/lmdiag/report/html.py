@@ -25,6 +25,7 @@ from lmdiag.report.listing import ListedItem, listed
 from lmdiag.report.page import environment, frame
 from lmdiag.report.sections import Section, sections
 from lmdiag.report.tables import HeadlineFigure, Source, headlines, sources_of
+from lmdiag.results.joining import joined_runs
 from lmdiag.text import visible
 from lmdiag.training_steps import trained_model
 
@@ -58,7 +59,8 @@ def render(runs: Run | Sequence[Run], *, chosen: Sequence[str] = ()) -> str:
     """Returns the page of a run, or one that compares several.
 
     Args:
-        runs: finished runs; several must be on the same data by the same protocol.
+        runs: finished runs. Those of one model on different tasks are shown as one run; several
+            models must be on the same data by the same protocol.
         chosen: ids of rows or contrasts that a task with too many items must list.
 
     Raises:
@@ -102,8 +104,8 @@ def charts(runs: Run | Sequence[Run]) -> list[Plot]:
 
 
 def _in_order(runs: Run | Sequence[Run]) -> tuple[list[Run], list[Source]]:
-    """The runs, checkpoints in the order of training, and the same as sources."""
-    given = list(runs) if isinstance(runs, Sequence) else [runs]
+    """The runs, joined by models, checkpoints in the order of training; and the same as sources."""
+    given = joined_runs(runs) if isinstance(runs, Sequence) else [runs]
     several = [given[i] for i in training_order([run.results for run in given])]
     return several, sources_of([run.results for run in several])
 

@@ -9,7 +9,7 @@ from lmdiag.report.labels import measure_label
 from lmdiag.report.numbers import CHANCE, UNDEFINED
 from lmdiag.report.tables import Source, Table, sources_of, tables_of
 from lmdiag.results import Results
-from lmdiag.results.published import has_published_rows, human_facts
+from lmdiag.results.published import citation, has_published_rows, human_facts
 from lmdiag.text import visible
 
 _NAMED = 5
@@ -57,7 +57,7 @@ def _section(task: str, sources: Sequence[Source]) -> Section:
         *signs([*tables, *further]),
         *_undefined(task, runs),
         *(
-            f"human baseline: {each['fact']} {each['value']} (Ettinger 2020, section "
+            f"human baseline: {each['fact']} {each['value']} ({citation(each['source'])}, section "
             f"{each['section']})"
             for each in human_facts(task)
             if has_published_rows(runs[0], task)

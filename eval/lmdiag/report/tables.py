@@ -117,13 +117,14 @@ def tables_of(task: str, sources: Sequence[Source]) -> tuple[list[Table], list[T
         sources: runs that have the task.
     """
     diagnostic = sources[0].results.diagnostic(task)
-    present = _present(diagnostic, sources)
+    present = measured(diagnostic, sources)
     declared = diagnostic.tables or (everything(present),)
     shown: set[Place] = set()
     tables = [(shape, _fill(shape, present, sources, shown)) for shape in declared]
     rest = _fill(everything(present), present, sources, set(), skip=shown)
     return (
-        [table for shape, table in tables if table.rows and not _is_further(shape, table)],
+        [table for shape, table in tables if table.rows and not _is_further(shape, table)]
+        + extended_table(present, sources),
         [*(table for shape, table in tables if table.rows and _is_further(shape, table))]
         + ([rest] if rest.rows else []),
     )
@@ -158,7 +159,8 @@ class Present(NamedTuple):
         return self.diagnostic.levels_in_order(by, levels)
 
 
-def _present(diagnostic: Diagnostic, sources: Sequence[Source]) -> Present:
+def measured(diagnostic: Diagnostic, sources: Sequence[Source]) -> Present:
+    """Returns what was measured on the task of a diagnostic, over all runs that have it."""
     task = diagnostic.name
     measures: dict[str, dict[str, list[str]]] = {}
     for place in dict.fromkeys(
@@ -299,6 +301,50 @@ def _headings(
     return [label for label, _, _ in columns]
 
 
+# ---- small and extended sets ---------------------------------------------------------------------
+
+
+def sets_beside(task: str, sources: Sequence[Source]) -> dict[str, str]:
+    """Returns task -> label of the sets that are shown together with a task, itself included.
+
+    Empty unless the runs have several of them, of which the task is the first.
+
+    Args:
+        task: name of the config.
+        sources: runs that have the task.
+    """
+    sets = sources[0].results.diagnostic(task).extended_sets
+    present = {
+        name: label
+        for name, label in (sets.labels.items() if sets else ())
+        if any(name in source.results.tasks for source in sources)
+    }
+    return present if len(present) > 1 and task == next(iter(present)) else {}
+
+
+def set_columns(present: Present) -> list[tuple[str, Line]]:
+    """Returns label and line of each figure that small and extended sets have in common."""
+    sets = present.diagnostic.extended_sets
+    lines = [one for line in (sets.columns if sets else ()) for one in expanded(line, present)]
+    return [(line.label or measure_label(line.measure), line) for line in lines]
+
+
+def extended_table(present: Present, sources: Sequence[Source]) -> list[Table]:
+    """Returns the table of the small and the extended sets that the runs have, if several."""
+    sets = present.diagnostic.extended_sets
+    labels = sets_beside(present.diagnostic.name, sources)
+    if not sets or not labels:
+        return []
+    columns = set_columns(present)
+    rows = []
+    for task, label in labels.items():
+        for source in sources:
+            cells = tuple(_cell(source, _place(Line(), line, task), line) for _, line in columns)
+            if any(cells):
+                rows.append(TableRow(label, cells, source.label))
+    return [Table(sets.title, sets.source, tuple(label for label, _ in columns), tuple(rows))]
+
+
 # ---- headline figures ----------------------------------------------------------------------------
 
 
@@ -324,7 +370,7 @@ def headlines(task: str, sources: Sequence[Source]) -> list[HeadlineFigure]:
     """Returns the headline figures of a task that any run has, one entry per run in each."""
     having = [each for each in sources if task in each.results.tasks]
     diagnostic = having[0].results.diagnostic(task)
-    present = _present(diagnostic, having)
+    present = measured(diagnostic, having)
     own, usual = (
         [
             HeadlineFigure(

@@ -1,8 +1,11 @@
 """Figures of the papers, kept as data, to compare with the figures of a run.
 
 `published.json` holds tables 4, 5, 7, 8, 9, 11, 12 and 14 of Ettinger (2020) for BERT base and
-large (uncased), and averages of the human studies that the items come from. No table of Newman et
-al. (2021) is kept: their text, as it is available here, has none with MW, EW and TSE.
+large (uncased); the accuracies of tables 2 to 5 of Shivagunde et al. (2023) for the 21 models that
+are on the Hub, but for those of BERT on the small sets, which Ettinger has too; and averages of
+human studies. What table 2 calls sensitivity, how often "not" changes the most probable word, is
+not the measure `sensitivity`, and is left out. No table of Newman et al. (2021) is kept: their
+text, as it is available here, has none with MW, EW and TSE.
 """
 
 from __future__ import annotations
@@ -20,6 +23,11 @@ from lmdiag.results.results import Results
 
 ROUNDING = 0.05
 """Percentage points by which rounding to one decimal may change a published figure."""
+
+_ORGANISATIONS = frozenset(
+    {"google-bert", "FacebookAI", "distilbert", "albert", "google-t5", "openai-community"}
+)
+"""Organisations on the Hub with models whose ids had none before."""
 
 
 @dataclass(frozen=True)
@@ -81,9 +89,10 @@ def published_for(model_id: str) -> dict[Place, PublishedFigure]:
     """Returns the published figures of a model by their addresses; none for most models.
 
     Args:
-        model_id: Hub id; with or without the organisation `google-bert`.
+        model_id: Hub id; with or without the organisation, as in `google-bert/bert-base-uncased`.
     """
-    name = model_id.removeprefix("google-bert/")
+    organisation, _, rest = model_id.partition("/")
+    name = rest if organisation in _ORGANISATIONS else model_id
     return {each.place: each for each in published_figures() if each.model == name}
 
 
@@ -105,6 +114,11 @@ def has_published_rows(results: Results, task: str) -> bool:
     """Returns whether a run is on the rows that the paper reports on, judged by their number."""
     rows = diagnostics.get(task).published_rows
     return rows is not None and task in results.data.tasks and results.data.tasks[task].n == rows
+
+
+def citation(source: str) -> str:
+    """Returns author and year of a paper in `published.json`."""
+    return str(document()["sources"][source]["short"])
 
 
 def human_facts(task: str) -> Iterator[Mapping[str, Any]]:

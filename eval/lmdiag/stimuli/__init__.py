@@ -3,7 +3,8 @@
 `data` is a directory written by `lmdiag build` (or any directory whose README.md has YAML
 `configs:`), the id of a Hub data set, a csv, tsv, JSON-lines or Parquet file of your own rows,
 whose task name is the file's stem, a test suite (.json), a folder of test suites or of minimal
-pairs, whose task name is the folder's, or rows in memory. What rows ask, and their form, follows
+pairs, whose task name is the folder's, a text file (.txt) of an extended set, which its name says,
+or rows in memory. What rows ask, and their form, follows
 from their columns. If there is no directory `lmdiag`, that name
 stands for the published items, which are built into the user's cache on first use, and `demo` for
 the bundled items.

@@ -1,4 +1,8 @@
-"""Finds a data set: a directory with YAML `configs:` or of one form, a Hub data set, a file."""
+"""Finds a data set: a directory with YAML `configs:` or of one form, a Hub data set, a file.
+
+The extended sets of Shivagunde et al. (2023) are text files, which are known by their names, on the
+Hub too.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,8 @@ from lmdiag.reading import (
 )  # fmt: skip
 from lmdiag.schema import BadInput
 from lmdiag.stimuli.building import BUILT, cached
-from lmdiag.stimuli.files import READERS, read_file
+from lmdiag.stimuli.extended import EXTENDED_SETS, extended_task
+from lmdiag.stimuli.files import READERS, TEXT_SUFFIX, read_file
 from lmdiag.stimuli.forms import in_form
 from lmdiag.stimuli.suites import SUITE_SUFFIX
 from lmdiag.stimuli.table import RawTable, concatenate, form_of
@@ -134,12 +139,31 @@ def _file(data: str, path: Path) -> Dataset:
             f"{data} cannot be read as data: give a directory or a file ending in "
             f"{', '.join(READERS)}"
         )
+    if path.suffix == TEXT_SUFFIX:
+        return Dataset(data, {_text_task(data): (_literally(path.name),)}, path.parent)
     task, known = path.stem, diagnostics.built_in()
     if task in (*known, VERBS):  # without the columns of the diagnostic it is the user's own task
         names = read_file(path).columns
         own = bool(known[task].missing_columns(names)) if task in known else "target" in names
         task = path.name if own or form_of(names) else task
     return Dataset(data, {task: (_literally(path.name),)}, path.parent)
+
+
+def _text_task(data: str) -> str:
+    """The task of a text file, which its name says."""
+    if task := extended_task(Path(data).name):
+        return task
+    names = ", ".join(f"{name}{TEXT_SUFFIX}" for name in EXTENDED_SETS.values())
+    raise BadInput(
+        f"{data} is not known by its name: a text file holds an extended set ({names}); give rows "
+        "of your own as a csv file"
+    )
+
+
+def _text_files(root: Path) -> dict[str, tuple[str, ...]]:
+    """Task -> its text file, for all extended sets in a folder."""
+    files = {extended_task(path.name): path.name for path in root.glob(f"*{TEXT_SUFFIX}")}
+    return {task: (_literally(files[task]),) for task in EXTENDED_SETS if task in files}
 
 
 def _literally(name: str) -> str:
@@ -149,11 +173,11 @@ def _literally(name: str) -> str:
 
 def _directory(data: str, root: Path) -> Dataset:
     has_card = (root / _CARD).is_file()
-    configs = _configs(root, data) if has_card else {}
+    configs = (_configs(root, data) if has_card else {}) or _text_files(root)
     if not configs and (names := _files_of_one_form(root)):
         task = root.resolve().name
         return Dataset(data, {task: tuple(map(_literally, names))}, root, by_file=True)
-    if not has_card:
+    if not configs and not has_card:
         raise BadInput(
             f"{data} is not a data set, it has no {_CARD}: build one by {_BUILD}, or name a folder "
             "whose only data are test suites (.json) or minimal pairs (.jsonl, .parquet)"
@@ -166,7 +190,8 @@ def _directory(data: str, root: Path) -> Dataset:
 def _files_of_one_form(root: Path) -> list[str]:
     """The names of the data files in a folder if all may be test suites or all minimal pairs."""
     files = [path for path in sorted(root.iterdir()) if not path.name.startswith(".")]
-    names = [path.name for path in files if path.suffix in READERS and path.is_file()]
+    read = READERS.keys() - {TEXT_SUFFIX}
+    names = [path.name for path in files if path.suffix in read and path.is_file()]
     suffixes = {Path(name).suffix for name in names}
     return names if any(suffixes <= those for those in _ONE_FORM) else []
 
@@ -224,11 +249,14 @@ def _hub(repo: str, revision: str | None) -> Dataset:
     configs = _configs(root, repo) if (root / _CARD).is_file() else {}
     if configs:
         return Dataset(repo, configs, root, {"": commit}, partial(_snapshot, repo, commit))
+    if extended_task(repo.partition("/")[2]):
+        root = _snapshot(repo, commit, (_CARD, f"*{TEXT_SUFFIX}"))
+        if configs := _text_files(root):
+            return Dataset(repo, configs, root, {"": commit})
     from datasets import get_dataset_config_names
 
-    root = _snapshot(
-        repo, commit, (_CARD, *(f"**{suffix}" for suffix in READERS if suffix != SUITE_SUFFIX))
-    )
+    suffixes = READERS.keys() - {SUITE_SUFFIX, TEXT_SUFFIX}
+    root = _snapshot(repo, commit, (_CARD, *(f"**{suffix}" for suffix in sorted(suffixes))))
     try:
         names = get_dataset_config_names(str(root))
     except (ValueError, OSError) as error:

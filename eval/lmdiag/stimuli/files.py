@@ -1,4 +1,4 @@
-"""Reads files: csv, tsv, JSON lines and Parquet as tables, and JSON as a test suite."""
+"""Reads files: csv, tsv, JSON lines, Parquet and text as tables, and JSON as a test suite."""
 
 from __future__ import annotations
 
@@ -10,11 +10,15 @@ from pathlib import Path
 from lmdiag.diagnostics import CORE_COLUMNS, SENTENCE_COLUMNS
 from lmdiag.reading import read_json_lines, read_parquet, read_text
 from lmdiag.schema import BadInput
+from lmdiag.stimuli.extended import SENTENCES
 from lmdiag.stimuli.suites import SUITE_SUFFIX, read_suite
 from lmdiag.stimuli.table import PAIR_COLUMNS, RawTable, from_rows, needed_columns
 
 _SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab"}
 """Between the fields of a csv file; spreadsheets write a semicolon or a tab in many languages."""
+
+TEXT_SUFFIX = ".txt"
+"""Suffix of the files of extended sets, see `lmdiag.stimuli.extended`."""
 
 _MISSING = "NA"
 """How R writes a missing value into a csv file."""
@@ -24,7 +28,7 @@ _KNOWN = {*CORE_COLUMNS, *SENTENCE_COLUMNS, *PAIR_COLUMNS}
 
 
 def read_file(path: Path) -> RawTable:
-    """Reads a csv, tsv, JSON-lines or Parquet file, or a test suite.
+    """Reads a csv, tsv, JSON-lines, Parquet or text file, or a test suite.
 
     Raises:
         BadInput: the file cannot be read; the message names the line if there is one.
@@ -89,11 +93,18 @@ def _read_parquet(path: Path) -> RawTable:
     return RawTable(str(path), read_parquet(path).to_pydict(), lambda row: f"{path}, row {row + 1}")
 
 
+def _read_lines(path: Path) -> RawTable:
+    """The lines of a text file as the column `text`, as `datasets` reads them."""
+    lines = read_text(path).removesuffix("\n").split("\n")
+    return RawTable(str(path), {SENTENCES: lines}, lambda row: f"{path}:{row + 1}")
+
+
 READERS: dict[str, Callable[[Path], RawTable]] = {
     ".csv": _read_csv,
     ".tsv": _read_csv,
     ".jsonl": _read_json_lines,
     ".parquet": _read_parquet,
     SUITE_SUFFIX: read_suite,
+    TEXT_SUFFIX: _read_lines,
 }
 """File suffix -> reader."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from lmdiag.schema import BadInput
 from lmdiag.stimuli.checks import sentence_problem
+from lmdiag.stimuli.extended import extended_rows, is_extended
 from lmdiag.stimuli.table import PAIR_COLUMNS, RawTable, form_of
 
 _PAIR_NUMBERS = ("pairID", "pair_id")
@@ -23,11 +24,13 @@ def in_form(table: RawTable, name: str) -> RawTable:
 
     Args:
         table: as it was read.
-        name: that rows without names of their own are named after.
+        name: of the task, which rows without names of their own are named after.
 
     Raises:
-        BadInput: a minimal pair lacks a sentence.
+        BadInput: a minimal pair lacks a sentence, or the sentences are no extended set.
     """
+    if is_extended(table, name):
+        return extended_rows(table, name)
     form = table.form or form_of(table.columns)
     if table.form or form != "minimal_pairs":
         return replace(table, form=form)

@@ -114,9 +114,16 @@ class Charted:
         label = self.diagnostic.level_label
         return {level: visible(label(best, owner)) for level, owner in nested[best].items()}
 
-    def row(self, label: str, series: str, i: int, *place: str) -> list[Datum]:
-        """The figure at a place of run i as a row; none if it is not there or not defined."""
-        address = Place(self.task, *place)
+    def row(self, label: str, series: str, i: int, *place: str, task: str = "") -> list[Datum]:
+        """The figure at a place of run i as a row; none if it is not there or not defined.
+
+        Args:
+            label, series: of the row.
+            i: number of the run.
+            place: parts of its address after the task.
+            task: of another set than the chart's; "" for this one.
+        """
+        address = Place(task or self.task, *place)
         figure = self.sources[i].results.figure(address)
         if figure is None or figure.value is None:
             return []

@@ -13,6 +13,7 @@ from lmdiag.report.charts.sentences import sentence_pairs, suite_regions
 from lmdiag.report.charts.specs import Datum, Plot
 from lmdiag.report.items import MAX_LISTED, Item, run_scores
 from lmdiag.report.labels import measure_label
+from lmdiag.report.tables import measured, set_columns, sets_beside
 from lmdiag.results import Figure, Place
 from lmdiag.schema import BadInput
 from lmdiag.text import visible
@@ -20,10 +21,14 @@ from lmdiag.text import visible
 
 def plots(charted: Charted) -> list[Plot]:
     """Returns the charts that a diagnostic declares and that its runs have data for."""
-    return [
-        plot._replace(name=f"{name_part(charted.task)}-{plot.name}")
+    declared = [
+        plot
         for chart in charted.diagnostic.charts
         for plot in CHART_KINDS[chart.kind](charted, chart)
+    ]
+    return [
+        plot._replace(name=f"{name_part(charted.task)}-{plot.name}")
+        for plot in (*declared, *_extended_sets(charted))
     ]
 
 
@@ -80,6 +85,28 @@ def _levels(charted: Charted, chart: Chart) -> Iterator[Plot]:
         for plot in _dotted(chart.kind, f"{name_part(chart.by)}-{only}", title, rows):
             name = f"{plot.name}-{name_part(group)}" if group else plot.name
             yield plot._replace(name=name, is_further=len(groups) > 1)
+
+
+def _extended_sets(charted: Charted) -> Iterator[Plot]:
+    """The figures of small and extended sets, as their table has them."""
+    sets, labels = charted.diagnostic.extended_sets, sets_beside(charted.task, charted.sources)
+    if not sets or not labels:
+        return
+    several = len(charted.runs) > 1
+    rows = [
+        row
+        for name, line in set_columns(measured(charted.diagnostic, charted.sources))
+        for task, label in labels.items()
+        for i, source in enumerate(charted.sources)
+        for row in charted.row(
+            f"{name},\n{label}" if several else name.replace(", ", ",\n"),
+            source.label if several else label,
+            i,
+            *("none", line.measure, line.by, line.level),
+            task=task,
+        )
+    ]
+    yield from _dotted("levels", "extended-sets", sets.title, rows)
 
 
 def _dotted(kind: str, name: str, title: str, rows: Sequence[Datum]) -> Iterator[Plot]:

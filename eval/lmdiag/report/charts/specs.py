@@ -86,7 +86,8 @@ def _parts(value: Any) -> Iterator[Spec]:
 
 def _legend(legend: Spec, names: Sequence[str]) -> Spec | None:
     """The legend with as many columns as fit; none for a single series."""
-    longest = 30 + 6 * max(map(len, names), default=0)  # pixels of a column, about
+    widths = (sum(9 if letter.isupper() else 6 for letter in name) for name in names)
+    longest = 30 + max(widths, default=0)  # pixels of a column, about
     columns = max(1, min(len(names), 360 // longest))
     return legend | {"columns": columns} if len(names) > 1 else None
 

@@ -1,0 +1,530 @@
+"""NEG-1500 and ROLE-1500: reading, rows, figures worked out by hand, and one table with the small
+sets.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pairs_of_sentences import FILES, SIZES, write_set
+from runs import make_run, model_info, predictions_of
+
+from lmdiag import cli, diagnostics, stimuli
+from lmdiag.evaluation import evaluate
+from lmdiag.hub.benchmark import Benchmark, columns
+from lmdiag.hub.publish import plan_data
+from lmdiag.hub.verify import verify
+from lmdiag.report.html import charts, render
+from lmdiag.report.sections import sections
+from lmdiag.report.tables import Table
+from lmdiag.results import (
+    DataInfo,
+    Device,
+    Place,
+    Results,
+    SettingResults,
+    TaskData,
+    combine,
+    load_run,
+    read_results,
+)
+from lmdiag.results.joining import joined_results, joined_runs
+from lmdiag.results.published import published_beside
+from lmdiag.schema import DIAGNOSTICS, BadInput, Protocol
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
+
+pytest_plugins = ["hub.fixtures"]
+
+NEGATION = "A robin is a bird,\nA robin is not an insect,\n"
+ROLES = (
+    "the cook saw which chef the waiter had called,\nthe cook saw which waiter the chef had paid,"
+)
+EXTENDED = tuple(FILES)
+
+
+def file(folder: Path, text: str, name: str = "NEG-1500-SIMP-GEN.txt") -> str:
+    (folder / name).write_text(text, "utf-8")
+    return str(folder / name)
+
+
+def rows(data: str, task: str | None = None) -> list[dict[str, Any]]:
+    table = stimuli.load(data, task).columns()
+    return [dict(zip(table, values, strict=True)) for values in zip(*table.values(), strict=True)]
+
+
+# ---- rows ----------------------------------------------------------------------------------------
+
+
+def test_a_pair_of_negation_has_the_four_conditions_of_neg136(tmp_path: Path) -> None:
+    found = rows(file(tmp_path, NEGATION))
+    assert [(r["id"], f"{r['context']} {r['target']}", r["good"]) for r in found] == [
+        ("neg1500_gen-1-TA", "A robin is a bird", True),
+        ("neg1500_gen-1-FA", "A robin is an insect", False),
+        ("neg1500_gen-1-TN", "A robin is not an insect", True),
+        ("neg1500_gen-1-FN", "A robin is not a bird", False),
+    ]
+    assert [r["expected"] for r in found] == [["bird"], [], [], []]
+    assert [r["contrast"].rpartition("-")[2] for r in found] == ["affirmative"] * 2 + [
+        "negative"
+    ] * 2
+    assert {(r["item"], r["subset"], r["natural"], r["right_context"]) for r in found} == {
+        ("1", "simp", None, "")
+    }
+
+
+def test_the_columns_are_those_of_the_small_sets(demo_dir: Path, tmp_path: Path) -> None:
+    small = {task: set(stimuli.load(str(demo_dir), task).columns()) for task in DIAGNOSTICS}
+    (gen, role) = file(tmp_path, NEGATION), file(tmp_path, ROLES, "ROLE-1500.txt")
+    assert set(stimuli.load(gen).columns()) == small["neg136"]
+    norms = {"expected_cloze", "target_cloze", "target_cloze_strict", "expected_responses"}
+    assert set(stimuli.load(role).columns()) == small["role88"] - norms | {"pair"}
+
+
+@pytest.mark.parametrize(
+    ("target", "determiner"),
+    [
+        ("insect", "an"), ("bird", "a"), ("utensil", "a"), ("unit", "a"), ("uncle", "an"),
+        ("iPod", "an"), ("herb", "a"), ("hour", "an"), ("union", "a"), ("Orange", "an"),
+    ],
+)  # fmt: skip
+def test_the_determiner_fits_the_target_whatever_the_file_says(
+    tmp_path: Path, target: str, determiner: str
+) -> None:
+    wrong = "a" if determiner == "an" else "an"
+    found = rows(file(tmp_path, f"A thing is {wrong} {target},\nA thing is not a dog,\n"))
+    contexts = {r["context"] for r in found if r["target"] == target}
+    assert contexts == {f"A thing is {determiner}", f"A thing is not {determiner}"}
+
+
+def test_a_pair_of_roles_has_two_contrasts_one_for_each_target(tmp_path: Path) -> None:
+    found = rows(file(tmp_path, ROLES, "ROLE-1500.txt"))
+    chef, waiter = (
+        "the cook saw which chef the waiter had",
+        "the cook saw which waiter the chef had",
+    )
+    assert [(r["id"], r["context"], r["target"], r["good"], r["expected"]) for r in found] == [
+        ("role1500-1-a-appropriate", chef, "called", True, ["called"]),
+        ("role1500-1-a-reversed", waiter, "called", False, []),
+        ("role1500-1-b-appropriate", waiter, "paid", True, ["paid"]),
+        ("role1500-1-b-reversed", chef, "paid", False, []),
+    ]
+    assert [r["contrast"] for r in found] == ["role1500-1-a"] * 2 + ["role1500-1-b"] * 2
+    assert [(r["object"], r["subject"]) for r in found[:2]] == [
+        ("chef", "waiter"),
+        ("waiter", "chef"),
+    ]
+    assert {r["pair"] for r in found} == {"reversal"}
+
+
+@pytest.mark.parametrize(
+    ("second", "kind"),
+    [
+        ("The cook saw which head waiter the chef had paid,", "reversal"),
+        ("the cook saw which head waiter the chef had called,", "other"),  # the same verb
+        ("the cook saw which chef the head waiter had paid,", "other"),  # the same nouns
+        ("the guest saw which head waiter the chef had paid,", "other"),
+        ("the cook saw which head waiters had money,", "other"),
+    ],
+)
+def test_pairs_that_reverse_nothing_are_a_level_of_their_own(
+    tmp_path: Path, second: str, kind: str
+) -> None:
+    text = f"the cook saw which chef the head waiter had called,\n{second}\n"
+    data = file(tmp_path, text, "ROLE-1500.txt")
+    assert {r["pair"] for r in rows(data)} == {kind}
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_the_authors_files_have_this_many_pairs(tmp_path: Path, name: str) -> None:
+    path = write_set(tmp_path, name)
+    assert path.read_text().endswith(",") == (name == "ROLE-1500")  # no line feed at its end
+    found = stimuli.load(str(path)).columns()
+    assert len(set(found["item"])) == SIZES[name]
+    assert (
+        len(found["id"])
+        == 4 * SIZES[name]
+        == diagnostics.get(stimuli.tasks(str(path))[0]).published_rows
+    )
+    assert len(set(found["contrast"])) == 2 * SIZES[name]
+    assert sum(map(bool, found["expected"])) == SIZES[name] * (2 if name == "ROLE-1500" else 1)
+    without = path.with_name(f"{name.lower().replace('-', '_')}.txt")
+    without.write_bytes(path.read_bytes().rstrip(b"\n").replace(b"\n", b"\r\n"))
+    assert stimuli.load(str(without)).fingerprint == stimuli.load(str(path)).fingerprint
+
+
+def test_blanks_empty_lines_and_misprints_of_the_subject_do_no_harm(tmp_path: Path) -> None:
+    text = (
+        "A human  is a mammal ,\n\n A human is not a device,\n\n\n"
+        "An icecream is a dessert,\nAn ice cream is not a plant,\n"
+        "A motel is a building,\nA model is not a plant,\n"
+    )
+    contexts = list(dict.fromkeys(r["context"] for r in rows(file(tmp_path, text))))
+    assert contexts == [
+        "A human is a", "A human is not a", "An icecream is a", "An ice cream is not a",
+        "A motel is a", "A model is not a",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (NEGATION + "A dog is an animal,", r"GEN.txt:3: the pair of this .* odd number .* 3; add"),
+        (
+            "A robin is a bird\nA robin is not a tree,",
+            r"GEN.txt:1: .*no comma at its end: 'A robin",
+        ),
+        (
+            NEGATION + "bird,\nA dog is not a cat,",
+            r"GEN.txt:3: expected a sentence whose last word",
+        ),
+        ("A robin is not a tree,\nA robin is a bird,", r":1: the first sentence of a pair must be"),
+        ("A robin is a bird,\nA robin is a fish,", r":2: the second sentence .*'SUBJECT is not a"),
+        (
+            "A robin flies,\nA robin is not a fish,",
+            r":1: the first sentence .*, not 'A robin flies",
+        ),
+        (
+            NEGATION + "A robin is a bird,\nA trout is not a tree,",
+            r":4: its subject 'A trout' is not that of the line before, 'A robin': the two",
+        ),
+    ],
+)
+def test_mistakes_name_the_line(
+    tmp_path: Path, text: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = file(tmp_path, text)
+    with pytest.raises(BadInput, match=message) as refusal:
+        stimuli.load(data)
+    assert "\n" not in str(refusal.value)
+    score = ["score", "--task", "neg1500_gen", "--predictions", "none.jsonl", "--data", data]
+    assert cli.main(score) == 2
+    assert str(refusal.value) in capsys.readouterr().err
+
+
+def test_other_text_files_are_refused_with_the_names_that_are_known(tmp_path: Path) -> None:
+    with pytest.raises(
+        BadInput, match=r"mine.txt is not known by its name: .*ROLE-1500.txt\); giv"
+    ):
+        stimuli.load(file(tmp_path, NEGATION, "mine.txt"))
+    with pytest.raises(BadInput, match=r"it has no README\.md"):  # the folder of that file
+        stimuli.load(str(tmp_path))
+
+
+# ---- where they come from ------------------------------------------------------------------------
+
+
+def test_a_folder_of_the_authors_files_has_all_of_them(tmp_path: Path) -> None:
+    for name in FILES.values():
+        write_set(tmp_path / "data", name, 3)
+    (tmp_path / "data/README.md").write_text("# the authors' notes\n")
+    assert stimuli.tasks(str(tmp_path / "data")) == list(EXTENDED)
+    assert len(stimuli.load(str(tmp_path / "data"), "role1500")) == 12
+
+
+def test_a_data_set_of_ones_own_may_have_small_and_extended_sets(
+    demo_dir: Path, tmp_path: Path
+) -> None:
+    write_set(tmp_path, "NEG-1500-SIMP-TEMP", 3)
+    (parquet,) = (demo_dir / "neg136").glob("*.parquet")
+    (tmp_path / "neg136.parquet").write_bytes(parquet.read_bytes())
+    (tmp_path / "README.md").write_text(
+        "---\nconfigs:\n- {config_name: neg136, data_files: neg136.parquet}\n"
+        "- {config_name: neg1500_temp, data_files: NEG-1500-SIMP-TEMP.txt}\n---\n"
+    )
+    assert stimuli.tasks(str(tmp_path)) == ["neg136", "neg1500_temp"]
+    assert len(stimuli.load(str(tmp_path), "neg1500_temp")) == 12
+
+
+@pytest.mark.parametrize("task", EXTENDED)
+def test_the_data_set_of_the_hub_is_the_file(api: HfApi, tmp_path: Path, task: str) -> None:
+    """A card without `configs:`, and one text file, as text-machine-lab has them."""
+    name = FILES[task]
+    path = write_set(tmp_path / "file", name, 4)
+    card = tmp_path / "README.md"
+    card.write_text("---\nlicense: mit\n---\nA description.\n")
+    api.create_repo(f"org/{name}", repo_type="dataset")
+    for local, inside in ((path, path.name), (card, "README.md")):
+        commit = api.upload_file(
+            path_or_fileobj=local, path_in_repo=inside, repo_id=f"org/{name}", repo_type="dataset"
+        ).oid
+    assert stimuli.tasks(f"org/{name}") == [task]
+    remote, local_rows = stimuli.load(f"org/{name}"), stimuli.load(str(path))
+    assert remote.columns() == local_rows.columns()
+    assert (remote.source, remote.revision) == (f"org/{name}", commit)
+
+
+def test_the_lines_that_datasets_reads_are_rows_too(tmp_path: Path) -> None:
+    path = write_set(tmp_path, "ROLE-1500", 2)
+    from datasets import Dataset
+
+    lines = Dataset.from_dict({"text": path.read_text().splitlines()})
+    assert stimuli.load(lines, "role1500").fingerprint == stimuli.load(str(path)).fingerprint
+    with pytest.raises(BadInput, match="rows, row 1: the sentence has no comma at its end"):
+        stimuli.load({"text": ["no comma", "none,"]}, "role1500")
+
+
+# ---- planted models ------------------------------------------------------------------------------
+
+Prefers = Callable[[Mapping[str, Any]], float]
+"""Row -> log-probability of its target."""
+
+
+def figures_of(data: Path, prefers: Prefers, top: Callable[[Any], str]) -> SettingResults:
+    """The figures of a model with these log-probabilities and this most probable word."""
+    loaded = stimuli.load(str(data))
+    found = rows(str(data))
+    answers = predictions_of(
+        loaded.columns(),
+        [prefers(row) for row in found],
+        [[top(row), "-", "-", "-", "-"] for row in found],
+        n_tokens=[1] * len(found),
+    )
+    return evaluate(loaded, [answers], Protocol(tasks=(loaded.task,)), cased=True)
+
+
+def values(
+    figures: SettingResults, measure: str, places: Sequence[tuple[str, str]]
+) -> list[tuple[float | None, int | None]]:
+    found = [figures.measures[measure].at(*place) for place in places]
+    return [(figure.value, figure.n) if figure else (None, None) for figure in found]
+
+
+def test_a_model_that_ignores_negation(tmp_path: Path) -> None:
+    """It says of everything what is true of it when affirmed, and knows every third category."""
+    data = write_set(tmp_path, "NEG-1500-SIMP-GEN", 30)
+    figures = figures_of(
+        data,
+        lambda row: math.log(0.5 if row["condition"] in ("TA", "FN") else 0.1),
+        lambda row: row["target"] if row["condition"] == "TA" and int(row["item"]) % 3 else "-",
+    )
+    polarities = [("subset/polarity", f"simp/{x}") for x in ("affirmative", "negative")]
+    assert values(figures, "sensitivity", polarities) == [(1.0, 30), (0.0, 30)]
+    assert values(figures, "sensitivity", [("", ""), ("subset", "simp")]) == [(0.5, 60)] * 2
+    # items 1 to 30 without the ten multiples of three: 20 of 30
+    assert values(figures, "accuracy@1", [("subset", "simp")]) == [(20 / 30, 30)]
+
+
+def test_a_model_that_knows_who_does_what_in_the_first_sentence_of_each_pair(
+    tmp_path: Path,
+) -> None:
+    """It prefers the target of the first sentence where it belongs, and all others elsewhere.
+
+    Of 20 pairs, the four with the number 1, 6, 11 and 16 have the same verb twice, which no model
+    can prefer in both contexts: of their two contrasts one holds at most.
+    """
+    data = write_set(tmp_path, "ROLE-1500", 20)
+
+    def prefers(row: Mapping[str, Any]) -> float:
+        is_first = row["context"].startswith("the")  # the second sentences begin with "The"
+        return math.log(0.4 if is_first else 0.2)
+
+    figures = figures_of(data, prefers, lambda row: row["target"] if row["good"] else "-")
+    levels = [("", ""), ("pair", "reversal"), ("pair", "other")]
+    assert values(figures, "sensitivity", levels) == [(0.5, 40), (0.5, 32), (0.5, 8)]
+    assert values(figures, "accuracy@1", levels) == [(1.0, 40), (1.0, 32), (1.0, 8)]
+    # half the differences are 0.4 - 0.2, half 0.2 - 0.4
+    assert figures.measures["probability_difference"].value == pytest.approx(0.0)
+
+
+# ---- small and extended sets together ------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of the three files, as long as the authors'."""
+    folder = tmp_path_factory.mktemp("extended")
+    for name in SIZES:
+        write_set(folder, name)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def together(
+    demo_dir: Path, extended: Path, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Path]:
+    """Runs of two models on the three diagnostics, and on the extended sets."""
+    folder = tmp_path_factory.mktemp("together")
+    return {
+        f"{model}-{kind}": make_run(
+            folder / f"{model}-{kind}", data, Protocol(tasks=tasks), id=f"org/{model}", seed=seed
+        )
+        for seed, model in enumerate(("a", "b"))
+        for kind, data, tasks in (("small", demo_dir, DIAGNOSTICS), ("large", extended, EXTENDED))
+    }
+
+
+def shared_tables(results: Sequence[Results]) -> dict[str, Table]:
+    return {
+        section.task: table
+        for section in sections(results)
+        for table in section.tables
+        if table.title == "Original and extended sets"
+    }
+
+
+def test_runs_of_one_model_are_joined(together: dict[str, Path]) -> None:
+    paths = [together[name] for name in ("a-small", "b-small", "a-large", "b-large")]
+    results = joined_results([read_results(path) for path in paths])
+    assert [each.model.id for each in results] == ["org/a", "org/b"]
+    assert list(results[0].tasks) == [*DIAGNOSTICS, *EXTENDED]
+    facts = {task: each.fingerprint for task, each in results[0].data.tasks.items()}
+    assert results[0].data.fingerprint == combine(facts)
+    assert results[0].signature == results[1].signature
+    runs = joined_runs([load_run(path) for path in paths])
+    assert [each.results for each in runs] == results
+    assert list(runs[1].predictions) == list(runs[1].stimuli) == list(results[1].tasks)
+
+
+def test_runs_that_are_not_of_one_protocol_stay_apart(together: dict[str, Path]) -> None:
+    small, large = (read_results(together[f"a-{kind}"]) for kind in ("small", "large"))
+    other_unit = replace(large, protocol=replace(large.protocol, unit="word"))
+    other_commit = replace(large, model=replace(large.model, commit="b" * 40))
+    for other in (other_unit, other_commit, small):
+        assert joined_results([small, other]) == [small, other]
+
+
+def test_small_and_extended_sets_stand_in_one_table(together: dict[str, Path]) -> None:
+    small, large = (read_results(together[f"a-{kind}"]) for kind in ("small", "large"))
+    (joined,) = joined_results([small, large])
+    tables = shared_tables([joined])
+    assert list(tables) == ["role88", "neg136"]
+    table = tables["neg136"]
+    assert [(row.label, row.n) for row in table.rows] == [
+        ("NEG-136-SIMP", "18"), ("NEG-1500-GEN", "750"), ("NEG-1500-TEMP", "770"),
+    ]  # fmt: skip
+    assert table.columns == (
+        "accuracy@1", "accuracy@5", "sensitivity, affirmative", "sensitivity, negative",
+    )  # fmt: skip
+    for row, task in zip(table.rows, ("neg136", "neg1500_gen", "neg1500_temp"), strict=True):
+        place = Place(task, "none", "sensitivity", "subset/polarity", "simp/negative")
+        assert row.cells[3] is not None
+        assert row.cells[3].figure == joined.figure(place)
+    widths = [
+        (cell.figure.ci_high or 0) - (cell.figure.ci_low or 0)
+        for row in table.rows
+        if (cell := row.cells[2])
+    ]
+    assert widths[0] > 3 * max(widths[1:])  # what 18 items do not show
+    assert [row.label for row in tables["role88"].rows] == ["ROLE-88", "ROLE-1500"]
+
+
+def test_the_table_stands_once_and_only_where_there_are_several_sets(
+    together: dict[str, Path],
+) -> None:
+    small, large = (read_results(together[f"a-{kind}"]) for kind in ("small", "large"))
+    assert shared_tables([small]) == {}
+    only_large = shared_tables([large])
+    assert list(only_large) == ["neg1500_gen"]
+    assert [row.label for row in only_large["neg1500_gen"].rows] == [
+        "NEG-1500-GEN",
+        "NEG-1500-TEMP",
+    ]
+    both = joined_results([read_results(path) for path in together.values()])
+    rows_of = [(row.label, row.model) for row in shared_tables(both)["neg136"].rows]
+    assert rows_of[:2] == [("NEG-136-SIMP", "org/a"), ("NEG-136-SIMP", "org/b")]
+
+
+def test_the_page_and_the_charts_have_both(together: dict[str, Path]) -> None:
+    paths = [together[name] for name in ("a-small", "a-large", "b-small", "b-large")]
+    runs = [load_run(path) for path in paths]
+    one = {plot.name: plot for plot in charts(runs[:2])}
+    values_of = one["neg136-extended-sets"].spec["data"]["values"]
+    assert {row["series"] for row in values_of} == {
+        "NEG-136-SIMP",
+        "NEG-1500-GEN",
+        "NEG-1500-TEMP",
+    }
+    assert {row["n"] for row in values_of} == {18, 750, 770}
+    assert all({"low", "high"} <= row.keys() for row in values_of)
+    assert "role88-extended-sets" in one
+    two = {plot.name: plot for plot in charts(runs)}
+    assert {row["series"] for row in two["neg136-extended-sets"].spec["data"]["values"]} == {
+        "org/a",
+        "org/b",
+    }
+    page = render(runs[:2])
+    assert page.count("Original and extended sets. Lines are 95% intervals") == 2
+    assert "NEG-1500-SIMP-TEMP: category membership" in page
+
+
+def test_the_report_command_joins_them(
+    together: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = [str(together[f"a-{kind}"]) for kind in ("small", "large")]
+    assert cli.main(["report", *paths, "--out", str(tmp_path / "page.html")]) == 0
+    capsys.readouterr()
+    assert cli.main(["report", *paths, "--format", "markdown", "--items", "role1500-3-b"]) == 0
+    text = capsys.readouterr().out
+    assert text.count("Original and extended sets") == 2
+    assert "| NEG-1500-TEMP | 770 |" in text
+
+
+def test_the_papers_figures_stand_beside_a_run_on_all_pairs(extended: Path) -> None:
+    model = model_info(id="FacebookAI/roberta-base")
+    loaded = {task: stimuli.load(str(extended), task) for task in EXTENDED}
+    results = Results(
+        signature="", model=model, protocol=Protocol(tasks=EXTENDED), versions={}, finished="",
+        data=DataInfo("", None, "", {t: TaskData("", len(s)) for t, s in loaded.items()}),
+        device=Device("cpu", 1), seconds={}, n_contexts=1,
+        tasks={
+            task: {"none": evaluate(each, [predictions_of(each.columns(), top_words=tops(each))],
+                                    Protocol(), cased=True)}
+            for task, each in loaded.items()
+        },
+    )  # fmt: skip
+    beside = published_beside(results)
+    # Shivagunde et al. (2023), tables 2 to 5, the row of RoBERTa base
+    expected = {
+        ("neg1500_gen", "accuracy@5"): 44.0, ("neg1500_temp", "accuracy@5"): 62.1,
+        ("role1500", "accuracy@5"): 23.0, ("neg1500_gen", "accuracy@1"): 15.4,
+        ("neg1500_temp", "accuracy@1"): 22.2, ("role1500", "accuracy@1"): 0.0,
+    }  # fmt: skip
+    assert {(p.task, p.measure): each.value for p, each in beside.items()} == expected
+    for place, each in beside.items():
+        figure = results.figure(place)
+        assert figure is not None
+        assert figure.n == each.n
+
+
+def tops(loaded: stimuli.Stimuli) -> list[list[str] | None]:
+    return [["-"] * 5 for _ in range(len(loaded))]
+
+
+# ---- not published -------------------------------------------------------------------------------
+
+
+def test_the_leaderboard_has_no_columns_for_them_and_takes_no_run_with_them(
+    demo_dir: Path, tmp_path: Path
+) -> None:
+    assert not {place.task for place in columns()} & set(EXTENDED)
+    assert {task for task in diagnostics.built_in() if not diagnostics.get(task).in_data_set} == {
+        *EXTENDED
+    }
+    run = make_run(tmp_path / "run", demo_dir)
+    results = json.loads((run / "results.json").read_text())
+    results["protocol"]["tasks"].append("role1500")
+    files = {path.name: path.read_bytes() for path in run.iterdir()}
+    files["results.json"] = json.dumps(results).encode()
+    with pytest.raises(BadInput, match="the benchmark does not contain role1500: submit a run"):
+        verify(files, Benchmark(str(demo_dir)))
+
+
+def test_publishing_the_data_leaves_them_out(demo_dir: Path, tmp_path: Path) -> None:
+    import shutil
+
+    folder = tmp_path / "data"
+    shutil.copytree(demo_dir, folder)
+    for name in SIZES:
+        write_set(folder, name, 2)
+    assert stimuli.tasks(str(folder)) == stimuli.tasks(str(demo_dir))  # those of its card
+    sent = plan_data(folder, "org/lmdiag").files
+    assert sent
+    assert not [path for path in sent if path.endswith(".txt")]
