@@ -7,12 +7,11 @@ data sets have, are therefore handed to Arrow as buffers; all others are left to
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
+from itertools import accumulate
 from types import NoneType
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,8 +37,8 @@ def arrow_array(values: Sequence[Any], kind: pa.DataType | None = None) -> pa.Ar
         if not types:
             return pa.nulls(len(values), kind)
         try:
-            if len(types) == 1 and (array := _converted(values, types.pop(), kind)) is not None:
-                return array
+            if len(types) == 1 and (made := _converted(values, types.pop(), kind)) is not None:
+                return made
         except (OverflowError, UnicodeEncodeError):  # pyarrow's messages say more
             pass
     return pa.array(values, kind)
@@ -55,10 +54,11 @@ def _converted(values: Sequence[Any], of: type, kind: pa.DataType | None) -> pa.
     if of is bool and kind in (None, pa.bool_()):
         return _array(pa.bool_(), values, _bits(values))
     if of is int and kind in (None, pa.int64(), pa.int32()):
-        numbers = np.array([0 if x is None else x for x in values], str(kind or "int64"))
-        return _array(kind or pa.int64(), values, numbers)
+        width = "i" if kind == pa.int32() else "q"
+        integers = array(width, [0 if x is None else x for x in values])
+        return _array(kind or pa.int64(), values, integers)
     if of is float and kind in (None, pa.float64()):
-        numbers = np.array([0.0 if x is None else x for x in values], np.float64)
+        numbers = array("d", [0.0 if x is None else x for x in values])
         return _array(pa.float64(), values, numbers)
     if of is list and (kind is None or pa.types.is_list(kind)):
         parts = [() if value is None else value for value in values]
@@ -68,7 +68,7 @@ def _converted(values: Sequence[Any], of: type, kind: pa.DataType | None) -> pa.
 
 
 def _array(
-    kind: pa.DataType, values: Sequence[Any], *buffers: bytes | NDArray[Any], children: Any = None
+    kind: pa.DataType, values: Sequence[Any], *buffers: bytes | array[Any], children: Any = None
 ) -> pa.Array:
     """The array of these buffers, in which the values that are None are missing."""
     import pyarrow as pa
@@ -78,10 +78,12 @@ def _array(
     return pa.Array.from_buffers(kind, len(values), own, children=children)
 
 
-def _offsets(parts: Sequence[Any]) -> NDArray[np.int32]:
+def _offsets(parts: Sequence[Any]) -> array[int]:
     """Where each part begins in the concatenation, and where the last one ends."""
-    return np.cumsum([0, *map(len, parts)], dtype=np.int32)
+    return array("i", accumulate(map(len, parts), initial=0))
 
 
-def _bits(values: Sequence[Any]) -> NDArray[np.uint8]:
-    return np.packbits([bool(value) for value in values], bitorder="little")
+def _bits(values: Sequence[Any]) -> bytes:
+    """One bit per truth value, the first one lowest; None is false."""
+    digits = "".join("1" if value else "0" for value in reversed(values))
+    return int(digits or "0", 2).to_bytes((len(values) + 7) // 8, "little")

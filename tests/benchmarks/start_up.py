@@ -17,8 +17,9 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from benchmarks import shapes
 from launched import SCRIPT
+
+from benchmarks import shapes
 
 
 class Spent(NamedTuple):

@@ -247,7 +247,7 @@ def _write_sentences(path: Path, predictions: Iterable[Predictions]) -> None:
     """Writes predictions of whole sentences, of several tasks, in the order given."""
     import pyarrow as pa
 
-    parts = [
+    parts: list[dict[str, Sequence[Any]]] = [
         {
             "id": part.id,
             "log_prob": part.log_prob,
