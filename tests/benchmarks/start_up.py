@@ -1,8 +1,8 @@
 """Whole processes, from the shell's call to the end: `lmdiag run` and a bare script.
 
 The bare script loads the same model by transformers and asks the same contexts, each once, sorted
-by length, in padded batches of 32; it scores nothing and writes nothing. `lmdiag run` reads the data
-set, writes predictions, results and the report, and prints tables.
+by length, in padded batches of 32; it scores nothing and writes nothing. `lmdiag run` reads the
+data set, writes predictions, results and the report, and prints tables.
 """
 
 from __future__ import annotations
