@@ -202,3 +202,12 @@ def test_a_generator_gives_the_same_again_and_memory_is_bounded() -> None:
 def test_samples_that_are_not_paired_are_refused() -> None:
     with pytest.raises(ValueError, match="differ in shape"):
         stats.paired_bootstrap(array(1, 0), array(1), "mean", rng())
+
+
+def test_equal_values_share_their_mean_rank_as_in_scipy() -> None:
+    """Of many samples at once, as in the bootstrap; a probability of 0 is minus infinity."""
+    for n, distinct in ((1, 1), (2, 1), (7, 3), (88, 50)):
+        samples = np.random.default_rng(n).integers(distinct, size=(20, n, 2)).astype(np.float64)
+        samples[samples == 2] = -np.inf
+        expected = scipy.stats.rankdata(samples, axis=1)
+        assert np.array_equal(stats._ranks(samples), expected)

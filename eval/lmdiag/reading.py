@@ -281,13 +281,15 @@ def read_parquet(
     import pyarrow.parquet as pq
 
     names = parquet_names(path)
-    wanted = list(schema.names) if schema is not None else columns
-    if missing := [name for name in wanted or () if name not in names]:
+    wanted = names if columns is None else columns
+    wanted = list(wanted if schema is None else schema.names)
+    if missing := [name for name in wanted if name not in names]:
         raise BadInput(f"{path} has no column {missing[0]}")
     with _valid_parquet(path):
-        table = pq.read_table(path, columns=wanted)
+        with pq.ParquetFile(path) as file:  # pq.read_table would import pandas
+            table = file.read(columns=wanted).select(wanted)
         if schema is not None:
-            table = table.select(schema.names).cast(schema)
+            table = table.cast(schema)
         table.validate(full=True)
         for name, column in zip(table.column_names, table.columns, strict=True):
             _check_values(name, column)

@@ -19,6 +19,8 @@ def visible(text: str) -> str:
 
     Such a text cannot control a terminal and cannot change the order in which a page shows it.
     """
+    if text.isprintable():  # none of the hidden categories is
+        return text
     return "".join(
         f"⟨U+{ord(character):04X}⟩"
         if unicodedata.category(character) in _HIDDEN and character not in _JOINERS

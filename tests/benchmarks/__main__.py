@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks import shapes
+from benchmarks import shapes, start_up
 
 PEERS = ("minicons", "lm-eval", "sentences-minicons")
 CONTENDERS = (
@@ -32,7 +32,7 @@ CONTENDERS = (
 SENTENCES = ("sentences-bare", "sentences-gathered", "sentences", "sentences-minicons")
 """The same for whole sentences."""
 
-WHAT = ("speed", "agreement", "sentences", "long-text")
+WHAT = ("start", "speed", "agreement", "sentences", "long-text")
 AGREEMENT = 384
 """Contexts of agreement whose time is measured."""
 
@@ -145,7 +145,9 @@ def main() -> None:
     parser.add_argument("what", nargs="*", metavar="WHAT", help=f"some of {', '.join(WHAT)} (all)")
     parser.add_argument("--shapes", nargs="+", default=["bert-base", "gpt2"])
     parser.add_argument("--contenders", nargs="+", default=CONTENDERS, help="of speed (all)")
-    parser.add_argument("--rounds", type=int, default=5, help="turns of each contender (5)")
+    parser.add_argument(
+        "--rounds", type=int, help="turns of each contender (5; 9 of whole processes)"
+    )
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     parser.add_argument(
         "--peers-python", metavar="PATH", help="a Python that has minicons and lm-eval"
@@ -167,7 +169,10 @@ def run(args: argparse.Namespace, folder: Path) -> None:
     """Makes data and models, and prints one table after the other."""
     what = args.what or WHAT
     _, _, source = shapes.build(folder)
+    whole_rounds, args.rounds = args.rounds or 9, args.rounds or 5
     print(f"{source} data, {args.threads} threads, medians of {args.rounds} rounds")
+    for shape in ("bert-tiny", *args.shapes) if "start" in what else ():
+        start_up.compare(folder, shape, args.threads, whole_rounds)
     for shape in args.shapes if "speed" in what else ():
         compare(args, folder, shape, args.contenders, args.rounds)
     if "agreement" in what:

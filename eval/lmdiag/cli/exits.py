@@ -7,6 +7,7 @@ Where `accelerate launch` or `torchrun` started several processes, the first one
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -81,10 +82,14 @@ def leave(code: int) -> NoReturn:
     """Ends the process.
 
     After an interruption it ends at once: threads that import or compute would otherwise abort the
-    interpreter while it shuts down.
+    interpreter while it shuts down. Otherwise Python shuts down as always (it flushes files, joins
+    threads, calls what `atexit` registered), but for its last garbage collections: they only look
+    for cycles among some 400,000 objects of torch and transformers, which takes a tenth of the time
+    of a short run.
     """
     if code in (INTERRUPTED, TERMINATED):
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         sys.stdout.flush()
         os._exit(code)
+    gc.freeze()
     sys.exit(code)

@@ -15,6 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lmdiag.arrow import arrow_array
 from lmdiag.measures import AGREEMENT_LAYOUT
 from lmdiag.reading import read_parquet
 from lmdiag.results.folder import EW_AND_MW, PREDICTIONS, advice_to_overwrite
@@ -197,13 +198,13 @@ def write(path: Path, predictions: Iterable[Predictions]) -> None:
     import pyarrow as pa
 
     parts = [
-        pa.table(
+        _table(
             {name: getattr(part, name) for name in PREDICTION_COLUMNS}
             | {
                 "perturbation": [part.perturbation] * len(part.id),
                 "run": [part.run] * len(part.id),
             },
-            schema=schema(),
+            schema(),
         )
         for part in predictions
     ]
@@ -246,7 +247,7 @@ def _write_sentences(path: Path, predictions: Iterable[Predictions]) -> None:
     """Writes predictions of whole sentences, of several tasks, in the order given."""
     import pyarrow as pa
 
-    parts = [
+    parts: list[dict[str, Sequence[Any]]] = [
         {
             "id": part.id,
             "log_prob": part.log_prob,
@@ -255,7 +256,7 @@ def _write_sentences(path: Path, predictions: Iterable[Predictions]) -> None:
         }
         for part in predictions
     ]
-    tables = [pa.table(part, schema=sentence_schema()) for part in parts]
+    tables = [_table(part, sentence_schema()) for part in parts]
     _save(path, pa.concat_tables(tables))
 
 
@@ -280,11 +281,10 @@ def read_sentences(path: Path) -> dict[SettingKey, Predictions]:
 
 def write_agreement(path: Path, contexts: Mapping[Context, ContextValues]) -> None:
     """Writes the EW and MW of contexts."""
-    import pyarrow as pa
-
     rows = [key + value for key, value in contexts.items()]
-    columns = list(zip(*rows, strict=True)) or [()] * len(agreement_schema())
-    _save(path, pa.table(list(columns), schema=agreement_schema()))
+    names = agreement_schema().names
+    columns = list(zip(*rows, strict=True)) or [()] * len(names)
+    _save(path, _table(dict(zip(names, columns, strict=True)), agreement_schema()))
 
 
 def read_agreement(path: Path) -> dict[Context, ContextValues]:
@@ -300,6 +300,13 @@ def by_context(table: pa.Table) -> dict[Context, ContextValues]:
     """Returns context -> EW and MW, from the columns of `agreement.parquet`."""
     columns = table.to_pydict().values()
     return {(row[0], row[1], row[2]): row[3:] for row in zip(*columns, strict=True)}
+
+
+def _table(columns: Mapping[str, Sequence[Any]], schema: pa.Schema) -> pa.Table:
+    import pyarrow as pa
+
+    arrays = [arrow_array(columns[field.name], field.type) for field in schema]
+    return pa.table(arrays, schema=schema)
 
 
 def _save(path: Path, table: pa.Table) -> None:

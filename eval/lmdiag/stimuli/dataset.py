@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -200,7 +200,7 @@ def _configs(root: Path, data: str) -> dict[str, tuple[str, ...]]:
     """The YAML `configs:` of a card: config -> patterns of the files of its split."""
     text = read_text(root / _CARD, MAX_DOCUMENT)
     parts = re.match(r"---\r?\n(.*?)\r?\n---", text, re.DOTALL)
-    front = parse_yaml(parts[1], f"{data}/{_CARD}") if parts else {}
+    front = _front_matter(parts[1], f"{data}/{_CARD}") if parts else {}
     try:
         entries = (front or {}).get("configs") or []
         return {str(entry["config_name"]): _patterns(entry["data_files"]) for entry in entries}
@@ -208,6 +208,12 @@ def _configs(root: Path, data: str) -> dict[str, tuple[str, ...]]:
         raise BadInput(f"{data}/{_CARD}: {error}") from None
     except (AttributeError, KeyError, TypeError) as error:
         raise BadInput(f"{data}/{_CARD}: its YAML `configs:` cannot be read: {error}") from error
+
+
+@lru_cache(maxsize=8)
+def _front_matter(text: str, where: str) -> Any:
+    """The YAML of a card, which is looked at once for each config; not to be changed."""
+    return parse_yaml(text, where)
 
 
 def _patterns(data_files: Any) -> tuple[str, ...]:
