@@ -87,7 +87,8 @@ class DemoWeights:
 class TableWeights:
     """Words are tokens, and the distribution after a word is a row of a table.
 
-    The vocabulary is `w` and two letters, and what the self-check of lmdiag asks.
+    The vocabulary is `w` and two letters, and what the self-check of lmdiag asks. After ` wtt` the
+    text ends.
     """
 
     bos, eos = 0, 1
@@ -99,6 +100,8 @@ class TableWeights:
         self.pieces = ["", "", *dict.fromkeys([*words, *(w.strip() for w in words), *english])]
         self.ids = {piece: number for number, piece in enumerate(self.pieces)}
         logits = 2 * np.random.default_rng(0).normal(size=(len(self.pieces), len(self.pieces)))
+        logits[:, [not piece.startswith(" ") for piece in self.pieces]] -= 20
+        logits[self.ids[" wtt"], self.eos] = 40  # the text ends after this word
         self.table = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
 
     def encode(self, text: str) -> Ids:
@@ -239,7 +242,10 @@ class Engine:
         parts = zip(answer["echoed"], answer["generated"], strict=True)
         listed = [a + b for a, b in parts] if body.get("echo") else answer["generated"]
         names = [self._name(token, by_id) for token in listed[0]]
-        lists = [row if row is None else self._list(row, n_top, by_id) for row in listed[2]]
+        lists = [
+            None if row is None else self._list(row, n_top, by_id) | {name: value}
+            for row, name, value in zip(listed[2], names, listed[1], strict=True)
+        ]
         choice: dict[str, Any] = {
             "text": "", "index": 0, "finish_reason": "length",
             "logprobs": {

@@ -136,7 +136,7 @@ def main(args: argparse.Namespace) -> int:
     if args.instruction is not None and not args.chat:
         raise BadInput("--instruction is the user's turn of a chat: add --chat")
     options = LoadOptions(**fields_of(LoadOptions, args) | {"revision": None})
-    module = "lmdiag.models.server.served" if options.server else "lmdiag.models.loading.load"
+    module = "lmdiag.models.server.loading" if options.server else "lmdiag.models.loading.load"
     imports = threading.Thread(target=importlib.import_module, args=[module], daemon=True)
     imports.start()  # a single process reads the data during the slow imports
     with uncollected():

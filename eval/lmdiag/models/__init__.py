@@ -18,7 +18,7 @@ __all__ = ["LoadOptions", "Model", "Reusable", "load"]
 _LOADERS = {"demo:": "lmdiag.models.demo:load_demo", "": "lmdiag.models.local:load_local"}
 """How the name of a model begins -> module and name of its `load(model_id, options)`."""
 
-_SERVED = "lmdiag.models.server.served:load_served"
+_SERVED = "lmdiag.models.server.loading:load_served"
 
 
 def load(model_id: str, options: LoadOptions | None = None) -> Model:

@@ -188,9 +188,9 @@ def _values(reply: Reply) -> Iterator[float]:
 def _check_tokens(prompts: Prompts, sent: Sequence[Prompt], replies: Sequence[Reply]) -> None:
     """Compares the server's tokens with those of the tokenizer that the user named."""
     for context, prompt, reply in zip(_CONTEXTS, sent, replies, strict=True):
-        if isinstance(prompts, TokenPrompts):
+        if isinstance(prompts, TokenPrompts) and isinstance(prompt, tuple):
             for id, token in zip(prompt, reply.prompt, strict=True):
-                item = prompts.vocabulary.item(int(id))
+                item = prompts.vocabulary.item(id)
                 if item.surface is not None and _differ(item.text, token.text or ""):
                     raise WrongReply(
                         f"has {token.text!r} for token {id}, and the tokenizer {item.text!r}: "

@@ -34,7 +34,7 @@ _TIMEOUT = httpx2.Timeout(300.0, connect=10.0)
 _MAX_REASON = 200
 """Characters of a server's message that are repeated in an error."""
 
-Item = TypeVar("Item")
+Asked = TypeVar("Asked")
 Value = TypeVar("Value")
 
 
@@ -105,7 +105,7 @@ class Client:
         return self._send("GET", path, None, attempts, threading.Event())
 
     def side_by_side(
-        self, function: Callable[[Item, threading.Event], Value], items: Sequence[Item]
+        self, function: Callable[[Asked, threading.Event], Value], items: Sequence[Asked]
     ) -> list[Value]:
         """Returns the value of a function for each item, `in_flight` of them at a time.
 
@@ -179,7 +179,8 @@ def _checked(address: str) -> Any:
 
 def _pause(attempt: int) -> float:
     """Seconds before an attempt, from 1: growing, and not the same for all that wait."""
-    return min(_FIRST_PAUSE * 2 ** (attempt - 1), _LONGEST_PAUSE) * random.uniform(0.75, 1.0)
+    pause = min(_FIRST_PAUSE * 2.0 ** (attempt - 1), _LONGEST_PAUSE)
+    return pause * random.uniform(0.75, 1.0)
 
 
 def _retry_after(headers: httpx2.Headers) -> float | None:

@@ -137,10 +137,10 @@ class Echo(Dialect):
         names, values = logprobs.get("tokens") or [], logprobs.get("token_logprobs") or []
         tops = logprobs.get("top_logprobs") or [None] * len(names)
         tokens = [_named(name, value) for name, value in zip(names, values, strict=True)]
-        # llama-cpp-python gives no token where the text ends there
-        generated = min(1, (document.get("usage") or {}).get("completion_tokens", 1))
-        n_prompt = len(tokens) - generated
-        top = top_tokens(tops[-1]) if generated and tokens else ()
+        # llama-cpp-python gives no token where the text ends, and several for one character
+        generated = (document.get("usage") or {}).get("completion_tokens", 1)
+        n_prompt = max(0, len(tokens) - generated)
+        top = top_tokens(tops[n_prompt]) if n_prompt < len(tokens) else ()
         return Reply(tuple(tokens[:n_prompt]), top, tops[:n_prompt])
 
 

@@ -8,7 +8,6 @@ as it does without the word, and a token must begin where the word, or the space
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from lmdiag.models.server.alignment import placed, spelled
 from lmdiag.models.server.dialects import Prompt, Reply, ServedToken, WrongReply
-from lmdiag.models.tokens.conventions import CONTINUES
+from lmdiag.models.server.scoring import score_words, show_text
 from lmdiag.models.tokens.framing import Framing
 from lmdiag.models.tokens.questions import shorten_text
 from lmdiag.models.tokens.sentences import CausalSentences, TokenSpan, word_spans
@@ -54,7 +53,7 @@ class ServedQuestion:
     @property
     def prompts(self) -> list[Prompt]:
         """All that is asked: the context, then the words that can be scored."""
-        return [self.context, *filter(None, self.words.values())]
+        return [self.context, *(each for each in self.words.values() if each is not None)]
 
 
 @dataclass(frozen=True)
@@ -186,7 +185,7 @@ class TokenPrompts(Prompts):
         values: list[float | None] = [None] * self.sentences.first_scored
         for reply, part in zip(replies, asked.parts, strict=True):
             values += [reply.prompt[number].log_prob for number in part]
-        return _words(asked.spans, values)
+        return score_words(asked.spans, values)
 
     def extended(self, prompt: Prompt, token: ServedToken) -> Prompt | None:
         """See `Prompts.extended`."""
@@ -196,7 +195,7 @@ class TokenPrompts(Prompts):
     def show(self, token: ServedToken, *, bare: bool) -> str:
         """See `Prompts.show`."""
         if token.id is None:
-            return _shown(token.text or "", bare=bare)
+            return show_text(token.text or "", bare=bare)
         return self.vocabulary.show(token.id, bare=bare)
 
 
@@ -268,18 +267,18 @@ class TextPrompts(Prompts):
         (reply,) = replies
         before, starts = _placed(asked.sentence.text, reply)
         spans = tuple(word_spans(asked.sentence, spelled(asked.sentence.text, starts)))
-        return _words(spans, [token.log_prob for token in reply.prompt[before:]])
+        return score_words(spans, [token.log_prob for token in reply.prompt[before:]])
 
     def extended(self, prompt: Prompt, token: ServedToken) -> Prompt | None:
-        """See `Prompts.extended`; whole words can be asked for, not parts of characters."""
+        """See `Prompts.extended`; what does not begin a word would join the last one."""
         text = token.text or ""
-        is_plain = text.isascii() and text.strip().isalpha()
-        return prompt + text if isinstance(prompt, str) and is_plain else None
+        begins_word = text.startswith(" ") and text.isascii() and text[1:].isalpha()
+        return prompt + text if isinstance(prompt, str) and begins_word else None
 
     def show(self, token: ServedToken, *, bare: bool) -> str:
         """See `Prompts.show`."""
         text = token.text or ""
-        return text if text in self._special else _shown(text, bare=bare)
+        return text if text in self._special else show_text(text, bare=bare)
 
 
 def _placed(prompt: Prompt, reply: Reply) -> tuple[int, list[int]]:
@@ -309,29 +308,3 @@ def _known(tokens: Sequence[ServedToken]) -> Sequence[ServedToken]:
     if not tokens or any(token.log_prob is None for token in tokens):
         raise WrongReply("gives no log-probability for a word, since nothing stands before it")
     return tokens
-
-
-def _words(spans: Sequence[TokenSpan], values: Sequence[float | None]) -> list[WordSpan]:
-    """The words of a sentence, from the log-probability of each token.
-
-    A word that is less probable than the server tells counts as one that cannot be represented:
-    without it the sentence would be too probable.
-    """
-    words = []
-    for span in spans:
-        own = values[span.first : span.last]
-        known = [value for value in own if value is not None]
-        if not span.spelled or -math.inf in known:
-            words.append(WordSpan(span.start, span.end, None, 0))
-        else:
-            total = math.fsum(known) if len(known) == len(own) else None
-            words.append(WordSpan(span.start, span.end, total, span.last - span.first))
-    return words
-
-
-def _shown(text: str, *, bare: bool) -> str:
-    """A token as it stands in a list of top words, from its text alone."""
-    solid = text.strip()
-    if not solid or not solid.isprintable() or "\ufffd" in solid:
-        return text.replace(" ", "▁").replace("\n", "\\n").replace("\t", "\\t") or "[no text]"
-    return solid if bare or text[:1].isspace() else CONTINUES + solid
