@@ -8,8 +8,17 @@ from typing import Any
 import pytest
 
 from lmdiag.models.server.alignment import placed, spelled
-from lmdiag.models.server.dialects import Echo, PromptLogprobs, ServedToken, WrongReply, top_tokens
+from lmdiag.models.server.dialects import (
+    Echo,
+    PromptLogprobs,
+    Reply,
+    ServedToken,
+    WrongReply,
+    top_tokens,
+)
+from lmdiag.models.server.prompts import TextPrompts
 from lmdiag.models.server.scoring import is_complete, score_tokens, score_words, show_text
+from lmdiag.models.tokens.framing import Framing
 from lmdiag.models.tokens.sentences import word_spans
 from lmdiag.schema import Sentence
 
@@ -117,6 +126,17 @@ def test_echo_without_a_generated_token() -> None:
     reply = Echo().read(echo(["a", " bird"], [None, -2.5], generated=0))
     assert len(reply.prompt) == 2
     assert reply.top == ()
+
+
+def test_llama_server_gives_no_prompt() -> None:
+    """It ignores `echo`, and answers in the form of the chat endpoint."""
+    content = [{"id": 5, "token": " x", "logprob": -1.0, "top_logprobs": []}]
+    document = {"choices": [{"logprobs": {"content": content}}], "usage": {"completion_tokens": 1}}
+    reply = Echo().read(document)
+    assert reply == Reply((), (), [])
+    prompts = TextPrompts(Framing())
+    with pytest.raises(WrongReply, match="gives no log-probabilities of the prompt"):
+        prompts.check("a bird", reply)
 
 
 @pytest.mark.parametrize(

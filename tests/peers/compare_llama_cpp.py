@@ -6,7 +6,8 @@ Run by hand with lmdiag's Python. ENGINE is a Python that has `llama-cpp-python[
 DATA is a built data set directory. A model of Llama's shape with random weights, and the tokenizer
 of the causal demo model, are written for both: as a folder of transformers, and as a GGUF file in
 float32. Prints for each diagnostic the largest difference in the log-probability of a target and of
-a top token, and the rows whose top words differ where the engine names them; then the same for the words of sentences.
+a top token, and the rows whose top words differ where the engine names them; then the same for the
+words of sentences.
 """
 
 from __future__ import annotations

@@ -132,5 +132,5 @@ def identity(info: ModelInfo, protocol: Protocol, fingerprint: str) -> dict[str,
         "signature": signature(protocol, fingerprint),
     }
     if info.server is not None:  # nothing else tells two servers' models of one name apart
-        facts["server"] = info.server
+        facts |= {"server": info.server, "tokenizer": info.tokenizer}
     return {key: redacted(value) for key, value in facts.items()}

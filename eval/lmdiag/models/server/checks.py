@@ -16,6 +16,7 @@ from lmdiag.models.server.alignment import placed
 from lmdiag.models.server.client import ATTEMPTS, Client, ServerFault, ServerRefusal
 from lmdiag.models.server.dialects import Dialect, Prompt, Reply, ServedToken, WrongReply
 from lmdiag.models.server.prompts import Prompts, TextPrompts, TokenPrompts
+from lmdiag.models.server.scoring import same_token
 from lmdiag.schema import BadInput, Query, Question
 
 REPEATED = 1e-3
@@ -40,7 +41,8 @@ _CONTEXTS = (
 CHECKED = Question(Query(_CONTEXTS[0]), ())
 """A question that every model can be asked."""
 
-_REMEDY = "see docs/servers.md for engines and their options"
+REMEDY = "see docs/servers.md for engines and their options"
+"""Ends the messages on engines whose answers cannot be used."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,7 @@ def connect(client: Client, model: str, ways: Sequence[tuple[Prompts, Dialect]])
             failures.append(f"{connection.name}: it {wrong}")
     raise BadInput(
         f"server {client.address} gives no log-probabilities of a prompt that could be used "
-        f"({'; '.join(failures)}): {_REMEDY}"
+        f"({'; '.join(failures)}): {REMEDY}"
     )
 
 
@@ -141,7 +143,7 @@ def _checked(connection: Connection) -> Connection:
         _check_tokens(connection.prompts, prompts, replies)
         _check_next(connection, prompts, replies)
     except WrongReply as wrong:
-        raise BadInput(f"{head} {wrong}; {_REMEDY}") from wrong
+        raise BadInput(f"{head} {wrong}; {REMEDY}") from wrong
     return connection
 
 
@@ -243,7 +245,6 @@ def _in_prompt(
     for token in reply.top:
         if (longer := connection.prompts.extended(prompt, token)) is not None:
             last = connection.ask(longer, 1).prompt[-1]
-            same = token.id == last.id if token.id and last.id else token.text == last.text
-            if same or last.text is None:
+            if same_token(token, last):
                 yield token, last
             return

@@ -148,7 +148,10 @@ class Client:
             elif status < 500 and status != 429:
                 raise self._refusal(status, fault)
         times = f"{attempts} attempts" if attempts > 1 else "1 attempt"
-        raise ServerFault(f"server {self.address} gave no answer in {times} ({fault})")
+        raise ServerFault(
+            f"server {self.address} gave no answer in {times} ({fault}): check that it runs; the "
+            "same command continues a run"
+        )
 
     def _refusal(self, status: int, fault: str) -> ServerRefusal:
         """What a status from 300 to 499 means, in one line."""

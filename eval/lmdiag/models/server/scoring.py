@@ -25,15 +25,16 @@ def score_tokens(own: Sequence[ServedToken], top: Sequence[ServedToken]) -> Word
     if total == -math.inf:
         return WordScore(None, None, len(own))
     first = own[0]
-    others = [token for token in top if not _same(token, first)]
-    listed = next((token.log_prob for token in top if _same(token, first)), None)
+    others = [token for token in top if not same_token(token, first)]
+    listed = next((token.log_prob for token in top if same_token(token, first)), None)
     value = total if listed is None or len(own) > 1 else listed
     above = sum((token.log_prob or 0.0) > value for token in others)
     is_known = bool(top) and value >= (top[-1].log_prob or 0.0)
     return WordScore(total, 1 + above if is_known else None, len(own))
 
 
-def _same(one: ServedToken, other: ServedToken) -> bool:
+def same_token(one: ServedToken, other: ServedToken) -> bool:
+    """Returns whether two tokens are one, by their ids if both have one, else by their texts."""
     if one.id is not None and other.id is not None:
         return one.id == other.id
     return one.text is not None and one.text == other.text

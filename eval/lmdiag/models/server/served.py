@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from lmdiag.models.server.checks import CHECKED, LONGEST_LIST, Connection
+from lmdiag.models.server.checks import CHECKED, LONGEST_LIST, REMEDY, Connection
 from lmdiag.models.server.client import ServerRefusal
 from lmdiag.models.server.dialects import (
     Prompt,
@@ -180,7 +180,7 @@ class ServedModel:
             raise BadInput(f"{refusal}; {where}") from refusal
         except WrongReply as wrong:
             address = self.connection.client.address
-            raise BadInput(f"server {address} {wrong}; {where}") from wrong
+            raise BadInput(f"server {address} {wrong}; {where}; {REMEDY}") from wrong
 
     def _answer_blank(
         self, asked: ServedQuestion, replies: Mapping[Prompt, Reply], top: int
