@@ -22,6 +22,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal, Protocol
 
 import numpy as np
+from limits import HANG
 
 from lmdiag.models.server.checks import _CONTEXTS
 
@@ -133,6 +134,7 @@ class Engine:
         habit: what is wrong with every answer; None for nothing. See `Engine.spoil`.
         most: longest list that may be asked for.
         most_at_once: the largest number of requests at the same time so far.
+        hold: no request is answered before so many have come at the same time.
     """
 
     def __init__(
@@ -146,7 +148,8 @@ class Engine:
         self.key: str | None = None
         self.most = 20
         self.most_at_once = self._at_once = 0
-        self.pause = 0.0
+        self.hold = 0
+        self._held = threading.Event()
         self._lock = threading.Lock()
         self._server = _Server(("127.0.0.1", port), _handler(self))
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
@@ -168,6 +171,8 @@ class Engine:
             self.keys.append(key)
             self._at_once += 1
             self.most_at_once = max(self.most_at_once, self._at_once)
+            if self._at_once >= self.hold:
+                self._held.set()
             return len(self.bodies) - 1
 
     def left(self) -> None:
@@ -176,6 +181,8 @@ class Engine:
 
     def complete(self, body: dict[str, Any]) -> dict[str, Any]:
         """Answers a request for a completion."""
+        if self.hold:
+            assert self._held.wait(HANG)
         if self.dialect == "llama" and not isinstance(body["prompt"], str):
             raise Refused(422, "Input should be a valid string")
         if body["model"] != self.name and self.dialect == "vllm":

