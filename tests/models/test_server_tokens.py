@@ -212,7 +212,7 @@ def test_a_list_lacks_tokens_that_share_a_text() -> None:
     [
         (" bird", False, "bird"), ("bird", False, "##bird"), ("bird", True, "bird"),
         ("\n", False, "\\n"), (" ", False, "▁"), ("", False, "[no text]"), (BAD, False, BAD),
-        (".", False, "##."),
+        (".", False, "##."), ("\x0e", False, "\\x0e"),
     ],
 )  # fmt: skip
 def test_how_tokens_are_shown(text: str, bare: bool, shown: str) -> None:

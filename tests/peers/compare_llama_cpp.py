@@ -174,7 +174,10 @@ def compare(folder: Path, url: str, data: str, tokenizer: str | None) -> None:
         differing = [
             (row, ours, other)
             for row, ours, other in pairs
-            if any(x not in (y, UNREADABLE) for y, x in zip(ours, other, strict=False))
+            if any(
+                x not in (y, UNREADABLE) and not x.startswith("\\")  # a control character
+                for y, x in zip(ours, other, strict=False)
+            )
         ]
         print(
             f"{task}: {len(a.id)} rows; log p differs by at most {scored.max():.2e}, of top tokens "

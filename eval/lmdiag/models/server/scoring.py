@@ -79,5 +79,6 @@ def show_text(text: str, *, bare: bool) -> str:
     """A token as it stands in a list of top words, from its text alone."""
     solid = text.strip()
     if not solid or not solid.isprintable() or "\ufffd" in solid:
-        return text.replace(" ", "▁").replace("\n", "\\n").replace("\t", "\\t") or "[no text]"
+        shown = text.replace(" ", "▁")
+        return "".join(x if x.isprintable() else repr(x)[1:-1] for x in shown) or "[no text]"
     return solid if bare or text[:1].isspace() else CONTINUES + solid
