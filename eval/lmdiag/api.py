@@ -49,7 +49,8 @@ def load_model(model_id: str, **options: Any) -> LanguageModel:
     """Loads a masked, causal or encoder-decoder model.
 
     Args:
-        model_id: Hub id, local folder, or `demo:masked` / `demo:causal`.
+        model_id: Hub id, local folder, or `demo:masked` / `demo:causal`; with `server`, the name of
+            the model there.
         options: fields of `lmdiag.models.LoadOptions`, e.g. revision, dtype, unit, bos, chat.
 
     Raises:

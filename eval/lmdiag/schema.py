@@ -214,6 +214,9 @@ class ModelInfo:
         quantization: e.g. "8bit"; None without.
         attention: attention implementation in use.
         name: what the user calls the model in folders and tables; None for its id.
+        server: address of the server that was asked, whose name for the model is `id`: commit,
+            architecture, dtype and number of parameters are then not known. None for weights that
+            were loaded.
     """
 
     id: str
@@ -233,6 +236,7 @@ class ModelInfo:
     quantization: str | None = None
     attention: str | None = None
     name: str | None = None
+    server: str | None = None
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from lmdiag.cli.exits import say
 from lmdiag.cli.parser import add_json, positive
-from lmdiag.schema import KNOBS
+from lmdiag.schema import KNOBS, ModelInfo
 
 if TYPE_CHECKING:
     from lmdiag.comparison import Comparison
@@ -104,12 +104,18 @@ def _document(
         records.append({key: _or_none(value) for key, value in values.items()} | pair)
     return {
         "signature": runs[0].results.signature,
-        **{name: {"model": model.id, "commit": model.commit} for name, model in models.items()},
+        **{name: _identified(model) for name, model in models.items()},
         **({"across": args.across, "signatures": signatures} if args.across else {}),
         "seed": args.seed,
         "resamples": args.resamples,
         "comparisons": records,
     }
+
+
+def _identified(model: ModelInfo) -> dict[str, str]:
+    """Returns which model it was, as far as that is known."""
+    served = {} if model.server is None else {"server": model.server}
+    return {"model": model.id, "commit": model.commit, **served}
 
 
 def _or_none(value: Any) -> Any:
@@ -124,7 +130,7 @@ def _print_tables(
     from rich.text import Text
 
     from lmdiag.report.formats.terminal import print_comparisons
-    from lmdiag.report.labels import asked_differently, run_letter, short_commit
+    from lmdiag.report.labels import asked_differently, model_facts, run_letter, short_commit
     from lmdiag.text import visible
 
     console = Console(highlight=False, width=None if sys.stdout.isatty() else _WIDTH)
@@ -132,6 +138,8 @@ def _print_tables(
         model = run.results.model
         name = visible(f"{run_letter(number)}  {model.id}  ")
         commit = visible(f"commit {short_commit(model.commit)}")
+        if model.server is not None:
+            commit = visible(", ".join(model_facts(model)[1:]))
         console.print(Text.assemble((name, "bold"), (commit, "dim")))
     for line in asked_differently([run.results.signature for run in runs]):
         console.print(Text(visible(line)))

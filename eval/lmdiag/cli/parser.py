@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from lmdiag.cli.exits import fail
-from lmdiag.models.loading.options import CHOICES, INSTRUCTION
+from lmdiag.models.loading.options import CHOICES, IN_FLIGHT, INSTRUCTION
 from lmdiag.reading import is_file, read_text, user_path
 from lmdiag.schema import BadInput, Protocol, checked_ranks, checked_threshold
 from lmdiag.suggestions import suggest
@@ -161,6 +161,24 @@ def add_loading(group: argparse._ActionsContainer) -> None:
     group.add_argument(
         "--allow-pickle", action="store_true",
         help="allow weights in other formats than safetensors",
+    )  # fmt: skip
+
+
+def add_server(group: argparse._ActionsContainer) -> None:
+    """Declares a model behind a server, in options named as the fields of `LoadOptions`."""
+    group.add_argument(
+        "--server", metavar="URL",
+        help="ask the model with the name --model at an OpenAI-compatible completions endpoint, "
+        "e.g. http://localhost:8000/v1; the key is read from LMDIAG_SERVER_KEY or OPENAI_API_KEY",
+    )  # fmt: skip
+    group.add_argument(
+        "--tokenizer", metavar="ID",
+        help="Hub id or folder of the tokenizer of the server's model (default: the server's own "
+        "tokens)",
+    )  # fmt: skip
+    group.add_argument(
+        "--in-flight", type=positive, metavar="N",
+        help=f"requests to the server at the same time (default: {IN_FLIGHT})",
     )  # fmt: skip
 
 

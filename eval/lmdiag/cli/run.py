@@ -20,6 +20,7 @@ from lmdiag.cli.parser import (
     add_framing,
     add_loading,
     add_scoring,
+    add_server,
     fields_of,
     positive,
     scored,
@@ -41,6 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_models_and_data(parser.add_argument_group("models and data"))
     _add_scoring(parser.add_argument_group("scoring"))
     add_loading_and_splitting(parser.add_argument_group("loading the model"))
+    add_server(parser.add_argument_group("a model behind a server"))
     add_running(parser.add_argument_group("running"))
 
 
@@ -135,9 +137,8 @@ def main(args: argparse.Namespace) -> int:
     if args.instruction is not None and not args.chat:
         raise BadInput("--instruction is the user's turn of a chat: add --chat")
     options = LoadOptions(**fields_of(LoadOptions, args) | {"revision": None})
-    imports = threading.Thread(
-        target=importlib.import_module, args=["lmdiag.models.loading.load"], daemon=True
-    )
+    module = "lmdiag.models.server.loading" if options.server else "lmdiag.models.loading.load"
+    imports = threading.Thread(target=importlib.import_module, args=[module], daemon=True)
     imports.start()  # a single process reads the data during the slow imports
     with uncollected():
         if announced() > 1:

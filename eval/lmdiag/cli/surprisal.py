@@ -10,7 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lmdiag.cli.exits import say
-from lmdiag.cli.parser import add_asking, add_conventions, add_loading, check_new_file, fields_of
+from lmdiag.cli.parser import (
+    add_asking,
+    add_conventions,
+    add_loading,
+    add_server,
+    check_new_file,
+    fields_of,
+)
 from lmdiag.models.loading.options import LoadOptions
 from lmdiag.schema import BadInput
 
@@ -39,6 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--overwrite", action="store_true", help="replace an existing file")
     add_conventions(parser.add_argument_group("scoring"))
     add_loading(parser.add_argument_group("loading the model"))
+    add_server(parser.add_argument_group("a model behind a server"))
     add_asking(parser.add_argument_group("running"))
 
 

@@ -119,6 +119,12 @@ def parse_results(content: bytes) -> Results:
 
 def _complaints(results: Results) -> Iterator[str]:
     model = results.model
+    if model.server is not None:
+        yield (
+            "the model was asked through a server, and no commit of it is known: run it by its Hub "
+            "id, without --server"
+        )
+        return
     for where, record in (("model", model), ("protocol", results.protocol), ("data", results.data)):
         yield from _too_large(where, asdict(record))
     for name, known in (("dtype", DTYPES), ("quantization", QUANTIZATIONS)):

@@ -2,7 +2,7 @@
 
 `load` returns a `Model` (`model.py` declares what a run asks of it); nothing heavy is imported
 before it is called. A new kind of model is a module with a function that loads it and an
-entry in `_LOADERS`.
+entry in `_LOADERS`; a model behind a server is one that the options name a server for.
 """
 
 from __future__ import annotations
@@ -18,21 +18,25 @@ __all__ = ["LoadOptions", "Model", "Reusable", "load"]
 _LOADERS = {"demo:": "lmdiag.models.demo:load_demo", "": "lmdiag.models.local:load_local"}
 """How the name of a model begins -> module and name of its `load(model_id, options)`."""
 
+_SERVED = "lmdiag.models.server.loading:load_served"
+
 
 def load(model_id: str, options: LoadOptions | None = None) -> Model:
     """Loads a model from the Hub, a folder, or as one of the demo models.
 
     Args:
-        model_id: Hub id, folder, or `demo:masked` / `demo:causal`.
+        model_id: Hub id, folder, or `demo:masked` / `demo:causal`; with the option `server`, the
+            server's name for it.
         options: how it is loaded and queried; see `LoadOptions`.
 
     Raises:
         BadInput: it cannot be loaded or queried; names the model and the remedy.
     """
+    options = options or LoadOptions()
     loader = next(loader for start, loader in _LOADERS.items() if model_id.startswith(start))
-    module, _, name = loader.partition(":")
+    module, _, name = (_SERVED if options.server else loader).partition(":")
     try:
-        model: Model = getattr(import_module(module), name)(model_id, options or LoadOptions())
+        model: Model = getattr(import_module(module), name)(model_id, options)
     except BadInput:
         raise
     except Exception as error:  # an unusual tokenizer or configuration fails at its first use

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import torch
+from typing import TYPE_CHECKING
 
-from lmdiag.models.loading.load import Parts
 from lmdiag.models.loading.options import LoadOptions
 from lmdiag.models.tokens.encoders import (
     SENTINEL,
@@ -14,10 +13,15 @@ from lmdiag.models.tokens.encoders import (
     Seq2SeqEncoder,
     opening_tokens,
 )
-from lmdiag.models.tokens.framing import Framing, chat_prompt
+from lmdiag.models.tokens.framing import SLOT, Framing, chat_prompt
 from lmdiag.models.tokens.sentences import CausalSentences, MaskedSentences, SentenceEncoder
 from lmdiag.models.tokens.spelling import Spelling
 from lmdiag.schema import BadInput
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerFast
+
+    from lmdiag.models.loading.load import Parts
 
 _LIMITS = ("max_position_embeddings", "n_positions", "max_seq_len", "max_sequence_length")
 """Where configurations keep the longest input."""
@@ -31,22 +35,12 @@ def question_encoder(
 ) -> QuestionEncoder:
     """Returns the encoder of the model's kind."""
     tokenizer = parts.tokenizer
-    try:
-        spelling = Spelling(tokenizer, final_period=options.final_period == "always")
-    except BadInput as error:
-        raise BadInput(f"model {model_id}: {error}") from error
-    framing = _framing(model_id, parts, options)
+    if parts.kind == "causal":
+        return causal_encoder(model_id, tokenizer, options, limit)
+    spelling = _spelling(model_id, tokenizer, options)
+    framing = _framing(model_id, options)
     if parts.kind == "masked":
         return MaskedEncoder(spelling, limit, model_id, framing, tokenizer.mask_token_id)
-    if parts.kind == "causal":
-        bos = "never" if options.chat else options.bos  # a chat template has its own
-        opening = opening_tokens(spelling, bos, tokenizer.bos_token_id, model_id)
-        if opening and spelling.text(framing.prompt)[: len(opening)] == opening:
-            raise BadInput(
-                f"model {model_id}: the prompt begins with {tokenizer.bos_token}, which stands "
-                "before every context in any case: leave it out, or add --bos never"
-            )
-        return CausalEncoder(spelling, limit, model_id, framing, opening)
     start, model_type = parts.model.config.decoder_start_token_id, parts.model.config.model_type
     sentinel = tokenizer.get_vocab().get(SENTINEL)
     filler = tokenizer.mask_token_id if sentinel is None else sentinel
@@ -58,50 +52,84 @@ def question_encoder(
     return Seq2SeqEncoder(spelling, limit, model_id, framing, filler, start, sentinel is not None)
 
 
-def _framing(model_id: str, parts: Parts, options: LoadOptions) -> Framing:
-    """Returns how contexts are changed before the model reads them."""
-    if not options.prompt and not options.chat:
-        return Framing(first_letter=options.first_letter)
-    if parts.kind != "causal":
+def causal_encoder(
+    model_id: str, tokenizer: PreTrainedTokenizerFast, options: LoadOptions, limit: int | None
+) -> CausalEncoder:
+    """Returns the encoder of a causal model, of which only the tokenizer is needed."""
+    spelling = _spelling(model_id, tokenizer, options)
+    prompt = options.prompt
+    if options.chat:
+        prompt = chat_prompt(tokenizer, options.instruction, model_id)
+    framing = Framing(prompt or SLOT, options.first_letter)
+    bos = "never" if options.chat else options.bos  # a chat template has its own
+    opening = opening_tokens(spelling, bos, tokenizer.bos_token_id, model_id)
+    if opening and spelling.text(framing.prompt)[: len(opening)] == opening:
+        raise BadInput(
+            f"model {model_id}: the prompt begins with {tokenizer.bos_token}, which stands "
+            "before every context in any case: leave it out, or add --bos never"
+        )
+    return CausalEncoder(spelling, limit, model_id, framing, opening)
+
+
+def _spelling(model_id: str, tokenizer: PreTrainedTokenizerFast, options: LoadOptions) -> Spelling:
+    try:
+        return Spelling(tokenizer, final_period=options.final_period == "always")
+    except BadInput as error:
+        raise BadInput(f"model {model_id}: {error}") from error
+
+
+def _framing(model_id: str, options: LoadOptions) -> Framing:
+    """Returns how contexts are changed before a model that is not causal reads them."""
+    if options.prompt or options.chat:
         given = "--chat" if options.chat else "--prompt"
         raise BadInput(
             f"model {model_id} is not causal, and {given} is for models that continue a text: "
             "leave it out"
         )
-    prompt = options.prompt
-    if options.chat:
-        prompt = chat_prompt(parts.tokenizer, options.instruction, model_id)
-    return Framing(prompt, options.first_letter)
+    return Framing(first_letter=options.first_letter)
 
 
 def sentence_encoder(
     encoder: QuestionEncoder, parts: Parts, options: LoadOptions
 ) -> SentenceEncoder | None:
-    """Returns the encoder of whole sentences; None for an encoder-decoder.
-
-    A causal model reads its own beginning-of-sequence token first where there is one and the
-    tokenizer puts nothing before a text: otherwise the first word would have no probability.
-    """
-    spelling, limit, model_id = encoder.spelling, encoder.limit, encoder.model_id
+    """Returns the encoder of whole sentences; None for an encoder-decoder."""
     if isinstance(encoder, MaskedEncoder):
-        opening, closing = spelling.opening, spelling.closing
+        spelling = encoder.spelling
         return MaskedSentences(
-            spelling, limit, model_id, opening, closing, encoder.mask, options.pll
-        )
+            spelling, encoder.limit, encoder.model_id, spelling.opening, spelling.closing,
+            encoder.mask, options.pll,
+        )  # fmt: skip
     if not isinstance(encoder, CausalEncoder):
         return None
-    bos_id = parts.tokenizer.bos_token_id
+    return causal_sentences(encoder, parts.tokenizer, options)
+
+
+def causal_sentences(
+    encoder: CausalEncoder, tokenizer: PreTrainedTokenizerFast, options: LoadOptions
+) -> CausalSentences:
+    """Returns the encoder of whole sentences of a causal model.
+
+    It reads its own beginning-of-sequence token first where there is one and the tokenizer puts
+    nothing before a text: otherwise the first word would have no probability.
+    """
+    spelling, model_id, bos_id = encoder.spelling, encoder.model_id, tokenizer.bos_token_id
     lacks_one = options.bos == "auto" and not spelling.opening and bos_id is not None
     bos = "always" if lacks_one else options.bos
     opening = opening_tokens(spelling, bos, bos_id, model_id)
-    return CausalSentences(spelling, limit, model_id, opening, reads_end=options.unit == "word")
+    reads_end = options.unit == "word"
+    return CausalSentences(spelling, encoder.limit, model_id, opening, reads_end=reads_end)
 
 
 def begins_with_bos(encoder: QuestionEncoder, parts: Parts) -> bool:
     """Whether a special token stands before the contexts of a causal model."""
-    bos, prompt = parts.tokenizer.bos_token, encoder.framing.prompt
+    return isinstance(encoder, CausalEncoder) and has_bos(encoder, parts.tokenizer)
+
+
+def has_bos(encoder: CausalEncoder, tokenizer: PreTrainedTokenizerFast) -> bool:
+    """Whether a special token stands before the contexts."""
+    bos, prompt = tokenizer.bos_token, encoder.framing.prompt
     in_prompt = isinstance(bos, str) and prompt.startswith(bos)
-    return isinstance(encoder, CausalEncoder) and (bool(encoder.opening) or in_prompt)
+    return bool(encoder.opening) or in_prompt
 
 
 def first_position(parts: Parts) -> int:
@@ -109,6 +137,8 @@ def first_position(parts: Parts) -> int:
 
     Embeddings of positions that keep a padding index count from the one after it (RoBERTa).
     """
+    import torch
+
     for name, module in parts.model.named_modules():
         if name.endswith("position_embeddings") and isinstance(module, torch.nn.Embedding):
             return 0 if module.padding_idx is None else int(module.padding_idx) + 1

@@ -17,8 +17,8 @@ from lmdiag.report.labels import (
     are_checkpoints,
     asked,
     framing_facts,
+    model_facts,
     model_label,
-    short_commit,
     training_order,
 )
 from lmdiag.report.listing import ListedItem, listed
@@ -85,7 +85,7 @@ def render(runs: Run | Sequence[Run], *, chosen: Sequence[str] = ()) -> str:
             asked=asked(sources[0].results),
             is_percent=is_percent,
             grid_of=grid_of,
-            short_commit=short_commit,
+            model_facts=model_facts,
             framing_facts=framing_facts,
             **frame("report", charts=any(view.plots for view in views) or bool(training)),
         )

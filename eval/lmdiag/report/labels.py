@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lmdiag import diagnostics
+from lmdiag.report.numbers import count
 from lmdiag.results import Results
-from lmdiag.schema import KNOBS, Protocol
+from lmdiag.schema import KNOBS, ModelInfo, Protocol
 from lmdiag.text import visible
 from lmdiag.training_steps import trained_model
 
@@ -45,6 +46,23 @@ def measure_label(measure: str) -> str:
 def short_commit(commit: str) -> str:
     """Returns the beginning of a commit, or of the checksum of a local folder."""
     return commit.removeprefix("sha256:")[:12]
+
+
+def model_facts(model: ModelInfo) -> list[str]:
+    """Returns what a model is, in a few words each.
+
+    Of a model behind a server only the server's name for it is known.
+    """
+    if model.server is not None:
+        return [model.kind, f"asked through {model.server}", "commit and precision not known"]
+    facts = [
+        model.kind,
+        f"{count(model.n_parameters)} parameters",
+        model.dtype,
+        model.quantization or "",
+        f"commit {short_commit(model.commit)}",
+    ]
+    return [fact for fact in facts if fact]
 
 
 def model_label(results: Results) -> str:

@@ -10,6 +10,7 @@ from lmdiag.report.numbers import CHANCE, UNDEFINED
 from lmdiag.report.tables import Source, Table, sources_of, tables_of
 from lmdiag.results import Results
 from lmdiag.results.published import citation, has_published_rows, human_facts
+from lmdiag.schema import DIAGNOSTICS
 from lmdiag.text import visible
 
 _NAMED = 5
@@ -102,12 +103,29 @@ def _notes(task: str, runs: Sequence[Results]) -> Iterator[str]:
                 "the median rank is not known, because some words have no rank; in unit word, only "
                 "words of the top list have one"
             )
+    yield from dict.fromkeys(line for run in runs for line in _not_told(task, run))
     for limit in dict.fromkeys(run.protocol.limit for run in runs):
         if limit is not None:
             yield (
                 f"a sample of {runs[0].data.tasks[task].n} rows, drawn evenly over the break-downs "
                 f"(--limit {limit}); the figures over all rows differ"
             )
+
+
+def _not_told(task: str, run: Results) -> Iterator[str]:
+    """One line per measure for which a server tells too little."""
+    if run.model.server is None:
+        return
+    names = {name for setting in run.tasks[task].values() for name in setting.measures}
+    if run.diagnostic(task).has_verbs and not names & {"ew", "mw"}:
+        yield (
+            "EW and MW are not computed: they need the whole distribution, and a server tells its "
+            "most probable tokens only"
+        )
+    beyond = [f"accuracy@{k}" for k in run.protocol.k if f"accuracy@{k}" not in names]
+    has_some = len(beyond) < len(run.protocol.k) or task in DIAGNOSTICS
+    if beyond and has_some:
+        yield f"{', '.join(beyond)} not computed: the server's list of top tokens is shorter"
 
 
 def _undefined(task: str, runs: Sequence[Results]) -> Iterator[str]:

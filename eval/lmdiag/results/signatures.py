@@ -131,4 +131,6 @@ def identity(info: ModelInfo, protocol: Protocol, fingerprint: str) -> dict[str,
         "quantization": info.quantization,
         "signature": signature(protocol, fingerprint),
     }
+    if info.server is not None:  # nothing else tells two servers' models of one name apart
+        facts |= {"server": info.server, "tokenizer": info.tokenizer}
     return {key: redacted(value) for key, value in facts.items()}

@@ -78,6 +78,19 @@ def load_parts(model_id: str, options: LoadOptions | None = None) -> Parts:
     return Parts(model, tokenizer, kind, checkpoint.commit, checkpoint.training_step)
 
 
+def load_tokenizer(model_id: str, *, trust_remote_code: bool = False) -> PreTrainedTokenizerFast:
+    """Loads the tokenizer of a causal model alone, from the Hub or a folder.
+
+    Raises:
+        BadInput: it cannot be loaded or used; names the model and the remedy.
+    """
+    checkpoint = resolve(model_id)
+    options = LoadOptions(trust_remote_code=trust_remote_code)
+    with _quiet():
+        tokenizer = _load_part(transformers.AutoTokenizer, "tokenizer", checkpoint, options)
+        return check_tokenizer(checkpoint, tokenizer, "causal")
+
+
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Silences transformers while it loads; its warnings are checked here, as errors."""

@@ -37,7 +37,12 @@ _FLAGS = ("trust_remote_code", "allow_pickle", "tp", "chat")
 INSTRUCTION = "Complete the sentence."
 """The user's turn in a chat, where no other is given."""
 
-_OPTIONAL = ("revision", "device", "device_map", "quantization", "attention")
+_OPTIONAL = (
+    "revision", "device", "device_map", "quantization", "attention", "server", "tokenizer",
+)  # fmt: skip
+
+IN_FLIGHT = 8
+"""Requests at the same time, where no other number is given."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,11 @@ class LoadOptions:
         attention: attention implementation, e.g. "eager" or "sdpa"; None for transformers' choice.
         packing: several contexts in one row: auto, always or never.
         tp: split each layer over the processes (tensor parallel).
+        server: address of an OpenAI-compatible completions endpoint that has the model; None for
+            weights in this process.
+        tokenizer: Hub id or folder of the tokenizer of the server's model; None for what the server
+            tells of its tokens.
+        in_flight: requests to the server at the same time.
 
     Raises:
         BadInput: an option has a value that is not allowed; names both, and a similar value.
@@ -94,11 +104,16 @@ class LoadOptions:
     attention: str | None = None
     packing: Packing = "auto"
     tp: bool = False
+    server: str | None = None
+    tokenizer: str | None = None
+    in_flight: int = IN_FLIGHT
 
     def __post_init__(self) -> None:
         for option in fields(self):
             _check(option.name, getattr(self, option.name))
         self._check_framing()
+        if self.server is None and (self.tokenizer is not None or self.in_flight != IN_FLIGHT):
+            raise BadInput("options tokenizer and in_flight are for a server: give server, too")
 
     def _check_framing(self) -> None:
         """Refuses a prompt, an instruction and options of a chat that cannot be meant."""
@@ -138,7 +153,12 @@ def _check(name: str, value: object) -> None:
     """Refuses a value that the option does not allow."""
     if value is None and name in _OPTIONAL:
         return
-    if name in _FLAGS:
+    if name == "in_flight":
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise BadInput(
+                f"option {name} must be a whole number from 1 up, not {reprlib.repr(value)}"
+            )
+    elif name in _FLAGS:
         if not isinstance(value, bool):
             raise BadInput(f"option {name} must be True or False, not {reprlib.repr(value)}")
     elif not isinstance(value, str):

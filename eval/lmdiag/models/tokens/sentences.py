@@ -161,7 +161,7 @@ class SentenceEncoder(ABC):
         if self.limit is not None and self.limit < self.n_special + 2:
             raise BadInput(f"model {self.model_id} reads {self.limit} tokens at most: too few")
         spelled = self.spelling.spell(sentence.text)
-        return EncodedSentence(sentence, spelled.ids, tuple(_spans(sentence, spelled)), self)
+        return EncodedSentence(sentence, spelled.ids, tuple(word_spans(sentence, spelled)), self)
 
     def windows(self, n_tokens: int) -> list[Window]:
         """Returns the windows in which a text of some tokens is read."""
@@ -274,7 +274,7 @@ class MaskedSentences(SentenceEncoder):
         return ends
 
 
-def _spans(sentence: Sentence, spelled: SpelledText) -> Iterator[TokenSpan]:
+def word_spans(sentence: Sentence, spelled: SpelledText) -> Iterator[TokenSpan]:
     """Yields the words of a sentence, cut where regions begin, with their tokens."""
     parts = [part for word in _WORD.finditer(sentence.text) for part in _cut(word, sentence.cuts)]
     ends = [end for _, end, _ in parts]

@@ -14,9 +14,9 @@ from lmdiag.report.labels import (
     asked,
     comparison_label,
     framing_facts,
+    model_facts,
     model_label,
     run_letter,
-    short_commit,
 )
 from lmdiag.report.numbers import CHANCE
 from lmdiag.report.protocols import protocols, remarks, said, shown_choices
@@ -48,14 +48,8 @@ def print_results(results: Results, console: Console | None = None) -> None:
 
     console = console or Console(highlight=False)
     model = results.model
-    facts = [
-        model.kind,
-        f"{numbers.count(model.n_parameters)} parameters",
-        model.dtype,
-        *([model.quantization] if model.quantization else []),
-        "cased" if model.cased else "uncased",
-        f"commit {short_commit(model.commit)}",
-    ]
+    *facts, commit = model_facts(model)
+    facts += ["cased" if model.cased else "uncased", commit]
     console.print()
     _print_line(model_label(results), "bold", console)
     _print_line(" · ".join(facts), "dim", console)
