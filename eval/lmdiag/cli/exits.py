@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 from types import FrameType
 from typing import NoReturn
 
@@ -80,11 +81,13 @@ def _raise_terminated(number: int, frame: FrameType | None) -> NoReturn:
 def leave(code: int) -> NoReturn:
     """Ends the process.
 
-    After an interruption it ends at once: threads that import or compute would otherwise abort the
-    interpreter while it shuts down.
+    After an interruption, and where a thread still loads a model, it ends at once: threads that
+    import or compute would otherwise abort the interpreter while it shuts down.
     """
-    if code in (INTERRUPTED, TERMINATED):
+    is_busy = any(thread.daemon for thread in threading.enumerate())
+    if code in (INTERRUPTED, TERMINATED) or is_busy:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         sys.stdout.flush()
+        sys.stderr.flush()
         os._exit(code)
     sys.exit(code)
