@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks import shapes
+from benchmarks import shapes, sweep
 
 PEERS = ("minicons", "lm-eval", "sentences-minicons")
 CONTENDERS = (
@@ -32,7 +32,7 @@ CONTENDERS = (
 SENTENCES = ("sentences-bare", "sentences-gathered", "sentences", "sentences-minicons")
 """The same for whole sentences."""
 
-WHAT = ("speed", "agreement", "sentences", "long-text")
+WHAT = ("speed", "agreement", "sentences", "long-text", "sweep")
 AGREEMENT = 384
 """Contexts of agreement whose time is measured."""
 
@@ -152,6 +152,8 @@ def main() -> None:
     )
     parser.add_argument("--contexts", type=int, nargs="+", default=[1000, 20000])
     parser.add_argument("--sentences", type=int, default=1000, help="a tenth for masked models")
+    parser.add_argument("--checkpoints", type=int, default=20, help="of a sweep, 0.4 GB each (20)")
+    parser.add_argument("--prefetch", type=int, default=1, help="models loaded ahead in it (1)")
     parser.add_argument(
         "--folder", type=Path, help="where models and data are kept between calls (nowhere)"
     )
@@ -166,7 +168,7 @@ def main() -> None:
 def run(args: argparse.Namespace, folder: Path) -> None:
     """Makes data and models, and prints one table after the other."""
     what = args.what or WHAT
-    _, _, source = shapes.build(folder)
+    data, _, source = shapes.build(folder)
     print(f"{source} data, {args.threads} threads, medians of {args.rounds} rounds")
     for shape in args.shapes if "speed" in what else ():
         compare(args, folder, shape, args.contenders, args.rounds)
@@ -186,6 +188,11 @@ def run(args: argparse.Namespace, folder: Path) -> None:
         # a masked model takes the better part of an hour: its memory shows in the first minute
         name = "sentences:60" if shapes.is_masked(shape) else "sentences"
         compare(args, folder, shape, [name], 1, texts)
+    for shape in args.shapes if "sweep" in what else ():
+        sweep.compare_sweeps(
+            shape, args.checkpoints, data, folder,
+            ahead=args.prefetch, rounds=args.rounds, threads=args.threads,
+        )  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -153,9 +153,7 @@ def matching_revisions(model: str, pattern: str) -> list[str]:
         BadInput: none matches; the model is a folder or cannot be found on the Hub.
     """
     if is_folder(user_path(model)) or model.startswith("demo:"):
-        raise BadInput(
-            f"--revisions: model {model} is not on the Hub and has no branches: leave it out"
-        )
+        raise BadInput(f"--revisions: {model} is not a model on the Hub, so it has no branches")
     from lmdiag.hub.client import revision_names
 
     names = by_step(revision_names(model))
@@ -164,5 +162,6 @@ def matching_revisions(model: str, pattern: str) -> list[str]:
     shown = ", ".join(names[:_MOST_SHOWN])
     more = f" and {len(names) - _MOST_SHOWN} more" if len(names) > _MOST_SHOWN else ""
     raise BadInput(
-        f"--revisions: model {model} has no branch or tag {pattern!r}; it has {shown}{more}"
+        f"--revisions: model {model} has no branch or tag that matches {pattern!r}; it has "
+        f"{shown}{more}"
     )

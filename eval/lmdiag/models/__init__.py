@@ -7,6 +7,7 @@ entry in `_LOADERS`.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from functools import partial
@@ -99,7 +100,7 @@ def _silent_downloads() -> Iterator[None]:
 
     That is the progress of downloads, and notices of tries that failed; the last failure is raised.
     """
-    from huggingface_hub.utils import logging
+    from huggingface_hub.utils import logging as hub_logging
     from huggingface_hub.utils.tqdm import (
         are_progress_bars_disabled,
         disable_progress_bars,
@@ -107,8 +108,8 @@ def _silent_downloads() -> Iterator[None]:
     )
 
     with ExitStack() as stack:
-        stack.callback(logging.set_verbosity, logging.get_verbosity())
-        logging.set_verbosity_error()
+        stack.callback(hub_logging.set_verbosity, hub_logging.get_verbosity())
+        hub_logging.set_verbosity(logging.ERROR)
         if not are_progress_bars_disabled():
             stack.callback(enable_progress_bars)
             disable_progress_bars()
