@@ -1,6 +1,6 @@
 """A sweep over checkpoints of one shape: the whole command against loading and asking alone.
 
-Each round runs `lmdiag run` twice on all checkpoints, without and with models that are loaded ahead.
+Each round runs `lmdiag run` twice on all checkpoints: without loading models ahead, and with it.
 Without, what the runs record as loading is all loading, and the rest of the process is all asking,
 with imports, figures and reports; only the data are read while the first model is loaded.
 """

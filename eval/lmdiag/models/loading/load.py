@@ -38,6 +38,13 @@ _TOKENIZER_FILES = "tokenizer.json, tokenizer_config.json"
 _READ_AT_ONCE = 2**24
 """Bytes of a file of weights that are held while it is brought into memory."""
 
+_making = threading.Lock()
+"""Held while a model is made: transformers replaces functions of its own classes meanwhile."""
+
+_silencing = threading.Lock()
+_silenced = ExitStack()
+_n_loading = 0
+
 
 @dataclass(frozen=True)
 class Parts:
@@ -132,7 +139,7 @@ def load_weights(opened: Opened, *, share: float = 1.0) -> Parts:
         BadInput: see `load_parts`.
     """
     checkpoint, options, device = opened.checkpoint, opened.options, opened.device
-    with _quiet():
+    with _making, _quiet():
         check_memory(checkpoint, opened.config, opened.kind, options, device, share)
         model = _load_model(checkpoint, opened.config, opened.kind, options, device)
     check_vocabulary(checkpoint, opened.tokenizer, model)
@@ -156,11 +163,6 @@ def fetch_weights(checkpoint: Checkpoint) -> None:
             with path.open("rb") as file:
                 while file.read(_READ_AT_ONCE):
                     pass
-
-
-_silencing = threading.Lock()
-_silenced = ExitStack()
-_n_loading = 0
 
 
 @contextmanager
