@@ -43,17 +43,14 @@ def sweep(command: Commands) -> Callable[..., tuple[int, str, str]]:
 
 @pytest.fixture
 def checkpoints(tiny_models: dict[str, Path], tmp_path: Path) -> list[Path]:
-    """Four tiny models, two of them with weights of their own."""
+    """Three tiny models, the last with weights of its own."""
     from safetensors.torch import load_file, save_file
 
-    made = [tiny_models["bert"], tiny_models["gpt2"]]
-    for number, (name, folder) in enumerate(tiny_models.items(), start=1):
-        path = Path(shutil.copytree(folder, tmp_path / f"{name}-step{number}"))
-        weights = load_file(path / "model.safetensors")
-        turned = {key: weight.roll(number, 0) for key, weight in weights.items()}
-        save_file(turned, path / "model.safetensors", metadata={"format": "pt"})
-        made.append(path)
-    return made
+    path = Path(shutil.copytree(tiny_models["bert"], tmp_path / "bert-step1"))
+    weights = load_file(path / "model.safetensors")
+    turned = {key: weight.roll(1, 0) for key, weight in weights.items()}
+    save_file(turned, path / "model.safetensors", metadata={"format": "pt"})
+    return [tiny_models["bert"], tiny_models["gpt2"], path]
 
 
 def predictions(folder: Path) -> dict[str, bytes]:
@@ -72,21 +69,20 @@ def test_predictions_do_not_depend_on_what_is_loaded_ahead(
         assert sweep("alone", model)[0] == 0
     expected = predictions(command.folder / "alone")
     assert len(set(expected.values())) == len(checkpoints)
-    for ahead in (0, 1, 2, 9):
+    for ahead in (0, 1, 2):
         code, _, err = sweep(f"ahead{ahead}", *checkpoints, prefetch=ahead)
         assert code == 0, err
         assert predictions(command.folder / f"ahead{ahead}") == expected
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", "float64"])
 def test_weights_of_another_dtype_are_left_to_the_main_thread(
-    sweep: Callable[..., Any], command: Commands, checkpoints: list[Path], dtype: str
+    sweep: Callable[..., Any], command: Commands, checkpoints: list[Path]
 ) -> None:
     """transformers sets torch's default dtype while it makes such a model, for all threads."""
     assert open_checkpoint(str(checkpoints[0]), LoadOptions()).suits_thread
-    assert not open_checkpoint(str(checkpoints[0]), LoadOptions(dtype=dtype)).suits_thread  # type: ignore[arg-type]
+    assert not open_checkpoint(str(checkpoints[0]), LoadOptions(dtype="bfloat16")).suits_thread
     for ahead in (0, 2):
-        assert sweep(f"ahead{ahead}", *checkpoints, prefetch=ahead, dtype=dtype)[0] == 0
+        assert sweep(f"ahead{ahead}", *checkpoints, prefetch=ahead, dtype="bfloat16")[0] == 0
     first, second = (predictions(command.folder / f"ahead{ahead}") for ahead in (0, 2))
     assert first == second
     assert len(first) == len(checkpoints)
@@ -102,11 +98,11 @@ def test_several_processes_load_ahead_and_give_the_same_files(
         output = command.folder / str(count)
         done = finished(torchrun(count), *arguments, "--prefetch", ahead, "--output", output)
         assert done.returncode != 0
-        assert done.stderr.count("1 of 5 runs failed") == 1
+        assert done.stderr.count("1 of 4 runs failed") == 1
         assert len(predictions(output)) == len(checkpoints)
     one, two, three = (predictions(command.folder / str(count)) for count in (1, 2, 3))
     assert one == two == three
-    launch(torchrun(2), *arguments[:-5], *checkpoints, "--output", command.folder / "2")
+    launch(torchrun(2), *arguments[:-4], *checkpoints, "--output", command.folder / "2")
 
 
 # ---- memory --------------------------------------------------------------------------------------
@@ -145,9 +141,9 @@ def test_at_most_so_many_models_are_in_memory_beside_the_one_that_is_loaded(
 ) -> None:
     watch = Watch(monkeypatch)
     failing = [tmp_path / "absent", checkpoints[0]]
-    code, _, err = sweep("out", *checkpoints, *failing, *checkpoints[1:], prefetch=ahead)
-    assert (code, "1 of 9 runs failed" in err) == (1, True), err
-    assert len(watch.alive) == 9
+    code, _, err = sweep("out", *checkpoints, *failing, checkpoints[1], prefetch=ahead)
+    assert (code, "1 of 6 runs failed" in err) == (1, True), err
+    assert len(watch.alive) == 6
     assert max(watch.alive) <= ahead
     assert watch.alive[1] == min(ahead, 1)
     assert any(watch.beside) is (ahead > 0)
