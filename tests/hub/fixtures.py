@@ -35,6 +35,8 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackHub
         }
         for name, value in settings.items():
             monkeypatch.setattr(f"huggingface_hub.constants.{name}", value)
+        # the client behind the functions of the library, which may have met another Hub
+        monkeypatch.setattr("huggingface_hub.hf_api.api.endpoint", server.url)
         monkeypatch.setenv("HF_TOKEN", "hf_test")
         yield server
 
