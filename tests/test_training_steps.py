@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lmdiag.training_steps import trained_model, training_step
+from lmdiag.training_steps import by_step, trained_model, training_step
 
 
 @pytest.mark.parametrize(
@@ -26,3 +26,11 @@ def test_a_checkpoint_belongs_to_the_model_without_the_step(
 ) -> None:
     assert trained_model(model_id, revision) == model
     assert training_step(revision or model_id.rstrip("/").rpartition("/")[2]) == step
+
+
+def test_names_are_sorted_by_their_numbers() -> None:
+    names = ["step1000-tokens2B", "step9", "step_2", "stage2-step1", "stage1-step10", "step2k", "v"]
+    assert by_step(names) == [
+        "stage1-step10", "stage2-step1", "step9", "step1000-tokens2B", "step2k", "step_2", "v",
+    ]  # fmt: skip
+    assert by_step(["10", "9", "x", ""]) == ["", "9", "10", "x"]

@@ -7,6 +7,7 @@ are shown as curves.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import PurePath
 
 _STEPS = (
@@ -17,6 +18,7 @@ _STEPS = (
     ),
     re.compile(r"(?<![a-z\d])(\d+)([km]?)[-_ ]?steps?(?![a-z\d])", re.IGNORECASE),
 )
+_NUMBER = re.compile(r"(\d+)([km](?![a-z\d]))?", re.IGNORECASE)
 _UNITS = {"": 1, "k": 1_000, "m": 1_000_000}
 
 
@@ -47,6 +49,26 @@ def trained_model(model_id: str, revision: str | None) -> str:
     rest = re.sub(r"[-_. ]{2,}", "-", path.name[: match.start()] + path.name[match.end() :])
     rest = rest.strip("-_. ")
     return str(path.with_name(rest) if rest else path.parent)
+
+
+def by_step(names: Iterable[str]) -> list[str]:
+    """Returns names sorted by the numbers in them.
+
+    >>> by_step(["step1000", "step20", "step2k", "main"])
+    ['main', 'step20', 'step1000', 'step2k']
+    """
+    return sorted(names, key=_parts)
+
+
+def _parts(name: str) -> list[str | int]:
+    """The name as texts and numbers in turn; numbers compare by their value."""
+    parts: list[str | int] = []
+    end = 0
+    for match in _NUMBER.finditer(name):
+        number = int(match[1]) * _UNITS[(match[2] or "").lower()]
+        parts += [name[end : match.start()], number]
+        end = match.end()
+    return [*parts, name[end:]]
 
 
 def _search(name: str) -> re.Match[str] | None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks import shapes, start_up
+from benchmarks import shapes, start_up, sweep
 
 PEERS = ("minicons", "lm-eval", "sentences-minicons")
 CONTENDERS = (
@@ -32,7 +32,7 @@ CONTENDERS = (
 SENTENCES = ("sentences-bare", "sentences-gathered", "sentences", "sentences-minicons")
 """The same for whole sentences."""
 
-WHAT = ("start", "speed", "agreement", "sentences", "long-text")
+WHAT = ("start", "speed", "agreement", "sentences", "long-text", "sweep")
 AGREEMENT = 384
 """Contexts of agreement whose time is measured."""
 
@@ -154,6 +154,8 @@ def main() -> None:
     )
     parser.add_argument("--contexts", type=int, nargs="+", default=[1000, 20000])
     parser.add_argument("--sentences", type=int, default=1000, help="a tenth for masked models")
+    parser.add_argument("--checkpoints", type=int, default=20, help="of a sweep, 0.4 GB each (20)")
+    parser.add_argument("--prefetch", type=int, default=1, help="models loaded ahead in it (1)")
     parser.add_argument(
         "--folder", type=Path, help="where models and data are kept between calls (nowhere)"
     )
@@ -168,7 +170,7 @@ def main() -> None:
 def run(args: argparse.Namespace, folder: Path) -> None:
     """Makes data and models, and prints one table after the other."""
     what = args.what or WHAT
-    _, _, source = shapes.build(folder)
+    data, _, source = shapes.build(folder)
     whole_rounds, args.rounds = args.rounds or 9, args.rounds or 5
     print(f"{source} data, {args.threads} threads, medians of {args.rounds} rounds")
     for shape in ("bert-tiny", *args.shapes) if "start" in what else ():
@@ -191,6 +193,11 @@ def run(args: argparse.Namespace, folder: Path) -> None:
         # a masked model takes the better part of an hour: its memory shows in the first minute
         name = "sentences:60" if shapes.is_masked(shape) else "sentences"
         compare(args, folder, shape, [name], 1, texts)
+    for shape in args.shapes if "sweep" in what else ():
+        sweep.compare_sweeps(
+            shape, args.checkpoints, data, folder,
+            ahead=args.prefetch, rounds=args.rounds, threads=args.threads,
+        )  # fmt: skip
 
 
 if __name__ == "__main__":

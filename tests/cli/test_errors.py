@@ -38,7 +38,7 @@ def test_a_misspelt_name_is_one_line_with_the_closest_one(
     ("line", "message"),
     [
         ("", "required: COMMAND; see `lmdiag --help`"),
-        ("run", "required: --model; see `lmdiag run --help`"),
+        ("run", "one of the arguments --model --models-from is required; see `lmdiag run --help`"),
         ("run --model x --k none", "must be a whole number of at least 1, not 'none'"),
         ("report x -f csv", "no option -f; see"),
         ("publish", "required: WHAT; see `lmdiag publish --help`"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,6 +36,8 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackHub
         }
         for name, value in settings.items():
             monkeypatch.setattr(f"huggingface_hub.constants.{name}", value)
+        if loaded := sys.modules.get("transformers.utils.hub"):
+            monkeypatch.setattr(loaded, "_hf_api", None)  # its client of the Hub of another test
         monkeypatch.setenv("HF_TOKEN", "hf_test")
         yield server
 

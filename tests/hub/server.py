@@ -153,6 +153,18 @@ class LoopbackHub:
         }  # fmt: skip
         return Reply(record | ({"sdk": repository.sdk} if repository.sdk else {}))
 
+    @route("GET", _API + r"/refs")
+    def refs(self, request: Request) -> Reply:
+        """The branches and tags, without pull requests."""
+        listed: dict[str, list[dict[str, str]]] = {"branches": [], "tags": [], "converts": []}
+        for name, commit in self._find(request).refs.items():
+            kind = "tags" if name.startswith("refs/tags/") else "branches"
+            ref = name if name.startswith("refs/") else f"refs/heads/{name}"
+            if not name.startswith("refs/pr/"):
+                short = ref.split("/", 2)[2]
+                listed[kind].append({"name": short, "ref": ref, "targetCommit": commit})
+        return Reply(listed)
+
     @route("GET", _API + r"/tree/(?P<revision>[^/]+)(?:/(?P<path>.+))?")
     def tree(self, request: Request) -> Reply:
         """Files and folders below a folder: all, or those directly below it."""

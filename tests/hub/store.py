@@ -66,7 +66,7 @@ class Repository:
 
     Attributes:
         kind: models, datasets or spaces.
-        refs: branch or `refs/pr/N` -> commit.
+        refs: branch, `refs/tags/NAME` or `refs/pr/N` -> commit.
         pulls: number of a pull request -> the commit that it started from.
     """
 
@@ -79,8 +79,9 @@ class Repository:
     pulls: dict[str, str] = field(default_factory=dict)
 
     def resolve(self, revision: str) -> str:
-        """The commit of a branch, a pull request or a commit."""
-        commit = self.refs.get(revision.removeprefix("refs/heads/"), revision)
+        """The commit of a branch, a tag, a pull request or a commit."""
+        tagged = self.refs.get(f"refs/tags/{revision}", revision)
+        commit = self.refs.get(revision.removeprefix("refs/heads/"), tagged)
         if commit not in self.commits:
             raise Refused(404, f"Invalid rev id: {revision}", "RevisionNotFound")
         return commit

@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lmdiag.cli.parser import add_scoring, fields_of, positive, text_or_file
+from lmdiag.cli.requested import RequestedModel, requested_models
 from lmdiag.cli.run import (
-    RequestedModel,
     add_loading_and_splitting,
     add_models_and_data,
     add_running,
     load_asked,
-    requested_models,
     run_options,
     stopped,
     write_report,

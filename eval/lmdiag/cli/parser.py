@@ -66,6 +66,13 @@ def positive(text: str) -> int:
     return int(text)
 
 
+def natural(text: str) -> int:
+    """A whole number from 0."""
+    if not text.isdigit():
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 0, not {text!r}")
+    return int(text)
+
+
 def add_data_revision(parser: argparse._ActionsContainer) -> None:
     """Declares `--data-revision`."""
     parser.add_argument(

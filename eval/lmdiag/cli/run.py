@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 import gc
-import importlib
 import json
 import sys
-import threading
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from lmdiag.cli.exits import say
 from lmdiag.cli.parser import (
@@ -22,17 +21,22 @@ from lmdiag.cli.parser import (
     add_scoring,
     add_server,
     fields_of,
+    natural,
     positive,
     scored,
 )
+from lmdiag.cli.requested import RequestedModel, add_models, requested_models
 from lmdiag.collector import uncollected
 from lmdiag.models.loading.options import LoadOptions
 from lmdiag.perturb import names, tasks_with
 from lmdiag.schema import DIAGNOSTICS, BadInput, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lmdiag.results import Run
     from lmdiag.runs.inputs import Inputs
+    from lmdiag.runs.prefetch import Prefetcher
     from lmdiag.runs.processes import Processes
     from lmdiag.runs.run import RunOptions
 
@@ -43,7 +47,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_scoring(parser.add_argument_group("scoring"))
     add_loading_and_splitting(parser.add_argument_group("loading the model"))
     add_server(parser.add_argument_group("a model behind a server"))
-    add_running(parser.add_argument_group("running"))
+    running = parser.add_argument_group("running")
+    add_running(running)
+    running.add_argument(
+        "--prefetch", type=natural, default=1, metavar="N",
+        help="load the next N models while one is asked, which takes the memory of N + 1 models "
+        "(default: %(default)s)",
+    )  # fmt: skip
 
 
 def add_loading_and_splitting(group: argparse._ArgumentGroup) -> None:
@@ -56,17 +66,7 @@ def add_loading_and_splitting(group: argparse._ArgumentGroup) -> None:
 
 def add_models_and_data(group: argparse._ArgumentGroup) -> None:
     """Declares what is asked of whom; `load_asked` reads it."""
-    group.add_argument(
-        "--model", nargs="+", required=True, metavar="M",
-        help="one or several models: Hub ids, local folders, demo:masked, demo:causal",
-    )  # fmt: skip
-    group.add_argument(
-        "--revision", nargs="+", metavar="R", help="branches, tags or commits of each model"
-    )
-    group.add_argument(
-        "--name", nargs="+", metavar="NAME",
-        help="name of each model in folders and tables (default: its id or folder)",
-    )  # fmt: skip
+    add_models(group)
     group.add_argument(
         "--data", default="lmdiag",
         help="data set: a built directory, a Hub id, a file of your own rows or of an extended set "
@@ -131,82 +131,76 @@ def stopped(args: argparse.Namespace) -> str:
 
 def main(args: argparse.Namespace) -> int:
     """Runs every model at every revision; one that fails does not stop the rest."""
-    from lmdiag.runs.processes import Processes, announced
+    from lmdiag.runs.prefetch import Prefetcher
+    from lmdiag.runs.processes import Processes
 
-    models = requested_models(args)
     if args.instruction is not None and not args.chat:
         raise BadInput("--instruction is the user's turn of a chat: add --chat")
     options = LoadOptions(**fields_of(LoadOptions, args) | {"revision": None})
-    module = "lmdiag.models.server.loading" if options.server else "lmdiag.models.loading.load"
-    imports = threading.Thread(target=importlib.import_module, args=[module], daemon=True)
-    imports.start()  # a single process reads the data during the slow imports
     with uncollected():
-        if announced() > 1:
-            imports.join()
-    runs, failures = [], []
-    with Processes(together=args.tp) as processes:
-        with uncollected(), processes.shared_errors():
-            inputs = load_asked(args, options)
-        with uncollected():
-            imports.join()
-        gc.freeze()  # the garbage collector need not look through what was imported
-        for model in models:
-            try:
-                if run := _run(model, args, options, inputs, processes):
-                    runs.append(run)
-            except BadInput as error:
-                failures.append((model, error))
-        if runs and args.json:
-            documents = [run.results.to_json() for run in runs]
-            print(json.dumps(documents[0] if len(documents) == 1 else documents, indent=1))
-        if len(models) == 1 and failures:
-            raise failures[0][1]
-    if not failures or not processes.first:
-        return 0
-    print(f"\n{len(failures)} of {len(models)} runs failed:", file=sys.stderr)
-    for model, failure in failures:
-        at = "" if model.revision is None else f" at {model.revision}"
-        say(f"  {model.id}{at}: {failure}")
-    return 1
+        group = Processes(together=args.tp)  # imports torch if there are several
+    with group as processes:
+        with processes.shared_errors():
+            models = requested_models(args)
+        models = processes.share(models)  # what the Hub lists may change
+        options = replace(options, device=processes.device)
+        wanted = [(model.id, replace(options, revision=model.revision)) for model in models]
+        with Prefetcher(wanted, args.prefetch) as prefetcher:
+            with uncollected(), processes.shared_errors():
+                inputs = load_asked(args, options)
+            gc.freeze()  # the garbage collector need not look through what was imported
+            runs, failures = _run_all(models, args, inputs, prefetcher, processes)
+        _show_all(runs, args)
+    return _report_failures(failures, len(models)) if processes.first else 0
 
 
-class RequestedModel(NamedTuple):
-    """A model to run."""
-
-    id: str
-    revision: str | None
-    name: str | None
-
-
-def requested_models(args: argparse.Namespace) -> list[RequestedModel]:
-    """Returns every model at every revision.
+def _run_all(
+    models: Sequence[RequestedModel],
+    args: argparse.Namespace,
+    inputs: Inputs,
+    prefetcher: Prefetcher,
+    processes: Processes,
+) -> tuple[list[Run], list[tuple[RequestedModel, str]]]:
+    """Runs each model; returns the runs (on the first process), and what failed with its reason.
 
     Raises:
-        BadInput: not as many names as models, or two models with one folder for their results.
+        BadInput: the only model fails.
     """
-    from lmdiag.results import model_slug
-
-    names = args.name or [None] * len(args.model)
-    if len(names) != len(args.model):
-        raise BadInput(
-            f"--name: expected one name per model, got {len(names)} for {len(args.model)} models"
-        )
-    if "" in names:
-        raise BadInput("--name: a name must not be empty")
-    models = [
-        RequestedModel(model, revision, name)
-        for model, name in zip(args.model, names, strict=True)
-        for revision in args.revision or [None]
-    ]
-    owners: dict[str, str] = {}
+    runs, failures = [], []
     for model in models:
-        slug = model_slug(*model)
-        if (other := owners.setdefault(slug, model.id)) != model.id:
-            raise BadInput(
-                f"the results of {other} and {model.id} would share the folder "
-                f"{args.output / slug}: give each model a name of its own with --name"
-            )
-    return models
+        try:
+            if run := _run(model, args, inputs, prefetcher, processes):
+                runs.append(run)
+        except BadInput as error:
+            if len(models) == 1:
+                raise
+            # Not the error itself, which holds on to what was loaded of the model.
+            failures.append((model, str(error)))
+            if processes.first:
+                say(f"lmdiag: {model} failed: {error}")
+    return runs, failures
+
+
+def _show_all(runs: Sequence[Run], args: argparse.Namespace) -> None:
+    """Prints the figures of several models side by side, or all results as JSON."""
+    if runs and args.json:
+        documents = [run.results.to_json() for run in runs]
+        print(json.dumps(documents[0] if len(documents) == 1 else documents, indent=1))
+    elif len(runs) > 1:
+        from lmdiag.report.formats.terminal import print_overview
+
+        print_overview([run.results for run in runs])
+
+
+def _report_failures(failures: Sequence[tuple[RequestedModel, str]], n_models: int) -> int:
+    """Names the models that failed; returns the exit code."""
+    if not failures:
+        return 0
+    sys.stdout.flush()  # the tables come first
+    print(f"\n{len(failures)} of {n_models} runs failed:", file=sys.stderr)
+    for model, reason in failures:
+        say(f"  {model}: {reason}")
+    return 1
 
 
 def load_asked(args: argparse.Namespace, load_options: LoadOptions) -> Inputs:
@@ -235,15 +229,16 @@ def load_asked(args: argparse.Namespace, load_options: LoadOptions) -> Inputs:
 def _run(
     model: RequestedModel,
     args: argparse.Namespace,
-    options: LoadOptions,
     inputs: Inputs,
+    prefetcher: Prefetcher,
     processes: Processes,
 ) -> Run | None:
     """Runs one model, writes its report and prints its tables; None but on the first process."""
-    from lmdiag.runs.run import run_model
+    from lmdiag.runs.run import load_and_run
 
-    options = replace(options, revision=model.revision, device=processes.device)
-    run = run_model(model.id, options, inputs, run_options(args, model), processes)
+    is_shown = processes.first and not args.quiet
+    load = partial(prefetcher.take, (model.name or model.id) if is_shown else None)
+    run = load_and_run(load, inputs, run_options(args, model), processes)
     if run is not None:
         _show(run, as_tables=not args.json)
     return run

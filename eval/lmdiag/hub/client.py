@@ -28,6 +28,19 @@ def check_repo_id(repo_id: str, option: str) -> str:
     return repo_id
 
 
+def revision_names(model_id: str) -> list[str]:
+    """Returns the names of the branches and tags of a model.
+
+    Raises:
+        BadInput: no such model, no access, no network.
+    """
+    from huggingface_hub import HfApi
+
+    with plain_errors(f"cannot list the revisions of model {model_id}"):
+        refs = HfApi().list_repo_refs(model_id)
+    return list(dict.fromkeys(ref.name for ref in (*refs.branches, *refs.tags)))
+
+
 @contextmanager
 def plain_errors(doing: str) -> Iterator[None]:
     """Turns a refusal of the Hub, and a Hub that cannot be reached, into `BadInput`.

@@ -389,3 +389,23 @@ def headlines(task: str, sources: Sequence[Source]) -> list[HeadlineFigure]:
         for each in (diagnostic, diagnostics.get(""))
     )
     return own or usual
+
+
+def overviews(runs: Sequence[Results]) -> list[Table]:
+    """Returns a table per task with a row per run and a column per headline figure."""
+    sources = sources_of(runs)
+    return [
+        _overview(task, [source for source in sources if task in source.results.tasks])
+        for task in dict.fromkeys(task for run in runs for task in run.tasks)
+    ]
+
+
+def _overview(task: str, sources: Sequence[Source]) -> Table:
+    figures = headlines(task, sources)
+    rows = []
+    for number, source in enumerate(sources):
+        own = [one.figures[number] for one in figures]
+        cells = tuple(None if figure is None else Cell(figure) for figure in own)
+        rows.append(TableRow(source.label, cells, source.label))
+    title = sources[0].results.diagnostic(task).title
+    return Table(title, "", tuple(one.label for one in figures), tuple(rows))

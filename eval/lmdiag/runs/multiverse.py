@@ -12,6 +12,7 @@ import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain, groupby, product
 from typing import TYPE_CHECKING, Any
 
@@ -276,10 +277,10 @@ class _Weights:
     """The weights of a model, which stay loaded as long as its options allow it."""
 
     def __init__(self, model_id: str, options: LoadOptions, processes: Processes) -> None:
-        from lmdiag.models import Reusable
+        from lmdiag.models import Reusable, load
 
         self._id, self._processes = model_id, processes
-        self._model: Model | None = load_everywhere(model_id, options, processes)
+        self._model: Model | None = load_everywhere(partial(load, model_id, options), processes)
         self.info = self._model.info
         self.kind = self.info.kind
         self.reusable = isinstance(self._model, Reusable)
@@ -290,10 +291,13 @@ class _Weights:
         with self._processes.shared_errors(), uncollected():
             variant = model.with_options(options) if self.reusable else None
         if variant is None:
+            from lmdiag.models import load
+
             del model
             self._model = None
             gc.unfreeze()
-            self._model = variant = load_everywhere(self._id, options, self._processes)
+            loads = partial(load, self._id, options)
+            self._model = variant = load_everywhere(loads, self._processes)
         return variant
 
     def batches(

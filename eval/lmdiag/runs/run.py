@@ -7,9 +7,10 @@ import json
 import platform
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -80,27 +81,43 @@ def run_model(
     Raises:
         BadInput: see `models.load`, `RunDirectory.open` and `ask`.
     """
-    processes = processes or Processes(alone=True)
+    from lmdiag import models
+
+    load = partial(models.load, model_id, options)
+    return load_and_run(load, inputs, run_options, processes or Processes(alone=True))
+
+
+def load_and_run(
+    load: Callable[[], Model], inputs: Inputs, run_options: RunOptions, processes: Processes
+) -> Run | None:
+    """Runs the model that a function gives; see `run_model`.
+
+    Args:
+        load: gives the model, on every process.
+        inputs, run_options, processes: see `run_model`.
+    """
     started = time.monotonic()
     try:
-        model = load_everywhere(model_id, options, processes)
+        model = load_everywhere(load, processes)
         seconds = time.monotonic() - started
         return run_loaded(model, inputs, run_options, processes, seconds=seconds)
     finally:
         gc.unfreeze()
 
 
-def load_everywhere(model_id: str, options: LoadOptions, processes: Processes) -> Model:
+def load_everywhere(load: Callable[[], Model], processes: Processes) -> Model:
     """Loads a model on every process; the caller ends with `gc.unfreeze()`.
+
+    Args:
+        load: gives the model.
+        processes: on which it is called.
 
     Raises:
         BadInput: see `models.load`; on every process.
     """
-    from lmdiag import models
-
     gc.collect()  # frees the model before, if there was one
     with processes.shared_errors(), uncollected():
-        model = models.load(model_id, options)
+        model = load()
         gc.freeze()  # the collector need not look through what was loaded while the run lasts
     return model
 

@@ -16,7 +16,7 @@ from transformers import PretrainedConfig, PreTrainedModel
 from transformers.initialization import meta_device_safe_creation_ops, no_init_weights
 
 from lmdiag.models.loading.checkpoint import Checkpoint
-from lmdiag.models.loading.errors import explain
+from lmdiag.models.loading.errors import NotEnoughMemory, explain
 from lmdiag.models.loading.kinds import AUTO_CLASSES
 from lmdiag.models.loading.options import DEVICE_MAPS, LoadOptions
 from lmdiag.schema import BadInput, Kind
@@ -42,11 +42,18 @@ def check_memory(
     kind: Kind,
     options: LoadOptions,
     device: torch.device,
+    share: float = 1.0,
 ) -> None:
     """Refuses a model whose parameters and buffers need more memory than there is.
 
+    Args:
+        checkpoint, config, kind, options: what is loaded.
+        device: where it goes.
+        share: part of the free memory that it may take.
+
     Raises:
-        BadInput: names the model, both sizes and the remedy.
+        NotEnoughMemory: names the model, both sizes and the remedy.
+        BadInput: the configuration describes no model.
     """
     try:
         model = outline(config, kind, options)
@@ -60,10 +67,10 @@ def check_memory(
         raise explain(checkpoint, f"{kind} model", error, source=" from config.json") from error
     needed = memory_needed(model, config, options, device)
     available = memory_available(device, options)
-    if available is not None and needed > available:
+    if available is not None and needed > available * share:
         spread = options.device_map in DEVICE_MAPS
         place = "all devices and the disk together" if spread else f"device {device}"
-        raise BadInput(
+        raise NotEnoughMemory(
             f"model {checkpoint.id} needs {needed / 2**30:,.1f} GB of memory for its weights, and "
             f"{available / 2**30:,.1f} GB are free on {place}: try --dtype bfloat16, "
             "--quantization 4bit" + ("" if spread else " or --device-map auto")

@@ -20,8 +20,8 @@ from lmdiag.report.labels import (
 )
 from lmdiag.report.numbers import CHANCE
 from lmdiag.report.protocols import protocols, remarks, said, shown_choices
-from lmdiag.report.sections import Section, sections
-from lmdiag.report.tables import Table
+from lmdiag.report.sections import Section, sections, signs
+from lmdiag.report.tables import Table, overviews
 from lmdiag.results import Results, SettingResults, of_setting
 from lmdiag.text import shortened, visible
 
@@ -62,6 +62,21 @@ def print_results(results: Results, console: Console | None = None) -> None:
         _print_section(section, console)
 
 
+def print_overview(runs: Sequence[Results], console: Console | None = None) -> None:
+    """Prints the headline figures of several models: a table per task with a row per model."""
+    from rich.console import Console
+
+    console = console or Console(highlight=False)
+    tables = overviews(runs)
+    console.print()
+    _print_line(f"All {len(runs)} models", "bold", console)
+    for table in tables:
+        _print_table(table, console)
+    console.print()
+    for line in signs(tables):
+        _print_line(line, "dim", console, wrap=False)
+
+
 def print_setting(
     task: str,
     setting: str,
@@ -92,19 +107,23 @@ def _print_line(text: str, style: str, console: Console, *, wrap: bool = True) -
 
 
 def _print_section(section: Section, console: Console) -> None:
-    from rich.text import Text
-
     console.print()
     _print_line(section.title, "bold", console)
     for table in section.tables:
-        console.print()
-        caption = Text(visible(f"{table.title}, percent" if table.is_percent else table.title))
-        console.print(caption.append(f"  {table.source}", style="dim"))
-        for grid in pieces(table, console.width):
-            console.print(_drawn(grid, console.width))
+        _print_table(table, console)
     console.print()
     for line in (*section.remarks, *filter(None, section.signatures)):
         _print_line(line, "dim", console, wrap=False)
+
+
+def _print_table(table: Table, console: Console) -> None:
+    from rich.text import Text
+
+    console.print()
+    caption = Text(visible(f"{table.title}, percent" if table.is_percent else table.title))
+    console.print(caption.append(f"  {table.source}", style="dim"))
+    for grid in pieces(table, console.width):
+        console.print(_drawn(grid, console.width))
 
 
 # ---- a table that fits ---------------------------------------------------------------------------

@@ -1,0 +1,167 @@
+"""Which models a command runs: named one by one, in a file, or as the checkpoints of one model."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+from lmdiag.reading import is_folder, read_text, user_path
+from lmdiag.schema import BadInput
+from lmdiag.training_steps import by_step
+
+_COMMENT = re.compile(r"(^|\s)#.*")
+_MOST_SHOWN = 8
+"""Names of revisions that an error lists."""
+
+
+class RequestedModel(NamedTuple):
+    """A model to run."""
+
+    id: str
+    revision: str | None
+    name: str | None
+
+    def __str__(self) -> str:
+        """The id, with the revision if there is one."""
+        return self.id if self.revision is None else f"{self.id} at {self.revision}"
+
+
+def add_models(group: argparse._ArgumentGroup) -> None:
+    """Declares what `requested_models` reads."""
+    source = group.add_mutually_exclusive_group(required=True)
+    source.add_argument(
+        "--model", nargs="+", metavar="M",
+        help="one or several models: Hub ids, local folders, demo:masked, demo:causal",
+    )  # fmt: skip
+    source.add_argument(
+        "--models-from", metavar="FILE",
+        help="file with one model per line, and optionally its revision after a space; # begins a "
+        "comment",
+    )  # fmt: skip
+    group.add_argument(
+        "--revision", nargs="+", metavar="R", help="branches, tags or commits of each model"
+    )
+    group.add_argument(
+        "--revisions", metavar="PATTERN",
+        help="all branches and tags of the one model that match the pattern, e.g. 'step*', in the "
+        "order of their steps",
+    )  # fmt: skip
+    group.add_argument(
+        "--name", nargs="+", metavar="NAME",
+        help="name of each model in folders and tables (default: its id or folder)",
+    )  # fmt: skip
+
+
+def requested_models(args: argparse.Namespace) -> list[RequestedModel]:
+    """Returns every model at every revision.
+
+    Raises:
+        BadInput: a file that cannot be read as a list of models, a pattern that matches no
+            revision, not as many names as models, or two models with one folder for their results.
+    """
+    groups = _groups(args)
+    names = args.name or [None] * len(groups)
+    if len(names) != len(groups):
+        raise BadInput(
+            f"--name: expected one name per model, got {len(names)} for {len(groups)} models"
+        )
+    if "" in names:
+        raise BadInput("--name: a name must not be empty")
+    models = [
+        RequestedModel(model, revision, name)
+        for (model, revisions), name in zip(groups, names, strict=True)
+        for revision in revisions
+    ]
+    _refuse_shared_folders(models, args)
+    return models
+
+
+def _groups(args: argparse.Namespace) -> list[tuple[str, list[str | None]]]:
+    """Returns each model with its revisions; None for its main branch or a local folder."""
+    if args.revisions is not None and args.revision:
+        raise BadInput("--revision and --revisions exclude each other: leave one of them out")
+    if args.models_from is not None:
+        if args.revision or args.revisions is not None:
+            option = "--revision" if args.revision else "--revisions"
+            raise BadInput(f"--models-from names the revisions: leave {option} out")
+        return [(model, [revision]) for model, revision in read_models(args.models_from)]
+    if args.revisions is not None:
+        if len(args.model) != 1:
+            raise BadInput(f"--revisions is for one model, not {len(args.model)}: run them in turn")
+        return [(args.model[0], [*matching_revisions(args.model[0], args.revisions)])]
+    return [(model, args.revision or [None]) for model in args.model]
+
+
+def _refuse_shared_folders(models: list[RequestedModel], args: argparse.Namespace) -> None:
+    from lmdiag.results import model_slug
+
+    owners: dict[str, str] = {}
+    for model in models:
+        slug = model_slug(*model)
+        if (other := owners.setdefault(slug, model.id)) != model.id:
+            raise BadInput(
+                f"the results of {other} and {model.id} would share the folder "
+                f"{args.output / slug}: give each model a name of its own with --name"
+            )
+
+
+def read_models(file: str) -> list[tuple[str, str | None]]:
+    """Returns the models and revisions of a file.
+
+    Args:
+        file: its name. A line has a model and optionally a revision; `#` at the beginning of a word
+            begins a comment.
+
+    Raises:
+        BadInput: the file cannot be read or names no model, a line has more words, or repeats
+            another one; names the file and the line.
+    """
+    lines: dict[tuple[str, str | None], int] = {}
+    for number, words in _words(read_text(user_path(file))):
+        if len(words) > 2:
+            raise BadInput(
+                f"{file}:{number}: expected a model and optionally a revision, got {len(words)} "
+                "words (a folder with a space in its name: give it with --model)"
+            )
+        entry = words[0], words[1] if len(words) == 2 else None
+        if entry in lines:
+            raise BadInput(f"{file}:{number}: repeats line {lines[entry]}: remove one of them")
+        lines[entry] = number
+    if not lines:
+        raise BadInput(f"{file} names no model: write one model per line")
+    return [*lines]
+
+
+def _words(text: str) -> Iterator[tuple[int, list[str]]]:
+    """Yields number and words of every line with words outside a comment."""
+    for number, line in enumerate(text.split("\n"), start=1):
+        if words := _COMMENT.sub("", line).split():
+            yield number, words
+
+
+def matching_revisions(model: str, pattern: str) -> list[str]:
+    """Returns the branches and tags of a model that match a pattern, in the order of their steps.
+
+    Args:
+        model: Hub id.
+        pattern: with `*`, `?` and `[...]`, for the whole name.
+
+    Raises:
+        BadInput: none matches; the model is a folder or cannot be found on the Hub.
+    """
+    if is_folder(user_path(model)) or model.startswith("demo:"):
+        raise BadInput(f"--revisions: {model} is not a model on the Hub, so it has no branches")
+    from lmdiag.hub.client import revision_names
+
+    names = by_step(revision_names(model))
+    if matches := [name for name in names if fnmatchcase(name, pattern)]:
+        return matches
+    shown = ", ".join(names[:_MOST_SHOWN])
+    more = f" and {len(names) - _MOST_SHOWN} more" if len(names) > _MOST_SHOWN else ""
+    raise BadInput(
+        f"--revisions: model {model} has no branch or tag that matches {pattern!r}; it has "
+        f"{shown}{more}"
+    )

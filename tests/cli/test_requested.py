@@ -1,0 +1,133 @@
+"""Which models a command runs: lists in files, and patterns of revisions on the Hub."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from commands import Commands
+from hub import LoopbackHub
+
+from lmdiag.cli.requested import matching_revisions, read_models
+from lmdiag.schema import BadInput
+
+pytest_plugins = ["hub.fixtures"]
+
+
+def write(folder: Path, text: str) -> str:
+    path = folder / "models.txt"
+    path.write_text(text, "utf-8")
+    return str(path)
+
+
+def test_a_list_has_models_revisions_comments_and_blank_lines(tmp_path: Path) -> None:
+    file = write(
+        tmp_path,
+        "\ufeff# checkpoints\n\norg/one\n  org/two\tstep1000  # the first\n\r\norg/two main\n"
+        "org/three#4\n   # none",
+    )
+    assert read_models(file) == [
+        ("org/one", None), ("org/two", "step1000"), ("org/two", "main"), ("org/three#4", None),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("org/one\norg/two step1 step2\n", "models.txt:2: expected a model and optionally"),
+        ("org/one a\norg/one\n\norg/one a\n", "models.txt:4: repeats line 1"),
+        ("# org/one\n\n", "models.txt names no model"),
+        ("", "models.txt names no model"),
+    ],
+)
+def test_a_mistake_names_file_and_line(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        read_models(write(tmp_path, text))
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--models-from", "no/such/file"], "no/such/file cannot be read"),
+        (["--models-from", "x", "--revision", "main"], "leave --revision out"),
+        (["--models-from", "x", "--revisions", "*"], "leave --revisions out"),
+        (["--models-from", "x", "--model", "y"], "not allowed with argument"),
+        (["--model", "x", "--revision", "a", "--revisions", "*"], "exclude each other"),
+        (["--model", "x", "y", "--revisions", "*"], "--revisions is for one model, not 2"),
+        (["--model", "demo:masked", "--revisions", "*"], "has no branches"),
+        (["--model", ".", "--revisions", "*"], "has no branches"),
+        (["--model", "x", "--prefetch", "-1"], "at least 0, not '-1'"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(
+    command: Commands, arguments: list[str], message: str
+) -> None:
+    assert message in command.refused("run", *arguments, "--data", "demo")
+
+
+def test_models_of_a_file_are_run_in_its_order(command: Commands) -> None:
+    lines = "\n".join(str(path) for path in command.models.values())
+    file = write(command.folder, f"{lines}\n")
+    options = ["--data", command.data, "--tasks", "neg136", "--output", command.folder / "out"]
+    code, out, _ = command("run", "--models-from", file, *options, "--json")
+    assert code == 0
+    ids = [document["model"]["id"] for document in json.loads(out)]
+    assert ids == [str(path) for path in command.models.values()]
+
+
+# ---- revisions -----------------------------------------------------------------------------------
+
+STEPS = ("step10", "step9", "step1k", "step1", "step-final")
+
+
+@pytest.fixture
+def published(hub: LoopbackHub, command: Commands) -> str:
+    """A tiny model on the Hub with branches and a tag."""
+    from huggingface_hub import HfApi
+
+    api = HfApi(endpoint=hub.url, token="hf_test")
+    api.create_repo("org/tiny")
+    api.upload_folder(repo_id="org/tiny", folder_path=command.models["gpt2"])
+    refs = hub.store.repositories["models", "org/tiny"].refs
+    refs |= dict.fromkeys(STEPS, refs["main"])
+    refs |= {"refs/tags/step200": refs["main"], "refs/pr/1": refs["main"]}
+    return "org/tiny"
+
+
+def test_revisions_are_in_the_order_of_their_steps(published: str) -> None:
+    steps = ["step1", "step9", "step10", "step200", "step1k"]
+    assert matching_revisions(published, "step[0-9]*") == steps
+    assert matching_revisions(published, "m*") == ["main"]
+    assert set(matching_revisions(published, "*")) == {*STEPS, "step200", "main"}
+
+
+def test_a_pattern_without_a_match_names_some_that_exist(published: str) -> None:
+    with pytest.raises(BadInput, match=r"no branch or tag that matches 'Step.*; it has main"):
+        matching_revisions(published, "Step*")
+
+
+def test_many_revisions_are_not_all_named(hub: LoopbackHub, published: str) -> None:
+    refs = hub.store.repositories["models", published].refs
+    refs |= {f"step{number}": refs["main"] for number in range(100)}
+    with pytest.raises(BadInput, match=r"step6 and 96 more$"):
+        matching_revisions(published, "none")
+
+
+@pytest.mark.usefixtures("hub")
+def test_a_model_that_is_not_on_the_hub(command: Commands) -> None:
+    error = command.refused("run", "--model", "org/none", "--revisions", "*", "--data", "demo")
+    assert "cannot list the revisions of model org/none: not found" in error
+
+
+def test_all_checkpoints_are_run_and_shown_as_steps(command: Commands, published: str) -> None:
+    output = command.folder / "out"
+    options = ["--data", command.data, "--tasks", "neg136", "--output", output]
+    code, out, err = command("run", "--model", published, "--revisions", "step?", *options)
+    assert code == 0, err
+    assert {path.name for path in output.iterdir()} == {"org--tiny@step1", "org--tiny@step9"}
+    overview = out[out.index("All 2 models") :]
+    assert overview.index("step 1") < overview.index("step 9")
+    files = output.rglob("predictions.parquet")
+    assert len({path.read_bytes() for path in files}) == 1  # one commit, several names
