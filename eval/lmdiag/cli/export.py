@@ -5,16 +5,15 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-_FORMATS = ("every-eval-ever",)
-"""The keys of `lmdiag.export.EXPORT_FORMATS`, which would be slow to import for `--help`."""
+from lmdiag.export import EXPORT_FORMATS, RELATIONSHIPS
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
     parser.add_argument("run", type=Path, metavar="RUN", help="directory of a finished run")
     parser.add_argument(
-        "--format", required=True, choices=_FORMATS,
-        help="every-eval-ever: a JSON record of the run and JSON lines of its single items",
+        "--format", required=True, choices=EXPORT_FORMATS,
+        help="; ".join(f"{name}: {what}" for name, what in EXPORT_FORMATS.items()),
     )  # fmt: skip
     parser.add_argument(
         "--output", type=Path, default=Path(), metavar="DIR",
@@ -32,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--relationship", default="other",
-        choices=("first_party", "third_party", "collaborative", "other"),
+        choices=RELATIONSHIPS,
         help="between this organization and the developer of the model (default: other)",
     )  # fmt: skip
     parser.add_argument(
@@ -43,12 +42,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Writes the files and prints their names."""
-    from lmdiag.export import EXPORT_FORMATS, Provenance
+    from lmdiag.export import Provenance, export_run
     from lmdiag.results import load_run
     from lmdiag.text import visible
 
     provenance = Provenance(args.model_id, args.organization, args.relationship)
     run = load_run(args.run, args.data)
-    for file in EXPORT_FORMATS[args.format](run, args.output, provenance, args.overwrite):
+    files = export_run(run, args.format, args.output, provenance, overwrite=args.overwrite)
+    for file in files:
         print(f"Saved in {visible(str(file))}")
     return 0

@@ -1,29 +1,50 @@
 """Writes a run in the formats of other projects.
 
 - `metrics`: what each measure is, for readers that do not know lmdiag.
-- `every_eval_ever`: the JSON record of a run of the project Every Eval Ever; `samples`: its records
-  of single items.
+- `provenance`: what a run does not know about itself.
+- `every_eval_ever`: the record of a run of the project Every Eval Ever; `samples`: its records of
+  single items.
 
-To add a format, add a module with a function like `write_every_eval_ever` and its line in
-`EXPORT_FORMATS`.
+To add a format, add a module of its name (with `_` for `-`) that has a function `export` like that
+of `every_eval_ever`, and its line in `EXPORT_FORMATS`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import importlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lmdiag.export.every_eval_ever import write_every_eval_ever
-from lmdiag.export.provenance import Provenance, Relationship
+from lmdiag.export.provenance import RELATIONSHIPS, Provenance
 
 if TYPE_CHECKING:
     from lmdiag.results import Run
 
-__all__ = ["EXPORT_FORMATS", "Provenance", "Relationship", "Writer"]
+__all__ = ["EXPORT_FORMATS", "RELATIONSHIPS", "Provenance", "export_run"]
 
-Writer = Callable[["Run", Path, Provenance, bool], list[Path]]
-"""(run, directory, provenance, whether files may be replaced) -> the files that were written."""
+EXPORT_FORMATS: Mapping[str, str] = {
+    "every-eval-ever": "a JSON record of the run, and JSON lines of its single items",
+}
+"""Name of a format -> one line of help."""
 
-EXPORT_FORMATS: Mapping[str, Writer] = {"every-eval-ever": write_every_eval_ever}
-"""Name of a format, as `--format` takes it -> what writes it."""
+
+def export_run(
+    run: Run, name: str, folder: Path, provenance: Provenance, *, overwrite: bool = False
+) -> list[Path]:
+    """Writes a run in a format; returns the files.
+
+    Args:
+        run: a finished run.
+        name: a key of `EXPORT_FORMATS`.
+        folder: in which the files are written, where the other project has them.
+        provenance: who made the run, and of which model.
+        overwrite: whether to replace the files of an earlier export of the same run.
+
+    Raises:
+        BadInput: the run was exported there before, its model has no organization, or its
+            predictions cannot be read.
+    """
+    module = importlib.import_module(f"lmdiag.export.{name.replace('-', '_')}")
+    files: list[Path] = module.export(run, folder, provenance, overwrite=overwrite)
+    return files

@@ -37,27 +37,11 @@ SCHEMA = "0.3.0"
 COLLECTION = "lmdiag"
 _HOME = "https://github.com/"
 
-Record = dict[str, Any]
+_Record = dict[str, Any]
 
 
-def write_every_eval_ever(
-    run: Run, folder: Path, provenance: Provenance, overwrite: bool
-) -> list[Path]:
-    """Writes the record of a run and those of its items.
-
-    Args:
-        run: a finished run.
-        folder: in which `data/lmdiag/ORG/NAME` is made.
-        provenance: who made the run, and of which model.
-        overwrite: whether to replace the files of an earlier export of the same run.
-
-    Returns:
-        the files: the record, then, if there are items, their records.
-
-    Raises:
-        BadInput: the run was exported there before, its model has no organization, or its
-            predictions cannot be read.
-    """
+def export(run: Run, folder: Path, provenance: Provenance, *, overwrite: bool) -> list[Path]:
+    """Writes the record of a run, and if there are items, their records; see `export_run`."""
     results = run.results.redacted()
     model_id = provenance.model(results.model)
     name = _uuid(results)
@@ -68,7 +52,7 @@ def write_every_eval_ever(
         raise BadInput(
             f"{file} exists already, with this run: choose another --output, or add --overwrite"
         )
-    shared = {
+    shared: _Record = {
         "schema_version": SCHEMA,
         "evaluation_id": f"{COLLECTION}/{model_id}/{_epoch(results.finished)}-{name[:8]}",
     }
@@ -95,7 +79,7 @@ def _epoch(finished: str) -> str:
     return f"{datetime.fromisoformat(finished).timestamp():.0f}"
 
 
-def _write_samples(run: Run, file: Path, shared: Mapping[str, Any]) -> Record:
+def _write_samples(run: Run, file: Path, shared: _Record) -> _Record:
     """Writes a line for each item, one after the other, and returns what the record says of it."""
     digest, n = hashlib.sha256(), 0
     with replacing(file) as out:
@@ -112,7 +96,7 @@ def _write_samples(run: Run, file: Path, shared: Mapping[str, Any]) -> Record:
 # ---- the record ----------------------------------------------------------------------------------
 
 
-def _record(run: Run, results: Results, model_id: str, provenance: Provenance) -> Record:
+def _record(run: Run, results: Results, model_id: str, provenance: Provenance) -> _Record:
     return {
         "evaluation_timestamp": results.finished,
         "retrieved_timestamp": f"{time.time():.3f}",
@@ -139,7 +123,7 @@ def _record(run: Run, results: Results, model_id: str, provenance: Provenance) -
     }
 
 
-def _model(results: Results, model_id: str) -> Record:
+def _model(results: Results, model_id: str) -> _Record:
     model = results.model
     is_open = model.id in DEMO_MODELS or (not is_local(model) and is_commit(model.commit))
     known = asdict(model)
@@ -160,7 +144,7 @@ def _model(results: Results, model_id: str) -> Record:
     }  # fmt: skip
 
 
-def _evaluations(run: Run, results: Results) -> Iterator[Record]:
+def _evaluations(run: Run, results: Results) -> Iterator[_Record]:
     """The figures that are defined, those of break-downs after the measure as a whole."""
     sources = {task: _source(run, task) for task in results.tasks}
     for place, figure in results.figures():
@@ -177,7 +161,7 @@ def _evaluations(run: Run, results: Results) -> Iterator[Record]:
         }
 
 
-def _source(run: Run, task: str) -> Record:
+def _source(run: Run, task: str) -> _Record:
     """Where the rows of a task come from: the Hub, the repository they were built from, or none."""
     rows = run.stimuli[task]
     facts = {"config": task, "fingerprint": rows.fingerprint, "commit": rows.revision}
@@ -198,7 +182,7 @@ def _source(run: Run, task: str) -> Record:
     return {"dataset_name": name, "source_type": "other", **details}
 
 
-def _metric(measure: str, figure: Figure) -> Record:
+def _metric(measure: str, figure: Figure) -> _Record:
     metric = metric_of(measure)
     return {
         "evaluation_description": metric.about,
@@ -219,7 +203,7 @@ def _bound(value: float) -> float | str:
     return value if math.isfinite(value) else "Infinity"
 
 
-def _score(results: Results, place: Place, figure: Figure) -> Record:
+def _score(results: Results, place: Place, figure: Figure) -> _Record:
     setting = results.tasks[place.task][place.setting]
     details = {
         "chance": figure.chance,
@@ -230,7 +214,7 @@ def _score(results: Results, place: Place, figure: Figure) -> Record:
         "unscorable": [row.id for row in setting.unscorable] or None,
         "censored": [row.id for row in setting.censored] or None,
     }
-    uncertainty: Record = {"num_samples": figure.n}
+    uncertainty: _Record = {"num_samples": figure.n}
     if figure.ci_low is not None and figure.ci_high is not None and figure.statistic:
         method = INTERVALS[figure.statistic]
         uncertainty["confidence_interval"] = {
@@ -242,7 +226,7 @@ def _score(results: Results, place: Place, figure: Figure) -> Record:
     return {"score": figure.value, "details": _texts(details), "uncertainty": uncertainty}
 
 
-def _protocol(results: Results, place: Place) -> Record:
+def _protocol(results: Results, place: Place) -> _Record:
     protocol = asdict(results.protocol)
     details = {"setting": place.setting, "match": results.match} | {
         name: value for name, value in protocol.items() if name not in ("tasks", "perturb")

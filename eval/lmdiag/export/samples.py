@@ -50,8 +50,8 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Question:
-    """What an item was asked, in text.
+class Exchange:
+    """What an item was asked and what the model answered, in text.
 
     Attributes:
         raw: the text, with `____` for the blank; several texts one per line.
@@ -102,28 +102,28 @@ def _of_measure(asked: Asked, measure: str, scores: Scores) -> Iterator[dict[str
     over = metric_of(measure).over
     assert over is not None
     places = asked.places(over)
-    binary = scores.statistic == "proportion"
+    is_share = scores.statistic in ("proportion", "share")
     for item, value in zip(scores.items.tolist(), scores.values.tolist(), strict=True):
         owner, _, number = item.rpartition("/") if over == "prediction" else (item, "", "")
-        question = _READ[over](asked, measure, places[owner], number)
+        exchange = _READ[over](asked, measure, places[owner], number)
         yield {
             "evaluation_name": evaluation_name(asked.task, asked.setting),
             "evaluation_result_id": result_id(asked.task, asked.setting, measure),
             "sample_id": _sample_id(asked, item),
-            "sample_hash": _sample_hash(question),
+            "sample_hash": _sample_hash(exchange),
             "interaction_type": "single_turn",
-            "input": _input(question),
-            "output": {"raw": list(question.answers)},
+            "input": _input(exchange),
+            "output": {"raw": list(exchange.answers)},
             "answer_attribution": [
                 {
                     "turn_idx": 0,
                     "source": "output.raw",
-                    "extracted_value": question.extracted,
-                    "extraction_method": question.method,
+                    "extracted_value": exchange.extracted,
+                    "extraction_method": exchange.method,
                     "is_terminal": True,
                 }
             ],
-            "evaluation": {"score": value, "is_correct": binary and value == 1},
+            "evaluation": {"score": value, "is_correct": is_share and value == 1},
             "metadata": _metadata(asked, places[owner]),
         }
 
@@ -156,14 +156,14 @@ def _sample_id(asked: Asked, item: str) -> str:
     return "/".join([item, asked.setting, *shuffle])
 
 
-def _input(question: Question) -> dict[str, Any]:
-    choices = {} if question.choices is None else {"choices": list(question.choices)}
-    return {"raw": question.raw, "reference": list(question.reference), **choices}
+def _input(exchange: Exchange) -> dict[str, Any]:
+    choices = {} if exchange.choices is None else {"choices": list(exchange.choices)}
+    return {"raw": exchange.raw, "reference": list(exchange.reference), **choices}
 
 
-def _sample_hash(question: Question) -> str:
+def _sample_hash(exchange: Exchange) -> str:
     """SHA-256 of question and reference, by the recipe of Every Eval Ever."""
-    content = {"raw": question.raw, "reference": list(question.reference)}
+    content = {"raw": exchange.raw, "reference": list(exchange.reference)}
     return hashlib.sha256(
         json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
     ).hexdigest()
@@ -200,27 +200,30 @@ def _text(value: Any) -> str:
 # ---- what an item was asked ----------------------------------------------------------------------
 
 
-def _row(asked: Asked, measure: str, places: Sequence[int], _: str) -> Question:
+def _row(asked: Asked, measure: str, places: Sequence[int], _: str) -> Exchange:
     """A blank at which any word could be the answer, or a sentence that is not compared."""
     choice = asked.choices[places[0]]
     name = measure.partition("@")[0]
     if name in ("surprisal", "surprisal_per_word", "rank"):
         target = choice.target or choice.sentence
-        return Question(choice.sentence, [target], [target], target, "log-probability")
+        return Exchange(choice.sentence, [target], [target], target, "log-probability")
     k = parameters_of(measure)["k"]
     top = choice.top[: int(k)]
     words = [entry.word for entry in top]
     if name == "determiner_match":
         determiner = choice.context.rsplit(maxsplit=1)[-1]
-        return Question(choice.sentence, [determiner], words, words[0], f"top {k}: {measure}")
+        return Exchange(choice.sentence, [determiner], words, words[0], f"top {k}: {measure}")
     extracted = next((entry.word for entry in top if entry.expected), words[0])
     compared = "exactly" if choice.cased else "case-blind"
     method = f"top {k} compared {compared} with the reference"
-    return Question(choice.sentence, choice.expected, words, extracted, method)
+    return Exchange(choice.sentence, choice.expected, words, extracted, method)
 
 
-def _contrast(asked: Asked, measure: str, places: Sequence[int], _: str) -> Question:
-    """The rows of a contrast, which the model orders by their probability."""
+def _contrast(asked: Asked, measure: str, places: Sequence[int], _: str) -> Exchange:
+    """The rows of a contrast, of which the model prefers the most probable one.
+
+    If they have the same context, their targets are the choices, otherwise their sentences.
+    """
     choices = [asked.choices[place] for place in places]
     is_mean = measure == "sensitivity_mean"
 
@@ -228,12 +231,13 @@ def _contrast(asked: Asked, measure: str, places: Sequence[int], _: str) -> Ques
         log_prob = float("-inf") if choice.log_prob is None else choice.log_prob
         return log_prob / (choice.n_tokens or 1) if is_mean else log_prob, not choice.good
 
-    texts = {id(choice): filled(choice) for choice in choices}
-    best = texts[id(max(choices, key=value))]
-    good = [texts[id(choice)] for choice in choices if choice.good]
-    contexts = dict.fromkeys(choice.sentence for choice in choices)
+    contexts = list(dict.fromkeys(choice.sentence for choice in choices))
+    same = len(contexts) == 1 and not choices[0].is_sentence
+    texts = [choice.target if same else filled(choice) for choice in choices]
+    best = texts[max(range(len(choices)), key=lambda place: value(choices[place]))]
+    good = [text for text, choice in zip(texts, choices, strict=True) if choice.good]
     method = "highest log-probability" + (" per token" if is_mean else "")
-    return Question("\n".join(contexts), good, [best], best, method, list(texts.values()))
+    return Exchange("\n".join(contexts), good, [best], best, method, texts)
 
 
 def filled(choice: Choice) -> str:
@@ -245,7 +249,7 @@ def filled(choice: Choice) -> str:
     return f"{choice.context} {choice.target}{space}{end}"
 
 
-def _item(asked: Asked, measure: str, places: Sequence[int], number: str) -> Question:
+def _item(asked: Asked, measure: str, places: Sequence[int], number: str) -> Exchange:
     """An item of a test suite: its sentences, and the predictions on their surprisals."""
     choices = [asked.choices[place] for place in places]
     formulas = asked.columns["formulas"][places[0]]
@@ -253,10 +257,10 @@ def _item(asked: Asked, measure: str, places: Sequence[int], number: str) -> Que
         formulas = [formulas[int(number) - 1]]
     sentences = "\n".join(f"{choice.condition}: {choice.sentence}" for choice in choices)
     bits = [f"{choice.condition}: {', '.join(map(str, choice.parts))}" for choice in choices]
-    return Question(sentences, formulas, bits, "\n".join(bits), "formulas over surprisals in bits")
+    return Exchange(sentences, formulas, bits, "\n".join(bits), "formulas over surprisals in bits")
 
 
-_READ: Mapping[Over, Callable[[Asked, str, Sequence[int], str], Question]] = {
+_READ: Mapping[Over, Callable[[Asked, str, Sequence[int], str], Exchange]] = {
     "row": _row, "contrast": _contrast, "item": _item, "prediction": _item,
 }  # fmt: skip
 
