@@ -44,7 +44,7 @@ STANDS_FOR = {"bert-base-uncased": "demo:masked", "gpt2": "demo:causal"}
 """Model of the Hub -> demo model that is run in its place."""
 SCRIPTS = ("#!", "hf jobs")
 """Beginnings of bash blocks that have tests of their own."""
-NOT_RUN = ("pip", "lm_eval", "syntaxgym", "make test", "make check", "hf")
+NOT_RUN = ("pip", "lm_eval", "lighteval", "inspect", "syntaxgym", "make test", "make check", "hf")
 """Beginnings of commands that the tests of a page do not run."""
 
 

@@ -77,7 +77,9 @@ def first_tokens() -> Scorer:
         assert logprobs is not None, "this model gives no log-probabilities"
         entries = logprobs.content[0].top_logprobs or []
         words = [word_of(entry.token) for entry in entries]
-        known = {word: entry.logprob for word, entry in reversed(list(zip(words, entries)))}
+        known: dict[str, float] = {}
+        for word, entry in zip(words, entries, strict=True):
+            known.setdefault(word, entry.logprob)
         value: dict[str, float] = {}
         if expected := state.metadata["expected"]:
             for k in (1, 5):
