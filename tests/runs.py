@@ -111,10 +111,11 @@ class InventedModel:
             if "target" not in columns:
                 continue
             queries = [key[0] for key in row_keys(setting, kind=info.kind, cased=info.cased)]
-            rows = [*zip(queries, *map(columns.get, ("target", "good", "expected")), strict=True)]
-            for query, target, good, expected in rows:
+            good = columns.get("good", [False] * len(queries))
+            rows = [*zip(queries, columns["target"], good, columns["expected"], strict=True)]
+            for query, target, is_good, expected in rows:
                 words = self._words.setdefault(query, dict.fromkeys(fillers, False))
-                words[target.lower()] = words.get(target.lower(), False) or bool(good)
+                words[target.lower()] = words.get(target.lower(), False) or bool(is_good)
                 words |= {word.lower(): True for word in expected}
             self._unscorable |= {(query, target) for query, target, *_ in rows[:unscorable]}
 

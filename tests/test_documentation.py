@@ -30,6 +30,7 @@ from test_original_code import write_files
 
 from lmdiag import diagnostics
 from lmdiag.cli import build_parser, main
+from lmdiag.results import Place, Results
 from lmdiag.results.multiverse import Multiverse
 
 pytest_plugins = ["hub.fixtures"]
@@ -44,7 +45,7 @@ STANDS_FOR = {"bert-base-uncased": "demo:masked", "gpt2": "demo:causal"}
 """Model of the Hub -> demo model that is run in its place."""
 SCRIPTS = ("#!", "hf jobs")
 """Beginnings of bash blocks that have tests of their own."""
-NOT_RUN = ("pip", "lm_eval", "syntaxgym", "make test", "make check", "hf")
+NOT_RUN = ("pip", "lm_eval", "lighteval", "inspect", "syntaxgym", "make test", "make check", "hf")
 """Beginnings of commands that the tests of a page do not run."""
 
 
@@ -281,6 +282,45 @@ def test_the_migration_guide_names_settings_and_tasks_that_exist(demo_dir: Path)
     group = yaml.safe_load((tasks / f"{words[words.index('--tasks') + 1]}.yaml").read_text())
     assert group["group"] == "lmdiag"
     assert all((tasks / f"{task}.yaml").is_file() for task in group["task"])
+
+
+def test_the_figures_beside_those_of_other_programs(demo_dir: Path, tmp_path: Path) -> None:
+    """The column of lmdiag, and the other columns wherever both score the same items."""
+    (table,) = (each for each in tables("migration.md") if "lighteval" in each[0])
+    command = ["run", "--model", "demo:causal", "--data", str(demo_dir), "--output", str(tmp_path)]
+    tasks = ["cprag102", "role88", "neg136", "agreement"]
+    printed(lambda: main([*command, "--quiet", "--tasks", *tasks]))
+    (file,) = tmp_path.glob("*/*/results.json")
+    results = Results.read(file)
+    levels = {
+        "neg136 simp, affirmative": ("subset/polarity", "simp/affirmative"),
+        "neg136 simp, negative": ("subset/polarity", "simp/negative"),
+        "neg136 nat": ("subset", "nat"),
+    }
+    assert len(table) == 17
+    for row, own, *others in table[1:]:
+        name, _, measure = row.rpartition(", ")
+        figure = results.figure(Place(name.split()[0], "none", measure, *levels.get(name, ())))
+        assert figure is not None
+        assert figure.value is not None
+        assert float(own) == pytest.approx(100 * figure.value, abs=ROUNDING), row
+        assert {cell for cell in others if cell and "of" not in cell} <= {own}
+
+
+# ---- docs/publishing.md --------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_the_page_on_publishing_runs(read: Callable[[str], Reader]) -> None:
+    reader = read("publishing.md")
+    folder = reader.folder / "records/data/lmdiag/google-bert/bert-base-uncased"
+    assert sorted(path.suffix for path in folder.iterdir()) == [".json", ".jsonl"]
+
+
+def test_the_framework_of_the_pull_request_is_that_of_the_data_set() -> None:
+    benchmark = yaml.safe_load((ROOT / "datasets/lmdiag/eval.yaml").read_text("utf-8"))
+    (change,) = (text for _, text in blocks("publishing.md", "text") if "description" in text)
+    assert f'name: "{benchmark["evaluation_framework"]}"' in change
 
 
 # ---- docs/protocol.md ----------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -179,6 +180,15 @@ def test_the_card_describes_a_space(folder: Path) -> None:
     assert files == {"README.md", "app.py", "cloze_diagnostics.py", "requirements.txt"}
     for name in ("accuracy@k", "sensitivity", "within_category_boost", "determiner_match@k", "tse"):
         assert f"`{name}`" in body
+
+
+def test_the_example_of_the_card_prints_what_it_says(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", card, re.DOTALL)
+    exec(compile(code.replace("ORG/cloze_diagnostics", str(folder)), "card", "exec"), {})
+    assert capsys.readouterr().out.splitlines() == re.findall(r"^# (.*)$", code, re.MULTILINE)
 
 
 def test_the_page_computes_the_example_in_its_form(

@@ -97,9 +97,11 @@ def _provenance_table(source: str, built: list[Built]) -> str:
             lines.append(f"- [{entry['repository']}]({where}) (MIT) at commit `{entry['commit']}`")
         elif source != "demo":
             lines.append(f"- {folder}: **not the bytes of the pinned commit**")
-    lines += ["", "| input | SHA-256 |", "| --- | --- |"]
+    # folded, because the digests are wider than the page
+    lines += ["", "<details><summary>SHA-256 of every file</summary>", ""]
+    lines += ["| input | SHA-256 |", "| --- | --- |"]
     for part in built:
         lines += [f"| `{file.repository}/{file.path}` | `{file.sha256}` |" for file in part.files]
     lines += ["", "| Parquet | SHA-256 |", "| --- | --- |"]
     lines += [f"| `{part.parquet}` | `{part.sha256}` |" for part in built]
-    return "\n".join(lines)
+    return "\n".join([*lines, "", "</details>"])

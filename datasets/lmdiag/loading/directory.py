@@ -25,7 +25,7 @@ SCRIPTS = HERE.parent
 PROVENANCE = "provenance.json"
 CARD = "README.md"
 NAME = "lmdiag"
-COPIED = ("build.py", "loading", "demo", "lm-evaluation-harness")
+COPIED = ("build.py", "loading", "demo", "lm-evaluation-harness", "lighteval", "inspect-ai")
 """Copied into the data set: the loading scripts, the demo source, the task files."""
 SUFFIXES = (".py", ".json", ".tsv", ".jsonl", ".csv", ".yaml")
 """Kinds of files in these."""
