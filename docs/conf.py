@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
+from typing import Any
 
 from sphinx.application import Sphinx
 
@@ -26,9 +28,10 @@ extensions = [
     "sphinx_copybutton",
 ]
 exclude_patterns = ["_static"]
+smartquotes = False
 
-# Nothing is loaded from another site: the theme uses the fonts of the system, and the charts of
-# the notebook are SVG. The colours are those of cards/base.css.
+# Nothing is loaded from another site: the theme uses the fonts of the system, charts are images. The
+# colours are those of cards/base.css.
 html_theme = "furo"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
@@ -50,6 +53,7 @@ nb_execution_in_temp = True
 nb_execution_raise_on_error = True
 nb_execution_timeout = 600
 nb_merge_streams = True
+nb_render_image_options = {"scale": "50%"}  # charts are drawn in twice their size
 # Notebooks use no network and no files of the user. Kernels would warn that their messages to this
 # process are not encrypted.
 ipython = DOCS.parent / "build/site-cache/ipython"
@@ -61,6 +65,7 @@ os.environ |= {
     "HF_HUB_OFFLINE": "1",
     "IPYTHONDIR": str(ipython),
     "LMDIAG_CACHE": str(DOCS.parent / "build/site-cache"),
+    "PYTHONWARNINGS": "ignore:IProgress not found",  # of tqdm, about a progress bar in notebooks
 }
 
 # ---- the reference, from the docstrings ----------------------------------------------------------
@@ -75,9 +80,35 @@ napoleon_use_ivar = True
 
 
 def link_to_pages(app: Sphinx, page: str, source: list[str]) -> None:
-    """Files of the repository that are pages of the site: GitHub shows the file, the site the page."""
+    """Links a file of the repository that is a page of the site; on GitHub the file is shown."""
     source[0] = source[0].replace("](../CHANGELOG.md)", "](changelog.md)")
+
+
+def join_names(
+    app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]
+) -> None:
+    """Writes `one, two: what both are` without spaces; Sphinx reads a word before one as a type."""
+    for i, line in enumerate(lines):
+        if match := re.match(r"( +\w+(?:, \w+)+):", line):
+            lines[i] = match[1].replace(", ", ",") + line[match.end(1) :]
+
+
+def shorten(
+    app: Sphinx, what: str, name: str, thing: Any, options: Any, signature: str, returned: str
+) -> tuple[str, str]:
+    """Writes a default that is made for each object as `...`; Sphinx cannot read `<factory>`."""
+    return (signature or "").replace("<factory>", "..."), returned
+
+
+def is_field(
+    app: Sphinx, what: str, name: str, thing: Any, skip: bool, options: Any
+) -> bool | None:
+    """Leaves out the fields of a NamedTuple, which the docstring of the class describes."""
+    return True if (getattr(thing, "__doc__", None) or "").startswith("Alias for field") else None
 
 
 def setup(app: Sphinx) -> None:
     app.connect("source-read", link_to_pages)
+    app.connect("autodoc-process-docstring", join_names, priority=100)  # before napoleon
+    app.connect("autodoc-process-signature", shorten)
+    app.connect("autodoc-skip-member", is_field)
