@@ -30,8 +30,8 @@ extensions = [
 exclude_patterns = ["_static"]
 smartquotes = False
 
-# Nothing is loaded from another site: the theme uses the fonts of the system, charts are images. The
-# colours are those of cards/base.css.
+# Nothing is loaded from another site: the theme uses the fonts of the system, charts are images.
+# The colours are those of cards/base.css.
 html_theme = "furo"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
@@ -94,10 +94,10 @@ def join_names(
 
 
 def shorten(
-    app: Sphinx, what: str, name: str, thing: Any, options: Any, signature: str, returned: str
-) -> tuple[str, str]:
+    app: Sphinx, what: str, name: str, thing: Any, options: Any, signature: str | None, returns: str
+) -> tuple[str, str] | None:
     """Writes a default that is made for each object as `...`; Sphinx cannot read `<factory>`."""
-    return (signature or "").replace("<factory>", "..."), returned
+    return (signature.replace("<factory>", "..."), returns) if signature else None
 
 
 def is_field(

@@ -324,14 +324,19 @@ def test_the_migration_guide_names_settings_and_tasks_that_exist(demo_dir: Path)
 @pytest.mark.parametrize("task", ["cprag102", "role88", "neg136"])
 def test_published_figures_of_a_diagnostics_page(task: str) -> None:
     (head, *rows) = next(t for t in tables(f"diagnostics/{task}.md") if t[0][0] == "measure")
-    kept = {(figure.model, figure.place): figure.value for figure in published_figures()}
+    kept = {}
+    for figure in published_figures():
+        place = figure.place
+        where = place.setting if place.setting != "none" else place.level or "original"
+        kept[figure.model, place.task, place.measure, where] = figure.value
     for measure, where, *cells in rows:
         for model, cell in zip(head[2:], cells, strict=True):
             values = [
                 value
                 for (of, place), value in kept.items()
                 if (of, place.task, place.measure) == (model, task, measure)
-                and where == (place.setting if place.setting != "none" else place.level or "original")
+                and where
+                == (place.setting if place.setting != "none" else place.level or "original")
             ]
             assert [cell] == [str(value) for value in values], (measure, where)
 
@@ -340,7 +345,9 @@ def test_published_figures_of_a_diagnostics_page(task: str) -> None:
 
 
 def test_every_command_has_its_section() -> None:
-    sections = re.findall(r'^## lmdiag (\w+)\n\n.*\n.*\n\nusage\("(\w+)"\)$', PAGES["commands.md"], re.M)
+    sections = re.findall(
+        r'^## lmdiag (\w+)\n\n.*\n.*\n\nusage\("(\w+)"\)$', PAGES["commands.md"], re.M
+    )
     assert sections == [(name, name) for name in COMMAND_NAMES]
 
 
