@@ -7,11 +7,15 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from browser import NewPage
+from browser import NewPage, new_context
 from limits import HANG
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 pytest.importorskip("sphinx", reason="`make docs` installs Sphinx")
 pytestmark = pytest.mark.slow
@@ -90,5 +94,15 @@ def test_pages_fit_the_screen_and_load_nothing_from_outside(
             page.goto(path.as_uri())
             wide = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
             assert wide <= 0, f"{path.name} is {wide} pixels too wide"
+
+
+def test_the_search_works_without_a_server(site: Path, chromium: Browser) -> None:
+    """Its results lack the lines of text around the word, which a browser reads from a server."""
+    context = new_context(chromium)
+    page = context.new_page()
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
     page.goto(f"{(site / 'search.html').as_uri()}?q=sensitivity")
     page.wait_for_selector("#search-results li")
+    context.close()
+    assert not [url for url in requests if not url.startswith("file:")]
