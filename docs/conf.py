@@ -84,13 +84,16 @@ def link_to_pages(app: Sphinx, page: str, source: list[str]) -> None:
     source[0] = source[0].replace("](../CHANGELOG.md)", "](changelog.md)")
 
 
-def join_names(
-    app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]
-) -> None:
-    """Writes `one, two: what both are` without spaces; Sphinx reads a word before one as a type."""
+def prepare(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """Changes what Sphinx would misread in a docstring.
+
+    In `one, two: what both are` it takes the first name for a type, so the space goes; and
+    `sensitivity@0.01` would become an e-mail address.
+    """
     for i, line in enumerate(lines):
         if match := re.match(r"( +\w+(?:, \w+)+):", line):
-            lines[i] = match[1].replace(", ", ",") + line[match.end(1) :]
+            line = match[1].replace(", ", ",") + line[match.end(1) :]
+        lines[i] = re.sub(r"(?<=\w)@(?=\w)", r"\\@", line)
 
 
 def shorten(
@@ -109,6 +112,6 @@ def is_field(
 
 def setup(app: Sphinx) -> None:
     app.connect("source-read", link_to_pages)
-    app.connect("autodoc-process-docstring", join_names, priority=100)  # before napoleon
+    app.connect("autodoc-process-docstring", prepare, priority=100)  # before napoleon
     app.connect("autodoc-process-signature", shorten)
     app.connect("autodoc-skip-member", is_field)

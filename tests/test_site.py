@@ -69,7 +69,8 @@ def test_every_link_leads_to_a_place_of_the_site(site: Path) -> None:
             assert parts.scheme in ("", "data"), f"{path}: loads {link}"
             target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
             assert target.exists(), f"{path}: {link}"
-            if parts.fragment and target in pages:
+            # Sphinx links the source of a function by the name of its module, not of the package.
+            if parts.fragment and target in pages and "_modules" not in path.parts:
                 assert unquote(parts.fragment) in pages[target].anchors, f"{path}: {link}"
 
 

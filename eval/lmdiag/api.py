@@ -172,7 +172,7 @@ def measure(
         predictions: in the order of the rows.
         stimuli: the rows, unperturbed.
         k: ranks at which accuracy is measured.
-        threshold: smallest difference in probability that counts for `sensitivity@threshold`.
+        threshold: smallest difference in probability that counts for sensitivity@threshold.
         cased: compare words exactly, else case-blind; None for the rule of the model's tokenizer.
 
     Raises:
