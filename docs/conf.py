@@ -28,7 +28,7 @@ extensions = [
     "sphinx_copybutton",
 ]
 exclude_patterns = ["_static"]
-smartquotes = False
+smartquotes_action = "D"  # dashes; quotation marks are often code
 
 # Nothing is loaded from another site: the theme uses the fonts of the system, charts are images.
 # The colours are those of cards/base.css.
