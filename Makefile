@@ -2,19 +2,22 @@
 # make test   linters, type checks, the quick tests: at most four minutes on two cores
 # make check  the slow tests: several processes, killed runs, documented commands, large data
 # make setup  .venv with pinned versions and the package, editable; the other commands call it
+# make docs   the documentation site, in build/site; warnings are errors
+# make dist   wheel and source distribution, in dist, and checks of both
 # make bench  speed compared with a plain PyTorch loop and other programs
 # make demo-models  train the two demo models again and replace their weights in the package
 
 VENV := .venv
 BIN := $(VENV)/bin
 SETUP := $(VENV)/setup-done
+EXTRAS := $(VENV)/docs-done $(VENV)/release-done
 PYTHON ?= $(firstword $(foreach name,python3.11 python3 python,$(shell $(name) -c \
 	'import sys, ensurepip; print(sys.executable) if sys.version_info >= (3, 11) else None' 2>/dev/null)))
 
 # Further arguments, e.g. make test ARGS="-k neg136", make bench ARGS="speed --rounds 3"
 ARGS ?=
 
-.PHONY: run setup test check demo-models bench clean
+.PHONY: run setup test check docs dist demo-models bench clean
 .DEFAULT_GOAL := run
 
 setup: $(SETUP)
@@ -45,6 +48,22 @@ test: setup
 check: setup
 	$(BIN)/pytest -n 2 --dist worksteal -m slow $(ARGS)
 
+# The extras of setup.cfg that only these two commands need.
+$(EXTRAS): $(VENV)/%-done: $(SETUP)
+	@echo "Installing what make needs for $*"
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-build-isolation --editable '.[$*]'
+	@touch $@
+
+docs: $(VENV)/docs-done
+	@rm -rf build/site
+	@$(BIN)/python -m sphinx -q -W --keep-going -d build/site-cache/doctrees docs build/site
+	@echo "The site is in build/site/index.html"
+
+dist: $(VENV)/release-done
+	@rm -rf dist
+	@$(BIN)/python -m build --no-isolation --outdir dist . > /dev/null
+	@$(BIN)/twine check --strict dist/*
+
 demo-models: setup
 	$(BIN)/python -m lmdiag.models.demo.training
 
@@ -52,4 +71,4 @@ bench: setup
 	PYTHONPATH=tests $(BIN)/python -m benchmarks $(ARGS)
 
 clean:
-	rm -rf $(VENV) demo
+	rm -rf $(VENV) demo build dist

@@ -71,6 +71,15 @@ def test_measures_are_those_of_the_command(api: Fixture, name: str, task: str) -
     assert measures.signature + verbs == told.signature
 
 
+def test_a_notebook_displays_results_once(api: Fixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a notebook, a console of rich displays what it prints, wherever its file is."""
+    displayed: list[Any] = []
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    monkeypatch.setattr("rich.jupyter.display", lambda *given: displayed.append(given))
+    assert "Affirmative" in api.measures["bert", "neg136"]._repr_html_()
+    assert not displayed
+
+
 def test_results_print_as_tables_and_have_a_short_repr(api: Fixture) -> None:
     measures = api.measures["bert", "neg136"]
     html = measures._repr_html_()

@@ -1,5 +1,7 @@
 """README and docs/: links and commands are valid, blocks run, and figures are what they give.
 
+The blocks `{code-cell}` run when the site is built (tests/test_site.py).
+
 The blocks of a page run in order, in one folder. A block after a paragraph that ends with a colon
 and says "the file `NAME`" is the content of that file. Nothing is downloaded, so some things are
 replaced: the published items in the directory `lmdiag` by the demo data, the models of the Hub by
@@ -29,23 +31,30 @@ from hub import LoopbackHub, client_env
 from test_original_code import write_files
 
 from lmdiag import diagnostics
+from lmdiag.cli import COMMANDS as COMMAND_NAMES
 from lmdiag.cli import build_parser, main
 from lmdiag.results import Place, Results
 from lmdiag.results.multiverse import Multiverse
+from lmdiag.results.published import published_figures
 
 pytest_plugins = ["hub.fixtures"]
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = {
-    path.name: path.read_text("utf-8") for path in (ROOT / "README.md", *ROOT.glob("docs/*.md"))
+PAGES = {"README.md": (ROOT / "README.md").read_text("utf-8")} | {
+    str(path.relative_to(ROOT / "docs")): path.read_text("utf-8")
+    for path in sorted(ROOT.glob("docs/**/*.md"))
 }
+"""Page, from the folder docs -> its text."""
 PROGRAMS = Path(sys.executable).parent
 
 STANDS_FOR = {"bert-base-uncased": "demo:masked", "gpt2": "demo:causal"}
 """Model of the Hub -> demo model that is run in its place."""
 SCRIPTS = ("#!", "hf jobs")
 """Beginnings of bash blocks that have tests of their own."""
-NOT_RUN = ("pip", "lm_eval", "lighteval", "inspect", "syntaxgym", "make test", "make check", "hf")
+NOT_RUN = (
+    "pip", "lm_eval", "lighteval", "inspect", "syntaxgym",
+    "make test", "make check", "make dist", "hf",
+)  # fmt: skip
 """Beginnings of commands that the tests of a page do not run."""
 
 
@@ -81,11 +90,29 @@ COMMANDS = [
 # ---- all pages -----------------------------------------------------------------------------------
 
 
+def anchors(text: str) -> set[str]:
+    """The anchors that GitHub, and the site, give to the headings of a page."""
+    without_code = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    headings = re.findall(r"^#+ (.*)$", without_code, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 @pytest.mark.parametrize("page", PAGES)
-def test_every_linked_file_exists(page: str) -> None:
-    folder = ROOT if page == "README.md" else ROOT / "docs"
-    for link in re.findall(r"\]\((?!http|#)([^)#]+)", PAGES[page]):
-        assert (folder / link).exists(), link
+def test_every_link_leads_to_a_file_and_a_heading(page: str) -> None:
+    place = ROOT / page if page == "README.md" else ROOT / "docs" / page
+    for link in re.findall(r"\]\((?!http)([^)]+)\)", PAGES[page]):
+        name, _, anchor = link.partition("#")
+        target = place.parent / name if name else place
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target.read_text("utf-8")), link
+
+
+def test_every_page_is_linked_from_the_start_page() -> None:
+    for page in PAGES:
+        listed = rf"^(?:.*<)?{re.escape(page.removesuffix('.md'))}>?$"
+        assert page in ("README.md", "index.md") or re.search(
+            listed, PAGES["index.md"], re.MULTILINE
+        ), f"add {page} to docs/index.md"
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -196,20 +223,41 @@ def read(demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[
 @pytest.mark.slow
 def test_the_readme_runs_and_shows_the_output_of_make_run(read: Callable[[str], Reader]) -> None:
     reader = read("README.md")
-    assert len(reader.outputs) >= 22
+    assert len(reader.outputs) == 7
     (shown,) = (text for _, text in blocks("README.md", "text") if "NEG-136" in text)
     assert shown.strip() in reader.outputs["make run"]
+    assert "sensitivity" in next(o for text, o in reader.outputs.items() if "import lmdiag" in text)
+    assert (reader.folder / "garden_paths.csv").is_file()
+
+
+@pytest.mark.slow
+def test_the_page_on_running_models_runs(read: Callable[[str], Reader]) -> None:
+    reader = read("running.md")
+    assert len(reader.outputs) == 13
+    for made in ("lmdiag/README.md", "leaderboard/index.html", "figures"):
+        assert (reader.folder / made).exists(), made
+
+
+@pytest.mark.slow
+def test_the_page_on_python_runs(read: Callable[[str], Reader]) -> None:
+    reader = read("python.md")
+    assert len(reader.outputs) == 3
+    assert all(reader.outputs.values())
+
+
+@pytest.mark.slow
+def test_the_page_on_sentences_runs(read: Callable[[str], Reader]) -> None:
+    reader = read("sentences.md")
+    assert len(reader.outputs) == 4
     compare_surprisals(reader)
     for task, measure in [("pairs", "sensitivity"), ("suite", "suite_accuracy")]:
         assert measures_of(reader, "demo--causal", task)[measure]["n"] == 2
-    assert "sensitivity" in next(o for text, o in reader.outputs.items() if "import lmdiag" in text)
-    for made in ("lmdiag/README.md", "leaderboard/index.html", "garden_paths.csv"):
-        assert (reader.folder / made).is_file(), made
 
 
 def compare_surprisals(reader: Reader) -> None:
-    """The table of words in the README is what its command prints, apart from rounding."""
-    (block,) = (text for _, text in blocks("README.md", "console") if "$ lmdiag surprisal" in text)
+    """The table of words on the page is what its command prints, apart from rounding."""
+    page = "sentences.md"
+    (block,) = (text for _, text in blocks(page, "console") if "$ lmdiag surprisal" in text)
     command, *lines = block.splitlines()
     shown, printed = (
         list(csv.DictReader(text))
@@ -321,6 +369,33 @@ def test_the_framework_of_the_pull_request_is_that_of_the_data_set() -> None:
     benchmark = yaml.safe_load((ROOT / "datasets/lmdiag/eval.yaml").read_text("utf-8"))
     (change,) = (text for _, text in blocks("publishing.md", "text") if "description" in text)
     assert f'name: "{benchmark["evaluation_framework"]}"' in change
+
+
+# ---- docs/diagnostics ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("task", ["cprag102", "role88", "neg136"])
+def test_published_figures_of_a_diagnostics_page(task: str) -> None:
+    (head, *rows) = next(t for t in tables(f"diagnostics/{task}.md") if t[0][0] == "measure")
+    kept = {}
+    for figure in published_figures():
+        place = figure.place
+        where = place.setting if place.setting != "none" else place.level or "original"
+        kept[figure.model, place.task, place.measure, where] = figure.value
+    for measure, where, *cells in rows:
+        for model, cell in zip(head[2:], cells, strict=True):
+            at = (model, task, measure, where)
+            assert float(cell) == kept[at], at
+
+
+# ---- docs/commands.md and docs/releasing.md ------------------------------------------------------
+
+
+def test_every_command_has_its_section() -> None:
+    sections = re.findall(
+        r'^## lmdiag (\w+)\n\n.*\n.*\n\nusage\("(\w+)"\)$', PAGES["commands.md"], re.M
+    )
+    assert sections == [(name, name) for name in COMMAND_NAMES]
 
 
 # ---- docs/protocol.md ----------------------------------------------------------------------------

@@ -1,5 +1,5 @@
-"""Files outside the package are found in a clone and in an installed wheel; a wheel is enough to
-run everything."""
+"""Files outside the package are found in a clone and in an installation; a wheel, and a source
+distribution, are enough to run everything."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import venv
 from pathlib import Path
 from zipfile import ZipFile
@@ -45,24 +46,35 @@ def test_an_editable_install_reads_the_repository() -> None:
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the working tree, so that nothing is left in the repository."""
     copy = tmp_path_factory.mktemp("source")
-    for name in ("setup.cfg", "pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, copy / name)
-    for folder in ("eval", "cards", "metrics", "datasets"):
+    for path in ROOT.iterdir():
+        if path.is_file():
+            shutil.copy(path, copy)
+    for folder in ("eval", "cards", "metrics", "datasets", "docs", "tests"):
         shutil.copytree(ROOT / folder, copy / folder, ignore=shutil.ignore_patterns(*OF_TOOLS))
     return copy
 
 
-@pytest.fixture(scope="module")
-def wheel(source: Path) -> Path:
-    build = "from setuptools.build_meta import build_wheel; build_wheel('dist')"
-    run(sys.executable, "-c", build, cwd=source)
-    (built,) = (source / "dist").glob("*.whl")
+def build(source: Path, kind: str) -> Path:
+    """Builds a "wheel" or an "sdist"."""
+    call = f"from setuptools.build_meta import build_{kind} as build; build('dist')"
+    run(sys.executable, "-c", call, cwd=source)
+    (built,) = (source / "dist").glob("*.whl" if kind == "wheel" else "*.tar.gz")
     return built
 
 
 @pytest.fixture(scope="module")
-def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The programs of an environment in which pip installed the wheel.
+def wheel(source: Path) -> Path:
+    return build(source, "wheel")
+
+
+@pytest.fixture(scope="module")
+def sdist(source: Path) -> Path:
+    return build(source, "sdist")
+
+
+@pytest.fixture(scope="module", params=["wheel", "sdist"])
+def installed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs of an environment in which pip installed the wheel or the source distribution.
 
     Its dependencies are those of the environment of the tests, so that nothing is downloaded.
     """
@@ -71,7 +83,8 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     (site,) = place.glob("lib/*/site-packages")
     (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
     install = [sys.executable, "-m", "pip", "--python", place / "bin/python", "install"]
-    run(*install, "--no-deps", "--no-index", "--quiet", "--ignore-installed", wheel)
+    options = ["--no-deps", "--no-index", "--no-build-isolation", "--quiet", "--ignore-installed"]
+    run(*install, *options, request.getfixturevalue(request.param))
     return place / "bin"
 
 
@@ -85,7 +98,17 @@ def test_the_wheel_has_every_file(wheel: Path, source: Path) -> None:
             assert file.is_dir() or name in names, f"add {path} to setup.cfg"
 
 
-def test_an_installed_wheel_finds_the_folders(installed: Path) -> None:
+def test_the_source_distribution_has_every_file(sdist: Path, source: Path) -> None:
+    with tarfile.open(sdist) as archive:
+        names = {member.name.partition("/")[2] for member in archive if member.isfile()}
+    made = ("dist/", "build/", "eval/lmdiag.egg-info/")
+    for file in source.rglob("*"):
+        path = str(file.relative_to(source))
+        if file.is_file() and not path.startswith((*made, "MANIFEST.in", ".git")):
+            assert path in names, f"add {path} to MANIFEST.in"
+
+
+def test_an_installation_finds_the_folders(installed: Path) -> None:
     say = f"from lmdiag.resources import resource_path as path\nfor f in {FOLDERS}: print(path(f))"
     share = installed.parent / "share/lmdiag"
     paths = [str(share / folder) for folder in FOLDERS]
@@ -93,7 +116,7 @@ def test_an_installed_wheel_finds_the_folders(installed: Path) -> None:
 
 
 @pytest.mark.slow
-def test_an_installed_wheel_runs_the_demo_from_another_folder(
+def test_an_installation_runs_the_demo_from_another_folder(
     installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("PYTHONPATH", raising=False)

@@ -41,7 +41,10 @@ class Shown:
     def _printed(self) -> Console:
         from rich.console import Console
 
-        console = Console(file=io.StringIO(), record=True, width=100, highlight=False)
+        # In a notebook, rich would also display what is only recorded here.
+        console = Console(
+            file=io.StringIO(), record=True, width=100, highlight=False, force_jupyter=False
+        )
         self.show(console)
         return console
 

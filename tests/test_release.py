@@ -1,0 +1,41 @@
+"""The files that a release consists of agree on its version and its date; see docs/releasing.md."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lmdiag import __version__
+
+ROOT = Path(__file__).resolve().parents[1]
+WORKFLOWS = sorted(ROOT.glob(".github/workflows/*.yml"))
+CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+
+
+def test_version_and_date_agree() -> None:
+    changes = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    version, date = re.findall(r"^## (\S+) \((.*)\)$", changes, re.MULTILINE)[0]
+    assert version == __version__ == CITATION["version"]
+    assert f"version = {{{__version__}}}" in (ROOT / "docs/citing.md").read_text("utf-8")
+    assert date == str(CITATION.get("date-released", "unreleased"))
+
+
+def test_the_workflows_are_off_until_a_maintainer_switches_them_on() -> None:
+    assert [path.name for path in WORKFLOWS] == ["release.yml", "tests.yml"]
+    for path in WORKFLOWS:
+        workflow: dict[Any, Any] = yaml.safe_load(path.read_text("utf-8"))
+        for name, job in workflow["jobs"].items():
+            waits = bool(job.get("needs"))
+            assert waits or "vars.LMDIAG_WORKFLOWS == 'on'" in str(job.get("if")), (path.name, name)
+        assert workflow["permissions"] == {"contents": "read"}
+
+
+def test_the_workflows_test_the_versions_of_python_that_are_declared() -> None:
+    tests = yaml.safe_load((ROOT / ".github/workflows/tests.yml").read_text("utf-8"))
+    setup = (ROOT / "setup.cfg").read_text("utf-8")
+    declared = re.findall(r"Programming Language :: Python :: (3\.\d+)$", setup, re.MULTILINE)
+    assert tests["jobs"]["tests"]["strategy"]["matrix"]["python"] == declared
+    assert f"python_requires = >={declared[0]}" in setup
