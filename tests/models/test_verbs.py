@@ -73,7 +73,7 @@ def test_contexts_are_independent(monkeypatch: pytest.MonkeyPatch) -> None:
     log_probs = torch.randn(7, 50, generator=torch.Generator().manual_seed(1)).log_softmax(-1)
     pairs, plural = [(1, 2), (3, 4), (5, 6)], [True, False, True, True, False, False, True]
     whole = Verbs.of(pairs).agreement(log_probs, plural)
-    monkeypatch.setattr(agreement, "_ELEMENTS", 100)  # two contexts at a time
+    monkeypatch.setattr(agreement, "_AT_ONCE", 2)
     assert Verbs.of(pairs).agreement(log_probs, plural) == whole
 
 
