@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 
 Counts = NDArray[np.int8]
 
+_ELEMENTS, _ELEMENTS_ON_CPU = 2**22, 2**17
+"""Vocabulary items that are sorted at a time: what bounds the memory, and what suits a cache."""
+
 
 @dataclass(frozen=True)
 class Cuts:
@@ -39,29 +42,29 @@ class Cuts:
 def find_cuts(log_probs: torch.Tensor, top: Sequence[float], bottom: Sequence[float]) -> Cuts:
     """Finds the items at cut-offs from the most and from the least probable item.
 
-    On the CPU one context at a time: its vocabulary stays in the processor's cache.
-
     Args:
         log_probs: (contexts, vocabulary), nats.
         top, bottom: cumulative masses, summed in float64 from that end; top ones come first.
     """
-    rows = 1 if log_probs.device.type == "cpu" else len(log_probs)
+    elements = _ELEMENTS_ON_CPU if log_probs.device.type == "cpu" else _ELEMENTS
+    rows = min(len(log_probs), max(1, elements // log_probs.shape[-1]))
     costs = torch.empty_like(log_probs[:rows])
     mass, cumulative = (torch.empty_like(costs, dtype=torch.float64) for _ in range(2))
-    wanted = torch.tensor([*top, *bottom], dtype=mass.dtype, device=mass.device).repeat(rows, 1)
-    from_top, from_bottom = (x.contiguous() for x in wanted.tensor_split([len(top)], dim=1))
+    wanted = mass.new_tensor([*top, *bottom])
     last, parts = costs.shape[-1] - 1, []
     for some in torch.split(log_probs, rows):
+        costs, mass, cumulative = (x[: len(some)] for x in (costs, mass, cumulative))
         _sort(torch.neg(some, out=costs))
         mass.copy_(costs).neg_().exp_()
-        at, reached = _reach(torch.cumsum(mass, -1, out=cumulative), from_top)
-        at_end, end_reached = _reach(torch.cumsum(mass.flip(-1), -1, out=cumulative), from_bottom)
+        at, reached = _reach(torch.cumsum(mass, -1, out=cumulative), top)
+        at_end, end_reached = _reach(torch.cumsum(mass.flip(-1), -1, out=cumulative), bottom)
         places = torch.cat([at, last - at_end], dim=1)
-        step, cost = mass.gather(-1, places), costs.gather(-1, places)
-        shares = (wanted - (torch.cat([reached, end_reached], dim=1) - step)) / step
+        cost = costs.gather(-1, places)
         starts, ends = (torch.searchsorted(costs, cost, right=right) for right in (False, True))
-        parts.append((places, -cost, starts, ends, shares))
-    return Cuts(*map(torch.cat, zip(*parts, strict=True)))
+        sums = torch.cat([reached, end_reached], dim=1)
+        parts.append((places, cost, starts, ends, sums, mass.gather(-1, places)))
+    places, cost, starts, ends, sums, step = map(torch.cat, zip(*parts, strict=True))
+    return Cuts(places, -cost, starts, ends, (wanted - (sums - step)) / step)
 
 
 def count_passed(cuts: Cuts, log_probs: torch.Tensor, ids: torch.Tensor) -> tuple[Counts, Counts]:
@@ -100,9 +103,10 @@ def _sort(costs: torch.Tensor) -> None:
         costs.copy_(costs.sort(dim=-1).values)
 
 
-def _reach(cumulative: torch.Tensor, wanted: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def _reach(cumulative: torch.Tensor, wanted: Sequence[float]) -> tuple[torch.Tensor, torch.Tensor]:
     """Returns the place of the first item at or past each cumulative mass, and the mass there."""
-    at = torch.searchsorted(cumulative, wanted).clamp_(max=cumulative.shape[-1] - 1)
+    masses = cumulative.new_tensor(wanted).repeat(len(cumulative), 1)
+    at = torch.searchsorted(cumulative, masses).clamp_(max=cumulative.shape[-1] - 1)
     return at, cumulative.gather(-1, at)
 
 

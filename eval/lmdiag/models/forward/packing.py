@@ -163,21 +163,39 @@ def _fill(
     Returns:
         the number of each context's pack, and the tokens in each pack.
     """
+    if not causal:
+        return _first_fit([*map(len, paths)], width)
     indices: list[int] = []
     sizes: list[int] = []
     packs_with: dict[int, list[int]] = {}  # beginning of a context -> the packs that have it
     for path in paths:
-        room = width - len(path)
-        for shared in range(len(path) if causal else 0, -1, -1):
+        for shared in range(len(path), -1, -1):
             some = packs_with.get(path[shared - 1], ()) if shared else range(len(sizes))
-            fitting = (n for n in some if sizes[n] <= room + shared)
-            index = min(fitting, default=-1) if shared else next(fitting, len(sizes))
-            if index >= 0:
+            room = width - len(path) + shared
+            if fitting := [n for n in some if sizes[n] <= room]:
                 break
+        index = min(fitting, default=len(sizes))
         if index == len(sizes):
             sizes.append(0)
         sizes[index] += len(path) - shared
         indices.append(index)
-        for node in path[shared:] if causal else ():
+        for node in path[shared:]:
             packs_with.setdefault(node, []).append(index)
+    return indices, sizes
+
+
+def _first_fit(lengths: Sequence[int], width: int) -> tuple[list[int], list[int]]:
+    """Puts each length, in descending order, into the first pack that has room; see `_fill`."""
+    indices: list[int] = []
+    sizes: list[int] = []
+    index, previous = 0, 0
+    for length in lengths:
+        if length != previous:
+            index, previous = 0, length
+        while index < len(sizes) and sizes[index] + length > width:  # nor will it fit later
+            index += 1
+        if index == len(sizes):
+            sizes.append(0)
+        sizes[index] += length
+        indices.append(index)
     return indices, sizes
