@@ -1,4 +1,12 @@
-"""`python -m benchmarks [WHAT ...]`: prints tables of ratios measured now, on this machine."""
+"""`python -m benchmarks [WHAT ...]`: prints tables of ratios measured now, on this machine.
+
+What bounds them: asking the 198 contexts of the three diagnostics is the model. For the shape of
+bert-base, on a Xeon at 2.8 GHz with AVX-512 and in one thread, 98% of the CPU time of `ask` was in
+the forward pass. The bare loop sends 3,472 tokens through the model, padding included, packs send
+3,000, and 2,908 are not padding: of the time in proportion to tokens, 0.86 remains. `ask` took 0.83
+of the CPU time of the bare loop. The rate of a matrix product was 105 GFLOP/s with 384 tokens and
+108 with 1,536, so that larger batches gain little there.
+"""
 
 from __future__ import annotations
 
@@ -144,7 +152,9 @@ def compare(
 
 def main() -> None:
     """Runs the benchmarks that are asked for."""
-    parser = argparse.ArgumentParser(prog="benchmarks", description=(__doc__ or "").split("`: ")[1])
+    parser = argparse.ArgumentParser(
+        prog="benchmarks", description=(__doc__ or "").split("`: ")[1].split("\n")[0]
+    )
     parser.add_argument("what", nargs="*", metavar="WHAT", help=f"some of {', '.join(WHAT)} (all)")
     parser.add_argument("--shapes", nargs="+", default=["bert-base", "gpt2"])
     parser.add_argument("--contenders", nargs="+", default=CONTENDERS, help="of speed (all)")
