@@ -48,10 +48,12 @@ TINY |= {"intermediate_size": 64}
 SHAPES = {
     "bert-base": Shape("BertForMaskedLM", WORDPIECE, "bert"),
     "gpt2": Shape("GPT2LMHeadModel", BYTES, "gpt2"),
+    "gpt2-262k": Shape("GPT2LMHeadModel", BYTES, "gpt2", {"vocab_size": 262_144}),
     "bert-tiny": Shape("BertForMaskedLM", WORDPIECE, "bert", TINY),
     "gpt2-tiny": Shape("GPT2LMHeadModel", BYTES, "gpt2", {"n_embd": 32, "n_layer": 2, "n_head": 2}),
 }
-"""The shapes that all figures are given for, and tiny ones where only the rest is to be seen."""
+"""The shapes that all figures are given for, one with a vocabulary as large as that of Gemma 3, and
+tiny ones where only the rest is to be seen."""
 
 
 def make(name: str, folder: Path) -> Path:

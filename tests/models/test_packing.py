@@ -41,6 +41,44 @@ def test_what_is_shared_goes_together() -> None:
     assert [number for number, _ in placed] == [0, 1, 0]
 
 
+def literal_fill(
+    contexts: list[tuple[int, ...]], width: int, causal: bool
+) -> tuple[list[int], list[set[tuple[int, ...]]]]:
+    """Puts each context, longest first, into the first pack that has most of its beginning.
+
+    A pack is the set of its tokens: beginnings of contexts, and of masked ones their number, too.
+    """
+    packs: list[set[tuple[int, ...]]] = []
+    numbers = [0] * len(contexts)
+    for n in sorted(range(len(contexts)), key=lambda n: (-len(contexts[n]), contexts[n])):
+        ids = contexts[n] if causal else (-n, *contexts[n])
+        tokens = {ids[:end] for end in range(1 if causal else 2, len(ids) + 1)}
+        fitting = [(-len(p & tokens), i) for i, p in enumerate(packs) if len(p | tokens) <= width]
+        numbers[n] = min(fitting)[1] if fitting else len(packs)
+        if not fitting:
+            packs.append(set())
+        packs[numbers[n]] |= tokens
+    return numbers, packs
+
+
+@given(CONTEXTS, st.booleans(), st.integers(9, 20))
+def test_packs_are_those_with_fewest_gaps(
+    contexts: list[tuple[int, ...]], causal: bool, width: int
+) -> None:
+    """Literally: every width down to half is tried until the packs are full to 31/32."""
+    _, placed = pack(contexts, width, causal=causal)
+    narrowest = max(width // 2, *map(len, contexts))
+    tried: list[tuple[int, list[int]]] = []
+    while not tried or width >= narrowest:
+        numbers, made = literal_fill(contexts, width, causal)
+        widest = max(map(len, made))
+        tried.append((len(made) * widest, numbers))
+        if sum(map(len, made)) >= 31 / 32 * len(made) * widest:
+            break
+        width = widest - 1
+    assert [number for number, _ in placed] == min(tried, key=lambda one: one[0])[1]
+
+
 def encoded(contexts: list[tuple[int, ...]]) -> list[EncodedQuestion]:
     question = Question(Query(""), ())
     return [

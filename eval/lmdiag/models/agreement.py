@@ -7,23 +7,33 @@ cumulative mass reaches it, and the two values are interpolated linearly there, 
 token before it and the first at or past it. In the top a verb counts for EW if either form is kept,
 and for MW only kept forms count; in the bottom both forms must be kept.
 
-All contexts, cut-offs and verbs are computed at once, in float64.
+Only the items at the cut-offs depend on the whole vocabulary. It is sorted without its ids and
+summed up on the model's device, in float64. All else depends on the forms and these items, and is
+computed on the CPU: which cut-offs a form lies between decides where it is kept.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
+
+from lmdiag.models.cutoffs import Counts, count_passed, find_cuts
 
 TOP_CUTOFFS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.97, 1.0)
 BOTTOM_CUTOFFS = (0.5, 0.1, 0.01, 0.001, 1e-4, 1e-5, 1e-6)
 """Cut-offs of the paper's curves; a test compares them with those of `lmdiag.measures`."""
 
-_ELEMENTS = 2**20
-"""Vocabulary items that are sorted at a time, to bound the memory."""
+_AT_ONCE = 32
+"""Contexts whose values are computed together, to bound the memory."""
+
+_N_CUTS = len(TOP_CUTOFFS) - 1 + len(BOTTOM_CUTOFFS)
+
+_Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -67,106 +77,72 @@ class Verbs:
         >>> round(ew, 12), round(mw, 12)
         (0.5, 0.7)
         """
-        labels = torch.tensor(plural, device=log_probs.device)
-        chunk = max(1, _ELEMENTS // log_probs.shape[-1])
-        chunks = zip(torch.split(log_probs, chunk), torch.split(labels, chunk), strict=True)
-        values = torch.cat([self._values(some, label) for some, label in chunks])
+        labels = torch.split(torch.tensor(plural), _AT_ONCE)
+        chunks = zip(torch.split(log_probs, _AT_ONCE), labels, strict=True)
+        values = np.concatenate([self._values(some, label) for some, label in chunks])
         return [
             tuple(None if value != value else value for value in row)  # NaN
             for row in values.tolist()
         ]
 
-    def _values(self, log_probs: torch.Tensor, plural: torch.Tensor) -> torch.Tensor:
+    def _values(self, log_probs: torch.Tensor, plural: torch.Tensor) -> _Floats:
         """Returns (contexts, values), NaN where undefined."""
-        both = torch.stack([self.plural, self.singular]).to(log_probs.device)
-        ids = torch.where(plural[:, None, None], both, both.flip(0))  # right forms, wrong forms
-        p = log_probs.gather(-1, ids.flatten(1)).double().exp().view_as(ids)
-        ordered, rank = sort_vocabulary(log_probs, ids.flatten(1))
-        mass, rank = ordered.double().exp(), rank.view_as(ids)
-        size = torch.full((len(mass), 1), mass.shape[-1], device=mass.device)
-        whole = _tally(p, rank, size, both_forms=False)
-        top = _cut(mass, TOP_CUTOFFS[:-1], p, rank, both_forms=False)
-        last = mass.shape[-1] - 1
-        bottom = _cut(mass.flip(-1), BOTTOM_CUTOFFS, p, last - rank, both_forms=True)
-        cuts = torch.cat([top, whole, bottom], dim=1)  # a top cut-off of 1 keeps the whole
-        return torch.cat([whole[:, 0, :2], cuts.flatten(1)], dim=-1)
+        both = torch.cat([self.plural, self.singular]), torch.cat([self.singular, self.plural])
+        ids = torch.where(plural[:, None], *both).to(log_probs.device)  # right forms, wrong forms
+        forms = log_probs.gather(-1, ids).double().exp().cpu().numpy()
+        cuts = find_cuts(log_probs, TOP_CUTOFFS[:-1], BOTTOM_CUTOFFS)
+        before, up_to = (_Tally(forms, n) for n in count_passed(cuts, log_probs, ids))
+        columns = cuts.places.argsort(-1).argsort(-1).cpu().numpy()
+        top, bottom = np.split(columns, [len(TOP_CUTOFFS) - 1], axis=1)
+        without_item = np.concatenate([up_to.top(top), before.bottom(bottom)], axis=1)
+        with_item = np.concatenate([before.top(top), up_to.bottom(bottom)], axis=1)
+        step = cuts.shares.cpu().numpy()[:, :, None] * (with_item - without_item)
+        cut = np.where(np.isnan(without_item), with_item, without_item + step)
+        whole = before.top(np.full((len(ids), 1), _N_CUTS))  # a top cut-off of 1 keeps the whole
+        cut = np.insert(cut, [top.shape[1]], whole, axis=1)
+        return np.concatenate([whole[:, 0, :2], cut.reshape(len(ids), -1)], axis=1)
 
 
-def sort_vocabulary(
-    log_probs: torch.Tensor, ids: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Returns the vocabulary from the most to the least probable item, and some items' places.
+class _Tally:
+    """EW, MW and mass over the forms that are kept at each cut-off.
 
-    Equally probable items are in the order of their ids. In float32, value and id are put into one
-    integer, which sorts in less than half the time of a stable sort and leaves no ties: the bits of
-    floats of one sign, read as integers, are in the order of the floats.
-
-    Args:
-        log_probs: (contexts, vocabulary), nats, none above 0.
-        ids: (contexts, items).
-
-    Returns:
-        (contexts, vocabulary) nats, descending, and (contexts, items) places in it, from 0.
-    """
-    everything = torch.arange(log_probs.shape[-1], device=log_probs.device)
-    if log_probs.dtype != torch.float32:
-        ordered, order = log_probs.sort(dim=-1, descending=True, stable=True)
-        places = torch.empty_like(order).scatter_(-1, order, everything.expand_as(order))
-        return ordered, places.gather(-1, ids)
-    keys = (log_probs.abs().view(torch.int32).long() << 32) | everything
-    wanted = keys.gather(-1, ids)
-    if keys.device.type == "cpu":  # NumPy is faster: in place, the rows shared by the threads
-        with ThreadPoolExecutor(torch.get_num_threads()) as threads:
-            list(threads.map(lambda row: row.sort(), keys.numpy()))
-    else:
-        keys = keys.sort(dim=-1).values
-    return -(keys >> 32).int().view(torch.float32), torch.searchsorted(keys, wanted)
-
-
-def _cut(
-    mass: torch.Tensor,
-    cutoffs: Sequence[float],
-    p: torch.Tensor,
-    rank: torch.Tensor,
-    *,
-    both_forms: bool,
-) -> torch.Tensor:
-    """Returns EW, MW and mass at each cut-off, (contexts, cut-offs, 3).
+    The cut-offs are in the order of their items: a form is kept in the top at those whose items it
+    comes before, and in the bottom at the others. So each sum is a cumulative one, from either end,
+    over the number of items that come before a form.
 
     Args:
-        mass: (contexts, vocabulary) probabilities, sorted from the end that is kept.
-        cutoffs: cumulative masses.
-        p: (contexts, 2, verbs) probabilities of right and wrong forms.
-        rank: (contexts, 2, verbs) places of the forms in `mass`.
-        both_forms: whether a verb counts only if both of its forms are kept.
+        forms: (contexts, 2 * verbs) probabilities, the right forms first.
+        passed: (contexts, 2 * verbs) how many of the items come before each form.
     """
-    cumulative = mass.cumsum(-1)
-    wanted = torch.tensor(cutoffs, dtype=mass.dtype, device=mass.device).expand(len(mass), -1)
-    at = torch.searchsorted(cumulative, wanted.contiguous()).clamp(max=mass.shape[-1] - 1)
-    tally = _tally(p, rank, torch.cat([at, at + 1], dim=1), both_forms=both_forms)
-    before, past = tally.chunk(2, dim=1)
-    step = mass.gather(-1, at)
-    share = (wanted - (cumulative.gather(-1, at) - step)) / step
-    return torch.where(before.isnan(), past, before + share[:, :, None] * (past - before))
+
+    def __init__(self, forms: _Floats, passed: Counts) -> None:
+        right, wrong = np.split(forms, 2, axis=1)
+        n, m = np.split(passed + np.arange(len(forms))[:, None] * (_N_CUTS + 1), 2, axis=1)
+        first = np.minimum(n, m)  # of the two forms of a verb
+        verbs = [_histogram(first), _histogram(first, right > wrong)]
+        self._top = [*verbs, _histogram(n, right), _histogram(m, wrong)]
+        self._bottom = [*verbs, _histogram(first, right), _histogram(first, wrong)]
+
+    def top(self, columns: NDArray[np.int64]) -> _Floats:
+        """Returns (contexts, columns, 3): a verb counts if either form is kept."""
+        return _values(np.cumsum(self._top, axis=-1), columns)
+
+    def bottom(self, columns: NDArray[np.int64]) -> _Floats:
+        """Returns the same: a verb counts if both forms are kept."""
+        return _values(np.cumsum(np.flip(self._bottom, -1), axis=-1), _N_CUTS - 1 - columns)
 
 
-def _tally(
-    p: torch.Tensor, rank: torch.Tensor, sizes: torch.Tensor, *, both_forms: bool
-) -> torch.Tensor:
-    """Returns EW, MW and mass, (contexts, cut-offs, 3), over the forms among so many tokens.
-
-    `sizes` is (contexts, cut-offs), see `_cut` for the others; NaN if no verb is kept.
-    """
-    verb = rank.amax(1) if both_forms else rank.amin(1)  # the place from which on a verb counts
-    right_rank, wrong_rank = (verb, verb) if both_forms else rank.unbind(1)
-    better = (p[:, 0] > p[:, 1]).double()
-    verbs = _sum_kept(torch.stack([better, torch.ones_like(better)], dim=-1), verb, sizes)
-    right = _sum_kept(p[:, 0, :, None], right_rank, sizes)
-    mass = right + _sum_kept(p[:, 1, :, None], wrong_rank, sizes)
-    values = torch.cat([verbs[..., :1] / verbs[..., 1:], right / mass, mass], dim=-1)
-    return torch.where(mass > 0, values, torch.nan)
+def _histogram(bins: NDArray[np.int64], weights: NDArray[Any] | None = None) -> _Floats:
+    """Returns (contexts, cut-offs + 1): sums of the weights, 1 each if None, in verbs' order."""
+    size = len(bins) * (_N_CUTS + 1)
+    sums = np.bincount(bins.ravel(), None if weights is None else weights.ravel(), size)
+    return sums.reshape(len(bins), _N_CUTS + 1).astype(np.float64, copy=False)
 
 
-def _sum_kept(values: torch.Tensor, rank: torch.Tensor, sizes: torch.Tensor) -> torch.Tensor:
-    """Returns (contexts, cut-offs, quantities): sums of (contexts, verbs, quantities) below."""
-    return (rank[:, None] < sizes[:, :, None]).double() @ values
+def _values(sums: _Floats, columns: NDArray[np.int64]) -> _Floats:
+    """Returns EW, MW and mass at some columns; NaN if no verb is kept."""
+    number, better, right, wrong = np.take_along_axis(sums, columns[None], axis=-1)
+    mass = right + wrong
+    with np.errstate(invalid="ignore"):
+        values = np.stack([better / number, right / mass, mass], axis=-1)
+    return np.where(mass[:, :, None] > 0, values, np.nan)

@@ -75,11 +75,6 @@ class Pack:
         """Returns how many tokens at a context's beginning the pack has already."""
         return bisect_left(path, True, key=lambda node: node not in self._places)
 
-    def fits(self, path: Sequence[int], width: int) -> bool:
-        """Returns whether a context fits into the width, with what it shares."""
-        too_many = len(self.ids) + len(path) - width  # which must be in the pack already
-        return too_many <= 0 or (too_many <= len(path) and path[too_many - 1] in self._places)
-
     def add(self, ids: Pieces, path: Sequence[int]) -> list[int]:
         """Adds a context and returns the places of its tokens.
 
@@ -131,39 +126,76 @@ def pack(
         The packs, and for each context the number of its pack and the places of its tokens there.
     """
     tree = PrefixTree(causal=causal)
+    order = sorted(range(len(contexts)), key=lambda n: (-len(contexts[n]), contexts[n]))
     paths = [tree.add(ids) for ids in contexts]
+    longest_first = [paths[number] for number in order]
     narrowest = max(width // 2, *map(len, contexts))
-    best = packs, placed = _fill(contexts, paths, width, causal=causal)
-    while sum(len(one.ids) for one in packs) < _FULL_PACKS * _area(packs):
-        width = max(len(one.ids) for one in packs) - 1
+    best = indices, sizes = _fill(longest_first, width, causal=causal)
+    while sum(sizes) < _FULL_PACKS * _area(sizes):
+        width = max(sizes) - 1
         if width < narrowest:
             break
-        packs, placed = _fill(contexts, paths, width, causal=causal)
-        if _area(packs) < _area(best[0]):
-            best = packs, placed
-    return best
+        indices, sizes = _fill(longest_first, width, causal=causal)
+        if _area(sizes) < _area(best[1]):
+            best = indices, sizes
+    packs = [Pack(causal=causal) for _ in best[1]]
+    placed: list[tuple[int, list[int]]] = [(0, [])] * len(contexts)
+    for number, index in zip(order, best[0], strict=True):
+        placed[number] = (index, packs[index].add(contexts[number], paths[number]))
+    return packs, placed
 
 
-def _area(packs: Sequence[Pack]) -> int:
+def _area(sizes: Sequence[int]) -> int:
     """Returns how many tokens go through the model, gaps included."""
-    return len(packs) * max(len(one.ids) for one in packs)
+    return len(sizes) * max(sizes)
 
 
 def _fill(
-    contexts: Sequence[Pieces], paths: Sequence[Sequence[int]], width: int, *, causal: bool
-) -> tuple[list[Pack], list[tuple[int, list[int]]]]:
-    """Puts contexts into packs, longest first, each where most of it is present already."""
-    packs: list[Pack] = []
-    placed: list[tuple[int, list[int]]] = [(0, [])] * len(contexts)
-    for number in sorted(range(len(contexts)), key=lambda n: (-len(contexts[n]), contexts[n])):
-        path = paths[number]
-        fitting = [
-            (-candidate.shared(path), index)
-            for index, candidate in enumerate(packs)
-            if candidate.fits(path, width)
-        ]
-        if not fitting:
-            packs.append(Pack(causal=causal))
-        index = min(fitting)[1] if fitting else len(packs) - 1
-        placed[number] = (index, packs[index].add(contexts[number], path))
-    return packs, placed
+    paths: Sequence[Sequence[int]], width: int, *, causal: bool
+) -> tuple[list[int], list[int]]:
+    """Puts each context into the first pack of those that have most of it already.
+
+    Args:
+        paths: what `PrefixTree.add` returned for each, the longest first.
+        width: tokens that a pack holds.
+        causal: whether they share their common beginnings.
+
+    Returns:
+        the number of each context's pack, and the tokens in each pack.
+    """
+    if not causal:
+        return _first_fit([*map(len, paths)], width)
+    indices: list[int] = []
+    sizes: list[int] = []
+    packs_with: dict[int, list[int]] = {}  # beginning of a context -> the packs that have it
+    for path in paths:
+        for shared in range(len(path), -1, -1):
+            some = packs_with.get(path[shared - 1], ()) if shared else range(len(sizes))
+            room = width - len(path) + shared
+            if fitting := [n for n in some if sizes[n] <= room]:
+                break
+        index = min(fitting, default=len(sizes))
+        if index == len(sizes):
+            sizes.append(0)
+        sizes[index] += len(path) - shared
+        indices.append(index)
+        for node in path[shared:]:
+            packs_with.setdefault(node, []).append(index)
+    return indices, sizes
+
+
+def _first_fit(lengths: Sequence[int], width: int) -> tuple[list[int], list[int]]:
+    """Puts each length, in descending order, into the first pack that has room; see `_fill`."""
+    indices: list[int] = []
+    sizes: list[int] = []
+    index, previous = 0, 0
+    for length in lengths:
+        if length != previous:
+            index, previous = 0, length
+        while index < len(sizes) and sizes[index] + length > width:  # nor will it fit later
+            index += 1
+        if index == len(sizes):
+            sizes.append(0)
+        sizes[index] += length
+        indices.append(index)
+    return indices, sizes
