@@ -34,7 +34,7 @@ _TIMEOUT = httpx2.Timeout(300.0, connect=10.0)
 _MAX_REASON = 200
 """Characters of a server's message that are repeated in an error."""
 
-Asked = TypeVar("Asked")
+Sent = TypeVar("Sent")
 Value = TypeVar("Value")
 
 
@@ -105,7 +105,7 @@ class Client:
         return self._send("GET", path, None, attempts, threading.Event())
 
     def side_by_side(
-        self, function: Callable[[Asked, threading.Event], Value], items: Sequence[Asked]
+        self, function: Callable[[Sent, threading.Event], Value], items: Sequence[Sent]
     ) -> list[Value]:
         """Returns the value of a function for each item, `in_flight` of them at a time.
 
