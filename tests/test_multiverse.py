@@ -137,7 +137,9 @@ class Watched:
         monkeypatch.setattr(LocalModel, "answer", watched)
 
 
-@pytest.mark.parametrize(("name", "members_left"), [("gpt2", 12), ("bert", 4)])
+@pytest.mark.parametrize(
+    ("name", "members_left"), [pytest.param("gpt2", 12, marks=pytest.mark.slow), ("bert", 4)]
+)
 def test_each_distinct_question_is_asked_once(
     command: Commands,
     mixed: Path,

@@ -131,7 +131,9 @@ class Watch:
         return rest
 
 
-@pytest.mark.parametrize("ahead", [0, 1, 2])
+@pytest.mark.parametrize(
+    "ahead", [pytest.param(0, marks=pytest.mark.slow), 1, pytest.param(2, marks=pytest.mark.slow)]
+)
 def test_at_most_so_many_models_are_in_memory_beside_the_one_that_is_loaded(
     sweep: Callable[..., Any],
     checkpoints: list[Path],

@@ -58,6 +58,7 @@ def _charts() -> None:
     output.library()
 
 
+@pytest.mark.slow
 def test_a_run_with_its_report_imports_nothing_it_does_not_use(
     demo_dir: Path, tmp_path: Path
 ) -> None:

@@ -43,7 +43,7 @@ def test_a_misspelt_name_is_one_line_with_the_closest_one(
         ("report x -f csv", "no option -f; see"),
         ("publish", "required: WHAT; see `lmdiag publish --help`"),
         ("leaderboard x --out y --max-parameters many", "'many' is not a number of parameters"),
-        ("run --model x --seed -1 --data nowhere", "nowhere"),  # -1 is a value, not an option
+        ("run --model ./x --seed -1 --data nowhere", "nowhere"),  # -1 is a value, not an option
     ],
 )
 def test_an_argument_error_is_one_line_without_the_usage(

@@ -64,7 +64,7 @@ def test_a_finished_run_is_not_asked_again(run: Callable[..., Any], command: Com
     assert path.read_bytes() != before  # another time, other seconds
 
 
-@pytest.mark.parametrize("unit", ["token", "word"])
+@pytest.mark.parametrize("unit", ["token", pytest.param("word", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ["bert", "gpt2"])
 def test_predictions_of_a_diagnostic_do_not_depend_on_what_else_is_asked(
     command: Commands, name: str, unit: str

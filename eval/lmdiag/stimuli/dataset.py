@@ -259,12 +259,11 @@ def _hub(repo: str, revision: str | None) -> Dataset:
         root = _snapshot(repo, commit, (_CARD, f"*{TEXT_SUFFIX}"))
         if configs := _text_files(root):
             return Dataset(repo, configs, root, {"": commit})
-    from datasets import get_dataset_config_names
-
+    datasets = _import_datasets()
     suffixes = READERS.keys() - {SUITE_SUFFIX, TEXT_SUFFIX}
     root = _snapshot(repo, commit, (_CARD, *(f"**{suffix}" for suffix in sorted(suffixes))))
     try:
-        names = get_dataset_config_names(str(root))
+        names = datasets.get_dataset_config_names(str(root))
     except (ValueError, OSError) as error:
         raise BadInput(f"{repo} cannot be read by datasets: {error}") from error
     return Dataset(repo, dict.fromkeys(names, ()), root, {"": commit})
@@ -291,13 +290,24 @@ def _snapshot(repo: str, revision: str | None, patterns: tuple[str, ...]) -> Pat
 
 
 def _read_with_datasets(repo: str, root: Path, config: str) -> RawTable:
-    from datasets import load_dataset
-
+    datasets = _import_datasets()
     try:
-        splits = load_dataset(str(root), config)
+        splits = datasets.load_dataset(str(root), config)
     except (ValueError, OSError) as error:
         raise BadInput(f"{repo} cannot be read by datasets: {error}") from error
     name = _SPLIT if _SPLIT in splits else next(iter(splits))
     if name != _SPLIT and len(splits) > 1:
         raise BadInput(f"{repo} has no split {_SPLIT!r} among {', '.join(splits)}")
     return RawTable(repo, splits[name].to_dict(), lambda row: f"{repo}, {name} row {row + 1}")
+
+
+def _import_datasets() -> Any:
+    """Returns the library, which looks into transformers wherever that is loaded.
+
+    The module transformers replaces itself at the end of its import. While a model is loaded in
+    another thread, datasets could otherwise get hold of the module that is replaced.
+    """
+    import datasets
+    import transformers  # noqa: F401  # waits for that thread
+
+    return datasets
