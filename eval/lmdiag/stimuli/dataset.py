@@ -305,9 +305,7 @@ def _import_datasets() -> Any:
     """Returns the library, which looks into transformers wherever that is loaded.
 
     The module transformers replaces itself at the end of its import. While a model is loaded in
-    another thread, datasets could otherwise get hold of the module that is replaced.
+    another thread, datasets could get hold of the module that is replaced; so this waits for it.
     """
-    import datasets
-    import transformers  # noqa: F401  # waits for that thread
-
-    return datasets
+    import_module("transformers")
+    return import_module("datasets")
