@@ -17,7 +17,7 @@ PYTHON ?= $(firstword $(foreach name,python3.11 python3 python,$(shell $(name) -
 # Further arguments, e.g. make test ARGS="-k neg136", make bench ARGS="speed --rounds 3"
 ARGS ?=
 
-.PHONY: run setup test check docs dist demo-models bench clean
+.PHONY: run setup test types quick check docs dist demo-models bench clean
 .DEFAULT_GOAL := run
 
 setup: $(SETUP)
@@ -42,7 +42,12 @@ run: setup
 test: setup
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	@$(MAKE) --no-print-directory --jobs 2 types quick
+
+types: setup
 	$(BIN)/mypy
+
+quick: setup
 	$(BIN)/pytest -n 2 --dist worksteal -m "not slow" $(ARGS)
 
 check: setup
