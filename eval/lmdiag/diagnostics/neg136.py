@@ -147,7 +147,7 @@ DIAGNOSTIC = Diagnostic(
             level="less_natural",
         ),
     ),
-    extended_sets=extended.NEGATION,
+    extended_sets=extended.NEGATION_SETS,
     leaderboard=(
         LeaderboardColumn(
             "neg136_accuracy_at_1_simp", "accuracy@1", "accuracy@1", "subset", "simp"

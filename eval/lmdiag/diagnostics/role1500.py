@@ -70,7 +70,7 @@ DIAGNOSTIC = Diagnostic(
         Chart("scatter"),
     ),
     headlines=(Line(measure="accuracy@*"), Line(measure="sensitivity*")),
-    extended_sets=extended.ROLES,
+    extended_sets=extended.ROLE_SETS,
     in_data_set=False,
     level_labels={
         "pair": {"reversal": "nouns exchanged, another verb", "other": "other pairs"},

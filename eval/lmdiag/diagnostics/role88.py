@@ -146,7 +146,7 @@ DIAGNOSTIC = Diagnostic(
         ),
     ),
     headlines=(Line(measure="accuracy@*"), Line(measure="sensitivity*")),
-    extended_sets=extended.ROLES,
+    extended_sets=extended.ROLE_SETS,
     leaderboard=(
         LeaderboardColumn("role88_accuracy_at_1", "accuracy@1", "accuracy@1"),
         LeaderboardColumn("role88_accuracy_at_5", "accuracy@5", "accuracy@5", is_overview=True),

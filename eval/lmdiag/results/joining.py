@@ -3,36 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 
 from lmdiag.results.results import DataInfo, Results
 from lmdiag.results.run import Run
 from lmdiag.results.signatures import combine, signature
-from lmdiag.schema import Protocol
+from lmdiag.schema import Predictions, Protocol
 
 _MAY_DIFFER = ("tasks", "perturb", "verbs")
 """Fields of a protocol that follow from the tasks; in runs to be joined all others are equal."""
 
 
-def joined_runs(runs: Sequence[Run]) -> list[Run]:
-    """Returns the runs, those of one model on different tasks as one; see `joined_results`.
+@dataclass(frozen=True, repr=False)
+class _JoinedRun(Run):
+    """Runs on different tasks as one.
 
-    Predictions of runs that are joined are read here.
-
-    Raises:
-        BadInput: the predictions of a run cannot be read.
+    Attributes:
+        parts: the runs.
     """
+
+    parts: Sequence[Run]
+
+    @cached_property
+    def predictions(self) -> dict[str, dict[tuple[str, int], Predictions]]:
+        """See `Run.predictions`."""
+        return {task: own for part in self.parts for task, own in part.predictions.items()}
+
+
+def joined_runs(runs: Sequence[Run]) -> list[Run]:
+    """Returns the runs, those of one model on different tasks as one; see `joined_results`."""
     together = []
     for group in _groups([run.results for run in runs]):
         parts = [runs[i] for i in group]
         run = parts[0]
         if len(parts) > 1:
             stimuli = {task: rows for part in parts for task, rows in part.stimuli.items()}
-            run = Run(run.path, _together([part.results for part in parts]), stimuli)
-            predictions = [part.predictions for part in parts]
-            run.__dict__["predictions"] = {
-                task: p for each in predictions for task, p in each.items()
-            }
+            run = _JoinedRun(run.path, _together([p.results for p in parts]), stimuli, parts)
         together.append(run)
     return together
 

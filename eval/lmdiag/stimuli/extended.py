@@ -50,7 +50,7 @@ class _Sentence(NamedTuple):
 
 
 def extended_task(name: str) -> str | None:
-    """Returns the task of a file or a data set by its name; None if it is no extended set.
+    """Returns the task of a file or a data set by its name; None for other names.
 
     >>> extended_task("NEG-1500-SIMP-GEN.txt"), extended_task("role1500"), extended_task("notes")
     ('neg1500_gen', 'role1500', None)

@@ -1,7 +1,7 @@
 """What is tried before a server's numbers are used.
 
 Some engines leave the log-probabilities of the prompt out without a word, give those of another
-position, of another temperature or of an earlier request, or a list that is no distribution. The
+position, of another temperature or of an earlier request, or a list that is not a distribution. The
 figures of a run would then be wrong without any error.
 """
 
@@ -224,7 +224,7 @@ def _check_next(
 ) -> None:
     """Compares next tokens' log-probabilities with those of the same tokens in a prompt."""
     differences = [
-        abs((in_prompt.log_prob or 0.0) - (token.log_prob or 0.0))
+        abs(in_prompt.nats - token.nats)
         for prompt, reply in zip(prompts, replies, strict=True)
         for token, in_prompt in _in_prompt(connection, prompt, reply)
     ]

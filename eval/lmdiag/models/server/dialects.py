@@ -47,6 +47,17 @@ class ServedToken(NamedTuple):
     text: str | None
     log_prob: float | None
 
+    @property
+    def nats(self) -> float:
+        """The log-probability of a token that must have one.
+
+        Raises:
+            WrongReply: the server gives none.
+        """
+        if self.log_prob is None:
+            raise WrongReply(f"gives no log-probability for {self.text or self.id!r}")
+        return self.log_prob
+
 
 @dataclass(frozen=True)
 class Reply:
@@ -182,10 +193,10 @@ def top_tokens(record: Mapping[str, Any] | None) -> tuple[ServedToken, ...]:
     tokens = [_named(name, value) for name, value in (record or {}).items()]
     if any(token.log_prob is None for token in tokens):
         raise WrongReply("gives null for a log-probability in a list of top tokens")
-    total = sum(math.exp(token.log_prob or 0.0) for token in tokens)
+    total = sum(math.exp(token.nats) for token in tokens)
     if total > 1 + _ABOVE_ZERO:
         raise WrongReply(f"gives {len(tokens)} top tokens with {total:.4f} of probability together")
-    return tuple(sorted(tokens, key=lambda x: (-(x.log_prob or 0.0), x.id or 0, x.text or "")))
+    return tuple(sorted(tokens, key=lambda x: (-x.nats, x.id or 0, x.text or "")))
 
 
 DIALECTS: tuple[Dialect, ...] = (PromptLogprobs(), Echo())

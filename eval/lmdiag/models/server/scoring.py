@@ -20,16 +20,19 @@ def score_tokens(own: Sequence[ServedToken], top: Sequence[ServedToken]) -> Word
     Args:
         own: its tokens.
         top: the most probable tokens at the blank, best first.
+
+    Raises:
+        WrongReply: a token has no log-probability.
     """
-    total = math.fsum(token.log_prob or 0.0 for token in own)
+    total = math.fsum(token.nats for token in own)
     if total == -math.inf:
         return WordScore(None, None, len(own))
     first = own[0]
     others = [token for token in top if not same_token(token, first)]
     listed = next((token.log_prob for token in top if same_token(token, first)), None)
     value = total if listed is None or len(own) > 1 else listed
-    above = sum((token.log_prob or 0.0) > value for token in others)
-    is_known = bool(top) and value >= (top[-1].log_prob or 0.0)
+    above = sum(token.nats > value for token in others)
+    is_known = bool(top) and value >= top[-1].nats
     return WordScore(total, 1 + above if is_known else None, len(own))
 
 

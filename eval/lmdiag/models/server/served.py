@@ -196,5 +196,5 @@ class ServedModel:
         return Answer(
             words,
             tuple(prompts.show(token, bare=asked.bare) for token in tokens[:top]),
-            tuple(token.log_prob or 0.0 for token in tokens[:top]),
+            tuple(token.nats for token in tokens[:top]),
         )
