@@ -117,7 +117,9 @@ def compare(
     data, rows, _ = shapes.build(folder)
     rows = texts or rows
     n_rows, model = len(json.loads(rows.read_text())), shapes.make(shape, folder)
-    print(f"\n{shape}: {n_rows} {texts.stem if texts else 'rows of the three diagnostics'}")
+    is_agreement = names[0].startswith("agreement")
+    asked = f"{n_rows} {texts.stem if texts else 'rows of the three diagnostics'}"
+    print(f"\n{shape}: {'contexts of agreement' if is_agreement else asked}")
     if not args.peers_python and set(names) & set(PEERS):
         print(f"{', '.join(PEERS)}: not installed (--peers-python PATH)")
         names = [name for name in names if name not in PEERS]
@@ -141,8 +143,7 @@ def compare(
             print(f"{contender.name:>22} {contender.absent}")
             continue
         ratios = [mine / its for mine, its in zip(contender.seconds, floor, strict=True)]
-        is_part = contender.name.startswith("agreement")
-        count = int(contender.name.partition(":")[2]) if is_part else n_rows
+        count = int(contender.name.partition(":")[2]) if is_agreement else n_rows
         print(
             f"{contender.name:>22} {count / median(contender.seconds):7.1f} {median(ratios):23.2f} "
             f"{f'({min(ratios):.2f}-{max(ratios):.2f})':>14} {contender.memory:6.0f}",

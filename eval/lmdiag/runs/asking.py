@@ -93,9 +93,8 @@ def ask(
     with processes.shared_errors():
         encoded = [model.encode(question) for question in questions]
     sizes = [len(encoded)] if sizes is None else sizes
-    own = plan_parts(model, encoded, sizes, batch_size) if processes.first else None
-    plan = processes.share(own)
-    batches = unanswered(plan, known)
+    plan = plan_parts(model, encoded, sizes, batch_size) if processes.first else None
+    batches = unanswered(processes.share(plan), known)
     unit = "sentences" if questions and isinstance(questions[0], Sentence) else "contexts"
     with show_progress(len(questions), len(known), label, unit=unit) as show:
         mine |= _answer_batches(
