@@ -52,10 +52,15 @@ def small(command: Commands) -> list[object]:
 
 @pytest.fixture
 def mixed(command: Commands) -> Path:
-    """Twelve contexts, of which every second one begins with a capital letter."""
+    """Twelve contexts: every second one begins with a capital letter, every third goes on."""
     data = command.folder / "mixed.jsonl"
     rows = [
-        {"id": str(i), "context": f"{'Tt'[i % 2]}he{' dog' * i} saw a", "target": "bird"}
+        {
+            "id": str(i),
+            "context": f"{'Tt'[i % 2]}he{' dog' * i} saw a",
+            "right_context": "" if i % 3 else "today.",
+            "target": "bird",
+        }
         for i in range(12)
     ]
     data.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
@@ -137,6 +142,7 @@ class Watched:
         monkeypatch.setattr(LocalModel, "answer", watched)
 
 
+@pytest.mark.parametrize("size", [1, 32])
 @pytest.mark.parametrize(
     ("name", "members_left"), [pytest.param("gpt2", 12, marks=pytest.mark.slow), ("bert", 4)]
 )
@@ -146,16 +152,17 @@ def test_each_distinct_question_is_asked_once(
     monkeypatch: pytest.MonkeyPatch,
     name: str,
     members_left: int,
+    size: int,
 ) -> None:
-    """In batches of one question, twelve combinations of twelve contexts each.
+    """Twelve combinations of twelve contexts each, in batches of any size.
 
     gpt2: 2 units, with and without bos, 3 cases; as they are, half of the contexts are those in
-    upper case and half those in lower case. bert: 2 units, with and without period, 3 cases that
-    are all the same to an uncased model.
+    upper case and half those in lower case. bert: 2 units, 8 contexts with and without period and
+    4 that have none, 3 cases that are all the same to an uncased model.
     """
     watched, model, output = Watched(monkeypatch), command.models[name], command.folder / "out"
     arguments = ["--model", model, "--data", mixed, "--output", output, "--quiet"]
-    arguments += ["--batch-size", "1"]
+    arguments += ["--batch-size", size]
     assert command("multiverse", *arguments)[0] == 0
     multiverse = Multiverse.read(output)
     (rows,) = load_inputs(str(mixed), Protocol(tasks=(mixed.stem,))).settings
@@ -166,7 +173,7 @@ def test_each_distinct_question_is_asked_once(
         loaded = models.load(str(model), LoadOptions(**given))
         questions = collect([rows], kind=loaded.info.kind, cased=loaded.info.cased)
         distinct |= {(protocol["unit"], repr(loaded.encode(q).rows)) for q in questions}
-    expected = {"gpt2": 2 * 2 * 2 * 12, "bert": 2 * 2 * 12}[name]
+    expected = {"gpt2": 2 * 2 * 2 * 12, "bert": 2 * (2 * 8 + 4)}[name]
     assert watched.asked == multiverse.questions.asked == len(distinct) == expected
     assert multiverse.questions == Questions(12, 12 * 12, expected)
     assert len(multiverse.members) == members_left

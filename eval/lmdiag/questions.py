@@ -7,6 +7,7 @@ So are rows that share their sentence.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -87,19 +88,21 @@ def collect_parts(
 ) -> list[list[Question | Sentence]]:
     """Returns the distinct questions in parts, each with those that no earlier part has.
 
-    The published rows of a task are one part, its perturbed rows another. No two parts share a
-    batch, so that the answers of a part do not depend on what else is asked.
+    The published rows of a task and its perturbed rows are in different parts, and so are questions
+    that the option `--first-letter` or `--final-period` changes and questions that it leaves alone.
+    No two parts share a batch. So the answers to a part are the same to the last bit whatever else
+    is asked, and runs that differ in one of these options have whole batches in common.
     """
     words: dict[QuestionKey, dict[str, None]] = {}
-    parts: dict[tuple[str, bool], list[QuestionKey]] = {}
+    parts: dict[tuple[Any, ...], list[QuestionKey]] = {}
     for setting in settings:
         columns = setting.stimuli.columns()
         keys = row_keys(setting, kind=kind, cased=cased)
-        own = parts.setdefault((setting.stimuli.task, setting.perturbation == "none"), [])
+        rows = setting.stimuli.task, setting.perturbation == "none"
         for key, target in zip(keys, columns.get("target", columns["id"]), strict=True):
             if key not in words:
                 words[key] = {}
-                own.append(key)
+                parts.setdefault((*rows, *_sensitivity(key)), []).append(key)
             words[key][target] = None
     return [
         [
@@ -108,6 +111,16 @@ def collect_parts(
         ]
         for own in parts.values()
     ]
+
+
+def _sensitivity(key: QuestionKey) -> tuple[bool, ...]:
+    """Whether upper case, lower case, and leaving out the final period change a question."""
+    if isinstance(key, Sentence):
+        return ()
+    query, _ = key
+    first = re.search(r"\w", query.context)
+    letter = first[0] if first else ""
+    return letter != letter.upper(), letter != letter.lower(), not query.right_context
 
 
 def spread(
