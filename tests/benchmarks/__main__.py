@@ -44,6 +44,7 @@ SENTENCES = ("sentences-bare", "sentences-gathered", "sentences", "sentences-min
 """The same for whole sentences."""
 
 WHAT = ("start", "speed", "agreement", "sentences", "long-text", "sweep")
+AGREEMENT_CONTENDERS = ("agreement-floor", "agreement-blanks", "agreement")
 AGREEMENT = 384
 """Contexts of agreement whose time is measured."""
 
@@ -219,7 +220,7 @@ def run(args: argparse.Namespace, folder: Path) -> None:
     for shape in args.shapes if "speed" in what else ():
         compare(args, folder, shape, args.contenders, args.rounds)
     if "agreement" in what:
-        names = [f"agreement-floor:{AGREEMENT}", f"agreement:{AGREEMENT}"]
+        names = [f"{name}:{AGREEMENT}" for name in AGREEMENT_CONTENDERS]
         for shape in args.shapes:
             compare(args, folder, shape, names, args.rounds)
         # whether memory stays flat

@@ -59,8 +59,14 @@ class Bare:
             return list(ids).index(self.tokenizer.mask_token_id)
         return len(ids) - 1
 
-    def ask(self, batch: Sequence[Sequence[int]], *, everywhere: bool) -> None:
-        """Takes the log-probabilities at the blanks of a batch."""
+    def ask(
+        self,
+        batch: Sequence[Sequence[int]],
+        *,
+        everywhere: bool,
+        reads: Sequence[tuple[int, int]] = (),
+    ) -> None:
+        """Takes the log-probabilities at (row, position) of each read; by default at the blanks."""
         import torch
 
         width = max(map(len, batch))
@@ -70,20 +76,21 @@ class Bare:
                 [[1] * len(ids) + [0] * (width - len(ids)) for ids in batch]
             ),
         }
-        lines, reads = torch.arange(len(batch)), torch.tensor([self.read(ids) for ids in batch])
+        reads = reads or [(line, self.read(ids)) for line, ids in enumerate(batch)]
+        lines, positions = torch.tensor(reads).T
         with torch.inference_mode():
             if everywhere:
-                logits = self.model(**inputs).logits[lines, reads]
+                logits = self.model(**inputs).logits[lines, positions]
             elif self.masked and not hasattr(self.model, "cls"):
                 # A transform lies between encoder and projection: cut just before the latter.
                 cut = self.model.get_output_embeddings().register_forward_pre_hook(
-                    lambda _, states: (states[0][lines, reads],)
+                    lambda _, states: (states[0][lines, positions],)
                 )
                 logits = self.model(**inputs).logits
                 cut.remove()
             else:
                 head = self.model.cls if self.masked else self.model.get_output_embeddings()
-                logits = head(self.model.base_model(**inputs).last_hidden_state[lines, reads])
+                logits = head(self.model.base_model(**inputs).last_hidden_state[lines, positions])
             logits.float().log_softmax(-1).topk(5)
 
 
@@ -128,10 +135,12 @@ def lmdiag(model: str, data: str, *, report: bool) -> Work:
     return work
 
 
-def agreement(model: str, data: str, count: int, *, floor: bool) -> Work:
+def agreement(name: str, model: str, data: str, count: int) -> Work:
     """So many contexts of agreement with EW and MW, journal and tokenising included.
 
-    The floor is the bare forward pass at the blank of the same contexts, with its softmax.
+    `agreement-floor` is the bare forward pass of the same inputs, in padded batches, with its
+    softmax; what is read there is already tokenised. `agreement-blanks` is that of the blanks
+    alone: it does not ask the further inputs that words of several tokens need, such as "swims".
     """
     from lmdiag import models, stimuli
     from lmdiag.questions import Setting, collect
@@ -145,14 +154,30 @@ def agreement(model: str, data: str, count: int, *, floor: bool) -> Work:
     step = max(_BLOCK, len(questions) * _BLOCK // count)
     starts = range(0, len(questions), step)
     chosen = [question for start in starts for question in questions[start : start + _BLOCK]]
-    if floor:
+    if name == "agreement-blanks":
         queries = [question.query for question in chosen]
         rows = [{"context": query.context, "right": query.right_context} for query in queries]
         return bare_loop(model, rows, everywhere=False)
+    if name == "agreement-floor":
+        inputs = [row for question in chosen for row in loaded.encode(question).rows]
+        inputs.sort(key=lambda row: -len(row.ids))
+        return same_inputs(model, [inputs[n : n + _BATCH] for n in range(0, len(inputs), _BATCH)])
 
     def work() -> None:
         with tempfile.TemporaryDirectory() as folder, Journal(Path(folder)) as journal:
             ask(loaded, chosen, top=5, journal=journal)
+
+    return work
+
+
+def same_inputs(model: str, batches: Sequence[Sequence[Any]]) -> Work:
+    """The inputs that lmdiag made, as they are, each by itself in a padded row."""
+    bare = Bare(model)
+
+    def work() -> None:
+        for batch in batches:
+            reads = [(line, read) for line, row in enumerate(batch) for read in row.reads]
+            bare.ask([row.ids for row in batch], everywhere=False, reads=reads)
 
     return work
 
@@ -217,6 +242,8 @@ def prepare(name: str, model: str, rows: Rows, data: str) -> Work:
         LookupError, ImportError: it has no part in this.
     """
     name, _, count = name.partition(":")
+    if name.startswith("agreement"):
+        return agreement(name, model, data, int(count))
     if name.startswith("sentences"):
         return sentences(name, model, [row["sentence"] for row in rows], int(count or 0))
     makers: dict[str, Callable[[], Work]] = {
@@ -225,8 +252,6 @@ def prepare(name: str, model: str, rows: Rows, data: str) -> Work:
         "one-at-a-time": lambda: bare_loop(model, rows, everywhere=True, batch=1),
         "lmdiag": lambda: lmdiag(model, data, report=False),
         "lmdiag-report": lambda: lmdiag(model, data, report=True),
-        "agreement": lambda: agreement(model, data, int(count), floor=False),
-        "agreement-floor": lambda: agreement(model, data, int(count), floor=True),
         "minicons": lambda: minicons(model, rows),
         "lm-eval": lambda: lm_eval(model, rows),
     }
