@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lmdiag.cli.parser import add_scoring, fields_of, positive, text_or_file
+from lmdiag.cli.parser import add_resamples, add_scoring, fields_of, text_or_file
 from lmdiag.cli.requested import RequestedModel, requested_models
 from lmdiag.cli.run import (
     add_loading_and_splitting,
@@ -37,10 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_knobs(parser.add_argument_group("knobs"))
     scoring = parser.add_argument_group("scoring")
     add_scoring(scoring)
-    scoring.add_argument(
-        "--resamples", type=positive, default=10_000, metavar="N",
-        help="number of bootstrap resamples, where models are compared (default: %(default)s)",
-    )  # fmt: skip
+    add_resamples(scoring)
     add_loading_and_splitting(parser.add_argument_group("loading the model"))
     add_running(parser.add_argument_group("running"))
     # Fields of `Protocol` that vary here have their defaults in what all combinations share.
@@ -101,10 +98,10 @@ def _knobs(args: argparse.Namespace) -> OpenKnobs:
     if args.turn is not None and not args.with_chat:
         raise BadInput("--instruction is the user's turn of a chat: give --chat, too")
     instruction = (args.turn or INSTRUCTION) if args.with_chat else None
-    for options in [{"prompt": text} for text in args.prompts] + [
-        {"instruction": instruction or ""}
-    ]:
-        LoadOptions.from_keywords(options)  # refuses what cannot be asked before anything is loaded
+    # These refuse a prompt or an instruction that cannot be used, before anything is loaded.
+    for prompt in args.prompts:
+        LoadOptions(prompt=prompt)
+    LoadOptions(instruction=instruction or "")
     return OpenKnobs(args.knobs, tuple(dict.fromkeys(args.prompts)), instruction)
 
 

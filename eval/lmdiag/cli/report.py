@@ -7,7 +7,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from lmdiag.cli.parser import add_data_of_runs
 from lmdiag.report.formats import format_names
+from lmdiag.schema import BadInput
 
 _FIGURES = ("svg", "pdf", "png")
 
@@ -43,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--width", type=_width, default=8.0, metavar="CM",
         help="width of the figures in cm: 8 fits one column, 17 two (default: %(default)g)",
     )  # fmt: skip
-    parser.add_argument("--data", help="data set, if it has been moved since the run")
+    add_data_of_runs(parser)
 
 
 def main(args: argparse.Namespace) -> int:
@@ -95,7 +97,6 @@ def _multiverse(args: argparse.Namespace) -> str:
     """The page of a multiverse."""
     from lmdiag.report.multiverse import render
     from lmdiag.results.multiverse import Multiverse
-    from lmdiag.schema import BadInput
 
     if args.format not in (None, "html") or args.items:
         raise BadInput(
@@ -112,7 +113,6 @@ def _figures(args: argparse.Namespace) -> int:
     from lmdiag.report.multiverse import multiverse_plots
     from lmdiag.results import load_run
     from lmdiag.results.multiverse import Multiverse
-    from lmdiag.schema import BadInput
     from lmdiag.text import visible
 
     kind = args.format or "svg"
@@ -140,8 +140,8 @@ def _tables(args: argparse.Namespace) -> str:
 
     results = joined_results([read_results(path) for path in args.runs])
     order = training_order(results)
-    results = [results[i] for i in order]
-    runs = joined_runs([load_run(path, args.data) for path in args.runs]) if args.items else []
-    loaded = [runs[i] for i in order] if runs else []
-    chosen = choose(loaded, args.items) if loaded else []
-    return render_tables(args.format, results, chosen)
+    chosen = []
+    if args.items:
+        runs = joined_runs([load_run(path, args.data) for path in args.runs])
+        chosen = choose([runs[i] for i in order], args.items)
+    return render_tables(args.format, [results[i] for i in order], chosen)
