@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lmdiag import diagnostics
-from lmdiag.hub.client import REPO_ID
+from lmdiag.hub.names import is_on_hub
 from lmdiag.results import Figure, Place, Results
 from lmdiag.schema import AGREEMENT
 
@@ -57,7 +57,7 @@ class Benchmark:
     @property
     def is_on_hub(self) -> bool:
         """Whether the data are a data set of the Hub, not a directory of this machine."""
-        return not Path(self.data).exists() and bool(REPO_ID.fullmatch(self.data))
+        return is_on_hub(self.data)
 
     @property
     def name(self) -> str:

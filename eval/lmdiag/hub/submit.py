@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from lmdiag import diagnostics
 from lmdiag.hub.benchmark import Benchmark, columns, leaderboard_figures
 from lmdiag.hub.bounded import Refused, parse_results, read_files
-from lmdiag.hub.client import REPO_ID, check_repo_id, plain_errors
-from lmdiag.hub.names import is_commit, is_hub_id
+from lmdiag.hub.client import check_repo_id, plain_errors
+from lmdiag.hub.names import is_commit, is_hub_id, is_on_hub
 from lmdiag.hub.verify import verify
 from lmdiag.redact import find_secret
 from lmdiag.results import RESULTS, Results, protocol_slug
@@ -168,7 +168,7 @@ def _data_set(folder: Path, claimed: Results, data: str | None) -> tuple[str, st
             raise BadInput(f"--data {data} is a local copy: give the id of the published one")
         return check_repo_id(data, "--data"), None
     source, revision = claimed.data.source, claimed.data.revision
-    if REPO_ID.fullmatch(source) and is_commit(revision) and not Path(source).exists():
+    if is_on_hub(source) and is_commit(revision):
         return source, revision
     raise BadInput(
         f"{folder} was run on {source}, which is not a data set of the Hub: name the published one "

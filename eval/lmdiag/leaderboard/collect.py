@@ -12,9 +12,9 @@ from typing import Literal
 
 from lmdiag.hub.benchmark import Benchmark
 from lmdiag.hub.bounded import MAX_BYTES, Refused
-from lmdiag.hub.client import REPO_ID, plain_errors
+from lmdiag.hub.client import plain_errors
 from lmdiag.hub.isolation import Judged, Judges
-from lmdiag.hub.names import display_name, name_reason
+from lmdiag.hub.names import display_name, is_on_hub, name_reason
 from lmdiag.hub.submit import RUNS, run_place
 from lmdiag.results import PREDICTIONS, RESULTS, Results, Run
 from lmdiag.schema import BadInput
@@ -162,7 +162,7 @@ def find_submissions(places: Sequence[str]) -> list[Submission]:
 
 def _below(place: str) -> Iterator[Submission]:
     root, dates = Path(place), None
-    if not root.exists() and REPO_ID.fullmatch(place):
+    if is_on_hub(place):
         root, dates = _download(place)
     for folder in {path.parent for name in (RESULTS, PREDICTIONS) for path in root.rglob(name)}:
         inside = folder.relative_to(root).as_posix()
