@@ -64,13 +64,13 @@ class ServedSentence:
         sentence: the sentence.
         prompts: all that is asked.
         parts: for each prompt, which of its tokens are those of the text that it scores.
-        spans: words in order with their tokens; None if only the server knows its tokens.
+        spans: words in order with their tokens; empty if only the server knows its tokens.
     """
 
     sentence: Sentence
     prompts: list[Prompt]
     parts: Sequence[range] = ()
-    spans: tuple[TokenSpan, ...] | None = None
+    spans: Sequence[TokenSpan] = ()
 
     @property
     def text(self) -> str:
@@ -162,7 +162,6 @@ class TokenPrompts(Prompts):
 
     def check(self, prompt: Prompt, reply: Reply) -> None:
         """See `Prompts.check`."""
-        assert isinstance(prompt, tuple)
         ids = [token.id for token in reply.prompt]
         if len(ids) != len(prompt) or any(
             id not in (None, sent) for id, sent in zip(ids, prompt, strict=True)
@@ -181,7 +180,6 @@ class TokenPrompts(Prompts):
 
     def of_sentence(self, asked: ServedSentence, replies: Sequence[Reply]) -> list[WordSpan]:
         """See `Prompts.of_sentence`."""
-        assert asked.spans is not None
         values: list[float | None] = [None] * self.sentences.first_scored
         for reply, part in zip(replies, asked.parts, strict=True):
             values += [reply.prompt[number].log_prob for number in part]
@@ -244,14 +242,14 @@ class TextPrompts(Prompts):
 
     def check(self, prompt: Prompt, reply: Reply) -> None:
         """See `Prompts.check`."""
-        before, _ = _placed(prompt, reply)
+        before, _ = _placed(str(prompt), reply)
         _refuse_gaps(reply.prompt[max(0, before - 1) :])
 
     def of_word(
         self, context: Prompt, whole: Prompt, before: Reply, reply: Reply
     ) -> Sequence[ServedToken]:
         """See `Prompts.of_word`."""
-        special, starts = _placed(whole, reply)
+        special, starts = _placed(str(whole), reply)
         n_before = sum(start < len(context) for start in starts) + special
         texts = [[token.text for token in each.prompt] for each in (before, reply)]
         if texts[0] != texts[1][:n_before] or len(context) not in starts:
@@ -281,8 +279,7 @@ class TextPrompts(Prompts):
         return text if text in self._special else show_text(text, bare=bare)
 
 
-def _placed(prompt: Prompt, reply: Reply) -> tuple[int, list[int]]:
-    assert isinstance(prompt, str)
+def _placed(prompt: str, reply: Reply) -> tuple[int, list[int]]:
     if not reply.prompt:
         raise WrongReply("gives no log-probabilities of the prompt")
     if (place := placed(prompt, reply.prompt)) is None:
