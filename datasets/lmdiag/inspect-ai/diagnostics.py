@@ -74,18 +74,18 @@ def first_tokens() -> Scorer:
 
     async def score(state: TaskState, target: Target) -> Score:
         logprobs = state.output.choices[0].logprobs
-        assert logprobs is not None, "this model gives no log-probabilities"
+        if logprobs is None:
+            raise ValueError("this model gives no log-probabilities: choose another provider")
         entries = logprobs.content[0].top_logprobs or []
         words = [word_of(entry.token) for entry in entries]
         known: dict[str, float] = {}
         for word, entry in zip(words, entries, strict=True):
             known.setdefault(word, entry.logprob)
         value: dict[str, float] = {}
-        if expected := state.metadata["expected"]:
-            for k in (1, 5):
-                value[f"accuracy_at_{k}"] = float(any(word in expected for word in words[:k]))
-        else:
-            value |= dict.fromkeys(("accuracy_at_1", "accuracy_at_5"), math.nan)
+        expected = state.metadata["expected"]
+        for k in (1, 5):
+            is_right = float(any(word in expected for word in words[:k]))
+            value[f"accuracy_at_{k}"] = is_right if expected else math.nan
         contrasts = state.metadata.get("contrasts", [])
         compared = [each for each in contrasts if all(word in known for word in each)]
         better = [known[good] > max(map(known.__getitem__, bad)) for good, *bad in compared]
