@@ -17,10 +17,10 @@ from lmdiag.models.server.alignment import placed, spelled
 from lmdiag.models.server.dialects import Prompt, Reply, ServedToken, WrongReply
 from lmdiag.models.server.scoring import score_words, show_text
 from lmdiag.models.tokens.framing import Framing
-from lmdiag.models.tokens.questions import shorten_text
 from lmdiag.models.tokens.sentences import CausalSentences, TokenSpan, word_spans
 from lmdiag.models.tokens.spelling import opens_line
 from lmdiag.schema import BadInput, Query, Question, Sentence, WordSpan
+from lmdiag.text import truncated
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
@@ -254,7 +254,7 @@ class TextPrompts(Prompts):
         texts = [[token.text for token in each.prompt] for each in (before, reply)]
         if texts[0] != texts[1][:n_before] or len(context) not in starts:
             raise WrongReply(
-                f"splits the context {shorten_text(str(context))!r} in another way where "
+                f"splits the context {truncated(str(context))!r} in another way where "
                 f"{str(whole)[len(context) :]!r} follows, so that the tokens of the word are not "
                 "known: leave the row out, or use a server that takes token ids, with --tokenizer"
             )
@@ -285,8 +285,7 @@ def _placed(prompt: str, reply: Reply) -> tuple[int, list[int]]:
     if (place := placed(prompt, reply.prompt)) is None:
         joined = "".join(token.text or "" for token in reply.prompt)
         raise WrongReply(
-            f"gives tokens that join to {shorten_text(joined)!r} for the text "
-            f"{shorten_text(prompt)!r}"
+            f"gives tokens that join to {truncated(joined)!r} for the text {truncated(prompt)!r}"
         )
     return place
 
