@@ -24,7 +24,7 @@ from lmdiag import __version__
 from lmdiag.export.metrics import INTERVALS, is_of_model, metric_of, parameters_of
 from lmdiag.export.provenance import Provenance
 from lmdiag.export.samples import as_texts, encoded, evaluation_name, result_id, sample_records
-from lmdiag.hub.names import DEMO_MODELS, is_commit, is_local, is_on_hub
+from lmdiag.hub.names import DEMO_MODELS, is_commit, is_on_hub
 from lmdiag.report.labels import measure_label
 from lmdiag.results import Figure, Place, Results, Run
 from lmdiag.schema import BadInput
@@ -122,7 +122,7 @@ def _record(run: Run, model_id: str, provenance: Provenance) -> _Record:
 
 def _model(results: Results, model_id: str) -> _Record:
     model = results.model
-    is_open = model.id in DEMO_MODELS or (not is_local(model) and is_commit(model.commit))
+    is_open = model.id in DEMO_MODELS or is_commit(model.commit)
     known = {name: fact for name, fact in asdict(model).items() if name not in ("id", "name")}
     return {
         "name": model.name or model_id,

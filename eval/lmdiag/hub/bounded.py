@@ -178,9 +178,10 @@ def decode(content: bytes, name: str, schema: pa.Schema, rows: int) -> pa.Table:
         )
     except Exception:  # pyarrow raises what its decoders raise
         raise Refused([f"{name} is not a Parquet file"]) from None
-    refuse(f"{name} {problem}" for problem in _footer_problems(file, schema, len(content), rows))
+    most = 2 * rows
+    refuse(f"{name} {problem}" for problem in _footer_problems(file, schema, len(content), most))
     try:
-        batches = list(_batches(file, name, schema, rows))
+        batches = list(_batches(file, name, schema, most))
         table = pa.Table.from_batches(batches) if batches else schema.empty_table()
         table = table.select(schema.names).cast(schema)
         table.validate(full=True)
@@ -193,11 +194,11 @@ def decode(content: bytes, name: str, schema: pa.Schema, rows: int) -> pa.Table:
 
 
 def _footer_problems(
-    file: pq.ParquetFile, schema: pa.Schema, size: int, rows: int
+    file: pq.ParquetFile, schema: pa.Schema, size: int, most: int
 ) -> Iterator[str]:
     """Yields problems with what the file says of itself: cheap to check, and only a claim."""
-    metadata, most = file.metadata, 2 * rows
-    groups = [metadata.row_group(i) for i in range(min(metadata.num_row_groups, rows))]
+    metadata = file.metadata
+    groups = [metadata.row_group(i) for i in range(min(metadata.num_row_groups, most))]
     unpacked = sum(group.total_byte_size for group in groups)
     if metadata.num_rows > most or max(unpacked, size) > _MAX_ROW * most:
         yield f"is larger than {_MAX_ROW * most:,} bytes or {most:,} rows"
@@ -215,14 +216,14 @@ def _footer_problems(
 
 
 def _batches(
-    file: pq.ParquetFile, name: str, schema: pa.Schema, rows: int
+    file: pq.ParquetFile, name: str, schema: pa.Schema, most: int
 ) -> Iterator[pa.RecordBatch]:
-    """Yields the rows a few at a time, each batch checked."""
+    """Yields at most so many rows, a few at a time, each batch checked."""
     seen = size = 0
     for batch in file.iter_batches(_BATCH_ROWS, columns=schema.names, use_threads=False):
         seen, size = seen + batch.num_rows, size + batch.nbytes
-        if seen > 2 * rows or size > _MAX_ROW * 2 * rows:
-            raise Refused([f"{name} decodes to more than {_MAX_ROW * 2 * rows:,} bytes"])
+        if seen > most or size > _MAX_ROW * most:
+            raise Refused([f"{name} decodes to more than {_MAX_ROW * most:,} bytes"])
         for column in batch.schema.names:
             if problem := _value_problem(batch.column(column)):
                 raise Refused([f"{name}: column {column} has {problem}"])

@@ -54,6 +54,11 @@ def is_commit(text: str | None) -> bool:
     return text is not None and bool(_COMMIT.fullmatch(text))
 
 
+def is_published(model: ModelInfo) -> bool:
+    """Returns whether a model is named as a commit of a repository of the Hub."""
+    return is_hub_id(model.id) and is_commit(model.commit)
+
+
 def is_local(model: ModelInfo) -> bool:
     """Returns whether a model is named by the digest of its files, not by a commit of the Hub."""
     return bool(_DIGEST.fullmatch(model.commit))

@@ -16,7 +16,7 @@ from lmdiag import diagnostics
 from lmdiag.hub.benchmark import Benchmark, columns, leaderboard_figures
 from lmdiag.hub.bounded import Refused, parse_results, read_files
 from lmdiag.hub.client import check_repo_id, plain_errors
-from lmdiag.hub.names import is_commit, is_hub_id, is_on_hub
+from lmdiag.hub.names import is_commit, is_on_hub, is_published
 from lmdiag.hub.verify import verify
 from lmdiag.redact import find_secret
 from lmdiag.results import RESULTS, Results, protocol_slug
@@ -117,7 +117,7 @@ def prepare(
         claimed = parse_results(files[RESULTS])
         benchmark = Benchmark(*_data_set(folder, claimed, data))
         model = claimed.model
-        if not is_hub_id(model.id) or not is_commit(model.commit):
+        if not is_published(model):
             where = f"{model.id} at {model.commit}"
             advice = "push the model and run it by its id"
             raise Refused([f"{where} is not a commit of a model on the Hub: {advice}"])
@@ -182,14 +182,14 @@ def _offers(files: Mapping[str, bytes], results: Results, published: Published) 
 
     description = _describe(results, published)
     entries = eval_result_entries_to_yaml(list(_entries(results, published)))
-    content = {EVAL_RESULTS: yaml.safe_dump(entries, sort_keys=False).encode()}
+    evaluation = {EVAL_RESULTS: yaml.safe_dump(entries, sort_keys=False).encode()}
     title = "Add results of the lmdiag diagnostics"
-    offers = [Offer(results.model.id, "model", content, title, description)]
+    offers = [Offer(results.model.id, "model", evaluation, title, description)]
     if published.results_repo is not None:
-        place = run_place(results)
-        content = {f"{place}/{name}": content for name, content in files.items()}
+        folder = run_place(results)
+        run = {f"{folder}/{name}": content for name, content in files.items()}
         title = f"Add a run of {results.model.id}"
-        offers.insert(0, Offer(published.results_repo, "dataset", content, title, description))
+        offers.insert(0, Offer(published.results_repo, "dataset", run, title, description))
     return offers
 
 

@@ -189,10 +189,16 @@ def _difference(said: Figure | None, computed: Figure | None) -> str | None:
         theirs, ours = getattr(said, name), getattr(computed, name)
         if name == "chance" and theirs is None:
             continue
-        known = theirs is not None and ours is not None
-        if not (abs(theirs - ours) <= _TOLERANCE if known else theirs is ours):
+        if not is_close(theirs, ours, _TOLERANCE):
             return f"{name} is {_short(theirs)}, its predictions give {_short(ours)}"
     return None
+
+
+def is_close(one: float | None, other: float | None, most: float) -> bool:
+    """Returns whether two numbers differ by at most so much; a missing one equals a missing one."""
+    if one is None or other is None:
+        return one is other
+    return abs(one - other) <= most
 
 
 def _short(value: float | None) -> str:
