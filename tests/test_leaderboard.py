@@ -551,7 +551,7 @@ def test_visible_text_hides_nothing_and_can_be_written(text: str) -> None:
     ],
 )
 def test_links_lead_only_to_models_of_the_hub(model_id: str, commit: str, link: str) -> None:
-    assert hub_link(model_id, commit) == link
+    assert hub_link(model_info(id=model_id, commit=commit)) == link
 
 
 # ---- a model's page and the charts --------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lmdiag import diagnostics
 from lmdiag.hub.benchmark import columns
-from lmdiag.hub.names import is_commit, is_hub_id
+from lmdiag.hub.names import is_published
 from lmdiag.leaderboard.collect import Entry, Outcome, Rejected
 from lmdiag.leaderboard.pictures import pictures
 from lmdiag.leaderboard.standing import Standing
@@ -17,6 +17,7 @@ from lmdiag.results.published import human_facts
 
 if TYPE_CHECKING:
     from lmdiag.hub.benchmark import Benchmark
+    from lmdiag.schema import ModelInfo
 
 _HUB = "https://huggingface.co"
 
@@ -53,7 +54,7 @@ def render_model(entry: Entry) -> str:
         results=results,
         model=results.model,
         sentence=sentence(entry.outcome),
-        link=hub_link(results.model.id, results.model.commit),
+        link=hub_link(results.model),
         sections=sections.sections([results]),
         tasks=[
             (task, diagnostics.get(task).short_title, items.representative(items.items(run, task)))
@@ -66,11 +67,9 @@ def _render(template: str, **values: Any) -> str:
     return environment().get_template(template).render(**frame("leaderboard"), **values)
 
 
-def hub_link(model_id: str, commit: str) -> str:
+def hub_link(model: ModelInfo) -> str:
     """Returns the address of a model on the Hub; "" for anything else."""
-    if not is_hub_id(model_id) or not is_commit(commit):
-        return ""
-    return f"{_HUB}/{model_id}/tree/{commit}"
+    return f"{_HUB}/{model.id}/tree/{model.commit}" if is_published(model) else ""
 
 
 def sentence(outcome: Outcome | None) -> str:
