@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import chain, islice, zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from lmdiag.hub.verify import is_close
 from lmdiag.measures import AGREEMENT_LAYOUT
 from lmdiag.questions import QuestionKey, Setting, collect, key_of, row_keys
 from lmdiag.schema import Answer, ModelInfo, Question, WordScore
@@ -169,7 +170,6 @@ def _agreement_problems(said: Answer, answer: Answer, share: float) -> Iterator[
 
 def _differs(what: str, ours: float | None, theirs: float | None, most: float) -> Iterator[str]:
     """Yields a sentence if two numbers differ by more than a tolerance, or one is not known."""
-    same = ours is theirs if ours is None or theirs is None else abs(ours - theirs) <= most
-    if not same:
+    if not is_close(ours, theirs, most):
         mine, other = ("not known" if value is None else f"{value:.3f}" for value in (ours, theirs))
         yield f"{what} is {mine}, the submission says {other}"
