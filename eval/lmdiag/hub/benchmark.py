@@ -31,7 +31,7 @@ def columns() -> dict[Place, LeaderboardColumn]:
 def leaderboard_figures(results: Results) -> dict[str, Figure]:
     """Returns the id of each task of the benchmark -> the run's figure, without undefined ones."""
     figures = {column.task_id: results.figure(place) for place, column in columns().items()}
-    return {key: each for key, each in figures.items() if each and each.value is not None}
+    return {key: figure for key, figure in figures.items() if figure and figure.value is not None}
 
 
 class NotLoaded(Exception):

@@ -165,20 +165,8 @@ def decode(content: bytes, name: str, schema: pa.Schema, rows: int) -> pa.Table:
         MemoryError: a single batch takes more than the process may have.
     """
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    try:
-        file = pq.ParquetFile(
-            pa.BufferReader(content),
-            pre_buffer=False,
-            arrow_extensions_enabled=False,
-            thrift_string_size_limit=1_000_000,
-            thrift_container_size_limit=100_000,
-            schema_depth_limit=8,
-        )
-    except Exception:  # pyarrow raises what its decoders raise
-        raise Refused([f"{name} is not a Parquet file"]) from None
-    most = 2 * rows
+    file, most = _opened(content, name), 2 * rows
     refuse(f"{name} {problem}" for problem in _footer_problems(file, schema, len(content), most))
     try:
         batches = list(_batches(file, name, schema, most))
@@ -191,6 +179,23 @@ def decode(content: bytes, name: str, schema: pa.Schema, rows: int) -> pa.Table:
         reason = str(error).partition("\n")[0]
         raise Refused([f"{name} cannot be read: {reason}"]) from None
     return table
+
+
+def _opened(content: bytes, name: str) -> pq.ParquetFile:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.ParquetFile(
+            pa.BufferReader(content),
+            pre_buffer=False,
+            arrow_extensions_enabled=False,
+            thrift_string_size_limit=1_000_000,
+            thrift_container_size_limit=100_000,
+            schema_depth_limit=8,
+        )
+    except Exception:  # pyarrow raises what its decoders raise
+        raise Refused([f"{name} is not a Parquet file"]) from None
 
 
 def _footer_problems(

@@ -146,11 +146,11 @@ class Judges:
             reply = dict(json.loads(connection.recv_bytes(_MAX_REPLY)))
         except (OSError, EOFError):
             reply = {"is_broken": True}
-        if "is_broken" not in reply:
-            return reply
-        status = self._stop()
-        is_time = status == -signal.SIGXCPU
-        return {"reasons": [too_long if is_time else f"{_BROKEN} (exit status {status})"]} | reply
+        if "is_broken" in reply:
+            status = self._stop()
+            ended = too_long if status == -signal.SIGXCPU else f"{_BROKEN} (exit status {status})"
+            reply.setdefault("reasons", [ended])
+        return reply
 
     def _start(self) -> tuple[SpawnProcess, Connection]:
         context = multiprocessing.get_context("spawn")
