@@ -153,7 +153,7 @@ def find_submissions(places: Sequence[str]) -> list[Submission]:
     """
     by_folder: dict[Path, Submission] = {}
     for place in places:
-        submissions = sorted(_below(place), key=lambda each: (each.date or _NO_DATE, each.place))
+        submissions = sorted(_below(place), key=lambda one: (one.date or _NO_DATE, one.place))
         if not submissions:
             raise BadInput(f"{place} has no runs: name run directories, or a results repository")
         for submission in submissions:

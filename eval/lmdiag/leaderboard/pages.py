@@ -32,7 +32,7 @@ def render_board(
     return _render(
         "leaderboard.html.j2",
         columns=shown,
-        ordered_by=next((each["id"] for each in shown if "overview" in each["groups"]), ""),
+        ordered_by=next((column["id"] for column in shown if "overview" in column["groups"]), ""),
         groups=[(task, title, _spans(shown, task)) for task, title in tasks.items()],
         rows=rows,
         pictures=pictures(rows),

@@ -34,7 +34,7 @@ class Picture(NamedTuple):
 def pictures(rows: Sequence[Standing]) -> list[Picture]:
     """Returns a chart for each diagnostic that any row has figures of, in the rows' order."""
     declared = diagnostics.built_in().values()
-    return [picture for each in declared for picture in _picture(each, rows)]
+    return [picture for diagnostic in declared for picture in _picture(diagnostic, rows)]
 
 
 def _picture(diagnostic: Diagnostic, rows: Sequence[Standing]) -> Iterator[Picture]:
