@@ -61,8 +61,8 @@ def main(args: argparse.Namespace) -> int:
     with Judges(benchmark) as judges:
         entries, rejected = judge(submissions, judges, allow_local=args.allow_local)
         entries = _reproduced(entries, args)
-        for each in rejected:
-            say(f"rejected {each.place}: {'; '.join(each.reasons)}")
+        for submission in rejected:
+            say(f"rejected {submission.place}: {'; '.join(submission.reasons)}")
         write_site(args.out, standings(entries, benchmark), rejected, benchmark)
     print(f"{args.out}/index.html: {len(entries)} models, {len(rejected)} rejected")
     return 0

@@ -122,8 +122,8 @@ def _finish(
         for member in members
         if member.run is not None
     ]
-    for each in runs:
-        write_report(each.run)
+    for member in runs:
+        write_report(member.run)
     first, *others = (questions for _, questions in results)
     multiverse = multiverse_of(runs, sum(others, first), args.output, resamples=args.resamples)
     multiverse.write(args.output)

@@ -55,22 +55,13 @@ def main(args: argparse.Namespace) -> int:
 
     if args.figures or args.format in _FIGURES:
         return _figures(args)
-    out: Path | None = args.out
     if _is_multiverse(args.runs):
-        from lmdiag.results.multiverse import MULTIVERSE_PAGE
-
-        text = _multiverse(args)
-        out = out or args.runs[0] / MULTIVERSE_PAGE
+        text, file = _multiverse(args)
     elif args.format in (None, "html"):
-        from lmdiag.report.html import render
-        from lmdiag.results import load_run
-
-        text = render([load_run(path, args.data) for path in args.runs], chosen=args.items)
-        folder = args.runs[0] if len(args.runs) == 1 else Path()
-        out = out or folder / "report.html"
+        text, file = _page(args)
     else:
-        text = _tables(args)
-    if out is None:
+        text, file = _tables(args), None
+    if (out := args.out or file) is None:
         sys.stdout.write(text)
         return 0
     clear_drafts(out.parent)
@@ -93,17 +84,27 @@ def _is_multiverse(paths: Sequence[Path]) -> bool:
     return len(paths) == 1 and (paths[0] / MULTIVERSE).is_file()
 
 
-def _multiverse(args: argparse.Namespace) -> str:
-    """The page of a multiverse."""
+def _page(args: argparse.Namespace) -> tuple[str, Path]:
+    """Returns the page of runs, and where it is written by default."""
+    from lmdiag.report.html import render
+    from lmdiag.results import REPORT, load_run
+
+    folder = args.runs[0] if len(args.runs) == 1 else Path()
+    runs = [load_run(path, args.data) for path in args.runs]
+    return render(runs, chosen=args.items), folder / REPORT
+
+
+def _multiverse(args: argparse.Namespace) -> tuple[str, Path]:
+    """Returns the page of a multiverse, and where it is written by default."""
     from lmdiag.report.multiverse import render
-    from lmdiag.results.multiverse import Multiverse
+    from lmdiag.results.multiverse import MULTIVERSE_PAGE, Multiverse
 
     if args.format not in (None, "html") or args.items:
         raise BadInput(
             f"{args.runs[0]} is a multiverse, which has a page and charts only: leave out --format "
             "and --items, or name one of its runs"
         )
-    return render(Multiverse.read(args.runs[0]))
+    return render(Multiverse.read(args.runs[0])), args.runs[0] / MULTIVERSE_PAGE
 
 
 def _figures(args: argparse.Namespace) -> int:

@@ -79,7 +79,7 @@ def _write_samples(run: Run, file: Path, shared: _Record) -> _Record:
     """Writes a line for each item, one after the other, and returns what the record says of it."""
     digest, n = hashlib.sha256(), 0
     with replacing(file) as out:
-        for line in encoded(shared | each for each in sample_records(run)):
+        for line in encoded(shared | record for record in sample_records(run)):
             out.write(line)
             digest.update(line)
             n += 1
