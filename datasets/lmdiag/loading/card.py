@@ -92,7 +92,7 @@ def _provenance_table(source: str, built: list[Built]) -> str:
     lines = [f"Built from {ORIGINS[source]}.", ""]
     for folder in dict.fromkeys(repository_of(part.config) for part in built):
         entry = pinned()[folder]
-        if all(part.is_published for part in built if repository_of(part.config) == folder):
+        if all(part.is_pinned for part in built if repository_of(part.config) == folder):
             where = f"https://github.com/{entry['repository']}/tree/{entry['commit']}"
             lines.append(f"- [{entry['repository']}]({where}) (MIT) at commit `{entry['commit']}`")
         elif source != "demo":

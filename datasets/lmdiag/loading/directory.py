@@ -54,7 +54,7 @@ class Built:
         return int(self.info.splits["test"].num_examples)
 
     @property
-    def is_published(self) -> bool:
+    def is_pinned(self) -> bool:
         """Whether it was made from the bytes of the pinned commit."""
         return all(file.pinned for file in self.files)
 
@@ -182,8 +182,8 @@ def provenance(source: Tree, built: list[Built], new: Path) -> dict[str, Any]:
         folder = repository_of(part.config)
         entry = pinned()[folder]
         configs[part.config] = {
-            "repository": entry["repository"] if part.is_published else None,
-            "commit": entry["commit"] if part.is_published else None,
+            "repository": entry["repository"] if part.is_pinned else None,
+            "commit": entry["commit"] if part.is_pinned else None,
             "license": entry["license"],
             "rows": part.rows,
             "inputs": {f"{folder}/{file.path}": file.sha256 for file in part.files},

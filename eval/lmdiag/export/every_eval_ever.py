@@ -23,7 +23,7 @@ from typing import Any
 from lmdiag import __version__
 from lmdiag.export.metrics import INTERVALS, is_of_model, metric_of, parameters_of
 from lmdiag.export.provenance import Provenance
-from lmdiag.export.samples import as_texts, encoded, evaluation_name, result_id, sample_records
+from lmdiag.export.samples import as_texts, evaluation_name, result_id, sample_records
 from lmdiag.hub.names import DEMO_MODELS, is_commit, is_on_hub
 from lmdiag.report.labels import measure_label
 from lmdiag.results import Figure, Place, Results, Run
@@ -79,7 +79,8 @@ def _write_samples(run: Run, file: Path, shared: _Record) -> _Record:
     """Writes a line for each item, one after the other, and returns what the record says of it."""
     digest, n = hashlib.sha256(), 0
     with replacing(file) as out:
-        for line in encoded(shared | record for record in sample_records(run)):
+        for record in sample_records(run):
+            line = json.dumps(shared | record, ensure_ascii=False, allow_nan=False).encode() + b"\n"
             out.write(line)
             digest.update(line)
             n += 1

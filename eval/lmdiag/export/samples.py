@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -263,9 +263,3 @@ def _item(choices: Sequence[Choice], formulas: Sequence[str]) -> Exchange:
     sentences = "\n".join(f"{choice.condition}: {choice.sentence}" for choice in choices)
     bits = [f"{choice.condition}: {', '.join(map(str, choice.parts))}" for choice in choices]
     return Exchange(sentences, formulas, bits, "\n".join(bits), "formulas over surprisals in bits")
-
-
-def encoded(records: Iterable[Mapping[str, Any]]) -> Iterator[bytes]:
-    """Yields the records as lines of JSON."""
-    for record in records:
-        yield json.dumps(record, ensure_ascii=False, allow_nan=False).encode() + b"\n"

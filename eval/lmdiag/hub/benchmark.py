@@ -55,14 +55,9 @@ class Benchmark:
     _verbs: list[tuple[str, str]] = field(default_factory=list, repr=False)
 
     @property
-    def is_on_hub(self) -> bool:
-        """Whether the data are a data set of the Hub, not a directory of this machine."""
-        return is_on_hub(self.data)
-
-    @property
     def name(self) -> str:
         """What to call the data: the name of a data set, or the last part of a directory's path."""
-        return self.data if self.is_on_hub else Path(self.data).resolve().name
+        return self.data if is_on_hub(self.data) else Path(self.data).resolve().name
 
     def stimuli(self, task: str) -> Stimuli:
         """The rows of a task; they are loaded once, those of agreement with its verbs.

@@ -54,7 +54,7 @@ def is_commit(text: str | None) -> bool:
     return text is not None and bool(_COMMIT.fullmatch(text))
 
 
-def is_published(model: ModelInfo) -> bool:
+def is_hub_commit(model: ModelInfo) -> bool:
     """Returns whether a model is named as a commit of a repository of the Hub."""
     return is_hub_id(model.id) and is_commit(model.commit)
 

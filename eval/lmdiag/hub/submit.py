@@ -6,7 +6,6 @@ has accepted the run, and nothing but the files that `describe` shows.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,10 +15,11 @@ from lmdiag import diagnostics
 from lmdiag.hub.benchmark import Benchmark, columns, leaderboard_figures
 from lmdiag.hub.bounded import Refused, parse_results, read_files
 from lmdiag.hub.client import check_repo_id, plain_errors
-from lmdiag.hub.names import is_commit, is_on_hub, is_published
+from lmdiag.hub.names import is_commit, is_hub_commit, is_on_hub
 from lmdiag.hub.verify import verify
 from lmdiag.redact import find_secret
 from lmdiag.results import RESULTS, Results, protocol_slug
+from lmdiag.results.signatures import slug
 from lmdiag.schema import DIAGNOSTICS, BadInput, ModelInfo
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def prepare(
         claimed = parse_results(files[RESULTS])
         benchmark = Benchmark(*_data_set(folder, claimed, data))
         model = claimed.model
-        if not is_published(model):
+        if not is_hub_commit(model):
             where = f"{model.id} at {model.commit}"
             advice = "push the model and run it by its id"
             raise Refused([f"{where} is not a commit of a model on the Hub: {advice}"])
@@ -150,15 +150,11 @@ def run_place(results: Results) -> str:
     """Returns the folder of a run in a results repository, one for each model as it was run."""
     model = results.model
     precision = "-".join(filter(None, [model.commit[:12], model.dtype, model.quantization]))
-    return f"{RUNS}/{_slug(model.id)}/{_slug(precision)}/{protocol_slug(results.protocol)}"
+    return f"{RUNS}/{slug(model.id)}/{slug(precision)}/{protocol_slug(results.protocol)}"
 
 
 def _indented(text: str) -> list[str]:
     return [f"    {line}" for line in text.splitlines()]
-
-
-def _slug(text: str) -> str:
-    return re.sub(r"[^A-Za-z0-9._+-]+", "--", text).strip("-.") or "model"
 
 
 def _data_set(folder: Path, claimed: Results, data: str | None) -> tuple[str, str | None]:

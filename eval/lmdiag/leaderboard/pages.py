@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lmdiag import diagnostics
 from lmdiag.hub.benchmark import columns
-from lmdiag.hub.names import is_published
+from lmdiag.hub.names import is_hub_commit, is_on_hub
 from lmdiag.leaderboard.collect import Entry, Outcome, Rejected
 from lmdiag.leaderboard.pictures import pictures
 from lmdiag.leaderboard.standing import Standing
@@ -38,7 +38,7 @@ def render_board(
         pictures=pictures(rows),
         rejected=rejected,
         benchmark=benchmark,
-        data_link=f"{_HUB}/datasets/{benchmark.data}" if benchmark.is_on_hub else "",
+        data_link=f"{_HUB}/datasets/{benchmark.data}" if is_on_hub(benchmark.data) else "",
         fingerprints={tasks[task]: benchmark.stimuli(task).fingerprint for task in tasks},
         facts=[fact for task in tasks for fact in human_facts(task)] if has_papers else [],
         n_models=sum(row.origin == "submitted" for row in rows),
@@ -69,7 +69,7 @@ def _render(template: str, **values: Any) -> str:
 
 def hub_link(model: ModelInfo) -> str:
     """Returns the address of a model on the Hub; "" for anything else."""
-    return f"{_HUB}/{model.id}/tree/{model.commit}" if is_published(model) else ""
+    return f"{_HUB}/{model.id}/tree/{model.commit}" if is_hub_commit(model) else ""
 
 
 def sentence(outcome: Outcome | None) -> str:
