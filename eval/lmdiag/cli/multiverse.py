@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lmdiag.cli.parser import add_resamples, add_scoring, fields_of, text_or_file
-from lmdiag.cli.requested import RequestedModel, requested_models
+from lmdiag.cli.requested import requested_models
 from lmdiag.cli.run import (
     add_loading_and_splitting,
     add_models_and_data,
@@ -26,7 +27,6 @@ from lmdiag.schema import KNOBS, BadInput
 if TYPE_CHECKING:
     from lmdiag.results.multiverse import Multiverse, Questions
     from lmdiag.runs.multiverse import FinishedMember, OpenKnobs
-    from lmdiag.runs.processes import Processes
 
 __all__ = ["add_arguments", "main", "stopped"]
 
@@ -72,13 +72,15 @@ def main(args: argparse.Namespace) -> int:
     models = requested_models(args)
     with Processes(together=args.tp) as processes:
         with uncollected(), processes.shared_errors():
+            given = {"revision": None, "device": processes.device}
+            options = LoadOptions(**fields_of(LoadOptions, args) | given)
             knobs = _knobs(args)
             inputs = load_asked(args, LoadOptions())
             knobs.check(asks_of(inputs))
         results = [
             run_members(
                 model.id,
-                _options(model, args, processes),
+                replace(options, revision=model.revision),
                 inputs,
                 knobs,
                 run_options(args, model),
@@ -105,11 +107,6 @@ def _knobs(args: argparse.Namespace) -> OpenKnobs:
     return OpenKnobs(args.knobs, tuple(dict.fromkeys(args.prompts)), instruction)
 
 
-def _options(model: RequestedModel, args: argparse.Namespace, processes: Processes) -> LoadOptions:
-    given = {"revision": model.revision, "device": processes.device}
-    return LoadOptions(**fields_of(LoadOptions, args) | given)
-
-
 def _finish(
     results: Sequence[tuple[list[FinishedMember], Questions]], args: argparse.Namespace
 ) -> None:
@@ -127,14 +124,14 @@ def _finish(
     first, *others = (questions for _, questions in results)
     multiverse = multiverse_of(runs, sum(others, first), args.output, resamples=args.resamples)
     multiverse.write(args.output)
-    write_page(multiverse, args.output)
+    _write_page(multiverse, args.output)
     if args.json:
         print(json.dumps(multiverse.to_json(), indent=1, allow_nan=False))
     else:
         _print_tables(multiverse, args.output)
 
 
-def write_page(multiverse: Multiverse, folder: Path) -> None:
+def _write_page(multiverse: Multiverse, folder: Path) -> None:
     """Writes the page of a multiverse beside its `multiverse.json`."""
     from lmdiag.report.multiverse import render
     from lmdiag.results.multiverse import MULTIVERSE_PAGE
