@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 ROOT = Path(__file__).resolve().parent.parent
+UPSTREAM = Path(os.environ.get("LMDIAG_UPSTREAM") or ROOT.parent / "shared" / "upstream")
 # Hypothesis's limits on time (200 ms an example) fail tests because the machine is busy.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
@@ -80,17 +81,15 @@ def root() -> Path:
 @pytest.fixture(scope="session")
 def upstream() -> Path:
     """The folder with copies of both upstream repositories; skips where there is none."""
-    folder = Path(os.environ.get("LMDIAG_UPSTREAM") or ROOT.parent / "shared" / "upstream")
-    if not (folder / "lm-diagnostics").is_dir() or not (folder / "refining-tse").is_dir():
-        pytest.skip(f"no upstream data at {folder}: set LMDIAG_UPSTREAM")
-    return folder
+    if not (UPSTREAM / "lm-diagnostics").is_dir() or not (UPSTREAM / "refining-tse").is_dir():
+        pytest.skip(f"no upstream data at {UPSTREAM}: set LMDIAG_UPSTREAM")
+    return UPSTREAM
 
 
 @pytest.fixture(scope="session")
 def public_suites() -> Path:
     """The folder with the public SyntaxGym suites; skips where there is none."""
-    upstream = Path(os.environ.get("LMDIAG_UPSTREAM") or ROOT.parent / "shared" / "upstream")
-    folder = upstream / "syntactic-generalization/test_suites/json"
+    folder = UPSTREAM / "syntactic-generalization/test_suites/json"
     if not folder.is_dir():
         pytest.skip(f"no test suites at {folder}: set LMDIAG_UPSTREAM")
     return folder

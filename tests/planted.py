@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
+
+from fakes import FakeModel
 
 from lmdiag.models import LoadOptions
 from lmdiag.schema import Answer, ModelInfo, Question, WordScore
@@ -12,11 +14,8 @@ Prefers = Callable[[LoadOptions, int], bool]
 """(options, number of the contrast) -> whether the model prefers the good word there."""
 
 
-class Planted:
+class Planted(FakeModel):
     """A masked model of contexts that end with the number of their contrast; `good` is good."""
-
-    device = "cpu"
-    prompt = ""
 
     def __init__(self, model_id: str, options: LoadOptions, prefers: Prefers) -> None:
         self.info = ModelInfo(
@@ -24,22 +23,7 @@ class Planted:
         )
         self._options, self._prefers = options, prefers
 
-    def set_verbs(self, pairs: Sequence[tuple[str, str]]) -> int:
-        return 0
-
-    def control_names(self, texts: Sequence[str]) -> list[list[str]]:
-        return [[] for _ in texts]
-
-    def encode(self, question: Question) -> Question:
-        return question
-
-    def plan(self, encoded: Sequence[Question], batch_size: int | None = None) -> list[list[int]]:
-        return [[number] for number in range(len(encoded))]
-
-    def answer(self, batch: Sequence[Question], top: int) -> list[Answer]:
-        return [self._answer(question) for question in batch]
-
-    def _answer(self, question: Question) -> Answer:
+    def reply(self, question: Question, top: int) -> Answer:
         number = int(question.query.context.rsplit(maxsplit=1)[-1])
         first = "good" if self._prefers(self._options, number) else "bad"
         nats = {word: -0.5 if word == first else -1.5 for word in question.words}

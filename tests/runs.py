@@ -11,6 +11,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from fakes import FakeModel
+
 from lmdiag.measures import AGREEMENT_LAYOUT, Scores
 from lmdiag.questions import row_keys
 from lmdiag.results import RESULTS
@@ -81,7 +83,7 @@ def make_run(
     return folder
 
 
-class InventedModel:
+class InventedModel(FakeModel):
     """A model with a random distribution over a few words at every blank.
 
     Args:
@@ -103,7 +105,6 @@ class InventedModel:
         fillers: Sequence[str],
     ) -> None:
         self.info, self._skill, self._seed = info, skill, seed
-        self.device = "cpu"
         self._words: dict[Query, dict[str, bool]] = {}
         self._unscorable: set[tuple[Query, str]] = set()
         for setting in inputs.settings:
@@ -119,16 +120,7 @@ class InventedModel:
                 words |= {word.lower(): True for word in expected}
             self._unscorable |= {(query, target) for query, target, *_ in rows[:unscorable]}
 
-    def encode(self, question: Question) -> Question:
-        return question
-
-    def plan(self, encoded: Sequence[Question], batch_size: int | None) -> list[list[int]]:
-        return [[*range(len(encoded))]]
-
-    def answer(self, batch: Sequence[Question], top: int) -> list[Answer]:
-        return [self._answer(question, top) for question in batch]
-
-    def _answer(self, question: Question, top: int) -> Answer:
+    def reply(self, question: Question, top: int) -> Answer:
         draw = random.Random(f"{self._seed} {question.query}")
         good = self._words[question.query]
         logits = {word: draw.gauss(self._skill if good[word] else 0.0, 1.0) for word in good}
@@ -148,7 +140,7 @@ class InventedModel:
         )
 
 
-class InventedReader:
+class InventedReader(FakeModel):
     """A model with random surprisals of the words of sentences.
 
     Args:
@@ -164,7 +156,6 @@ class InventedReader:
         self, inputs: Inputs, info: ModelInfo, skill: float, seed: int, unscorable: int
     ) -> None:
         self.info, self._skill, self._seed = info, skill, seed
-        self.device = "cpu"
         self._good: dict[str, bool] = {}
         self._unscorable: set[str] = set()
         for rows in inputs.stimuli.values():
@@ -173,14 +164,8 @@ class InventedReader:
             self._good |= dict(zip(columns["sentence"], good, strict=True))
             self._unscorable |= set(columns["sentence"][:unscorable])
 
-    def encode(self, question: Sentence) -> Sentence:
-        return question
-
-    def plan(self, encoded: Sequence[Sentence], batch_size: int | None) -> list[list[int]]:
-        return [[*range(len(encoded))]]
-
-    def answer(self, batch: Sequence[Sentence], top: int) -> list[SentenceAnswer]:
-        return [SentenceAnswer(tuple(self._words(question))) for question in batch]
+    def reply(self, question: Sentence, top: int) -> SentenceAnswer:
+        return SentenceAnswer(tuple(self._words(question)))
 
     def _words(self, question: Sentence) -> Iterator[WordSpan]:
         text = question.text

@@ -7,7 +7,6 @@ import re
 import shutil
 import unicodedata
 from dataclasses import asdict, replace
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from hub.boards import HOSTILE, build, cheat, edit, hostile_runs
 from huggingface_hub import CommitOperationAdd, HfApi
 from hypothesis import given
 from hypothesis import strategies as st
+from parsed import ParsedPage
 from runs import make_run, model_info
 
 from lmdiag.cli import main
@@ -35,7 +35,7 @@ from lmdiag.leaderboard.pictures import MOST_MODELS, pictures
 from lmdiag.leaderboard.site import write_site
 from lmdiag.leaderboard.standing import HUMAN_ROW, Standing, ranked, standings
 from lmdiag.report.page import breakable, digest
-from lmdiag.results import Figure, Place, Results
+from lmdiag.results import Figure, Place, read_results
 from lmdiag.schema import DIAGNOSTICS, BadInput, Protocol
 from lmdiag.stimuli import load_verbs
 from lmdiag.text import all_visible, file_name, visible
@@ -45,10 +45,6 @@ pytest_plugins = ["hub.fixtures"]
 ROOT = Path(__file__).resolve().parents[1]
 OVERVIEW = [column.task_id for column in columns().values() if column.is_overview]
 FIRST, SECOND = OVERVIEW[:2]
-
-
-def results_of(run: Path) -> Results:
-    return Results.read(run / "results.json")
 
 
 def board_of(site: Path) -> dict[str, Any]:
@@ -108,7 +104,7 @@ def test_rejected_runs_are_listed_and_not_shown(site: Path) -> None:
 
 
 def test_files_for_programs_have_the_figures_of_the_run(site: Path, runs: Path) -> None:
-    results = results_of(runs / "org/strong")
+    results = read_results(runs / "org/strong")
     row = next(row for row in board_of(site)["rows"] if row["name"] == "org/strong")
     lines = [
         line
@@ -210,7 +206,7 @@ def test_equal_predictions_of_another_model_are_marked(demo_dir: Path, tmp_path:
         ("org/first", "bfloat16"): None,
         (HUMAN_ROW, None): None,
     }
-    text = " ".join("".join(Page((site / "index.html").read_text()).text).split())
+    text = " ".join("".join(ParsedPage((site / "index.html").read_text()).texts).split())
     assert text.count("identical to org/first, which came first") == 1
 
 
@@ -424,7 +420,7 @@ def test_in_a_results_repository_the_older_of_two_copies_came_first(
         run = make_run(tmp_path / name, demo_dir, id=name)
         if name == "org/a-copy":
             edit(run, lambda results: results.update(finished="2001-01-01T00:00:00+00:00"))
-        api.upload_folder(**RUNS, folder_path=run, path_in_repo=run_place(results_of(run)))
+        api.upload_folder(**RUNS, folder_path=run, path_in_repo=run_place(read_results(run)))
     submissions = find_submissions(["org/runs"])
     assert [each.place.split("/")[3] for each in submissions] == ["org--original", "org--a-copy"]
     dates = [each.date for each in submissions]
@@ -440,28 +436,6 @@ def test_a_missing_results_repository(hub: LoopbackHub) -> None:
 # ---- strangers' text ----------------------------------------------------------------------------
 
 
-class Page(HTMLParser):
-    """What a browser would make of a page: elements, their attributes, and the text between."""
-
-    def __init__(self, text: str):
-        super().__init__()
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.text: list[str] = []
-        self.code: dict[str, list[str]] = {"script": [], "style": []}
-        self._inside = ""
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-        self._inside = tag
-
-    def handle_endtag(self, tag: str) -> None:
-        self._inside = ""
-
-    def handle_data(self, data: str) -> None:
-        self.code.get(self._inside, self.text).append(data)
-
-
 @pytest.fixture(scope="module")
 def hostile_site(demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A board of models whose every free text is hostile, and of rejected ones named so."""
@@ -471,14 +445,14 @@ def hostile_site(demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
     return build(root / "board", demo_dir, root / "runs")
 
 
-def pages(site: Path) -> dict[str, Page]:
-    return {path.name: Page(path.read_text()) for path in site.rglob("*.html")}
+def pages(site: Path) -> dict[str, ParsedPage]:
+    return {path.name: ParsedPage(path.read_text()) for path in site.rglob("*.html")}
 
 
 def test_hostile_text_is_shown_in_full(hostile_site: Path) -> None:
     board = board_of(hostile_site)
     assert len(board["rejected"]) == len(HOSTILE) + 1
-    shown = {name: "".join(page.text) for name, page in pages(hostile_site).items()}
+    shown = {name: "".join(page.texts) for name, page in pages(hostile_site).items()}
     for index, text in enumerate(HOSTILE.values()):
         name = next(name for name in shown if name.startswith(f"org-model-{index}-"))
         assert visible(text) in shown[name]
@@ -507,8 +481,7 @@ def test_hostile_text_makes_no_elements_and_only_own_code_runs(
         assert policy.startswith("default-src 'none'; ")
         assert "unsafe" not in policy
         for kind in ("script", "style"):
-            (code,) = page.code[kind]
-            assert f"{kind}-src '{digest(code.encode())}';" in policy
+            assert f"{kind}-src '{digest(page.code[kind].encode())}';" in policy
 
 
 def test_nothing_hidden_reaches_a_file_or_its_name(hostile_site: Path) -> None:
@@ -551,7 +524,7 @@ def test_visible_text_hides_nothing_and_can_be_written(text: str) -> None:
     ],
 )
 def test_links_lead_only_to_models_of_the_hub(model_id: str, commit: str, link: str) -> None:
-    assert hub_link(model_id, commit) == link
+    assert hub_link(model_info(id=model_id, commit=commit)) == link
 
 
 # ---- a model's page and the charts --------------------------------------------------------------
@@ -561,18 +534,17 @@ def test_a_page_has_every_item_with_the_models_answers(
     site: Path, runs: Path, benchmark: Benchmark
 ) -> None:
     (path,) = site.glob("models/org-strong-*.html")
-    page = Page(path.read_text())
-    text = " ".join(" ".join(page.text).split())
+    page = ParsedPage(path.read_text())
     predictions = pq.read_table(runs / "org/strong/predictions.parquet").to_pylist()
     rows = [benchmark.stimuli(task).columns() for task in DIAGNOSTICS]
-    assert all(row["id"] in text for row in predictions)
-    assert all(context in text for columns in rows for context in columns["context"])
+    assert all(row["id"] in page.text for row in predictions)
+    assert all(context in page.text for columns in rows for context in columns["context"])
     items = [attributes for tag, attributes in page.tags if tag == "tbody" and "id" in attributes]
     contrasts = {name for columns in rows for name in columns["contrast"]}
     assert {attributes["id"] for attributes in items} == contrasts
     outcomes = [str(attributes["data-outcome"]).split() for attributes in items]
     assert all(set(each) <= {"good", "bad", "hit", "miss"} for each in outcomes)
-    results = results_of(runs / "org/strong")
+    results = read_results(runs / "org/strong")
     sensitivity = [results.figure(Place(task, "none", "sensitivity")) for task in DIAGNOSTICS]
     preferred = sum(round(figure.value * figure.n) for figure in sensitivity)
     assert sum("good" in each for each in outcomes) == preferred

@@ -39,10 +39,15 @@ def test_secrets_are_replaced(text: str, shown: str, monkeypatch: pytest.MonkeyP
     assert without_secrets(text) == shown
 
 
-def test_every_text_of_a_value_is_cleaned_and_files_are_searched() -> None:
+def test_every_text_of_a_value_is_cleaned_and_files_are_searched(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HF_TOKEN", OWN)
     value = {TOKEN: [TOKEN, 1, None, {"a": (TOKEN,)}]}
     assert redacted(value) == {"hf_***": ["hf_***", 1, None, {"a": ["hf_***"]}]}
     assert find_secret(b"\xff https://me:secret@host")
+    assert find_secret(b"\xff " + OWN.encode())
+    assert not find_secret(b"hf_hub_download is a function, hf_test a word")
     assert not find_secret(b"ssh://git@host and https://user@host")
 
 

@@ -147,7 +147,7 @@ def requests(monkeypatch: pytest.MonkeyPatch) -> list[Json]:
     """Answers requests in this process, which has torch already; the list of the requests."""
     received: list[Json] = []
 
-    def exchange(request: Json, time_limit: int) -> Json:
+    def exchange(request: Json) -> Json:
         received.append(json.loads(json.dumps(request)))
         answered: Json = json.loads(json.dumps(worker.respond(received[-1])))
         return answered
@@ -229,8 +229,8 @@ def test_an_interrupted_attempt_resumes(
     its contexts and the batches that it had answered."""
     answer = attempts._exchange
 
-    def killed(request: Json, time_limit: int) -> Json:
-        reply = answer(request, time_limit)
+    def killed(request: Json) -> Json:
+        reply = answer(request)
         if len(requests) == 2:
             raise KeyboardInterrupt
         return reply
@@ -276,4 +276,4 @@ def test_models_are_queried_in_a_process_of_their_own(submissions: Path, demo_di
 def test_a_process_that_ends_without_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.executable", "/bin/false")
     with pytest.raises(attempts.BadInput, match="ended without an answer"):
-        attempts._exchange({}, 60)
+        attempts._exchange({})

@@ -17,7 +17,7 @@ from runs import make_run
 from lmdiag.cli import main
 from lmdiag.hub.benchmark import columns
 from lmdiag.hub.submit import EVAL_RESULTS, run_place
-from lmdiag.results import Results
+from lmdiag.results import read_results
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -95,7 +95,7 @@ def test_from_a_build_to_a_place_in_the_table(
     assert EVAL_RESULTS in api.list_repo_files("org/tiny")
     for name, skill in (("org/strong", 6.0), ("org/none", -6.0)):
         other = make_run(tmp_path / name, demo_dir, id=name, skill=skill)
-        place = run_place(Results.read(other / "results.json"))
+        place = run_place(read_results(other))
         api.upload_folder(
             repo_id="org/runs", repo_type="dataset", folder_path=other, path_in_repo=place
         )

@@ -14,6 +14,7 @@ from lmdiag import diagnostics, measures, stats
 from lmdiag.perturb import NONE, is_shuffled, perturb
 from lmdiag.results import Figure, Measure, SettingResults, UnscoredWord
 from lmdiag.schema import BadInput, Kind, Predictions, Protocol, WordState
+from lmdiag.text import truncated
 
 if TYPE_CHECKING:
     from lmdiag.diagnostics import Diagnostic
@@ -221,11 +222,7 @@ def _unknown_words(rows: Columns, runs: Sequence[Predictions], row: int) -> str:
         for word in run.words[row] or ()
         if word.log_prob is None and not word.n_tokens
     )
-    return _shortened(", ".join(words) or text)
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME - 1]}…"
+    return truncated(", ".join(words) or text, _LONGEST_NAME)
 
 
 def _without_first(runs: Sequence[Predictions]) -> int:

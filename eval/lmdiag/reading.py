@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmdiag.schema import BadInput
+from lmdiag.text import truncated
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -117,8 +117,7 @@ def decoded(content: bytes, where: str) -> str:
 
 def short(reason: object) -> str:
     """Returns a library's message on one line of bounded length."""
-    text = re.sub(r"\s+", " ", str(reason)).strip()
-    return text if len(text) <= _MAX_REASON else f"{text[: _MAX_REASON - 1]}…"
+    return truncated(" ".join(str(reason).split()), _MAX_REASON)
 
 
 # ---- JSON and YAML -------------------------------------------------------------------------------

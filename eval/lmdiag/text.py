@@ -43,8 +43,12 @@ def all_visible(value: Any) -> Any:
 def shortened(text: str, most: int = 300) -> str:
     """Returns the text on one line of at most `most` characters, all of them visible."""
     # `visible` makes a text longer: cut it before (to bound the work) and after.
-    line = visible(" ".join(text[: 2 * most].split()))
-    return line if len(line) <= most else f"{line[: most - 1]}…"
+    return truncated(visible(" ".join(text[: 2 * most].split())), most)
+
+
+def truncated(text: str, most: int = 60) -> str:
+    """Returns the text, or its first characters and an ellipsis if it has more than `most`."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def first_few(names: list[str] | tuple[str, ...], shown: int = 3) -> str:

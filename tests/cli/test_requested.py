@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from commands import Commands
 from hub import LoopbackHub
+from huggingface_hub import HfApi
 
 from lmdiag.cli.requested import matching_revisions, read_models
 from lmdiag.schema import BadInput
@@ -83,11 +84,8 @@ STEPS = ("step10", "step9", "step1k", "step1", "step-final")
 
 
 @pytest.fixture
-def published(hub: LoopbackHub, command: Commands) -> str:
+def published(hub: LoopbackHub, api: HfApi, command: Commands) -> str:
     """A tiny model on the Hub with branches and a tag."""
-    from huggingface_hub import HfApi
-
-    api = HfApi(endpoint=hub.url, token="hf_test")
     api.create_repo("org/tiny")
     api.upload_folder(repo_id="org/tiny", folder_path=command.models["gpt2"])
     refs = hub.store.repositories["models", "org/tiny"].refs

@@ -5,12 +5,12 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from commands import Commands
+from fakes import FakeModel
 from families import FAMILIES
 
 from lmdiag import models
@@ -19,7 +19,7 @@ from lmdiag.schema import ModelInfo, Sentence, SentenceAnswer, WordSpan
 COLUMNS = ["text", "word", "start", "surprisal", "n_tokens"]
 
 
-class Halves:
+class Halves(FakeModel):
     """A model without torch: each letter of a word is a token of probability 1/2.
 
     The first word of a text has no probability, and the tokenizer cannot represent `☃`.
@@ -29,27 +29,14 @@ class Halves:
     """
 
     info = ModelInfo("halves:", None, "v1", "causal", "Halves", "float32", "none", True, 9, 0, None)
-    device = "elsewhere"
 
     def __init__(self) -> None:
         self.asked: list[str] = []
 
-    def set_verbs(self, pairs: Sequence[tuple[str, str]]) -> int:
-        return 0
-
     def control_names(self, texts: Sequence[str]) -> list[list[str]]:
         return [["<end>"] if "<end>" in text else [] for text in texts]
 
-    def encode(self, question: Any) -> Any:
-        return question
-
-    def plan(self, encoded: Sequence[Any], batch_size: int | None = None) -> list[list[int]]:
-        return [[number] for number in range(len(encoded))]
-
-    def answer(self, batch: Sequence[Any], top: int) -> list[Any]:
-        return [self._answer(question) for question in batch]
-
-    def _answer(self, question: Sentence) -> SentenceAnswer:
+    def reply(self, question: Sentence, top: int) -> SentenceAnswer:
         self.asked.append(question.text)
         spans: list[WordSpan] = []
         for word in question.text.split():

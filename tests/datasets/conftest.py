@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
 import sys
 from collections.abc import Callable
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 
@@ -32,11 +32,9 @@ def import_file() -> Callable[[Path], ModuleType]:
     """Imports a file that is not in a package."""
 
     def load(path: Path) -> ModuleType:
-        spec = importlib.util.spec_from_file_location(f"file_{path.stem}", path)
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
+        module = ModuleType(f"file_{path.stem}")
+        module.__file__ = str(path)
+        SourceFileLoader(module.__name__, str(path)).exec_module(module)
         return module
 
     return load

@@ -22,7 +22,7 @@ from leaving import LEAVE
 from limits import HANG
 from loading.builder import Lmdiag
 from loading.columns import COLUMNS, features
-from loading.directory import build
+from loading.directory import write_data_set
 
 CONFIGS = list(COLUMNS)
 DIAGNOSTICS = ["cprag102", "role88", "neg136"]
@@ -110,6 +110,12 @@ def test_provenance_has_every_file(demo_dir: Path, scripts: Path) -> None:
         assert facts["commit"] is None
         for path, digest in facts["inputs"].items():
             assert hashlib.sha256((scripts / "demo" / path).read_bytes()).hexdigest() == digest
+
+
+@pytest.mark.parametrize("folder", ["lm-evaluation-harness", "lighteval", "inspect-ai"])
+def test_task_files_are_built_with_the_data(demo_dir: Path, scripts: Path, folder: str) -> None:
+    source = {path.name: path.read_bytes() for path in (scripts / folder).glob("*.*")}
+    assert contents(demo_dir / folder) == source
 
 
 def test_provenance_of_the_published_files(data_dir: Path) -> None:
@@ -307,6 +313,6 @@ def test_load_dataset_after_a_rebuild_with_other_rows(tree: Path, tmp_path: Path
     text = source.read_text("utf-8")
     for folder, subject in (("one", "trout"), ("one", "perch"), ("two", "tench")):
         source.write_text(text.replace("A trout is", f"A {subject} is"), "utf-8")
-        build(tmp_path / folder / "lmdiag", str(tree), ["neg136"])
+        write_data_set(tmp_path / folder / "lmdiag", str(tree), ["neg136"])
         assert load(tmp_path / folder, "neg136", caches)[1]["context"] == f"A {subject} is a"
     assert load(tmp_path / "one", "neg136", caches)[1]["context"] == "A perch is a"

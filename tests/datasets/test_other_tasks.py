@@ -138,9 +138,3 @@ def test_inspect_reads_the_first_tokens(
     score = asyncio.run(tasks.first_tokens()(state, None))
     assert score.value == pytest.approx(value, nan_ok=True)
     assert score.metadata == {"compared": int(not math.isnan(value["preference"]))}
-
-
-@pytest.mark.parametrize("folder", ["lighteval", "inspect-ai"])
-def test_the_files_are_built_with_the_data(demo_dir: Path, folder: str) -> None:
-    source = (FOLDER / folder / "diagnostics.py").read_bytes()
-    assert (demo_dir / folder / "diagnostics.py").read_bytes() == source

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from fakes import FakeModel
 
 from lmdiag import cli, models
 from lmdiag.models import LoadOptions, Model
@@ -16,38 +16,19 @@ from lmdiag.schema import Answer, ModelInfo, Question, WordScore
 PROBABILITIES = {"bird": 0.5, "tree": 0.2, "stone": 0.1, "it": 0.05, "saw": 0.04}
 
 
-class Server:
+class Server(FakeModel):
     """A model that tells only its most probable tokens, as a server does; no torch."""
 
     info = ModelInfo(
         "server:birds", None, "v1", "causal", "Server", "float32", "none", True, 1000, 0, None
     )
-    prompt = ""
     device = "elsewhere"
 
-    def set_verbs(self, pairs: Sequence[tuple[str, str]]) -> int:
-        return 0
-
-    def control_names(self, texts: Sequence[str]) -> list[list[str]]:
-        return [[] for _ in texts]
-
-    def encode(self, question: Question) -> Question:
-        return question
-
-    def plan(self, encoded: Sequence[Question], batch_size: int | None = None) -> list[list[int]]:
-        return [[number] for number in range(len(encoded))]
-
-    def answer(self, batch: Sequence[Question], top: int) -> list[Answer]:
+    def reply(self, question: Question, top: int) -> Answer:
         nats = {word: math.log(p) for word, p in PROBABILITIES.items()}
         ranks = {word: rank for rank, word in enumerate(nats, start=1)}
-        return [
-            Answer(
-                {word: WordScore(nats.get(word), ranks.get(word), 1) for word in question.words},
-                tuple(nats)[:top],
-                tuple(nats.values())[:top],
-            )
-            for question in batch
-        ]
+        words = {word: WordScore(nats.get(word), ranks.get(word), 1) for word in question.words}
+        return Answer(words, tuple(nats)[:top], tuple(nats.values())[:top])
 
 
 def load_server(model_id: str, options: LoadOptions) -> Model:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import base64
 import gzip
-import json
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 import pytest
 from hostile import HOSTILE
+from parsed import ParsedPage
 from runs import ONE_TASK, make_run
 
 from lmdiag.report.html import render
@@ -22,104 +21,44 @@ from lmdiag.results import Run, load_run
 from lmdiag.schema import BadInput
 from lmdiag.text import visible
 
-VOID = {"meta", "link", "input", "br", "img"}
 
-
-class Page(HTMLParser):
-    """A page as its elements: checks that they nest, and collects ids, links and texts.
-
-    `inline` has the style and the script that runs, `blocks` the data blocks by their type.
-    """
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.size = len(html.encode())
-        self.open: list[str] = []
-        self.ids: list[str] = []
-        self.attributes: list[tuple[str, str, str]] = []
-        self.texts: list[str] = []
-        self.inline = {"style": "", "script": ""}
-        self.blocks: dict[str, list[str]] = {}
-        self._type = ""
-        self.feed(html)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag not in VOID:
-            self.open.append(tag)
-        self._type = dict(attrs).get("type") or "" if tag == "script" else ""
-        self._note(tag, attrs)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self._note(tag, attrs)
-
-    def _note(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.attributes += [(tag, name, value or "") for name, value in attrs]
-        self.ids += [value or "" for name, value in attrs if name == "id"]
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        inside = self.open[-1] if self.open else ""
-        if inside == "script" and self._type:
-            self.blocks.setdefault(self._type, []).append(data)
-        elif inside in self.inline:
-            self.inline[inside] += data
-        else:
-            self.texts.append(data)
-
-    @property
-    def links(self) -> set[str]:
-        """Where the page's links lead."""
-        return {value for _, name, value in self.attributes if name.endswith("href")}
-
-    @property
-    def text(self) -> str:
-        return " ".join(" ".join(self.texts).split())
-
-    @property
-    def charts(self) -> dict[str, Any]:
-        """Name of each chart -> its specification."""
-        names = [value for _, name, value in self.attributes if name == "data-name"]
-        return dict(zip(names, map(json.loads, self.blocks["application/json"]), strict=False))
+@pytest.fixture(scope="module")
+def one(runs: dict[str, Run]) -> ParsedPage:
+    return ParsedPage(render(runs["strong"]))
 
 
 @pytest.fixture(scope="module")
-def one(runs: dict[str, Run]) -> Page:
-    return Page(render(runs["strong"]))
+def two(runs: dict[str, Run]) -> ParsedPage:
+    return ParsedPage(render([runs["strong"], runs["weak"]]))
 
 
-@pytest.fixture(scope="module")
-def two(runs: dict[str, Run]) -> Page:
-    return Page(render([runs["strong"], runs["weak"]]))
-
-
-def test_the_page_is_complete_and_small(one: Page, two: Page) -> None:
+def test_the_page_is_complete_and_small(
+    one: ParsedPage, two: ParsedPage, runs: dict[str, Run]
+) -> None:
     for page in (one, two):
         assert page.open == []
         assert len(page.ids) == len(set(page.ids))
-    assert one.size < 1.5e6
+    assert len(render(runs["strong"]).encode()) < 1.5e6
 
 
-def test_the_policy_allows_only_the_style_and_the_scripts_of_the_page(one: Page) -> None:
+def test_the_policy_allows_only_the_style_and_the_scripts_of_the_page(one: ParsedPage) -> None:
     (content,) = [
         value for tag, name, value in one.attributes
         if tag == "meta" and name == "content" and "default-src" in value
     ]  # fmt: skip
     (library,) = one.blocks["application/gzip"]
-    scripts = [one.inline["script"].encode(), gzip.decompress(base64.b64decode(library))]
-    assert f"style-src '{digest(one.inline['style'].encode())}'" in content
+    scripts = [one.code["script"].encode(), gzip.decompress(base64.b64decode(library))]
+    assert f"style-src '{digest(one.code['style'].encode())}'" in content
     assert "script-src {};".format(" ".join(f"'{digest(each)}'" for each in scripts)) in content
     assert "default-src 'none'" in content
     assert "unsafe" not in content
     assert not [name for _, name, _ in one.attributes if name == "style" or name.startswith("on")]
     assert not [link for link in one.links if not link.startswith(("#", "data:,"))]
     assert not {name for _, name, _ in one.attributes if name in ("src", "srcset", "action")}
-    assert not re.search(r"@import|url\((?!#)", one.inline["style"])
+    assert not re.search(r"@import|url\((?!#)", one.code["style"])
 
 
-def test_it_gives_the_method_and_every_figure(one: Page, runs: dict[str, Run]) -> None:
+def test_it_gives_the_method_and_every_figure(one: ParsedPage, runs: dict[str, Run]) -> None:
     results = runs["strong"].results
     facts = [results.signature, results.model.commit, results.data.fingerprint]
     for fact in [*facts, "3 shuffles, seed 0", "Shuf + Trunc"]:
@@ -129,7 +68,9 @@ def test_it_gives_the_method_and_every_figure(one: Page, runs: dict[str, Run]) -
             assert f"{100 * figure.value:.1f}" in one.text, place
 
 
-def test_every_item_has_an_anchor_and_every_link_an_item(one: Page, runs: dict[str, Run]) -> None:
+def test_every_item_has_an_anchor_and_every_link_an_item(
+    one: ParsedPage, runs: dict[str, Run]
+) -> None:
     for task in ("cprag102", "role88", "neg136"):
         assert {item.id for item in items(runs["strong"], task)} <= set(one.ids)
     contrast = runs["strong"].stimuli["role88"].columns()["contrast"][0]
@@ -143,7 +84,9 @@ def test_every_item_has_an_anchor_and_every_link_an_item(one: Page, runs: dict[s
     assert marked <= set(one.ids)
 
 
-def test_outcomes_are_given_in_words_and_signs(one: Page, two: Page, runs: dict[str, Run]) -> None:
+def test_outcomes_are_given_in_words_and_signs(
+    one: ParsedPage, two: ParsedPage, runs: dict[str, Run]
+) -> None:
     for sign, words in (("✓", "good preferred by"), ("✗", "bad preferred by")):
         assert sign in two.text
         assert words in two.text
@@ -152,14 +95,14 @@ def test_outcomes_are_given_in_words_and_signs(one: Page, two: Page, runs: dict[
     assert "cannot be compared" in one.text
 
 
-def test_nothing_is_shown_twice(one: Page, two: Page) -> None:
+def test_nothing_is_shown_twice(one: ParsedPage, two: ParsedPage) -> None:
     """The headline table has all figures unless there are perturbed settings."""
     assert "cprag102-measures" in one.charts
     assert "cprag102-measures" not in two.charts
     assert {"role88-pairs-1", "role88-pairs-2"} <= set(two.charts)
 
 
-def test_several_runs_are_compared_item_by_item(two: Page, runs: dict[str, Run]) -> None:
+def test_several_runs_are_compared_item_by_item(two: ParsedPage, runs: dict[str, Run]) -> None:
     assert "org/weak against org/strong" in two.text
     assert "CPRAG-102: commonsense and pragmatic inference, Shuf + Trunc" in two.text
     assert runs["weak"].stimuli["neg136"].columns()["contrast"][0] in two.ids
@@ -171,7 +114,7 @@ def test_several_runs_are_compared_item_by_item(two: Page, runs: dict[str, Run])
 
 
 def test_checkpoints_become_curves_in_the_order_of_training(runs: dict[str, Run]) -> None:
-    page = Page(render([runs["step64000"], runs["step0"], runs["step1000"]]))
+    page = ParsedPage(render([runs["step64000"], runs["step0"], runs["step1000"]]))
     for text in ("org/trained: 3 checkpoints", "Over training", "step 64000 against step 0"):
         assert text in page.text
     places = [page.text.index(f"step {step} ·") for step in (0, 1000, 64000)]
@@ -187,7 +130,7 @@ def test_of_too_many_items_a_sample_is_listed(
     every = items(runs["all"], "agreement")
     listed = {item.id for item in representative(every)}
     left_out = next(item.id for item in every if item.id not in listed)
-    page = Page(render(runs["all"], chosen=[left_out]))
+    page = ParsedPage(render(runs["all"], chosen=[left_out]))
     assert f"The list is a sample of {len(every)} contrasts" in page.text
     assert {item.id for item in every} & set(page.ids) == listed | {left_out}
 
@@ -202,7 +145,7 @@ def test_names_and_words_from_outside_stay_text(demo_dir: Path, tmp_path: Path) 
         loaded.append(
             load_run(make_run(folder, demo_dir, ONE_TASK, cased=True, fillers=tried, **facts))
         )
-    page = Page(render(loaded))
+    page = ParsedPage(render(loaded))
     assert page.open == []
     assert not {name for _, name, _ in page.attributes if name.startswith("on")}
     assert not [link for link in page.links if not link.startswith(("#", "data:,"))]

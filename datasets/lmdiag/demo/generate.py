@@ -9,13 +9,14 @@ same files. The verbs need `lemminflect` and `wordfreq`, of the development extr
 
 from __future__ import annotations
 
-import itertools
 import json
 import random
 from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import product
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
+DEMO = Path(__file__).resolve().parent
 SEED = 1983
 PAIRS = 20
 """Minimal pairs per template, drawn from all that its grammar generates."""
@@ -84,130 +85,117 @@ AUXILIARIES: tuple[Verb, ...] = (
 NEAR = ("beside", "behind", "near", "in front of")
 SAYING = ("said", "thought", "knew")
 
+FORMS = (0, 1)
+"""Positions of the singular and of the plural in nouns and verbs."""
+
 Pair = tuple[str, str, int]
-"""Good sentence, bad sentence, number of the verb's subject: 0 singular, 1 plural."""
+"""Good sentence, bad sentence, and the form of the verb's subject."""
 
 
-def both(frame: str, verbs: Verb, number: int) -> Pair:
+def both(frame: str, verbs: Verb, form: int) -> Pair:
     """Fills a frame with the right and with the wrong form of its verb."""
-    return frame.format(verb=verbs[number]), frame.format(verb=verbs[1 - number]), number
+    return frame.format(verb=verbs[form]), frame.format(verb=verbs[1 - form]), form
 
 
 def simple() -> Iterator[Pair]:
     """The baker sleeps."""
-    for noun, verb, number in itertools.product(PEOPLE, DOING, (0, 1)):
-        yield both(f"the {noun[number]} {{verb}}", verb, number)
+    for noun, verb, form in product(PEOPLE, DOING, FORMS):
+        yield both(f"the {noun[form]} {{verb}}", verb, form)
 
 
 def sentential_complement() -> Iterator[Pair]:
     """The singers said the baker sleeps."""
-    for other, says, noun, verb in itertools.product(PEOPLE, SAYING, PEOPLE, DOING):
-        for number, others in itertools.product((0, 1), (0, 1)):
-            if other is not noun:
-                yield both(f"the {other[others]} {says} the {noun[number]} {{verb}}", verb, number)
+    for other, says, noun, verb, form, others in product(
+        PEOPLE, SAYING, PEOPLE, DOING, FORMS, FORMS
+    ):
+        if other is not noun:
+            yield both(f"the {other[others]} {says} the {noun[form]} {{verb}}", verb, form)
 
 
-def coordination(first: tuple[Verb, ...], second: tuple[Verb, ...]) -> Callable[[], Iterator[Pair]]:
+def coordination(verbs: tuple[Verb, ...]) -> Iterator[Pair]:
     """The baker sleeps and sings."""
-
-    def pairs() -> Iterator[Pair]:
-        for noun, one, two, number in itertools.product(PEOPLE, first, second, (0, 1)):
-            if one is not two:
-                yield both(f"the {noun[number]} {one[number]} and {{verb}}", two, number)
-
-    return pairs
+    for noun, one, two, form in product(PEOPLE, verbs, verbs, FORMS):
+        if one is not two:
+            yield both(f"the {noun[form]} {one[form]} and {{verb}}", two, form)
 
 
-def preposition(nouns: tuple[Noun, ...], verbs: tuple[Verb, ...]) -> Callable[[], Iterator[Pair]]:
+def preposition(nouns: tuple[Noun, ...], verbs: tuple[Verb, ...]) -> Iterator[Pair]:
     """The lamp beside the singers is new."""
-
-    def pairs() -> Iterator[Pair]:
-        for noun, where, other, verb in itertools.product(nouns, NEAR, PEOPLE, verbs):
-            for number, others in itertools.product((0, 1), (0, 1)):
-                if other is not noun:
-                    frame = f"the {noun[number]} {where} the {other[others]} {{verb}}"
-                    yield both(frame, verb, number)
-
-    return pairs
+    for noun, where, other, verb, form, others in product(nouns, NEAR, PEOPLE, verbs, FORMS, FORMS):
+        if other is not noun:
+            yield both(f"the {noun[form]} {where} the {other[others]} {{verb}}", verb, form)
 
 
 def object_relative(
     nouns: tuple[Noun, ...], verbs: tuple[Verb, ...], *, that: str, within: bool
-) -> Callable[[], Iterator[Pair]]:
+) -> Iterator[Pair]:
     """The lamp (that) the singers see is new: the outer verb is the blank, or the inner one."""
-
-    def pairs() -> Iterator[Pair]:
-        for noun, other, inner, outer in itertools.product(nouns, PEOPLE, TOWARDS, verbs):
-            for number, others in itertools.product((0, 1), (0, 1)):
-                if other is noun:
-                    continue
-                start = f"the {noun[number]} {that}the {other[others]}"
-                if within:
-                    yield both(f"{start} {{verb}} {outer[number]}", inner, others)
-                else:
-                    yield both(f"{start} {inner[others]} {{verb}}", outer, number)
-
-    return pairs
+    for noun, other, inner, outer, form, others in product(
+        nouns, PEOPLE, TOWARDS, verbs, FORMS, FORMS
+    ):
+        start = f"the {noun[form]} {that}the {other[others]}"
+        if other is noun:
+            continue
+        if within:
+            yield both(f"{start} {{verb}} {outer[form]}", inner, others)
+        else:
+            yield both(f"{start} {inner[others]} {{verb}}", outer, form)
 
 
 def subject_relative() -> Iterator[Pair]:
     """The baker that sees the singers sleeps."""
-    for noun, inner, other, outer in itertools.product(PEOPLE, TOWARDS, PEOPLE, DOING):
-        for number, others in itertools.product((0, 1), (0, 1)):
-            if other is not noun:
-                start = f"the {noun[number]} that {inner[number]} the {other[others]}"
-                yield both(f"{start} {{verb}}", outer, number)
+    for noun, inner, other, outer, form, others in product(
+        PEOPLE, TOWARDS, PEOPLE, DOING, FORMS, FORMS
+    ):
+        if other is not noun:
+            start = f"the {noun[form]} that {inner[form]} the {other[others]}"
+            yield both(f"{start} {{verb}}", outer, form)
 
 
 def relational_noun() -> Iterator[Pair]:
-    """The sister of the bakers has arrived: the other noun has the other number."""
-    for noun, other, verb, number in itertools.product(RELATIVES, PEOPLE, AUXILIARIES, (0, 1)):
-        yield both(f"the {noun[number]} of the {other[1 - number]} {{verb}}", verb, number)
+    """The sister of the bakers has arrived: the other noun has the other form."""
+    for noun, other, verb, form in product(RELATIVES, PEOPLE, AUXILIARIES, FORMS):
+        yield both(f"the {noun[form]} of the {other[1 - form]} {{verb}}", verb, form)
 
 
 def relative_distractor() -> Iterator[Pair]:
-    """The baker who knows the singers has arrived: the other noun has the other number."""
-    for noun, inner, other, verb in itertools.product(PEOPLE, TOWARDS, PEOPLE, AUXILIARIES):
-        for number in (0, 1):
-            if other is not noun:
-                start = f"the {noun[number]} who {inner[number]} the {other[1 - number]}"
-                yield both(f"{start} {{verb}}", verb, number)
+    """The baker who knows the singers has arrived: the other noun has the other form."""
+    for noun, inner, other, verb, form in product(PEOPLE, TOWARDS, PEOPLE, AUXILIARIES, FORMS):
+        if other is not noun:
+            start = f"the {noun[form]} who {inner[form]} the {other[1 - form]}"
+            yield both(f"{start} {{verb}}", verb, form)
 
 
-def near_subject(nouns: tuple[Noun, ...]) -> Callable[[], Iterator[Pair]]:
+def near_subject(nouns: tuple[Noun, ...]) -> Iterator[Pair]:
     """These children have arrived."""
-
-    def pairs() -> Iterator[Pair]:
-        for noun, verb, number in itertools.product(nouns, AUXILIARIES + DOING[:5], (0, 1)):
-            yield both(f"{('this', 'these')[number]} {noun[number]} {{verb}}", verb, number)
-
-    return pairs
+    for noun, verb, form in product(nouns, AUXILIARIES + DOING[:5], FORMS):
+        yield both(f"{('this', 'these')[form]} {noun[form]} {{verb}}", verb, form)
 
 
 ML: dict[str, Callable[[], Iterator[Pair]]] = {
     "simple_agrmt_all": simple,
     "sent_comp_all": sentential_complement,
-    "vp_coord_all": coordination(DOING[:5], DOING[:5]),
-    "long_vp_coord_all": coordination(LONG, LONG),
-    "prep_anim_all": preposition(PEOPLE, DOING),
-    "prep_inanim_all": preposition(THINGS, BEING),
+    "vp_coord_all": partial(coordination, DOING[:5]),
+    "long_vp_coord_all": partial(coordination, LONG),
+    "prep_anim_all": partial(preposition, PEOPLE, DOING),
+    "prep_inanim_all": partial(preposition, THINGS, BEING),
     "subj_rel_all": subject_relative,
+    **{
+        f"obj_rel_{without}{verb}_{kind}_all": partial(
+            object_relative, *words, that="" if without else "that ", within=verb == "within"
+        )
+        for kind, words in {"anim": (PEOPLE, DOING), "inanim": (THINGS, BEING)}.items()
+        for verb in ("across", "within")
+        for without in ("", "no_comp_")
+    },
 }
-for kind, (subjects, predicates) in {"anim": (PEOPLE, DOING), "inanim": (THINGS, BEING)}.items():
-    for place in ("across", "within"):
-        ML[f"obj_rel_{place}_{kind}_all"] = object_relative(
-            subjects, predicates, that="that ", within=place == "within"
-        )
-        ML[f"obj_rel_no_comp_{place}_{kind}_all"] = object_relative(
-            subjects, predicates, that="", within=place == "within"
-        )
 """Templates of the kinds of Marvin & Linzen (2018), under their file stems."""
 
 BLIMP: dict[str, Callable[[], Iterator[Pair]]] = {
     "distractor_agreement_relational_noun": relational_noun,
     "distractor_agreement_relative_clause": relative_distractor,
-    "irregular_plural_subject_verb_agreement_1": near_subject(IRREGULAR),
-    "regular_plural_subject_verb_agreement_1": near_subject(PEOPLE[:6]),
+    "irregular_plural_subject_verb_agreement_1": partial(near_subject, IRREGULAR),
+    "regular_plural_subject_verb_agreement_1": partial(near_subject, PEOPLE[:6]),
 }
 """Templates of the kinds of BLiMP, under their file stems."""
 
@@ -218,8 +206,8 @@ def draw(template: str, pairs: Callable[[], Iterator[Pair]]) -> list[Pair]:
     made = list(pairs())
     drawn = [
         pair
-        for number in (0, 1)
-        for pair in rng.sample([pair for pair in made if pair[2] == number], PAIRS // 2)
+        for form in FORMS
+        for pair in rng.sample([pair for pair in made if pair[2] == form], PAIRS // 2)
     ]
     rng.shuffle(drawn)
     return drawn
@@ -236,10 +224,10 @@ def write_agreement(folder: Path) -> None:
         (folder / name).mkdir(parents=True, exist_ok=True)
         for template, pairs in templates.items():
             lines = []
-            for i, (good, bad, number) in enumerate(draw(template, pairs)):
+            for i, (good, bad, form) in enumerate(draw(template, pairs)):
                 if name == "blimp" or template.startswith("obj_rel_across"):
                     good, bad = as_sentence(good), as_sentence(bad)
-                row = {"sentence_good": good, "sentence_bad": bad, "label": -1 - number}
+                row = {"sentence_good": good, "sentence_bad": bad, "label": -1 - form}
                 if name == "blimp":
                     row |= {"UID": template, "pairID": str(i)}
                 lines.append(json.dumps(row) + "\n")
@@ -287,9 +275,9 @@ def write_verbs(path: Path, most: int = 20_000, rarest: float = 3.6) -> None:
 
 def main() -> None:
     """Writes all files."""
-    write_simple_negation(HERE / "lm-diagnostics/datasets/NEG-136/NEG-136-SIMP.tsv")
-    write_agreement(HERE / "refining-tse/data")
-    write_verbs(HERE / "refining-tse/data/verbs/combined_verb_list.csv")
+    write_simple_negation(DEMO / "lm-diagnostics/datasets/NEG-136/NEG-136-SIMP.tsv")
+    write_agreement(DEMO / "refining-tse/data")
+    write_verbs(DEMO / "refining-tse/data/verbs/combined_verb_list.csv")
 
 
 if __name__ == "__main__":

@@ -47,8 +47,8 @@ def samples(rows: Iterable[Mapping[str, Any]]) -> list[Sample]:
         facts = by_context.setdefault(row["context"], {"id": row["id"], "expected": []})
         facts["expected"] += [word for word in row["expected"] if word not in facts["expected"]]
         same = by_contrast[row["contrast"]]
-        if row["good"] and len({each["context"] for each in same}) == 1:
-            bad = [each["target"] for each in same if not each["good"]]
+        if row["good"] and len({other["context"] for other in same}) == 1:
+            bad = [other["target"] for other in same if not other["good"]]
             facts.setdefault("contrasts", []).append([row["target"], *bad])
     return [
         Sample(context, target=facts["expected"] or [""], id=facts["id"], metadata=facts)
@@ -74,20 +74,20 @@ def first_tokens() -> Scorer:
 
     async def score(state: TaskState, target: Target) -> Score:
         logprobs = state.output.choices[0].logprobs
-        assert logprobs is not None, "this model gives no log-probabilities"
+        if logprobs is None:
+            raise ValueError("this model gives no log-probabilities: choose another provider")
         entries = logprobs.content[0].top_logprobs or []
         words = [word_of(entry.token) for entry in entries]
         known: dict[str, float] = {}
         for word, entry in zip(words, entries, strict=True):
             known.setdefault(word, entry.logprob)
         value: dict[str, float] = {}
-        if expected := state.metadata["expected"]:
-            for k in (1, 5):
-                value[f"accuracy_at_{k}"] = float(any(word in expected for word in words[:k]))
-        else:
-            value |= dict.fromkeys(("accuracy_at_1", "accuracy_at_5"), math.nan)
+        expected = state.metadata["expected"]
+        for k in (1, 5):
+            is_right = float(any(word in expected for word in words[:k]))
+            value[f"accuracy_at_{k}"] = is_right if expected else math.nan
         contrasts = state.metadata.get("contrasts", [])
-        compared = [each for each in contrasts if all(word in known for word in each)]
+        compared = [contrast for contrast in contrasts if known.keys() >= {*contrast}]
         better = [known[good] > max(map(known.__getitem__, bad)) for good, *bad in compared]
         value["preference"] = sum(better) / len(better) if better else math.nan
         return Score(value=value, answer=words[0], metadata={"compared": len(compared)})

@@ -12,9 +12,9 @@ With the data set directory `lmdiag` in the current folder:
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable, Mapping
 from functools import cache
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -44,11 +44,8 @@ CONFIGS: Mapping[str, tuple[str, str]] = {
 def contrasts() -> ModuleType:
     """Returns the module that makes documents for lm-evaluation-harness."""
     file = Path(__file__).resolve().parents[1] / "lm-evaluation-harness/contrasts.py"
-    spec = importlib.util.spec_from_file_location("lmdiag_contrasts", file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = ModuleType("lmdiag_contrasts")
+    SourceFileLoader(module.__name__, str(file)).exec_module(module)
     return module
 
 

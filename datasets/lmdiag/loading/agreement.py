@@ -12,9 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from .lines import BadSource, json_rows, numbered_lines, refuse_repeated
-
-Row = dict[str, Any]
+from .lines import BadSource, Row, json_lines, numbered_lines, refuse_repeated
 
 NUMBERS = {-1: "singular", -2: "plural"}
 """The source's labels: the number of the subject, and so of the right verb."""
@@ -37,11 +35,11 @@ def agreement(*paths: Path) -> Iterator[Row]:
     seen: dict[str, str] = {}
     for path in paths:
         refuse_repeated(seen, str(path), path.stem)
-        for where, pair in json_rows(path):
+        for where, pair in json_lines(path):
             yield from _pair(path, where, pair)
 
 
-def _pair(path: Path, where: str, pair: Row) -> Iterator[Row]:
+def _pair(path: Path, where: str, pair: dict[str, Any]) -> Iterator[Row]:
     for key in ("sentence_good", "sentence_bad"):
         if not isinstance(pair.get(key), str):
             raise BadSource(f"{where}: {key} is missing or not text")

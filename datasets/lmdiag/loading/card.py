@@ -83,7 +83,8 @@ def _replace(body: str, name: str, text: str) -> str:
 
 def _config_table(built: list[Built]) -> str:
     lines = ["| config | rows | what it tests |", "| --- | ---: | --- |"]
-    lines += [f"| `{p.config}` | {p.rows:,} | {DESCRIPTIONS[p.config]} |" for p in built]
+    for part in built:
+        lines.append(f"| `{part.config}` | {part.rows:,} | {DESCRIPTIONS[part.config]} |")
     return "\n".join(lines)
 
 
@@ -91,8 +92,7 @@ def _provenance_table(source: str, built: list[Built]) -> str:
     lines = [f"Built from {ORIGINS[source]}.", ""]
     for folder in dict.fromkeys(repository_of(part.config) for part in built):
         entry = pinned()[folder]
-        files = [file for part in built for file in part.files if file.repository == folder]
-        if source != "demo" and all(file.pinned for file in files):
+        if all(part.is_pinned for part in built if repository_of(part.config) == folder):
             where = f"https://github.com/{entry['repository']}/tree/{entry['commit']}"
             lines.append(f"- [{entry['repository']}]({where}) (MIT) at commit `{entry['commit']}`")
         elif source != "demo":

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .agreement import agreement, verbs
 from .diagnostics import cprag102, neg136, role88
+from .lines import Row
 
 if TYPE_CHECKING:
     import datasets
@@ -32,7 +33,7 @@ COLUMNS: dict[str, dict[str, str]] = {
 }
 """Config -> column -> type."""
 
-PARSERS: dict[str, Callable[..., Iterator[dict[str, Any]]]] = {
+PARSERS: dict[str, Callable[..., Iterator[Row]]] = {
     "cprag102": cprag102,
     "role88": role88,
     "neg136": neg136,
@@ -55,5 +56,9 @@ def features(config: str) -> datasets.Features:
     """The exact `datasets.Features` of a config."""
     from datasets import Features, List, Value
 
-    types = COLUMNS[config].items()
-    return Features({n: List(Value("string")) if t == STRINGS else Value(t) for n, t in types})
+    return Features(
+        {
+            name: List(Value("string")) if kind == STRINGS else Value(kind)
+            for name, kind in COLUMNS[config].items()
+        }
+    )

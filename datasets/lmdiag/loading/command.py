@@ -17,11 +17,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="directory to write (lmdiag)",
     )  # fmt: skip
     parser.add_argument(
-        "--source",
-        default="upstream",
+        "--source", default="upstream",
         help="upstream: download the pinned commits (default); demo: the bundled sentences; "
         "DIR: a directory with the tree of lm-diagnostics, of refining-tse, or with both",
-    )
+    )  # fmt: skip
     parser.add_argument(
         "--configs", nargs="+", metavar="CONFIG",
         help=f"any of {', '.join(CONFIGS)}; all that the source has by default",
@@ -55,13 +54,13 @@ def build(out: Path, source: str, configs: Sequence[str] | None = None) -> dict[
     """
     import datasets  # not at the top: `--help` need not wait for it
 
-    from .directory import build
+    from .directory import write_data_set
 
     hide = not sys.stderr.isatty() and not datasets.are_progress_bars_disabled()
     if hide:
         datasets.disable_progress_bars()
     try:
-        return {built.config: built.rows for built in build(out, source, configs)}
+        return {built.config: built.rows for built in write_data_set(out, source, configs)}
     finally:
         if hide:
             datasets.enable_progress_bars()

@@ -9,11 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-from .lines import BadSource, choice, proportion, refuse_repeated, tsv_rows
-
-Row = dict[str, Any]
+from .lines import BadSource, Line, Row, choice, proportion, refuse_repeated, tsv_lines
 
 CPRAG_COLUMNS = (
     "item", "context_s1", "context_s2", "expected", "within_category", "between_category",
@@ -43,17 +40,17 @@ def cprag102(items: Path, explanations: Path) -> Iterator[Row]:
     Raises:
         BadSource: a malformed line, or an item without its explanation.
     """
-    explained = tsv_rows(explanations, EXPLANATION_COLUMNS, header=False)
+    explained = tsv_lines(explanations, EXPLANATION_COLUMNS, header=False)
     why = {line["item"]: (where, line) for where, line in explained}
     seen: dict[str, str] = {}
-    for where, line in tsv_rows(items, CPRAG_COLUMNS):
+    for where, line in tsv_lines(items, CPRAG_COLUMNS):
         refuse_repeated(seen, where, line["item"])
         if line["item"] not in why:
             raise BadSource(f"{where}: item {line['item']} has no explanation in {explanations}")
         yield from _completions(where, line, *why[line["item"]])
 
 
-def _completions(where: str, line: Row, where_explained: str, explained: Row) -> Iterator[Row]:
+def _completions(where: str, line: Line, where_explained: str, explained: Line) -> Iterator[Row]:
     context = f"{line['context_s1']} {line['context_s2']}"
     if (explained["context"], explained["expected"]) != (context, line["expected"]):
         raise BadSource(f"{where_explained}: context or completion is not that of {where}")
@@ -84,7 +81,7 @@ def role88(path: Path) -> Iterator[Row]:
     """
     seen: dict[str, str] = {}
     pairs: dict[str, dict[str, str]] = {}
-    for where, line in tsv_rows(path, ROLE_COLUMNS):
+    for where, line in tsv_lines(path, ROLE_COLUMNS):
         refuse_repeated(seen, where, line["item"])
         number, _, order = line["item"].rpartition("-")
         if not number or order not in ("a", "b"):
@@ -98,7 +95,7 @@ def role88(path: Path) -> Iterator[Row]:
             raise BadSource(f"{path}: pair {number} needs contexts -a and -b with the same target")
 
 
-def _reversal(where: str, line: Row, number: str, *, appropriate: bool) -> Row:
+def _reversal(where: str, line: Line, number: str, *, appropriate: bool) -> Row:
     roles = ROLES.search(line["context"])
     if roles is None:
         raise BadSource(f'{where}: the context must end in "which NOUN the NOUN had"')
@@ -136,19 +133,19 @@ def neg136(simp: Path, nat: Path) -> Iterator[Row]:
         BadSource: a malformed line.
     """
     seen: dict[str, str] = {}
-    for where, line in tsv_rows(simp, SIMP_COLUMNS):
+    for where, line in tsv_lines(simp, SIMP_COLUMNS):
         refuse_repeated(seen, where, f"simp {line['item']}")
         for context in (line["context_aff"], line["context_neg"]):
             if not context.endswith(f" {DETERMINER}"):
                 raise BadSource(f"{where}: a context must end in {DETERMINER}, not {context!r}")
         yield from _statements("simp", line, natural=None)
-    for where, line in tsv_rows(nat, NAT_COLUMNS):
+    for where, line in tsv_lines(nat, NAT_COLUMNS):
         refuse_repeated(seen, where, f"nat {line['item']}")
         natural = choice(where, line, "licensing", {"Y": True, "N": False})
         yield from _statements("nat", line, natural=natural)
 
 
-def _statements(subset: str, line: Row, *, natural: bool | None) -> Iterator[Row]:
+def _statements(subset: str, line: Line, *, natural: bool | None) -> Iterator[Row]:
     for polarity in ("affirmative", "negative"):
         affirmative = polarity == "affirmative"
         for truth in (True, False):

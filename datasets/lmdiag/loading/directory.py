@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from .card import fill
 from .lines import BadSource
-from .sources import HERE, SourceFile, Tree, open_source, pinned, repository_of, sha256
+from .sources import SCRIPTS, SourceFile, Tree, open_source, pinned, repository_of, sha256
 
 if TYPE_CHECKING:
     import datasets
 
-SCRIPTS = HERE.parent
 PROVENANCE = "provenance.json"
 CARD = "README.md"
 NAME = "lmdiag"
@@ -54,8 +53,13 @@ class Built:
         """Number of rows."""
         return int(self.info.splits["test"].num_examples)
 
+    @property
+    def is_pinned(self) -> bool:
+        """Whether it was made from the bytes of the pinned commit."""
+        return all(file.pinned for file in self.files)
 
-def build(out: Path, source: str, configs: Sequence[str] | None = None) -> list[Built]:
+
+def write_data_set(out: Path, source: str, configs: Sequence[str] | None = None) -> list[Built]:
     """Writes the data set directory `out`; the same input gives the same bytes.
 
     Args:
@@ -177,10 +181,9 @@ def provenance(source: Tree, built: list[Built], new: Path) -> dict[str, Any]:
     for part in built:
         folder = repository_of(part.config)
         entry = pinned()[folder]
-        faithful = all(file.pinned for file in part.files) and source.name != "demo"
         configs[part.config] = {
-            "repository": entry["repository"] if faithful else None,
-            "commit": entry["commit"] if faithful else None,
+            "repository": entry["repository"] if part.is_pinned else None,
+            "commit": entry["commit"] if part.is_pinned else None,
             "license": entry["license"],
             "rows": part.rows,
             "inputs": {f"{folder}/{file.path}": file.sha256 for file in part.files},

@@ -7,6 +7,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+Line = dict[str, str]
+"""A line of a source file: column -> text."""
+
+Row = dict[str, Any]
+"""A row of the data set: column -> value."""
+
 
 class BadSource(Exception):
     """A source cannot be used. The message is one line that names the thing and the remedy."""
@@ -31,9 +37,9 @@ def numbered_lines(path: Path) -> Iterator[tuple[str, str]]:
         raise BadSource(f"{path}: cannot be read ({error.strerror})") from error
 
 
-def tsv_rows(
+def tsv_lines(
     path: Path, columns: Sequence[str], *, header: bool = True
-) -> Iterator[tuple[str, dict[str, str]]]:
+) -> Iterator[tuple[str, Line]]:
     """Yields ("FILE:LINE", {column: text}) of a tab-separated file without quoting.
 
     Spaces around a field are removed: ROLE-88's contexts end in one.
@@ -58,7 +64,7 @@ def tsv_rows(
         yield where, dict(zip(columns, fields, strict=True))
 
 
-def json_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yields ("FILE:LINE", object) of a file with one JSON object per line.
 
     Raises:
@@ -66,41 +72,41 @@ def json_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """
     for where, line in numbered_lines(path):
         try:
-            row = json.loads(line)
+            value = json.loads(line)
             if "\\u" in line:  # half of a surrogate pair is not text
-                json.dumps(row, ensure_ascii=False).encode()
+                json.dumps(value, ensure_ascii=False).encode()
         except (ValueError, RecursionError) as error:
             raise BadSource(f"{where}: not JSON ({str(error)[:100]})") from error
-        if not isinstance(row, dict):
+        if not isinstance(value, dict):
             raise BadSource(f"{where}: expected a JSON object, not {line[:40]}")
-        yield where, row
+        yield where, value
 
 
-def proportion(where: str, row: dict[str, str], column: str) -> float:
+def proportion(where: str, line: Line, column: str) -> float:
     """The number in a column, as the double nearest to the source's decimals.
 
     Raises:
         BadSource: the field is not a number in [0, 1].
     """
     try:
-        value = float(row[column])
+        value = float(line[column])
     except ValueError as error:
-        raise BadSource(f"{where}: {column} is not a number: {row[column]!r}") from error
+        raise BadSource(f"{where}: {column} is not a number: {line[column]!r}") from error
     if not 0 <= value <= 1:
-        raise BadSource(f"{where}: {column} is not a proportion: {row[column]!r}")
+        raise BadSource(f"{where}: {column} is not a proportion: {line[column]!r}")
     return value
 
 
-def choice(where: str, row: dict[str, str], column: str, meanings: dict[str, Any]) -> Any:
+def choice(where: str, line: Line, column: str, meanings: dict[str, Any]) -> Any:
     """What the code in a column means.
 
     Raises:
         BadSource: an unknown code.
     """
-    if row[column] not in meanings:
+    if line[column] not in meanings:
         known = ", ".join(meanings)
-        raise BadSource(f"{where}: {column} must be one of {known}, not {row[column]!r}")
-    return meanings[row[column]]
+        raise BadSource(f"{where}: {column} must be one of {known}, not {line[column]!r}")
+    return meanings[line[column]]
 
 
 def refuse_repeated(seen: dict[str, str], where: str, identifier: str) -> None:

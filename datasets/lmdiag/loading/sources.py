@@ -18,8 +18,8 @@ from typing import Any
 from .download import Download
 from .lines import BadSource
 
-HERE = Path(__file__).resolve().parent
-DEMO = HERE.parent / "demo"
+SCRIPTS = Path(__file__).resolve().parents[1]
+"""The folder of the loading scripts, with the demo source."""
 NOTICE = "LICENSE"
 CONFIGS = ("cprag102", "role88", "neg136", "agreement", "verbs")
 
@@ -49,7 +49,8 @@ class SourceFile:
 @cache
 def pinned() -> dict[str, dict[str, Any]]:
     """Repository folder -> its GitHub name, commit, licence, and config -> {path: SHA-256}."""
-    table: dict[str, dict[str, Any]] = json.loads((HERE / "sources.json").read_text("utf-8"))
+    file = SCRIPTS / "loading/sources.json"
+    table: dict[str, dict[str, Any]] = json.loads(file.read_text("utf-8"))
     return table
 
 
@@ -213,7 +214,7 @@ def open_source(source: str) -> Tree:
     if source == "upstream":
         return Upstream()
     if source == "demo":
-        return Tree(DEMO, name="demo")
+        return Tree(SCRIPTS / "demo", name="demo")
     if not Path(source).is_dir():
         raise BadSource(f"no directory {source}: --source is upstream, demo or a directory")
     return Tree(Path(source))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmdiag.cli.exits import say
-from lmdiag.cli.parser import add_json, positive
+from lmdiag.cli.parser import add_data_of_runs, add_json, add_resamples
 from lmdiag.schema import KNOBS, ModelInfo
 
 if TYPE_CHECKING:
@@ -30,15 +30,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "others", type=Path, nargs="+", metavar="RUN",
         help="run directories on the same data, each to be compared with RUN_A",
     )  # fmt: skip
-    parser.add_argument("--data", help="data set of the runs (default: the one they were made on)")
+    add_data_of_runs(parser)
     parser.add_argument(
         "--across", type=lambda text: text.split(","), default=[], metavar="KNOB,...",
         help=f"options in which the runs may differ: {', '.join(KNOBS)}",
     )  # fmt: skip
-    parser.add_argument(
-        "--resamples", type=positive, default=10_000, metavar="N",
-        help="number of bootstrap resamples (default: %(default)s)",
-    )  # fmt: skip
+    add_resamples(parser)
     parser.add_argument(
         "--seed", type=int, default=0, help="random seed of the bootstrap (default: %(default)s)"
     )
@@ -136,24 +133,27 @@ def _print_tables(
     console = Console(highlight=False, width=None if sys.stdout.isatty() else _WIDTH)
     for number, run in enumerate(runs):
         model = run.results.model
-        name = visible(f"{run_letter(number)}  {model.id}  ")
-        commit = visible(f"commit {short_commit(model.commit)}")
+        name = f"{run_letter(number)}  {model.id}  "
+        facts = f"commit {short_commit(model.commit)}"
         if model.server is not None:
-            commit = visible(", ".join(model_facts(model)[1:]))
-        console.print(Text.assemble((name, "bold"), (commit, "dim")))
+            facts = ", ".join(model_facts(model)[1:])
+        console.print(Text.assemble((visible(name), "bold"), (visible(facts), "dim")))
     for line in asked_differently([run.results.signature for run in runs]):
         console.print(Text(visible(line)))
     print_comparisons(comparisons, console)
     console.print()
-    tested = [one for one in comparisons if one.test != "none"]
-    remarks = [
-        f"differences and their 95% intervals: paired bootstrap over items, {args.resamples} "
-        "resamples",
-        "p: exact McNemar where each item is right or wrong (m), else the bootstrap (b)",
-        f"p adj.: by Holm's method, over the {len(tested)} tests above",
-        *dict.fromkeys(run.results.signature for run in runs),
-    ]
-    if len(tested) < len(comparisons):
-        remarks.insert(2, "–: the two do not differ in any item, so there is nothing to test")
-    for remark in remarks:
+    for remark in _remarks(runs, comparisons, args.resamples):
         console.print(Text(visible(remark), style="dim"))
+
+
+def _remarks(
+    runs: Sequence[Run], comparisons: Sequence[Comparison], resamples: int
+) -> Iterator[str]:
+    """Yields the lines below the table: how its columns were computed, and on what."""
+    n_tests = sum(one.test != "none" for one in comparisons)
+    yield f"differences and their 95% intervals: paired bootstrap over items, {resamples} resamples"
+    yield "p: exact McNemar where each item is right or wrong (m), else the bootstrap (b)"
+    if n_tests < len(comparisons):
+        yield "–: the two do not differ in any item, so there is nothing to test"
+    yield f"p adj.: by Holm's method, over the {n_tests} tests above"
+    yield from dict.fromkeys(run.results.signature for run in runs)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from lmdiag.cli.parser import add_data_of_runs, add_finished_run, add_overwrite
 from lmdiag.export import EXPORT_FORMATS, RELATIONSHIPS
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
-    parser.add_argument("run", type=Path, metavar="RUN", help="directory of a finished run")
+    add_finished_run(parser)
     parser.add_argument(
         "--format", required=True, choices=EXPORT_FORMATS,
         help="; ".join(f"{name}: {what}" for name, what in EXPORT_FORMATS.items()),
@@ -24,20 +25,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="id of the model in the record (default: the one the run was made by)",
     )  # fmt: skip
     parser.add_argument(
-        "--organization",
-        default="unknown",
-        metavar="NAME",
+        "--organization", default="unknown", metavar="NAME",
         help="who made the run (default: unknown)",
-    )
-    parser.add_argument(
-        "--relationship", default="other",
-        choices=RELATIONSHIPS,
-        help="between this organization and the developer of the model (default: other)",
     )  # fmt: skip
     parser.add_argument(
-        "--data", help="data set, if it has been moved since the run, or its id on the Hub"
-    )
-    parser.add_argument("--overwrite", action="store_true", help="replace an earlier export")
+        "--relationship", default="other", choices=RELATIONSHIPS,
+        help="between this organization and the developer of the model (default: other)",
+    )  # fmt: skip
+    add_data_of_runs(parser)
+    add_overwrite(parser)
 
 
 def main(args: argparse.Namespace) -> int:

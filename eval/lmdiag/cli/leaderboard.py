@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lmdiag.cli.exits import say
-from lmdiag.cli.parser import add_data_revision, positive
+from lmdiag.cli.parser import add_data_revision, whole_number
 
 if TYPE_CHECKING:
     from lmdiag.leaderboard.collect import Entry
@@ -33,7 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     again = parser.add_argument_group("asking the models again")
     again.add_argument(
-        "--reproduce", nargs="?", const=30, type=_number_or_all, metavar="N",
+        "--reproduce", nargs="?", const=30, metavar="N",
+        type=lambda text: text if text == "all" else whole_number(text),
         help="load each submitted model and compare its answers to N random contexts (30), or all",
     )  # fmt: skip
     again.add_argument(
@@ -60,8 +61,8 @@ def main(args: argparse.Namespace) -> int:
     with Judges(benchmark) as judges:
         entries, rejected = judge(submissions, judges, allow_local=args.allow_local)
         entries = _reproduced(entries, args)
-        for each in rejected:
-            say(f"rejected {each.place}: {'; '.join(each.reasons)}")
+        for submission in rejected:
+            say(f"rejected {submission.place}: {'; '.join(submission.reasons)}")
         write_site(args.out, standings(entries, benchmark), rejected, benchmark)
     print(f"{args.out}/index.html: {len(entries)} models, {len(rejected)} rejected")
     return 0
@@ -83,10 +84,6 @@ def _reproduced(entries: list[Entry], args: argparse.Namespace) -> list[Entry]:
             detail = entry.outcome.detail and f": {entry.outcome.detail}"
             say(f"{entry.level} {entry.name}{detail}")
     return done
-
-
-def _number_or_all(text: str) -> int | str:
-    return text if text == "all" else positive(text)
 
 
 def parameter_count(text: str) -> int:

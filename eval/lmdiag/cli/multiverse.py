@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lmdiag.cli.parser import add_scoring, fields_of, positive, text_or_file
-from lmdiag.cli.requested import RequestedModel, requested_models
+from lmdiag.cli.parser import add_resamples, add_scoring, fields_of, text_or_file
+from lmdiag.cli.requested import requested_models
 from lmdiag.cli.run import (
     add_loading_and_splitting,
     add_models_and_data,
@@ -26,7 +27,6 @@ from lmdiag.schema import KNOBS, BadInput
 if TYPE_CHECKING:
     from lmdiag.results.multiverse import Multiverse, Questions
     from lmdiag.runs.multiverse import FinishedMember, OpenKnobs
-    from lmdiag.runs.processes import Processes
 
 __all__ = ["add_arguments", "main", "stopped"]
 
@@ -37,10 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_knobs(parser.add_argument_group("knobs"))
     scoring = parser.add_argument_group("scoring")
     add_scoring(scoring)
-    scoring.add_argument(
-        "--resamples", type=positive, default=10_000, metavar="N",
-        help="number of bootstrap resamples, where models are compared (default: %(default)s)",
-    )  # fmt: skip
+    add_resamples(scoring)
     add_loading_and_splitting(parser.add_argument_group("loading the model"))
     add_running(parser.add_argument_group("running"))
     # Fields of `Protocol` that vary here have their defaults in what all combinations share.
@@ -75,13 +72,15 @@ def main(args: argparse.Namespace) -> int:
     models = requested_models(args)
     with Processes(together=args.tp) as processes:
         with uncollected(), processes.shared_errors():
+            given = {"revision": None, "device": processes.device}
+            options = LoadOptions(**fields_of(LoadOptions, args) | given)
             knobs = _knobs(args)
             inputs = load_asked(args, LoadOptions())
             knobs.check(asks_of(inputs))
         results = [
             run_members(
                 model.id,
-                _options(model, args, processes),
+                replace(options, revision=model.revision),
                 inputs,
                 knobs,
                 run_options(args, model),
@@ -101,16 +100,11 @@ def _knobs(args: argparse.Namespace) -> OpenKnobs:
     if args.turn is not None and not args.with_chat:
         raise BadInput("--instruction is the user's turn of a chat: give --chat, too")
     instruction = (args.turn or INSTRUCTION) if args.with_chat else None
-    for options in [{"prompt": text} for text in args.prompts] + [
-        {"instruction": instruction or ""}
-    ]:
-        LoadOptions.from_keywords(options)  # refuses what cannot be asked before anything is loaded
+    # These refuse a prompt or an instruction that cannot be used, before anything is loaded.
+    for prompt in args.prompts:
+        LoadOptions(prompt=prompt)
+    LoadOptions(instruction=instruction or "")
     return OpenKnobs(args.knobs, tuple(dict.fromkeys(args.prompts)), instruction)
-
-
-def _options(model: RequestedModel, args: argparse.Namespace, processes: Processes) -> LoadOptions:
-    given = {"revision": model.revision, "device": processes.device}
-    return LoadOptions(**fields_of(LoadOptions, args) | given)
 
 
 def _finish(
@@ -125,19 +119,19 @@ def _finish(
         for member in members
         if member.run is not None
     ]
-    for each in runs:
-        write_report(each.run)
+    for member in runs:
+        write_report(member.run)
     first, *others = (questions for _, questions in results)
     multiverse = multiverse_of(runs, sum(others, first), args.output, resamples=args.resamples)
     multiverse.write(args.output)
-    write_page(multiverse, args.output)
+    _write_page(multiverse, args.output)
     if args.json:
         print(json.dumps(multiverse.to_json(), indent=1, allow_nan=False))
     else:
         _print_tables(multiverse, args.output)
 
 
-def write_page(multiverse: Multiverse, folder: Path) -> None:
+def _write_page(multiverse: Multiverse, folder: Path) -> None:
     """Writes the page of a multiverse beside its `multiverse.json`."""
     from lmdiag.report.multiverse import render
     from lmdiag.results.multiverse import MULTIVERSE_PAGE

@@ -59,18 +59,27 @@ class Parser(argparse.ArgumentParser):
             )
 
 
-def positive(text: str) -> int:
-    """A whole number from 1."""
-    if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, not {text!r}")
+def whole_number(text: str, least: int = 1) -> int:
+    """Returns a whole number that is not below the least one."""
+    if not text.isdigit() or int(text) < least:
+        raise argparse.ArgumentTypeError(
+            f"must be a whole number of at least {least}, not {text!r}"
+        )
     return int(text)
 
 
-def natural(text: str) -> int:
-    """A whole number from 0."""
-    if not text.isdigit():
-        raise argparse.ArgumentTypeError(f"must be a whole number of at least 0, not {text!r}")
-    return int(text)
+def add_finished_run(parser: argparse.ArgumentParser) -> None:
+    """Declares `RUN`."""
+    parser.add_argument("run", type=Path, metavar="RUN", help="directory of a finished run")
+
+
+def add_data_of_runs(parser: argparse.ArgumentParser) -> None:
+    """Declares `--data` of commands that read finished runs; `load_run` takes it."""
+    parser.add_argument(
+        "--data",
+        help="data set of the runs, if it has been moved since, or its id on the Hub (default: the "
+        "one they were made on)",
+    )
 
 
 def add_data_revision(parser: argparse._ActionsContainer) -> None:
@@ -83,6 +92,19 @@ def add_data_revision(parser: argparse._ActionsContainer) -> None:
 def add_json(parser: argparse._ActionsContainer) -> None:
     """Declares `--json`."""
     parser.add_argument("--json", action="store_true", help="print one JSON document, nothing else")
+
+
+def add_overwrite(parser: argparse._ActionsContainer) -> None:
+    """Declares `--overwrite`."""
+    parser.add_argument("--overwrite", action="store_true", help="replace existing files")
+
+
+def add_resamples(parser: argparse._ActionsContainer) -> None:
+    """Declares `--resamples`."""
+    parser.add_argument(
+        "--resamples", type=whole_number, default=10_000, metavar="N",
+        help="number of bootstrap resamples, where models are compared (default: %(default)s)",
+    )  # fmt: skip
 
 
 def add_dry_run(parser: argparse._ActionsContainer) -> None:
@@ -184,7 +206,7 @@ def add_server(group: argparse._ActionsContainer) -> None:
         "tokens)",
     )  # fmt: skip
     group.add_argument(
-        "--in-flight", type=positive, metavar="N",
+        "--in-flight", type=whole_number, metavar="N",
         help=f"requests to the server at the same time (default: {IN_FLIGHT})",
     )  # fmt: skip
 
@@ -192,7 +214,7 @@ def add_server(group: argparse._ActionsContainer) -> None:
 def add_asking(group: argparse._ActionsContainer) -> None:
     """Declares `--batch-size` and `--quiet`."""
     group.add_argument(
-        "--batch-size", type=lambda text: None if text == "auto" else positive(text),
+        "--batch-size", type=lambda text: None if text == "auto" else whole_number(text),
         metavar="auto|N", help="contexts or sentences per batch (default: auto)",
     )  # fmt: skip
     group.add_argument("--quiet", action="store_true", help="do not show progress")
@@ -201,7 +223,7 @@ def add_asking(group: argparse._ActionsContainer) -> None:
 def add_scoring(parser: argparse._ActionsContainer) -> None:
     """Declares the options of the measures; `scored` reads them."""
     parser.add_argument(
-        "--k", type=positive, nargs="+", help="ranks k of accuracy@k (default: 1 5)"
+        "--k", type=whole_number, nargs="+", help="ranks k of accuracy@k (default: 1 5)"
     )
     parser.add_argument(
         "--threshold", type=float, metavar="P",

@@ -7,7 +7,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from lmdiag.cli.parser import add_data_of_runs
 from lmdiag.report.formats import format_names
+from lmdiag.schema import BadInput
 
 _FIGURES = ("svg", "pdf", "png")
 
@@ -43,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--width", type=_width, default=8.0, metavar="CM",
         help="width of the figures in cm: 8 fits one column, 17 two (default: %(default)g)",
     )  # fmt: skip
-    parser.add_argument("--data", help="data set, if it has been moved since the run")
+    add_data_of_runs(parser)
 
 
 def main(args: argparse.Namespace) -> int:
@@ -53,22 +55,13 @@ def main(args: argparse.Namespace) -> int:
 
     if args.figures or args.format in _FIGURES:
         return _figures(args)
-    out: Path | None = args.out
     if _is_multiverse(args.runs):
-        from lmdiag.results.multiverse import MULTIVERSE_PAGE
-
-        text = _multiverse(args)
-        out = out or args.runs[0] / MULTIVERSE_PAGE
+        text, file = _multiverse(args)
     elif args.format in (None, "html"):
-        from lmdiag.report.html import render
-        from lmdiag.results import load_run
-
-        text = render([load_run(path, args.data) for path in args.runs], chosen=args.items)
-        folder = args.runs[0] if len(args.runs) == 1 else Path()
-        out = out or folder / "report.html"
+        text, file = _page(args)
     else:
-        text = _tables(args)
-    if out is None:
+        text, file = _tables(args), None
+    if (out := args.out or file) is None:
         sys.stdout.write(text)
         return 0
     clear_drafts(out.parent)
@@ -91,18 +84,27 @@ def _is_multiverse(paths: Sequence[Path]) -> bool:
     return len(paths) == 1 and (paths[0] / MULTIVERSE).is_file()
 
 
-def _multiverse(args: argparse.Namespace) -> str:
-    """The page of a multiverse."""
+def _page(args: argparse.Namespace) -> tuple[str, Path]:
+    """Returns the page of runs, and where it is written by default."""
+    from lmdiag.report.html import render
+    from lmdiag.results import REPORT, load_run
+
+    folder = args.runs[0] if len(args.runs) == 1 else Path()
+    runs = [load_run(path, args.data) for path in args.runs]
+    return render(runs, chosen=args.items), folder / REPORT
+
+
+def _multiverse(args: argparse.Namespace) -> tuple[str, Path]:
+    """Returns the page of a multiverse, and where it is written by default."""
     from lmdiag.report.multiverse import render
-    from lmdiag.results.multiverse import Multiverse
-    from lmdiag.schema import BadInput
+    from lmdiag.results.multiverse import MULTIVERSE_PAGE, Multiverse
 
     if args.format not in (None, "html") or args.items:
         raise BadInput(
             f"{args.runs[0]} is a multiverse, which has a page and charts only: leave out --format "
             "and --items, or name one of its runs"
         )
-    return render(Multiverse.read(args.runs[0]))
+    return render(Multiverse.read(args.runs[0])), args.runs[0] / MULTIVERSE_PAGE
 
 
 def _figures(args: argparse.Namespace) -> int:
@@ -112,7 +114,6 @@ def _figures(args: argparse.Namespace) -> int:
     from lmdiag.report.multiverse import multiverse_plots
     from lmdiag.results import load_run
     from lmdiag.results.multiverse import Multiverse
-    from lmdiag.schema import BadInput
     from lmdiag.text import visible
 
     kind = args.format or "svg"
@@ -140,8 +141,8 @@ def _tables(args: argparse.Namespace) -> str:
 
     results = joined_results([read_results(path) for path in args.runs])
     order = training_order(results)
-    results = [results[i] for i in order]
-    runs = joined_runs([load_run(path, args.data) for path in args.runs]) if args.items else []
-    loaded = [runs[i] for i in order] if runs else []
-    chosen = choose(loaded, args.items) if loaded else []
-    return render_tables(args.format, results, chosen)
+    chosen = []
+    if args.items:
+        runs = joined_runs([load_run(path, args.data) for path in args.runs])
+        chosen = choose([runs[i] for i in order], args.items)
+    return render_tables(args.format, [results[i] for i in order], chosen)

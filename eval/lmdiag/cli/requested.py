@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from lmdiag.reading import is_folder, read_text, user_path
 from lmdiag.schema import BadInput
+from lmdiag.text import first_few
 from lmdiag.training_steps import by_step
 
 _COMMENT = re.compile(r"(^|\s)#.*")
@@ -159,9 +160,7 @@ def matching_revisions(model: str, pattern: str) -> list[str]:
     names = by_step(revision_names(model))
     if matches := [name for name in names if fnmatchcase(name, pattern)]:
         return matches
-    shown = ", ".join(names[:_MOST_SHOWN])
-    more = f" and {len(names) - _MOST_SHOWN} more" if len(names) > _MOST_SHOWN else ""
     raise BadInput(
         f"--revisions: model {model} has no branch or tag that matches {pattern!r}; it has "
-        f"{shown}{more}"
+        f"{first_few(names, _MOST_SHOWN)}"
     )

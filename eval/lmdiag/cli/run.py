@@ -17,13 +17,13 @@ from lmdiag.cli.parser import (
     add_conventions,
     add_data_revision,
     add_framing,
+    add_json,
     add_loading,
     add_scoring,
     add_server,
     fields_of,
-    natural,
-    positive,
     scored,
+    whole_number,
 )
 from lmdiag.cli.requested import RequestedModel, add_models, requested_models
 from lmdiag.collector import uncollected
@@ -44,13 +44,16 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments, named as the fields of `Protocol` and `LoadOptions`."""
     add_models_and_data(parser.add_argument_group("models and data"))
-    _add_scoring(parser.add_argument_group("scoring"))
+    scoring = parser.add_argument_group("scoring")
+    add_scoring(scoring)
+    add_conventions(scoring)
+    add_framing(scoring)
     add_loading_and_splitting(parser.add_argument_group("loading the model"))
     add_server(parser.add_argument_group("a model behind a server"))
     running = parser.add_argument_group("running")
     add_running(running)
     running.add_argument(
-        "--prefetch", type=natural, default=1, metavar="N",
+        "--prefetch", type=partial(whole_number, least=0), default=1, metavar="N",
         help="load the next N models while one is asked, which takes the memory of N + 1 models "
         "(default: %(default)s)",
     )  # fmt: skip
@@ -83,7 +86,7 @@ def add_models_and_data(group: argparse._ArgumentGroup) -> None:
         help=f"none, all, or any of {', '.join(names())} (default: none)",
     )  # fmt: skip
     group.add_argument(
-        "--shuffles", type=positive, default=100, metavar="N",
+        "--shuffles", type=whole_number, default=100, metavar="N",
         help="number of shuffles of shuf and shuf_trunc (default: %(default)s)",
     )  # fmt: skip
     group.add_argument(
@@ -91,19 +94,13 @@ def add_models_and_data(group: argparse._ArgumentGroup) -> None:
         help="random seed of the shuffles and of the sample (default: %(default)s)",
     )  # fmt: skip
     group.add_argument(
-        "--limit", type=positive, metavar="N",
+        "--limit", type=whole_number, metavar="N",
         help="a sample of N rows of each task, even over its break-downs",
     )  # fmt: skip
     group.add_argument(
         "--verbs", dest="verb_file", metavar="FILE",
         help="csv file of singular,plural verb forms for EW and MW (default: the data set's)",
     )  # fmt: skip
-
-
-def _add_scoring(group: argparse._ArgumentGroup) -> None:
-    add_scoring(group)
-    add_conventions(group)
-    add_framing(group)
 
 
 def add_running(group: argparse._ArgumentGroup) -> None:
@@ -117,10 +114,7 @@ def add_running(group: argparse._ArgumentGroup) -> None:
         "--overwrite", action="store_true",
         help="discard an earlier run of the same model and protocol",
     )  # fmt: skip
-    group.add_argument(
-        "--json", action="store_true",
-        help="print the results as one JSON document instead of tables",
-    )  # fmt: skip
+    add_json(group)
 
 
 def stopped(args: argparse.Namespace) -> str:

@@ -58,9 +58,7 @@ def main(args: argparse.Namespace) -> int:
 
     is_run = args.predictions.is_dir() and not is_original(args.predictions)
     given = _of_a_run(args) if is_run else _of_a_file(args)
-    measured = evaluation.evaluate(
-        given.stimuli, given.runs, given.protocol, given.cased, given.kind
-    )
+    measured = evaluation.evaluate(*given)
     signature = results.signature(given.protocol, given.stimuli.fingerprint)
     measured = replace(measured, signature=signature)
     for note in evaluation.not_computed(given.stimuli, given.runs[0], given.protocol):

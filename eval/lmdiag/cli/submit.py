@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
-from lmdiag.cli.parser import add_dry_run
+from lmdiag.cli.parser import add_dry_run, add_finished_run
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
-    parser.add_argument("run", type=Path, metavar="RUN", help="directory of a finished run")
+    add_finished_run(parser)
     parser.add_argument(
         "--data", metavar="ORG/NAME",
         help="published data set (default: the one the run was made on)",

@@ -14,6 +14,7 @@ from lmdiag.cli.parser import (
     add_asking,
     add_conventions,
     add_loading,
+    add_overwrite,
     add_server,
     check_new_file,
     fields_of,
@@ -43,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"file to write; its name must end in {', '.join(_SUFFIXES)} (default: csv to "
         "standard output)",
     )  # fmt: skip
-    parser.add_argument("--overwrite", action="store_true", help="replace an existing file")
+    add_overwrite(parser)
     add_conventions(parser.add_argument_group("scoring"))
     add_loading(parser.add_argument_group("loading the model"))
     add_server(parser.add_argument_group("a model behind a server"))

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from lmdiag.cli.parser import check_new_file
+from lmdiag.cli.parser import add_overwrite, check_new_file
 from lmdiag.diagnostics import CORE_COLUMNS, NEEDED_COLUMNS
 
 _ROWS: tuple[tuple[Any, ...], ...] = (
@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--minimal", action="store_true", help="write the columns context and target only"
     )
-    parser.add_argument("--overwrite", action="store_true", help="replace an existing file")
+    add_overwrite(parser)
 
 
 def main(args: argparse.Namespace) -> int:

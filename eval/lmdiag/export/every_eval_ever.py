@@ -15,7 +15,7 @@ import math
 import time
 import uuid
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -23,8 +23,8 @@ from typing import Any
 from lmdiag import __version__
 from lmdiag.export.metrics import INTERVALS, is_of_model, metric_of, parameters_of
 from lmdiag.export.provenance import Provenance
-from lmdiag.export.samples import encoded, evaluation_name, result_id, sample_records
-from lmdiag.hub.names import DEMO_MODELS, is_commit, is_hub_id, is_local
+from lmdiag.export.samples import as_texts, evaluation_name, result_id, sample_records
+from lmdiag.hub.names import DEMO_MODELS, is_commit, is_on_hub
 from lmdiag.report.labels import measure_label
 from lmdiag.results import Figure, Place, Results, Run
 from lmdiag.schema import BadInput
@@ -35,33 +35,33 @@ from lmdiag.writing import clear_drafts, replacing, write_atomically
 SCHEMA = "0.3.0"
 """Version of the schema that is written."""
 COLLECTION = "lmdiag"
-_HOME = "https://github.com/"
 
 _Record = dict[str, Any]
 
 
 def export(run: Run, folder: Path, provenance: Provenance, *, overwrite: bool) -> list[Path]:
     """Writes the record of a run, and if there are items, their records; see `export_run`."""
-    results = run.results.redacted()
-    model_id = provenance.model(results.model)
-    name = _uuid(results)
-    place = PurePosixPath("data", COLLECTION, *model_id.split("/"))
-    file = folder / place / f"{name}.json"
+    run = replace(run, results=run.results.redacted())
+    model_id = provenance.model(run.results.model)
+    name = _uuid(run.results)
+    inside = PurePosixPath("data", COLLECTION, model_id)
+    file = folder / inside / f"{name}.json"
     samples = file.with_name(f"{name}_samples.jsonl")
     if file.exists() and not overwrite:
         raise BadInput(
             f"{file} exists already, with this run: choose another --output, or add --overwrite"
         )
+    seconds = datetime.fromisoformat(run.results.finished).timestamp()
     shared: _Record = {
         "schema_version": SCHEMA,
-        "evaluation_id": f"{COLLECTION}/{model_id}/{_epoch(results.finished)}-{name[:8]}",
+        "evaluation_id": f"{COLLECTION}/{model_id}/{seconds:.0f}-{name[:8]}",
     }
-    record = shared | _record(run, results, model_id, provenance)
+    record = shared | _record(run, model_id, provenance)
     file.parent.mkdir(parents=True, exist_ok=True)
     clear_drafts(file.parent)
     details = _write_samples(run, samples, shared | {"model_id": model_id})
     if details["total_rows"]:
-        record["detailed_evaluation_results"] = details | {"file_path": str(place / samples.name)}
+        record["detailed_evaluation_results"] = details | {"file_path": str(inside / samples.name)}
     else:
         samples.unlink()
     text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False)
@@ -75,15 +75,12 @@ def _uuid(results: Results) -> str:
     return str(uuid.UUID(bytes=hashlib.sha256(content.encode()).digest()[:16], version=4))
 
 
-def _epoch(finished: str) -> str:
-    return f"{datetime.fromisoformat(finished).timestamp():.0f}"
-
-
 def _write_samples(run: Run, file: Path, shared: _Record) -> _Record:
     """Writes a line for each item, one after the other, and returns what the record says of it."""
     digest, n = hashlib.sha256(), 0
     with replacing(file) as out:
-        for line in encoded(shared | each for each in sample_records(run)):
+        for record in sample_records(run):
+            line = json.dumps(shared | record, ensure_ascii=False, allow_nan=False).encode() + b"\n"
             out.write(line)
             digest.update(line)
             n += 1
@@ -96,7 +93,8 @@ def _write_samples(run: Run, file: Path, shared: _Record) -> _Record:
 # ---- the record ----------------------------------------------------------------------------------
 
 
-def _record(run: Run, results: Results, model_id: str, provenance: Provenance) -> _Record:
+def _record(run: Run, model_id: str, provenance: Provenance) -> _Record:
+    results = run.results
     return {
         "evaluation_timestamp": results.finished,
         "retrieved_timestamp": f"{time.time():.3f}",
@@ -119,16 +117,14 @@ def _record(run: Run, results: Results, model_id: str, provenance: Provenance) -
             ),
         },
         "model_info": _model(results, model_id),
-        "evaluation_results": list(_evaluations(run, results)),
+        "evaluation_results": list(_evaluations(run)),
     }
 
 
 def _model(results: Results, model_id: str) -> _Record:
     model = results.model
-    is_open = model.id in DEMO_MODELS or (not is_local(model) and is_commit(model.commit))
-    known = asdict(model)
-    for name in ("id", "name"):
-        known.pop(name)
+    is_open = model.id in DEMO_MODELS or is_commit(model.commit)
+    known = {name: fact for name, fact in asdict(model).items() if name not in ("id", "name")}
     return {
         "name": model.name or model_id,
         "id": model_id,
@@ -144,8 +140,9 @@ def _model(results: Results, model_id: str) -> _Record:
     }  # fmt: skip
 
 
-def _evaluations(run: Run, results: Results) -> Iterator[_Record]:
-    """The figures that are defined, those of break-downs after the measure as a whole."""
+def _evaluations(run: Run) -> Iterator[_Record]:
+    """Yields the figures that are defined, those of break-downs after the measure as a whole."""
+    results = run.results
     sources = {task: _source(run, task) for task in results.tasks}
     for place, figure in results.figures():
         if not is_of_model(place.measure) or figure.value is None:
@@ -166,41 +163,34 @@ def _source(run: Run, task: str) -> _Record:
     rows = run.stimuli[task]
     facts = {"config": task, "fingerprint": rows.fingerprint, "commit": rows.revision}
     details = {"additional_details": _texts(facts)}
-    is_local_data = Path(rows.source).exists()
-    if "/" in rows.source and not is_local_data and is_hub_id(rows.source):
+    if is_on_hub(rows.source):
         return {
             "dataset_name": COLLECTION, "source_type": "hf_dataset", "hf_repo": rows.source,
             "hf_split": "test", "samples_number": len(rows), **details,
         }  # fmt: skip
     for entry in script("sources").pinned().values():
         if entry["commit"] == rows.revision:
-            address = f"{_HOME}{entry['repository']}/tree/{rows.revision}"
-            return {
-                "dataset_name": task, "source_type": "url", "url": [address], **details,
-            }  # fmt: skip
+            address = f"https://github.com/{entry['repository']}/tree/{rows.revision}"
+            return {"dataset_name": task, "source_type": "url", "url": [address], **details}
     name = Path(rows.source).name or task
     return {"dataset_name": name, "source_type": "other", **details}
 
 
 def _metric(measure: str, figure: Figure) -> _Record:
-    metric = metric_of(measure)
+    metric, name = metric_of(measure), measure.partition("@")[0]
     return {
         "evaluation_description": metric.about,
-        "metric_id": f"lmdiag.{measure.partition('@')[0]}",
+        "metric_id": f"lmdiag.{name}",
         "metric_name": measure_label(measure),
-        "metric_kind": measure.partition("@")[0],
+        "metric_kind": name,
         "metric_unit": metric.unit,
         "metric_parameters": parameters_of(measure),
         "lower_is_better": metric.lower_is_better,
         "score_type": "continuous",
-        "min_score": _bound(metric.low),
-        "max_score": _bound(metric.high),
+        "min_score": metric.low,
+        "max_score": metric.high if math.isfinite(metric.high) else "Infinity",
         "additional_details": _texts({"statistic": figure.statistic}),
     }
-
-
-def _bound(value: float) -> float | str:
-    return value if math.isfinite(value) else "Infinity"
 
 
 def _score(results: Results, place: Place, figure: Figure) -> _Record:
@@ -227,22 +217,17 @@ def _score(results: Results, place: Place, figure: Figure) -> _Record:
 
 
 def _protocol(results: Results, place: Place) -> _Record:
-    protocol = asdict(results.protocol)
-    details = {"setting": place.setting, "match": results.match} | {
-        name: value for name, value in protocol.items() if name not in ("tasks", "perturb")
-    }
-    signature = results.tasks[place.task][place.setting].signature
-    template = {"prompt_template": results.protocol.prompt} if results.protocol.prompt else {}
+    details = {"setting": place.setting, "match": results.match} | asdict(results.protocol)
+    for name in ("tasks", "perturb"):
+        del details[name]
+    details["signature"] = results.tasks[place.task][place.setting].signature
+    prompt = results.protocol.prompt
     return {
-        "generation_args": template,
-        "additional_details": _texts(details | {"signature": signature}),
+        "generation_args": {"prompt_template": prompt} if prompt else {},
+        "additional_details": _texts(details),
     }
 
 
 def _texts(facts: Mapping[str, Any]) -> dict[str, str]:
-    """Returns the facts that are known, with texts as values, as the schema has them."""
-    return {
-        key: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        for key, value in facts.items()
-        if value is not None and value != ""
-    }
+    """Returns the facts that are known and not "" as texts."""
+    return as_texts({name: value for name, value in facts.items() if value != ""})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from lmdiag.evaluation import HUMAN_MEASURES
@@ -38,7 +39,7 @@ class Metric:
     parameter: str = ""
 
 
-_BITS = {"unit": "bits", "high": math.inf, "lower_is_better": True}
+_surprisal = partial(Metric, over="row", unit="bits", high=math.inf, lower_is_better=True)
 _VERBS = "over the verbs of the list whose forms are single tokens"
 
 _METRICS: Mapping[str, Metric] = {
@@ -76,8 +77,8 @@ _METRICS: Mapping[str, Metric] = {
     "pearson": Metric(
         "correlation of log-probability and human cloze probability", None, "correlation", -1.0
     ),
-    "surprisal": Metric("mean surprisal of the target", "row", **_BITS),  # type: ignore[arg-type]
-    "surprisal_per_word": Metric("mean surprisal per word", "row", **_BITS),  # type: ignore[arg-type]
+    "surprisal": _surprisal("mean surprisal of the target"),
+    "surprisal_per_word": _surprisal("mean surprisal per word"),
     "rank": Metric(
         "median rank of the target among all words", "row", "rank", 1.0, math.inf, True
     ),

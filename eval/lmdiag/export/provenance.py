@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
-from lmdiag.hub.names import DEMO_MODELS, is_hub_id, is_local
+from lmdiag.hub.names import DEMO_MODELS, is_local, is_repo_id
 from lmdiag.schema import BadInput
 
 if TYPE_CHECKING:
@@ -37,18 +36,14 @@ class Provenance:
             BadInput: it is a local folder or an id without an organization, and no id was given.
         """
         if self.model_id is not None:
-            if not _is_full(self.model_id):
+            if not is_repo_id(self.model_id):
                 raise BadInput(f"--model-id is {self.model_id!r}: give ORG/NAME, as on the Hub")
             return self.model_id
         if model.id in DEMO_MODELS:
             return f"lmdiag/{model.id.replace(':', '-')}"
-        if is_local(model) or not _is_full(model.id):
+        if is_local(model) or not is_repo_id(model.id):
             raise BadInput(
                 f"{model.id} does not name the organization of the model: name the model by "
                 "--model-id ORG/NAME"
             )
         return model.id
-
-
-def _is_full(name: str) -> bool:
-    return is_hub_id(name) and bool(re.fullmatch(r"[^/]+/[^/]+", name))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedRows:
     """The rows of one task as they were asked in one setting, with the answers.
 
     Attributes:
@@ -40,13 +40,13 @@ class Asked:
     levels: Mapping[str, Labels]
     choices: Sequence[Choice]
 
-    def places(self, over: Over) -> dict[str, list[int]]:
+    def positions(self, over: Over) -> dict[str, list[int]]:
         """Returns id -> positions of its rows, for what the items of a measure are."""
         column = {"row": "id", "contrast": "contrast"}.get(over, "item")
-        places: dict[str, list[int]] = {}
-        for place, name in enumerate(self.columns[column]):
-            places.setdefault(name, []).append(place)
-        return places
+        positions: dict[str, list[int]] = {}
+        for position, name in enumerate(self.columns[column]):
+            positions.setdefault(name, []).append(position)
+        return positions
 
 
 @dataclass(frozen=True)
@@ -77,18 +77,19 @@ def sample_records(run: Run) -> Iterator[dict[str, Any]]:
             if setting not in run.results.tasks[task]:
                 continue
             asked = _asked(run, task, setting, shuffle)
-            for name, scores in run_scores(run, task, setting, shuffle).items():
-                if is_of_model(name) and metric_of(name).over:
-                    yield from _of_measure(asked, name, scores)
+            for measure, scores in run_scores(run, task, setting, shuffle).items():
+                over = metric_of(measure).over if is_of_model(measure) else None
+                if over is not None:
+                    yield from _of_measure(asked, measure, over, scores)
 
 
-def _asked(run: Run, task: str, setting: str, shuffle: int) -> Asked:
+def _asked(run: Run, task: str, setting: str, shuffle: int) -> AskedRows:
     stimuli = run.stimuli[task]
     if setting != NONE:
         stimuli = perturb(stimuli, setting, shuffle, run.results.protocol.seed)
     rows, said = stimuli.columns(), run.predictions[task][setting, shuffle]
     read = sentence_choices if stimuli.diagnostic.asks == "sentence" else blank_choices
-    return Asked(
+    return AskedRows(
         task,
         setting,
         shuffle if is_shuffled(task, setting) else None,
@@ -98,33 +99,29 @@ def _asked(run: Run, task: str, setting: str, shuffle: int) -> Asked:
     )
 
 
-def _of_measure(asked: Asked, measure: str, scores: Scores) -> Iterator[dict[str, Any]]:
-    over = metric_of(measure).over
-    assert over is not None
-    places = asked.places(over)
+def _of_measure(
+    asked: AskedRows, measure: str, over: Over, scores: Scores
+) -> Iterator[dict[str, Any]]:
+    positions = asked.positions(over)
     is_share = scores.statistic in ("proportion", "share")
     for item, value in zip(scores.items.tolist(), scores.values.tolist(), strict=True):
         owner, _, number = item.rpartition("/") if over == "prediction" else (item, "", "")
-        exchange = _READ[over](asked, measure, places[owner], number)
+        rows = positions[owner]
+        choices = [asked.choices[row] for row in rows]
+        if over == "row":
+            exchange = _row(choices[0], measure)
+        elif over == "contrast":
+            exchange = _contrast(choices, measure)
+        else:
+            formulas = asked.columns["formulas"][rows[0]]
+            exchange = _item(choices, [formulas[int(number) - 1]] if number else formulas)
         yield {
             "evaluation_name": evaluation_name(asked.task, asked.setting),
             "evaluation_result_id": result_id(asked.task, asked.setting, measure),
             "sample_id": _sample_id(asked, item),
-            "sample_hash": _sample_hash(exchange),
-            "interaction_type": "single_turn",
-            "input": _input(exchange),
-            "output": {"raw": list(exchange.answers)},
-            "answer_attribution": [
-                {
-                    "turn_idx": 0,
-                    "source": "output.raw",
-                    "extracted_value": exchange.extracted,
-                    "extraction_method": exchange.method,
-                    "is_terminal": True,
-                }
-            ],
+            **_as_record(exchange),
             "evaluation": {"score": value, "is_correct": is_share and value == 1},
-            "metadata": _metadata(asked, places[owner]),
+            "metadata": _metadata(asked, rows),
         }
 
 
@@ -148,7 +145,7 @@ def result_id(task: str, setting: str, measure: str, by: str = "", level: str = 
     return "/".join([task, setting, measure, *([f"{by}={level}"] if by else [])])
 
 
-def _sample_id(asked: Asked, item: str) -> str:
+def _sample_id(asked: AskedRows, item: str) -> str:
     """The id in the data set; of other contexts, with the setting and the shuffle."""
     if asked.setting == NONE:
         return item
@@ -156,36 +153,45 @@ def _sample_id(asked: Asked, item: str) -> str:
     return "/".join([item, asked.setting, *shuffle])
 
 
-def _input(exchange: Exchange) -> dict[str, Any]:
+def _as_record(exchange: Exchange) -> dict[str, Any]:
+    question = {"raw": exchange.raw, "reference": list(exchange.reference)}
+    # SHA-256 of question and reference, by the recipe of Every Eval Ever.
+    hashed = json.dumps(question, sort_keys=True, separators=(",", ":")).encode()
     choices = {} if exchange.choices is None else {"choices": list(exchange.choices)}
-    return {"raw": exchange.raw, "reference": list(exchange.reference), **choices}
-
-
-def _sample_hash(exchange: Exchange) -> str:
-    """SHA-256 of question and reference, by the recipe of Every Eval Ever."""
-    content = {"raw": exchange.raw, "reference": list(exchange.reference)}
-    return hashlib.sha256(
-        json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
-    ).hexdigest()
-
-
-def _metadata(asked: Asked, places: Sequence[int]) -> dict[str, str]:
-    """What is known of the rows, as texts: levels, and the scores of their words."""
-    choices = [asked.choices[place] for place in places]
-    levels = {by: of[places[0]] for by, of in asked.levels.items()}
-    first = choices[0]
-    facts: dict[str, Any] = {
-        "task": asked.task,
-        "setting": asked.setting,
-        "shuffle": asked.shuffle,
-        **levels,
-        "rows": [choice.id for choice in choices],
-        "log_probs": [_finite(choice.log_prob) for choice in choices],
-        "ranks": None if first.is_sentence else [choice.rank for choice in choices],
-        "n_tokens": [choice.n_tokens for choice in choices] if first.is_sentence else None,
-        "top_log_probs": first.word_log_probs if len(choices) == 1 else None,
+    return {
+        "sample_hash": hashlib.sha256(hashed).hexdigest(),
+        "interaction_type": "single_turn",
+        "input": question | choices,
+        "output": {"raw": list(exchange.answers)},
+        "answer_attribution": [
+            {
+                "turn_idx": 0,
+                "source": "output.raw",
+                "extracted_value": exchange.extracted,
+                "extraction_method": exchange.method,
+                "is_terminal": True,
+            }
+        ],
     }
-    return {key: _text(value) for key, value in facts.items() if value is not None}
+
+
+def _metadata(asked: AskedRows, rows: Sequence[int]) -> dict[str, str]:
+    """Returns what is known of the rows: their levels, and the scores of their words."""
+    choices = [asked.choices[row] for row in rows]
+    first = choices[0]
+    return as_texts(
+        {
+            "task": asked.task,
+            "setting": asked.setting,
+            "shuffle": asked.shuffle,
+            **{by: levels[rows[0]] for by, levels in asked.levels.items()},
+            "rows": [choice.id for choice in choices],
+            "log_probs": [_finite(choice.log_prob) for choice in choices],
+            "ranks": None if first.is_sentence else [choice.rank for choice in choices],
+            "n_tokens": [choice.n_tokens for choice in choices] if first.is_sentence else None,
+            "top_log_probs": first.word_log_probs if len(choices) == 1 else None,
+        }
+    )
 
 
 def _finite(log_prob: float | None) -> float | str | None:
@@ -193,16 +199,20 @@ def _finite(log_prob: float | None) -> float | str | None:
     return "-inf" if log_prob == float("-inf") else log_prob
 
 
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+def as_texts(facts: Mapping[str, Any]) -> dict[str, str]:
+    """Returns the facts that are known, with texts as values, as the schema has them."""
+    return {
+        name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        for name, value in facts.items()
+        if value is not None
+    }
 
 
 # ---- what an item was asked ----------------------------------------------------------------------
 
 
-def _row(asked: Asked, measure: str, places: Sequence[int], _: str) -> Exchange:
+def _row(choice: Choice, measure: str) -> Exchange:
     """A blank at which any word could be the answer, or a sentence that is not compared."""
-    choice = asked.choices[places[0]]
     name = measure.partition("@")[0]
     if name in ("surprisal", "surprisal_per_word", "rank"):
         target = choice.target or choice.sentence
@@ -219,12 +229,11 @@ def _row(asked: Asked, measure: str, places: Sequence[int], _: str) -> Exchange:
     return Exchange(choice.sentence, choice.expected, words, extracted, method)
 
 
-def _contrast(asked: Asked, measure: str, places: Sequence[int], _: str) -> Exchange:
+def _contrast(choices: Sequence[Choice], measure: str) -> Exchange:
     """The rows of a contrast, of which the model prefers the most probable one.
 
     If they have the same context, their targets are the choices, otherwise their sentences.
     """
-    choices = [asked.choices[place] for place in places]
     is_mean = measure == "sensitivity_mean"
 
     def value(choice: Choice) -> tuple[float, bool]:
@@ -234,7 +243,7 @@ def _contrast(asked: Asked, measure: str, places: Sequence[int], _: str) -> Exch
     contexts = list(dict.fromkeys(choice.sentence for choice in choices))
     same = len(contexts) == 1 and not choices[0].is_sentence
     texts = [choice.target if same else filled(choice) for choice in choices]
-    best = texts[max(range(len(choices)), key=lambda place: value(choices[place]))]
+    best = texts[max(range(len(choices)), key=lambda number: value(choices[number]))]
     good = [text for text, choice in zip(texts, choices, strict=True) if choice.good]
     method = "highest log-probability" + (" per token" if is_mean else "")
     return Exchange("\n".join(contexts), good, [best], best, method, texts)
@@ -249,23 +258,8 @@ def filled(choice: Choice) -> str:
     return f"{choice.context} {choice.target}{space}{end}"
 
 
-def _item(asked: Asked, measure: str, places: Sequence[int], number: str) -> Exchange:
-    """An item of a test suite: its sentences, and the predictions on their surprisals."""
-    choices = [asked.choices[place] for place in places]
-    formulas = asked.columns["formulas"][places[0]]
-    if number:
-        formulas = [formulas[int(number) - 1]]
+def _item(choices: Sequence[Choice], formulas: Sequence[str]) -> Exchange:
+    """An item of a test suite: its sentences, and predictions on their surprisals."""
     sentences = "\n".join(f"{choice.condition}: {choice.sentence}" for choice in choices)
     bits = [f"{choice.condition}: {', '.join(map(str, choice.parts))}" for choice in choices]
     return Exchange(sentences, formulas, bits, "\n".join(bits), "formulas over surprisals in bits")
-
-
-_READ: Mapping[Over, Callable[[Asked, str, Sequence[int], str], Exchange]] = {
-    "row": _row, "contrast": _contrast, "item": _item, "prediction": _item,
-}  # fmt: skip
-
-
-def encoded(records: Iterable[Mapping[str, Any]]) -> Iterator[bytes]:
-    """Yields the records as lines of JSON."""
-    for record in records:
-        yield json.dumps(record, ensure_ascii=False, allow_nan=False).encode() + b"\n"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lmdiag import diagnostics
-from lmdiag.hub.client import REPO_ID
+from lmdiag.hub.names import is_on_hub
 from lmdiag.results import Figure, Place, Results
 from lmdiag.schema import AGREEMENT
 
@@ -31,7 +31,7 @@ def columns() -> dict[Place, LeaderboardColumn]:
 def leaderboard_figures(results: Results) -> dict[str, Figure]:
     """Returns the id of each task of the benchmark -> the run's figure, without undefined ones."""
     figures = {column.task_id: results.figure(place) for place, column in columns().items()}
-    return {key: each for key, each in figures.items() if each and each.value is not None}
+    return {key: figure for key, figure in figures.items() if figure and figure.value is not None}
 
 
 class NotLoaded(Exception):
@@ -55,14 +55,9 @@ class Benchmark:
     _verbs: list[tuple[str, str]] = field(default_factory=list, repr=False)
 
     @property
-    def is_on_hub(self) -> bool:
-        """Whether the data are a data set of the Hub, not a directory of this machine."""
-        return not Path(self.data).exists() and bool(REPO_ID.fullmatch(self.data))
-
-    @property
     def name(self) -> str:
         """What to call the data: the name of a data set, or the last part of a directory's path."""
-        return self.data if self.is_on_hub else Path(self.data).resolve().name
+        return self.data if is_on_hub(self.data) else Path(self.data).resolve().name
 
     def stimuli(self, task: str) -> Stimuli:
         """The rows of a task; they are loaded once, those of agreement with its verbs.

@@ -165,22 +165,11 @@ def decode(content: bytes, name: str, schema: pa.Schema, rows: int) -> pa.Table:
         MemoryError: a single batch takes more than the process may have.
     """
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
+    file, most = _opened(content, name), 2 * rows
+    refuse(f"{name} {problem}" for problem in _footer_problems(file, schema, len(content), most))
     try:
-        file = pq.ParquetFile(
-            pa.BufferReader(content),
-            pre_buffer=False,
-            arrow_extensions_enabled=False,
-            thrift_string_size_limit=1_000_000,
-            thrift_container_size_limit=100_000,
-            schema_depth_limit=8,
-        )
-    except Exception:  # pyarrow raises what its decoders raise
-        raise Refused([f"{name} is not a Parquet file"]) from None
-    refuse(f"{name} {problem}" for problem in _footer_problems(file, schema, len(content), rows))
-    try:
-        batches = list(_batches(file, name, schema, rows))
+        batches = list(_batches(file, name, schema, most))
         table = pa.Table.from_batches(batches) if batches else schema.empty_table()
         table = table.select(schema.names).cast(schema)
         table.validate(full=True)
@@ -192,12 +181,29 @@ def decode(content: bytes, name: str, schema: pa.Schema, rows: int) -> pa.Table:
     return table
 
 
+def _opened(content: bytes, name: str) -> pq.ParquetFile:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.ParquetFile(
+            pa.BufferReader(content),
+            pre_buffer=False,
+            arrow_extensions_enabled=False,
+            thrift_string_size_limit=1_000_000,
+            thrift_container_size_limit=100_000,
+            schema_depth_limit=8,
+        )
+    except Exception:  # pyarrow raises what its decoders raise
+        raise Refused([f"{name} is not a Parquet file"]) from None
+
+
 def _footer_problems(
-    file: pq.ParquetFile, schema: pa.Schema, size: int, rows: int
+    file: pq.ParquetFile, schema: pa.Schema, size: int, most: int
 ) -> Iterator[str]:
     """Yields problems with what the file says of itself: cheap to check, and only a claim."""
-    metadata, most = file.metadata, 2 * rows
-    groups = [metadata.row_group(i) for i in range(min(metadata.num_row_groups, rows))]
+    metadata = file.metadata
+    groups = [metadata.row_group(i) for i in range(min(metadata.num_row_groups, most))]
     unpacked = sum(group.total_byte_size for group in groups)
     if metadata.num_rows > most or max(unpacked, size) > _MAX_ROW * most:
         yield f"is larger than {_MAX_ROW * most:,} bytes or {most:,} rows"
@@ -215,14 +221,14 @@ def _footer_problems(
 
 
 def _batches(
-    file: pq.ParquetFile, name: str, schema: pa.Schema, rows: int
+    file: pq.ParquetFile, name: str, schema: pa.Schema, most: int
 ) -> Iterator[pa.RecordBatch]:
-    """Yields the rows a few at a time, each batch checked."""
+    """Yields at most so many rows, a few at a time, each batch checked."""
     seen = size = 0
     for batch in file.iter_batches(_BATCH_ROWS, columns=schema.names, use_threads=False):
         seen, size = seen + batch.num_rows, size + batch.nbytes
-        if seen > 2 * rows or size > _MAX_ROW * 2 * rows:
-            raise Refused([f"{name} decodes to more than {_MAX_ROW * 2 * rows:,} bytes"])
+        if seen > most or size > _MAX_ROW * most:
+            raise Refused([f"{name} decodes to more than {_MAX_ROW * most:,} bytes"])
         for column in batch.schema.names:
             if problem := _value_problem(batch.column(column)):
                 raise Refused([f"{name}: column {column} has {problem}"])

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from lmdiag.hub.names import is_repo_id
 from lmdiag.redact import without_secrets
 from lmdiag.schema import BadInput
 
 if TYPE_CHECKING:
     from huggingface_hub.errors import HfHubHTTPError
-
-REPO_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
-"""namespace/name, as the Hub accepts them."""
 
 
 def check_repo_id(repo_id: str, option: str) -> str:
@@ -23,7 +20,7 @@ def check_repo_id(repo_id: str, option: str) -> str:
     Raises:
         BadInput: it is not namespace/name.
     """
-    if not REPO_ID.fullmatch(repo_id) or ".." in repo_id or "--" in repo_id:
+    if not is_repo_id(repo_id):
         raise BadInput(f"{option} {repo_id!r} is not a repository id: write namespace/name")
     return repo_id
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import resource
 import signal
 import sys
 import tempfile
@@ -42,7 +43,6 @@ _PLAIN_MEMORY = {
 
 _PATIENCE = 20
 """Seconds on the clock of a busy machine for each second of processor time."""
-
 
 _BROKEN = "it could not be judged: reading it ended in an error"
 
@@ -146,11 +146,11 @@ class Judges:
             reply = dict(json.loads(connection.recv_bytes(_MAX_REPLY)))
         except (OSError, EOFError):
             reply = {"is_broken": True}
-        if "is_broken" not in reply:
-            return reply
-        status = self._stop()
-        is_time = status == -getattr(signal, "SIGXCPU", 0)
-        return {"reasons": [too_long if is_time else f"{_BROKEN} (exit status {status})"]} | reply
+        if "is_broken" in reply:
+            status = self._stop()
+            ended = too_long if status == -signal.SIGXCPU else f"{_BROKEN} (exit status {status})"
+            reply.setdefault("reasons", [ended])
+        return reply
 
     def _start(self) -> tuple[SpawnProcess, Connection]:
         context = multiprocessing.get_context("spawn")
@@ -194,7 +194,7 @@ def _serve(connection: Connection, benchmark: Benchmark, limits: Limits) -> None
             request = connection.recv_bytes()
         except EOFError:
             return
-        _limit("RLIMIT_CPU", int(time.process_time()) + 1 + limits.seconds)
+        _limit(resource.RLIMIT_CPU, int(time.process_time()) + 1 + limits.seconds)
         folder, copy = map(Path, json.loads(request))
         reply = _answer(folder, copy, benchmark, limits)
         connection.send_bytes(json.dumps(reply, allow_nan=False).encode())
@@ -242,16 +242,13 @@ def _limit_memory(headroom: int) -> None:
     """Limits the address space to what is in use now and a headroom, in bytes (Linux)."""
     with suppress(OSError):  # other systems do not enforce it; the limit of time remains
         pages = int(Path("/proc/self/statm").read_text().split()[0])
-        _limit("RLIMIT_AS", pages * os.sysconf("SC_PAGESIZE") + headroom)
-        _limit("RLIMIT_FSIZE", headroom)
-        _limit("RLIMIT_CORE", 0)
+        _limit(resource.RLIMIT_AS, pages * os.sysconf("SC_PAGESIZE") + headroom)
+        _limit(resource.RLIMIT_FSIZE, headroom)
+        _limit(resource.RLIMIT_CORE, 0)
 
 
-def _limit(name: str, most: int) -> None:
-    """Sets a limit, no higher than the system allows, on systems that have limits."""
-    with suppress(ImportError):
-        import resource
-
-        _, hard = resource.getrlimit(getattr(resource, name))
-        allowed = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.setrlimit(getattr(resource, name), (max(allowed, 0), hard))
+def _limit(kind: int, most: int) -> None:
+    """Sets a limit, no higher than the system allows."""
+    _, hard = resource.getrlimit(kind)
+    allowed = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    resource.setrlimit(kind, (max(allowed, 0), hard))

@@ -7,6 +7,7 @@ that only look like another one (homoglyphs, invisible characters).
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -38,9 +39,24 @@ def is_hub_id(name: str) -> bool:
     return name.isascii()
 
 
+def is_repo_id(name: str) -> bool:
+    """Returns whether a name is an id of a Hub repository with its namespace: namespace/name."""
+    return "/" in name and is_hub_id(name)
+
+
+def is_on_hub(source: str) -> bool:
+    """Returns whether a source is the id of a Hub repository, and not a path of this machine."""
+    return is_repo_id(source) and not Path(source).exists()
+
+
 def is_commit(text: str | None) -> bool:
     """Returns whether a text is a full commit of a Hub repository: 40 hexadecimal digits."""
     return text is not None and bool(_COMMIT.fullmatch(text))
+
+
+def is_hub_commit(model: ModelInfo) -> bool:
+    """Returns whether a model is named as a commit of a repository of the Hub."""
+    return is_hub_id(model.id) and is_commit(model.commit)
 
 
 def is_local(model: ModelInfo) -> bool:

@@ -43,8 +43,8 @@ def implausible(
         top: number of top words that every row must have.
     """
     queries = map(Query, columns["context"], columns["right_context"])
-    words = [each or () for each in predictions.top_words]
-    log_probs = [each or () for each in predictions.top_log_probs]
+    words = [top or () for top in predictions.top_words]
+    log_probs = [top or () for top in predictions.top_log_probs]
     said = predictions.log_prob, predictions.rank, predictions.n_tokens
     rows = [*map(_Row, predictions.id, queries, columns["target"], *said, words, log_probs)]
     rows_with: dict[str, list[str]] = {}

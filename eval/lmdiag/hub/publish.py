@@ -124,13 +124,12 @@ def plan_metric(repo_id: str) -> Publication:
     Raises:
         BadInput: a repository name under which `evaluate` would not find the script.
     """
-    check_repo_id(repo_id, "--repo-id")
+    files = _collect(resource_path("metrics", _METRIC), repo_id)
     if not repo_id.endswith(f"/{_METRIC}"):
         raise BadInput(
             f"--repo-id {repo_id}: evaluate looks for a script with the name of the Space; "
             f"name it {repo_id.split('/')[0]}/{_METRIC}"
         )
-    files = _collect(resource_path("metrics", _METRIC), repo_id)
     _check_card(files, kind="space")
     return Publication(repo_id, "space", files, sdk="gradio")
 

@@ -6,7 +6,6 @@ has accepted the run, and nothing but the files that `describe` shows.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,11 +14,12 @@ from typing import TYPE_CHECKING
 from lmdiag import diagnostics
 from lmdiag.hub.benchmark import Benchmark, columns, leaderboard_figures
 from lmdiag.hub.bounded import Refused, parse_results, read_files
-from lmdiag.hub.client import REPO_ID, check_repo_id, plain_errors
-from lmdiag.hub.names import is_commit, is_hub_id
+from lmdiag.hub.client import check_repo_id, plain_errors
+from lmdiag.hub.names import is_commit, is_hub_commit, is_on_hub
 from lmdiag.hub.verify import verify
 from lmdiag.redact import find_secret
 from lmdiag.results import RESULTS, Results, protocol_slug
+from lmdiag.results.signatures import slug
 from lmdiag.schema import DIAGNOSTICS, BadInput, ModelInfo
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def prepare(
         claimed = parse_results(files[RESULTS])
         benchmark = Benchmark(*_data_set(folder, claimed, data))
         model = claimed.model
-        if not is_hub_id(model.id) or not is_commit(model.commit):
+        if not is_hub_commit(model):
             where = f"{model.id} at {model.commit}"
             advice = "push the model and run it by its id"
             raise Refused([f"{where} is not a commit of a model on the Hub: {advice}"])
@@ -150,15 +150,11 @@ def run_place(results: Results) -> str:
     """Returns the folder of a run in a results repository, one for each model as it was run."""
     model = results.model
     precision = "-".join(filter(None, [model.commit[:12], model.dtype, model.quantization]))
-    return f"{RUNS}/{_slug(model.id)}/{_slug(precision)}/{protocol_slug(results.protocol)}"
+    return f"{RUNS}/{slug(model.id)}/{slug(precision)}/{protocol_slug(results.protocol)}"
 
 
 def _indented(text: str) -> list[str]:
     return [f"    {line}" for line in text.splitlines()]
-
-
-def _slug(text: str) -> str:
-    return re.sub(r"[^A-Za-z0-9._+-]+", "--", text).strip("-.") or "model"
 
 
 def _data_set(folder: Path, claimed: Results, data: str | None) -> tuple[str, str | None]:
@@ -168,7 +164,7 @@ def _data_set(folder: Path, claimed: Results, data: str | None) -> tuple[str, st
             raise BadInput(f"--data {data} is a local copy: give the id of the published one")
         return check_repo_id(data, "--data"), None
     source, revision = claimed.data.source, claimed.data.revision
-    if REPO_ID.fullmatch(source) and is_commit(revision) and not Path(source).exists():
+    if is_on_hub(source) and is_commit(revision):
         return source, revision
     raise BadInput(
         f"{folder} was run on {source}, which is not a data set of the Hub: name the published one "
@@ -182,14 +178,14 @@ def _offers(files: Mapping[str, bytes], results: Results, published: Published) 
 
     description = _describe(results, published)
     entries = eval_result_entries_to_yaml(list(_entries(results, published)))
-    content = {EVAL_RESULTS: yaml.safe_dump(entries, sort_keys=False).encode()}
+    evaluation = {EVAL_RESULTS: yaml.safe_dump(entries, sort_keys=False).encode()}
     title = "Add results of the lmdiag diagnostics"
-    offers = [Offer(results.model.id, "model", content, title, description)]
+    offers = [Offer(results.model.id, "model", evaluation, title, description)]
     if published.results_repo is not None:
-        place = run_place(results)
-        content = {f"{place}/{name}": content for name, content in files.items()}
+        folder = run_place(results)
+        run = {f"{folder}/{name}": content for name, content in files.items()}
         title = f"Add a run of {results.model.id}"
-        offers.insert(0, Offer(published.results_repo, "dataset", content, title, description))
+        offers.insert(0, Offer(published.results_repo, "dataset", run, title, description))
     return offers
 
 

@@ -75,21 +75,23 @@ def verify(files: Mapping[str, bytes], benchmark: Benchmark) -> Verified:
         for task, part in predictions.items()
         for reason in implausible(rows[task].columns(), part, cased=model.cased, top=protocol.top)
     )
-    figures = {
-        task: replace(
-            evaluation.evaluate(rows[task], [part], protocol, model.cased, model.kind),
-            signature=signature(protocol, rows[task].fingerprint),
-        )
-        for task, part in predictions.items()
-    }
-    data = {task: TaskData(each.fingerprint, len(each), each.form) for task, each in rows.items()}
-    computed = replace(
-        claimed,
-        data=replace(claimed.data, tasks=data),
-        tasks={task: {"none": each} for task, each in figures.items()},
-    )
+    computed = _recomputed(claimed, rows, predictions)
     refuse(_figure_reasons(claimed, computed))
     return Verified(computed, predictions)
+
+
+def _recomputed(
+    claimed: Results, rows: Mapping[str, Stimuli], predictions: Mapping[str, Predictions]
+) -> Results:
+    """Returns the results with the figures that follow from the predictions."""
+    model, protocol = claimed.model, claimed.protocol
+    data, tasks = {}, {}
+    for task, part in predictions.items():
+        stimuli = rows[task]
+        figures = evaluation.evaluate(stimuli, [part], protocol, model.cased, model.kind)
+        tasks[task] = {"none": replace(figures, signature=signature(protocol, stimuli.fingerprint))}
+        data[task] = TaskData(stimuli.fingerprint, len(stimuli), stimuli.form)
+    return replace(claimed, data=replace(claimed.data, tasks=data), tasks=tasks)
 
 
 def _protocol_reasons(protocol: Protocol) -> Iterator[str]:
@@ -107,7 +109,7 @@ def _protocol_reasons(protocol: Protocol) -> Iterator[str]:
     if protocol.perturb:
         yield f"the run is perturbed ({first_few(protocol.perturb, 6)}): submit a plain one"
     judged_above = {"tasks", "limit", "perturb", "verbs"}
-    for name in (each.name for each in fields(Protocol) if each.name not in judged_above):
+    for name in (field.name for field in fields(Protocol) if field.name not in judged_above):
         ours, theirs = getattr(Protocol(), name), getattr(protocol, name)
         if ours != theirs:
             a, b = ("none" if value == "" else visible(str(value)) for value in (theirs, ours))
@@ -189,10 +191,16 @@ def _difference(said: Figure | None, computed: Figure | None) -> str | None:
         theirs, ours = getattr(said, name), getattr(computed, name)
         if name == "chance" and theirs is None:
             continue
-        known = theirs is not None and ours is not None
-        if not (abs(theirs - ours) <= _TOLERANCE if known else theirs is ours):
+        if not is_close(theirs, ours, _TOLERANCE):
             return f"{name} is {_short(theirs)}, its predictions give {_short(ours)}"
     return None
+
+
+def is_close(one: float | None, other: float | None, most: float) -> bool:
+    """Returns whether two numbers differ by at most so much; a missing one equals a missing one."""
+    if one is None or other is None:
+        return one is other
+    return abs(one - other) <= most
 
 
 def _short(value: float | None) -> str:

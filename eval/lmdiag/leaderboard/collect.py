@@ -12,10 +12,11 @@ from typing import Literal
 
 from lmdiag.hub.benchmark import Benchmark
 from lmdiag.hub.bounded import MAX_BYTES, Refused
-from lmdiag.hub.client import REPO_ID, plain_errors
+from lmdiag.hub.client import plain_errors
 from lmdiag.hub.isolation import Judged, Judges
-from lmdiag.hub.names import display_name, name_reason
+from lmdiag.hub.names import display_name, is_on_hub, name_reason
 from lmdiag.hub.submit import RUNS, run_place
+from lmdiag.hub.verify import is_close
 from lmdiag.results import PREDICTIONS, RESULTS, Results, Run
 from lmdiag.schema import BadInput
 from lmdiag.text import file_name, shortened
@@ -152,7 +153,7 @@ def find_submissions(places: Sequence[str]) -> list[Submission]:
     """
     by_folder: dict[Path, Submission] = {}
     for place in places:
-        submissions = sorted(_below(place), key=lambda each: (each.date or _NO_DATE, each.place))
+        submissions = sorted(_below(place), key=lambda one: (one.date or _NO_DATE, one.place))
         if not submissions:
             raise BadInput(f"{place} has no runs: name run directories, or a results repository")
         for submission in submissions:
@@ -161,18 +162,15 @@ def find_submissions(places: Sequence[str]) -> list[Submission]:
 
 
 def _below(place: str) -> Iterator[Submission]:
-    root, dates = Path(place), None
-    if not root.exists() and REPO_ID.fullmatch(place):
-        root, dates = _download(place)
+    is_repo = is_on_hub(place)
+    root, dates = _download(place) if is_repo else (Path(place), {})
+    # The page is public: where on this machine a run lies is left out.
+    base = place if is_repo else root.resolve().name
     for folder in {path.parent for name in (RESULTS, PREDICTIONS) for path in root.rglob(name)}:
         inside = folder.relative_to(root).as_posix()
-        # The page is public: where on this machine a run lies is left out.
-        base = place if dates is not None else root.resolve().name
         name = shortened(f"{base}/{inside}" if inside != "." else base)
-        if dates is None:
-            yield Submission(folder, name)
-        else:
-            yield Submission(folder, name, inside, dates.get(f"{inside}/{PREDICTIONS}"))
+        date = dates.get(f"{inside}/{PREDICTIONS}")
+        yield Submission(folder, name, inside if is_repo else None, date)
 
 
 def _download(repo_id: str) -> tuple[Path, dict[str, datetime]]:
@@ -253,12 +251,6 @@ def _first_like(entry: Entry, others: Iterable[Entry]) -> Entry | None:
     """
     for other in others:
         pairs = zip(entry.judged.log_probs, other.judged.log_probs, strict=True)
-        if all(_is_close(one, two) for one, two in pairs):
+        if all(is_close(one, two, _SAME) for one, two in pairs):
             return None if entry.identity[:2] == other.identity[:2] else other
     return None
-
-
-def _is_close(one: float | None, two: float | None) -> bool:
-    if one is None or two is None:
-        return one is two
-    return abs(one - two) <= _SAME

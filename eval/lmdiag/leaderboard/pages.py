@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lmdiag import diagnostics
 from lmdiag.hub.benchmark import columns
-from lmdiag.hub.names import is_commit, is_hub_id
+from lmdiag.hub.names import is_hub_commit, is_on_hub
 from lmdiag.leaderboard.collect import Entry, Outcome, Rejected
 from lmdiag.leaderboard.pictures import pictures
 from lmdiag.leaderboard.standing import Standing
@@ -17,6 +17,7 @@ from lmdiag.results.published import human_facts
 
 if TYPE_CHECKING:
     from lmdiag.hub.benchmark import Benchmark
+    from lmdiag.schema import ModelInfo
 
 _HUB = "https://huggingface.co"
 
@@ -31,13 +32,13 @@ def render_board(
     return _render(
         "leaderboard.html.j2",
         columns=shown,
-        ordered_by=next((each["id"] for each in shown if "overview" in each["groups"]), ""),
+        ordered_by=next((column["id"] for column in shown if "overview" in column["groups"]), ""),
         groups=[(task, title, _spans(shown, task)) for task, title in tasks.items()],
         rows=rows,
         pictures=pictures(rows),
         rejected=rejected,
         benchmark=benchmark,
-        data_link=f"{_HUB}/datasets/{benchmark.data}" if benchmark.is_on_hub else "",
+        data_link=f"{_HUB}/datasets/{benchmark.data}" if is_on_hub(benchmark.data) else "",
         fingerprints={tasks[task]: benchmark.stimuli(task).fingerprint for task in tasks},
         facts=[fact for task in tasks for fact in human_facts(task)] if has_papers else [],
         n_models=sum(row.origin == "submitted" for row in rows),
@@ -53,7 +54,7 @@ def render_model(entry: Entry) -> str:
         results=results,
         model=results.model,
         sentence=sentence(entry.outcome),
-        link=hub_link(results.model.id, results.model.commit),
+        link=hub_link(results.model),
         sections=sections.sections([results]),
         tasks=[
             (task, diagnostics.get(task).short_title, items.representative(items.items(run, task)))
@@ -66,11 +67,9 @@ def _render(template: str, **values: Any) -> str:
     return environment().get_template(template).render(**frame("leaderboard"), **values)
 
 
-def hub_link(model_id: str, commit: str) -> str:
+def hub_link(model: ModelInfo) -> str:
     """Returns the address of a model on the Hub; "" for anything else."""
-    if not is_hub_id(model_id) or not is_commit(commit):
-        return ""
-    return f"{_HUB}/{model_id}/tree/{commit}"
+    return f"{_HUB}/{model.id}/tree/{model.commit}" if is_hub_commit(model) else ""
 
 
 def sentence(outcome: Outcome | None) -> str:

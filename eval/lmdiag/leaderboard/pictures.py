@@ -11,6 +11,7 @@ from lmdiag.diagnostics import Diagnostic
 from lmdiag.leaderboard.standing import Standing
 from lmdiag.report.charts.output import svg
 from lmdiag.report.charts.specs import dots
+from lmdiag.text import shortened
 
 MOST_MODELS = 24
 """Models that a chart can hold and stay readable."""
@@ -33,7 +34,7 @@ class Picture(NamedTuple):
 def pictures(rows: Sequence[Standing]) -> list[Picture]:
     """Returns a chart for each diagnostic that any row has figures of, in the rows' order."""
     declared = diagnostics.built_in().values()
-    return [picture for each in declared for picture in _picture(each, rows)]
+    return [picture for diagnostic in declared for picture in _picture(diagnostic, rows)]
 
 
 def _picture(diagnostic: Diagnostic, rows: Sequence[Standing]) -> Iterator[Picture]:
@@ -65,12 +66,9 @@ def _picture(diagnostic: Diagnostic, rows: Sequence[Standing]) -> Iterator[Pictu
 
 def _name(row: Standing, several: bool) -> str:
     """Returns the label of a row; if its model has several rows, with what distinguishes them."""
+    name = shortened(row.name, _LONGEST)
     if several and row.model:
         commit = row.model["commit"].removeprefix("sha256:")[:7]
-        detail = f"{_short(row.model['revision'] or commit)} {row.model['dtype']}"
-        return f"{_short(row.name)}\n{detail}" if row.is_first else f"· {detail}"
-    return f"{_short(row.name)} (paper)" if row.origin == "published" else _short(row.name)
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
+        detail = f"{shortened(row.model['revision'] or commit, _LONGEST)} {row.model['dtype']}"
+        return f"{name}\n{detail}" if row.is_first else f"· {detail}"
+    return f"{name} (paper)" if row.origin == "published" else name

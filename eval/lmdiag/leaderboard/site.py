@@ -64,7 +64,7 @@ def _write_all(
         "schema_version": _SCHEMA_VERSION,
         "data": benchmark.name,
         "rows": [_record(row) for row in rows],
-        "rejected": [asdict(each) for each in rejected],
+        "rejected": [asdict(submission) for submission in rejected],
     }
     (folder / SITE_INDEX).write_text(json.dumps(record, indent=1, allow_nan=False), "utf-8")
     (folder / "index.html").write_text(render_board(rows, rejected, benchmark), "utf-8")

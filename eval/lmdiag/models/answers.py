@@ -11,9 +11,10 @@ import numpy as np
 import torch
 
 from lmdiag.models.agreement import Verbs
-from lmdiag.models.tokens.questions import EncodedQuestion, shorten_text
+from lmdiag.models.tokens.questions import EncodedQuestion
 from lmdiag.models.tokens.vocabulary import Vocabulary
 from lmdiag.schema import Answer, BadInput, Query, WordScore
+from lmdiag.text import truncated
 
 
 def answers(
@@ -67,7 +68,7 @@ def refuse_nan(queries: Sequence[Query], log_probs: torch.Tensor, model_id: str)
         if broken:
             raise BadInput(
                 f"model {model_id} gives NaN or infinite logits for the context "
-                f"{shorten_text(query.context)!r}: nothing can be scored; try --dtype float32"
+                f"{truncated(query.context)!r}: nothing can be scored; try --dtype float32"
             )
 
 

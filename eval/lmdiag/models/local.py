@@ -38,7 +38,7 @@ from lmdiag.models.tokens.encoders import (
     QuestionEncoder,
 )
 from lmdiag.models.tokens.framing import SLOT, Framing
-from lmdiag.models.tokens.questions import EncodedQuestion, shorten_text
+from lmdiag.models.tokens.questions import EncodedQuestion
 from lmdiag.models.tokens.sentences import (
     CausalSentences,
     EncodedSentence,
@@ -56,6 +56,7 @@ from lmdiag.schema import (
     Sentence,
     SentenceAnswer,
 )
+from lmdiag.text import truncated
 
 _BUDGET = 16_384
 """Tokens in a batch on accelerators, halved until they fit."""
@@ -234,7 +235,7 @@ class LocalModel:
             if len(batch) == 1:
                 raise BadInput(
                     f"model {self.info.id} runs out of memory on the one text "
-                    f"{shorten_text(batch[0].text)!r}: use a smaller --dtype, --device-map auto, "
+                    f"{truncated(batch[0].text)!r}: use a smaller --dtype, --device-map auto, "
                     "or another device"
                 ) from error
             return None

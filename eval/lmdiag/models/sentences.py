@@ -8,9 +8,10 @@ from itertools import accumulate, chain
 
 from lmdiag.models.forward.reader import Reader
 from lmdiag.models.tokens.boundaries import Boundaries
-from lmdiag.models.tokens.questions import TokenRow, shorten_text
+from lmdiag.models.tokens.questions import TokenRow
 from lmdiag.models.tokens.sentences import EncodedSentence, TokenSpan
 from lmdiag.schema import BadInput, SentenceAnswer, WordSpan
+from lmdiag.text import truncated
 
 ELEMENTS_ON_CPU, ELEMENTS = 2**26, 2**29
 """Logits that are held at a time, on processors and on accelerators."""
@@ -101,7 +102,7 @@ class SentenceScorer:
         if any(map(math.isnan, chain.from_iterable(values))):
             raise BadInput(
                 f"model {self._model_id} gives NaN or infinite logits for the sentence "
-                f"{shorten_text(encoded.sentence.text)!r}: nothing can be scored; "
+                f"{truncated(encoded.sentence.text)!r}: nothing can be scored; "
                 "try --dtype float32"
             )
         edges = {span.first for span in encoded.spans if span.opens} | {len(encoded.ids)}
@@ -137,7 +138,7 @@ class SentenceScorer:
             raise BadInput(
                 f"model {self._model_id} gives no probability to a boundary of the word "
                 f"{encoded.sentence.text[span.start : span.end]!r} in "
-                f"{shorten_text(encoded.sentence.text)!r}: use --unit token"
+                f"{truncated(encoded.sentence.text)!r}: use --unit token"
             )
         return after - before
 

@@ -132,13 +132,13 @@ def _ask(entry: Entry, sample: Sample, journal: Path, settings: Settings) -> dic
         "max_parameters": settings.max_parameters,
         "journal": str(journal),
     }
-    reply = _exchange(request, _TIME_LIMIT)
+    reply = _exchange(request)
     if "problem" in reply:
         raise BadInput(reply["problem"])
     return reply
 
 
-def _exchange(request: Mapping[str, Any], time_limit: int) -> dict[str, Any]:
+def _exchange(request: Mapping[str, Any]) -> dict[str, Any]:
     """Runs the worker on one request.
 
     Raises:
@@ -156,12 +156,12 @@ def _exchange(request: Mapping[str, Any], time_limit: int) -> dict[str, Any]:
             stderr=subprocess.DEVNULL,
             text=True,
             env=os.environ | hub,
-            timeout=time_limit,
+            timeout=_TIME_LIMIT,
             check=False,
         )
         return dict(json.loads(done.stdout))
     except subprocess.TimeoutExpired:
-        raise BadInput(f"it took more than {time_limit} seconds") from None
+        raise BadInput(f"it took more than {_TIME_LIMIT} seconds") from None
     except ValueError:
         raise BadInput(
             f"the process that loaded it ended without an answer (exit status {done.returncode})"

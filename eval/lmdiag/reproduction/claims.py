@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import chain, islice, zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from lmdiag.hub.verify import is_close
 from lmdiag.measures import AGREEMENT_LAYOUT
 from lmdiag.questions import QuestionKey, Setting, collect, key_of, row_keys
 from lmdiag.schema import Answer, ModelInfo, Question, WordScore
@@ -79,16 +80,16 @@ def draw_contexts(run: Run, n: int | None, seed: str) -> Sample:
     settings = [Setting(rows) for rows in run.stimuli.values()]
     questions = collect(settings, **form)
     generator = random.Random(seed)
-    shuffled = [
-        generator.sample(keys, len(keys))
-        for keys in ([*map(key_of, collect([each], **form))] for each in settings)
-    ]
+    shuffled = []
+    for setting in settings:
+        keys = [*map(key_of, collect([setting], **form))]
+        shuffled.append(generator.sample(keys, len(keys)))
     # One key of each task in turn; tasks can share a key.
     turns = chain.from_iterable(zip_longest(*shuffled))
     chosen = set(islice(dict.fromkeys(key for key in turns if key is not None), n))
     return Sample(
         [q for q in questions if isinstance(q, Question) and key_of(q) in chosen],
-        [c for each in settings for c in _claims(run, each, form) if c.key in chosen],
+        [c for setting in settings for c in _claims(run, setting, form) if c.key in chosen],
         len(questions),
     )
 
@@ -162,14 +163,13 @@ def _list_problems(said: Answer, answer: Answer, nats: float) -> Iterator[str]:
 
 def _agreement_problems(said: Answer, answer: Answer, share: float) -> Iterator[str]:
     nothing = (None,) * len(AGREEMENT_LAYOUT)
-    theirs, ours = (each.agreement or nothing for each in (said, answer))
+    theirs, ours = said.agreement or nothing, answer.agreement or nothing
     for name, index in _WITHOUT_CUTOFF.items():
         yield from _differs(name.upper(), ours[index], theirs[index], share)
 
 
 def _differs(what: str, ours: float | None, theirs: float | None, most: float) -> Iterator[str]:
     """Yields a sentence if two numbers differ by more than a tolerance, or one is not known."""
-    same = ours is theirs if ours is None or theirs is None else abs(ours - theirs) <= most
-    if not same:
+    if not is_close(ours, theirs, most):
         mine, other = ("not known" if value is None else f"{value:.3f}" for value in (ours, theirs))
         yield f"{what} is {mine}, the submission says {other}"

@@ -77,8 +77,12 @@ def model_slug(model_id: str, revision: str | None, name: str | None = None) -> 
     """
     folder = user_path(model_id)
     text = name or (_folder_name(folder) if is_folder(folder) else model_id)
-    slug = _UNSAFE.sub("--", text).strip("-.") or "model"
-    return slug if revision is None else f"{slug}@{_UNSAFE.sub('--', revision)}"
+    return slug(text) if revision is None else f"{slug(text)}@{_UNSAFE.sub('--', revision)}"
+
+
+def slug(text: str) -> str:
+    """Returns a text as the name of a folder: letters, digits and `.`, `_`, `+`, `-`."""
+    return _UNSAFE.sub("--", text).strip("-.") or "model"
 
 
 _LONGEST_NAME = 100

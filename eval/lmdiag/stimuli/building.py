@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import importlib
-import importlib.util
 import sys
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from lmdiag.resources import resource_path
@@ -29,12 +29,9 @@ BUILT: Mapping[str, str] = {"lmdiag": "upstream", "demo": "demo"}
 def script(name: str) -> Any:
     """Returns a module of the loading scripts, e.g. "command"."""
     if _PACKAGE not in sys.modules:
-        folder = resource_path("datasets", "lmdiag", "loading")
-        spec = importlib.util.spec_from_file_location(
-            _PACKAGE, folder / "__init__.py", submodule_search_locations=[str(folder)]
-        )
-        assert spec is not None
-        sys.modules[_PACKAGE] = importlib.util.module_from_spec(spec)
+        package = ModuleType(_PACKAGE)
+        package.__path__ = [str(resource_path("datasets", "lmdiag", "loading"))]
+        sys.modules[_PACKAGE] = package
     return importlib.import_module(f"{_PACKAGE}.{name}")
 
 

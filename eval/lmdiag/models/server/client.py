@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from lmdiag.schema import BadInput
+from lmdiag.text import truncated
 
 KEY_VARIABLES = ("LMDIAG_SERVER_KEY", "OPENAI_API_KEY")
 """Environment variables that may have the server's key; the first one that is set counts."""
@@ -166,8 +167,7 @@ class Client:
         """A message of the server or of a library in one line, without the key."""
         if self._key:
             text = text.replace(self._key, "***")
-        text = " ".join(text.split())
-        return text if len(text) <= _MAX_REASON else f"{text[: _MAX_REASON - 1]}…"
+        return truncated(" ".join(text.split()), _MAX_REASON)
 
 
 def _checked(address: str) -> Any:

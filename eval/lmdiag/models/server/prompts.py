@@ -17,10 +17,10 @@ from lmdiag.models.server.alignment import placed, spelled
 from lmdiag.models.server.dialects import Prompt, Reply, ServedToken, WrongReply
 from lmdiag.models.server.scoring import score_words, show_text
 from lmdiag.models.tokens.framing import Framing
-from lmdiag.models.tokens.questions import shorten_text
 from lmdiag.models.tokens.sentences import CausalSentences, TokenSpan, word_spans
 from lmdiag.models.tokens.spelling import opens_line
 from lmdiag.schema import BadInput, Query, Question, Sentence, WordSpan
+from lmdiag.text import truncated
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
@@ -64,13 +64,13 @@ class ServedSentence:
         sentence: the sentence.
         prompts: all that is asked.
         parts: for each prompt, which of its tokens are those of the text that it scores.
-        spans: words in order with their tokens; None if only the server knows its tokens.
+        spans: words in order with their tokens; empty if only the server knows its tokens.
     """
 
     sentence: Sentence
     prompts: list[Prompt]
     parts: Sequence[range] = ()
-    spans: tuple[TokenSpan, ...] | None = None
+    spans: Sequence[TokenSpan] = ()
 
     @property
     def text(self) -> str:
@@ -162,7 +162,6 @@ class TokenPrompts(Prompts):
 
     def check(self, prompt: Prompt, reply: Reply) -> None:
         """See `Prompts.check`."""
-        assert isinstance(prompt, tuple)
         ids = [token.id for token in reply.prompt]
         if len(ids) != len(prompt) or any(
             id not in (None, sent) for id, sent in zip(ids, prompt, strict=True)
@@ -181,7 +180,6 @@ class TokenPrompts(Prompts):
 
     def of_sentence(self, asked: ServedSentence, replies: Sequence[Reply]) -> list[WordSpan]:
         """See `Prompts.of_sentence`."""
-        assert asked.spans is not None
         values: list[float | None] = [None] * self.sentences.first_scored
         for reply, part in zip(replies, asked.parts, strict=True):
             values += [reply.prompt[number].log_prob for number in part]
@@ -244,19 +242,19 @@ class TextPrompts(Prompts):
 
     def check(self, prompt: Prompt, reply: Reply) -> None:
         """See `Prompts.check`."""
-        before, _ = _placed(prompt, reply)
+        before, _ = _placed(str(prompt), reply)
         _refuse_gaps(reply.prompt[max(0, before - 1) :])
 
     def of_word(
         self, context: Prompt, whole: Prompt, before: Reply, reply: Reply
     ) -> Sequence[ServedToken]:
         """See `Prompts.of_word`."""
-        special, starts = _placed(whole, reply)
+        special, starts = _placed(str(whole), reply)
         n_before = sum(start < len(context) for start in starts) + special
         texts = [[token.text for token in each.prompt] for each in (before, reply)]
         if texts[0] != texts[1][:n_before] or len(context) not in starts:
             raise WrongReply(
-                f"splits the context {shorten_text(str(context))!r} in another way where "
+                f"splits the context {truncated(str(context))!r} in another way where "
                 f"{str(whole)[len(context) :]!r} follows, so that the tokens of the word are not "
                 "known: leave the row out, or use a server that takes token ids, with --tokenizer"
             )
@@ -281,15 +279,13 @@ class TextPrompts(Prompts):
         return text if text in self._special else show_text(text, bare=bare)
 
 
-def _placed(prompt: Prompt, reply: Reply) -> tuple[int, list[int]]:
-    assert isinstance(prompt, str)
+def _placed(prompt: str, reply: Reply) -> tuple[int, list[int]]:
     if not reply.prompt:
         raise WrongReply("gives no log-probabilities of the prompt")
     if (place := placed(prompt, reply.prompt)) is None:
         joined = "".join(token.text or "" for token in reply.prompt)
         raise WrongReply(
-            f"gives tokens that join to {shorten_text(joined)!r} for the text "
-            f"{shorten_text(prompt)!r}"
+            f"gives tokens that join to {truncated(joined)!r} for the text {truncated(prompt)!r}"
         )
     return place
 

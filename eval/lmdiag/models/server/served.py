@@ -21,7 +21,6 @@ from lmdiag.models.server.prompts import (
 )
 from lmdiag.models.server.scoring import is_complete, score_tokens
 from lmdiag.models.tokens.controls import control_names
-from lmdiag.models.tokens.questions import shorten_text
 from lmdiag.schema import (
     Answer,
     BadInput,
@@ -31,6 +30,7 @@ from lmdiag.schema import (
     SentenceAnswer,
     WordScore,
 )
+from lmdiag.text import truncated
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
@@ -173,7 +173,7 @@ class ServedModel:
     @contextmanager
     def _one_line(self, text: str) -> Iterator[None]:
         """Turns what is wrong with an answer into one line that names the server and the text."""
-        where = f"the text is {shorten_text(text)!r}"
+        where = f"the text is {truncated(text)!r}"
         try:
             yield
         except ServerRefusal as refusal:

@@ -24,11 +24,11 @@ from lmdiag.models.tokens.questions import (
     Spelt,
     TokenRow,
     beginnings,
-    shorten_text,
     word_reads,
 )
 from lmdiag.models.tokens.spelling import Pieces, Spelling, opens_line
 from lmdiag.schema import BadInput, Bos, Query, Question
+from lmdiag.text import truncated
 
 SENTINEL = "<extra_id_0>"
 """What stands at the first blank for the T5 family."""
@@ -113,7 +113,7 @@ class QuestionEncoder(ABC):
         """Raises `BadInput` if one of a query's rows is longer than the model can read."""
         longest = max(max(len(row.ids), len(row.source)) for row in rows)
         if self.limit is not None and longest > self.limit:
-            context = shorten_text(query.context)
+            context = truncated(query.context)
             prompt = "its prompt and " if self.framing.prompt != SLOT else ""
             raise BadInput(
                 f"the context {context!r} takes {longest} tokens with {prompt}its longest "

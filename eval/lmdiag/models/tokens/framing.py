@@ -100,11 +100,13 @@ def _rendered(
     ]
     try:
         template = tokenizer.get_chat_template()
-        text = tokenizer.apply_chat_template(
-            turns,
-            chat_template=_DATE.sub(lambda call: repr(_TODAY.strftime(call[2])), template),
-            tokenize=False,
-            continue_final_message=True,
+        return str(
+            tokenizer.apply_chat_template(
+                turns,
+                chat_template=_DATE.sub(lambda call: repr(_TODAY.strftime(call[2])), template),
+                tokenize=False,
+                continue_final_message=True,
+            )
         )
     except Exception as error:  # a template raises whatever its author wrote
         reason = short(error)
@@ -112,5 +114,3 @@ def _rendered(
             f"model {model_id}: its chat template cannot be used for a turn of the user and one of "
             f"the assistant ({reason}): use --prompt"
         ) from error
-    assert isinstance(text, str)
-    return text

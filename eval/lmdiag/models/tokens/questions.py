@@ -116,8 +116,3 @@ def word_reads(
         )
         for word, pieces in spelt.items()
     }
-
-
-def shorten_text(text: str, width: int = 60) -> str:
-    """Returns the text, or its first characters and an ellipsis if it is longer than `width`."""
-    return text if len(text) <= width else text[: width - 1] + "…"

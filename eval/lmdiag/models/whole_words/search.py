@@ -54,12 +54,12 @@ from lmdiag.models.tokens.questions import (
     Beginning,
     EncodedQuestion,
     beginnings,
-    shorten_text,
     word_reads,
 )
 from lmdiag.models.tokens.vocabulary import Vocabulary
 from lmdiag.models.whole_words.frontier import FIRST_WIDTH, Frontier, Node, Reading
 from lmdiag.schema import Answer, BadInput, ModelInfo, Question, WordScore
+from lmdiag.text import truncated
 
 LENGTHS = 3
 """Most pieces of a word that is looked for with a masked model."""
@@ -241,7 +241,7 @@ class WordSearch:
             if reading.end == -math.inf and not node.beginning.filled:
                 raise BadInput(
                     f"model {self._info.id} gives no probability to the beginning of a word after "
-                    f"{shorten_text(batch[n].question.query.context)!r}: use --unit token"
+                    f"{truncated(batch[n].question.query.context)!r}: use --unit token"
                 )
             frontiers[n].read(node.beginning, node.width, reading)
         return log_probs
@@ -284,7 +284,7 @@ class WordSearch:
         """Raises `BadInput` for a search that has read too many nodes and is not at its end."""
         for encoded, frontier in zip(batch, frontiers, strict=True):
             if frontier.n_read > self._most_nodes and not frontier.is_exact:
-                context = shorten_text(encoded.question.query.context)
+                context = truncated(encoded.question.query.context)
                 raise BadInput(
                     f"model {self._info.id} hardly prefers any word to others after {context!r}: "
                     f"{self._most_nodes} beginnings of words do not settle which are the most "
