@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -135,6 +136,24 @@ def test_a_process_that_is_killed_is_replaced(judges: Judges, honest: Path) -> N
     process.kill()
     process.join()
     assert "it could not be judged" in reasons(judges, honest)[0]
+    assert judges.judge(honest).results.model.id == "org/model"
+
+
+@pytest.mark.parametrize(
+    "reply", [b"{", b"\xff", b"1", b"[[1]]", b"[" * 100_000, b"{}", b'{"results": {}}', b"[]"]
+)
+def test_a_process_that_replies_anything_else_is_not_trusted(
+    judges: Judges, honest: Path, reply: bytes
+) -> None:
+    judges.judge(honest)
+    assert judges._child is not None
+    process, connection = judges._child
+    connection.close()  # which ends the process
+    ours, theirs = multiprocessing.Pipe()
+    theirs.send_bytes(reply)
+    judges._child = process, ours
+    assert "it could not be judged" in reasons(judges, honest)[0]
+    judges._stop()
     assert judges.judge(honest).results.model.id == "org/model"
 
 

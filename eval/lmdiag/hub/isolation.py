@@ -121,8 +121,9 @@ class Judges:
             self._load(reply["needs"])
             reply = self._ask(folder, copy)
         if "results" in reply:
-            results = Results.from_json(reply["results"], RESULTS)
-            return Judged(results, copy, reply["log_probs"])
+            with suppress(BadInput, LookupError):
+                results = Results.from_json(reply["results"], RESULTS)
+                return Judged(results, copy, reply["log_probs"])
         raise Refused(reply.get("reasons") or [_BROKEN])
 
     def _load(self, task: str) -> None:
@@ -144,8 +145,8 @@ class Judges:
                 self._stop()
                 return {"reasons": [too_long]}
             reply = dict(json.loads(connection.recv_bytes(_MAX_REPLY)))
-        except (OSError, EOFError):
-            reply = {"is_broken": True}
+        except (OSError, EOFError, ValueError, TypeError, RecursionError):
+            reply = {"is_broken": True}  # it ended, or does not reply as our code does
         if "is_broken" in reply:
             status = self._stop()
             ended = too_long if status == -signal.SIGXCPU else f"{_BROKEN} (exit status {status})"
