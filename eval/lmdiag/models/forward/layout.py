@@ -60,7 +60,7 @@ def choose_layout(reader: Reader, encoder: QuestionEncoder, packing: str, model_
     tried = rows or _probes(encoder, (_SHORT_PROBE,))
     whole = [reader.whole(row) for row in tried]
     if tried and not encoder.masked:
-        check_causality(reader, tried[0], whole[0], model_id)
+        check_causality(reader, tried, whole, model_id)
     if not rows:
         reader.layout = "equal"
         return
@@ -196,9 +196,13 @@ def _agrees(reader: Reader, read: Callable[[], torch.Tensor], expected: torch.Te
 
 
 def _probes(encoder: QuestionEncoder, questions: Sequence[Question]) -> list[TokenRow]:
-    """Returns some rows of each probe; none if the model cannot read as many tokens."""
+    """Returns some rows of each probe; none if the model cannot read as many tokens.
+
+    The rows of a probe differ in their length; those of a masked model in nothing else.
+    """
+    most = 1 if encoder.masked else 2
     try:
-        return [row for question in questions for row in encoder.encode(question).rows[:2]]
+        return [row for question in questions for row in encoder.encode(question).rows[:most]]
     except BadInput:
         return []
 
