@@ -16,7 +16,7 @@ from transformers import PretrainedConfig, PreTrainedModel
 from transformers.activations import FastGELUActivation, NewGELUActivation
 
 from lmdiag.models.forward.causality import check_causality
-from lmdiag.models.forward.reader import Reader
+from lmdiag.models.forward.reader import Reader, RowLayout
 from lmdiag.models.tokens.encoders import QuestionEncoder
 from lmdiag.models.tokens.questions import TokenRow
 from lmdiag.schema import BadInput, Query, Question
@@ -98,20 +98,28 @@ def choose_layout(
             f"model {model_id} cannot read several contexts in one row, or gives other numbers "
             "then: leave --packing always out"
         )
+    reader.layout = _without_packs(reader, rows, alone)
+
+
+def _without_packs(reader: Reader, rows: Sequence[TokenRow], alone: torch.Tensor) -> RowLayout:
+    """Returns the first of padded, equal and alone that is exact."""
     reader.layout = "padded"
     mixes = reader.model.config.model_type == "fnet"  # positions, padded ones too, by design
-    if mixes or not _agrees(reader, lambda: reader.read(rows), alone):
-        reader.layout = "equal"
-        if not _agrees(reader, lambda: reader.read([*rows, *rows]), torch.cat([alone, alone])):
-            reader.layout = "alone"
+    if not mixes and _agrees(reader, lambda: reader.read(rows), alone):
+        return "padded"
+    reader.layout = "equal"
+    twice = torch.cat([alone, alone])
+    return "equal" if _agrees(reader, lambda: reader.read([*rows, *rows]), twice) else "alone"
 
 
 def _class_of(reader: Reader) -> Hashable:
     """Identifies what a model's class and configuration say, which is all but its weights."""
-    config = reader.model.config.to_dict()
-    config.pop("_name_or_path", None)
     model = reader.model
-    return type(model), repr(config), model.dtype, str(reader.device), reader.first_position
+    config = model.config.to_dict()
+    config.pop("_name_or_path", None)
+    attention = getattr(model.config, "_attn_implementation", None)  # not in the dictionary
+    place = model.dtype, str(reader.device), reader.first_position
+    return type(model), reader.causal, repr(config), attention, *place
 
 
 def _name(model: PreTrainedModel, module: torch.nn.Module | None) -> str | None:
