@@ -137,7 +137,12 @@ def model_digest(folder: Path) -> str:
 def _begin(folder: Path) -> Future[str]:
     """Returns the digest of a folder, which a thread computes if it is not known."""
     states = [(path, path.stat()) for path in _model_files(folder.resolve())]
-    return _digest(tuple((path, state.st_size, state.st_mtime_ns) for path, state in states))
+    files = tuple((path, state.st_size, state.st_mtime_ns) for path, state in states)
+    digest = _digest(files)
+    if digest.done() and digest.exception():
+        _digest.cache_clear()  # this time the files may be readable
+        digest = _digest(files)
+    return digest
 
 
 def _model_files(folder: Path) -> list[Path]:
@@ -163,7 +168,6 @@ def _compute(files: tuple[tuple[Path, int, int], ...], digest: Future[str]) -> N
                 content = hashlib.file_digest(file, "sha256")
             total.update(f"{content.hexdigest()}  {path.name}\n".encode())
     except BaseException as error:  # whoever waits for the digest raises it
-        _digest.cache_clear()  # next time the files may be readable
         digest.set_exception(error)
     else:
         digest.set_result(f"sha256:{total.hexdigest()[:16]}")
