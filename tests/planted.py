@@ -24,10 +24,6 @@ class Planted:
         )
         self._options, self._prefers = options, prefers
 
-    @property
-    def weights(self) -> Planted:
-        return self
-
     def set_verbs(self, pairs: Sequence[tuple[str, str]]) -> int:
         return 0
 

@@ -11,9 +11,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -26,8 +24,6 @@ from lmdiag.models import LoadOptions
 from lmdiag.models.loading import memory
 from lmdiag.models.loading.load import open_checkpoint
 from lmdiag.runs.prefetch import Prefetcher
-from lmdiag.runs.processes import Processes
-from lmdiag.runs.run import load_everywhere
 from lmdiag.schema import BadInput
 
 
@@ -177,45 +173,6 @@ def test_a_model_that_does_not_fit_beside_another_waits_for_its_turn(
     assert watch.beside.count(False) == len(checkpoints)
     assert watch.beside.count(True) <= len(checkpoints) - 1
     assert len(predictions(command.folder / "out")) == len(checkpoints)
-
-
-class Knot:
-    """Weights that refer to themselves, as with the hooks of accelerate; or not."""
-
-    def __init__(self, *, tied: bool) -> None:
-        self.own = self if tied else None
-
-
-@pytest.mark.parametrize("tied", [True, False])
-def test_weights_have_gone_before_the_next_model_is_loaded(
-    tied: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The collector looks for cycles only if they have not gone by themselves."""
-    collected: list[bool] = []
-    collect = gc.collect
-    monkeypatch.setattr(gc, "collect", lambda: collected.append(True) or collect())
-    seen: list[weakref.ref[Knot]] = []
-
-    def load() -> Any:
-        assert all(reference() is None for reference in seen)
-        model = SimpleNamespace(weights=Knot(tied=tied))
-        seen.append(weakref.ref(model.weights))
-        return model
-
-    def broken() -> Any:
-        raise BadInput("no model")
-
-    for number in range(3):
-        load_everywhere(load, Processes(alone=True))
-        gc.unfreeze()
-        if number == 0:
-            collected.clear()  # whatever was loaded before this test
-    assert bool(collected) is tied
-    for attempt in (broken, load):
-        with nullcontext() if attempt is load else pytest.raises(BadInput):
-            load_everywhere(attempt, Processes(alone=True))
-    assert collected  # an error may hold on to what was loaded
-    gc.unfreeze()
 
 
 # ---- order ---------------------------------------------------------------------------------------

@@ -110,11 +110,6 @@ class LocalModel:
         """See `Model.device`."""
         return str(self.reader.model.device)
 
-    @property
-    def weights(self) -> torch.nn.Module:
-        """See `Model.weights`."""
-        return self.parts.model
-
     def set_verbs(self, pairs: Sequence[tuple[str, str]]) -> int:
         """See `Model.set_verbs`."""
         ids = []

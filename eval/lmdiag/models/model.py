@@ -34,14 +34,6 @@ class Model(Protocol):
         """Where the model computes, e.g. "cuda:0"."""
         ...
 
-    @property
-    def weights(self) -> object:
-        """What holds the weights; when it has gone, so have they. The model itself if it has none.
-
-        It takes weak references.
-        """
-        ...
-
     def set_verbs(self, pairs: Sequence[tuple[str, str]]) -> int:
         """Has answers to questions with a `number` include EW and MW over these verbs.
 

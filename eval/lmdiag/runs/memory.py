@@ -79,11 +79,6 @@ class Remembering:
         """See `Model.device`."""
         return str(self._model.device)
 
-    @property
-    def weights(self) -> object:
-        """See `Model.weights`."""
-        return self._model.weights
-
     def set_verbs(self, pairs: Sequence[tuple[str, str]]) -> int:
         """See `Model.set_verbs`."""
         return int(self._model.set_verbs(pairs))

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import gc
 import json
 import platform
 import sys
 import time
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -38,9 +36,6 @@ from lmdiag.schema import ModelInfo, Predictions
 if TYPE_CHECKING:
     from lmdiag.models import LoadOptions, Model
     from lmdiag.runs.inputs import Inputs
-
-_before: list[weakref.ref[object]] = []
-"""The weights of the model that was loaded last; empty where loading it failed."""
 
 _PACKAGES = ("lmdiag", "torch", "transformers", "tokenizers", "numpy", "pyarrow")
 
@@ -120,25 +115,11 @@ def load_everywhere(load: Callable[[], Model], processes: Processes) -> Model:
     Raises:
         BadInput: see `models.load`; on every process.
     """
-    _free_before()
+    gc.collect()  # frees the model before, if there was one
     with processes.shared_errors(), uncollected():
         model = load()
         gc.freeze()  # the collector need not look through what was loaded while the run lasts
-    _before.append(weakref.ref(model.weights))
     return model
-
-
-def _free_before() -> None:
-    """Frees the model before, if there was one.
-
-    Most have gone with their last reference. The others are part of a cycle (accelerate's hooks),
-    or of the traceback of an error. To look for cycles takes 0.3 s of processor time: the collector
-    walks through all that was imported.
-    """
-    is_gone = len(_before) == 1 and _before[0]() is None
-    _before.clear()
-    if not is_gone:
-        gc.collect()
 
 
 def run_loaded(
@@ -238,13 +219,14 @@ def save(
         task: TaskData(rows.fingerprint, len(rows), rows.form)
         for task, rows in inputs.stimuli.items()
     }
+    versions = {name: version(name) for name in _PACKAGES}
     return Results(
         signature=results.signature(protocol, fingerprint),
         identity=results.identity(info, protocol, fingerprint),
         model=info,
         data=DataInfo(first.source, first.revision, fingerprint, data),
         protocol=protocol,
-        versions=_versions() | {"python": platform.python_version()},
+        versions=versions | {"python": platform.python_version()},
         device=Device(model.device, n_processes),
         seconds={name: round(value, 3) for name, value in seconds.items()},
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -252,12 +234,6 @@ def save(
         tasks=_figures(read_back, inputs, info),
         files=results.digests(path),
     ).redacted()
-
-
-@functools.cache
-def _versions() -> dict[str, str]:
-    """Package -> its version; read from files once per process."""
-    return {name: version(name) for name in _PACKAGES}
 
 
 def _figures(

@@ -75,11 +75,6 @@ class ServedModel:
         """See `Model.device`."""
         return f"server {self.connection.client.address}"
 
-    @property
-    def weights(self) -> ServedModel:
-        """See `Model.weights`; there are none here."""
-        return self
-
     def set_verbs(self, pairs: Sequence[tuple[str, str]]) -> int:
         """See `Model.set_verbs`; no verb counts, since the server's list does not have them all."""
         return 0
