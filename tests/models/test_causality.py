@@ -36,7 +36,7 @@ def test_refused(family: Family, tmp_path: Path) -> None:
 def checked(model: Any, name: str) -> None:
     """Checks the causality of a model as it is loaded, whatever its kind."""
     reader = Reader(model, 0, causal=True)
-    check_causality(reader, TEXT, reader.whole(TEXT), name)
+    check_causality(reader, [TEXT], [reader.whole(TEXT)], name)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])

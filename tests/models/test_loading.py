@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import hashlib
 import json
 import logging
 import os
@@ -16,11 +18,13 @@ import transformers
 from families import FAMILIES
 from transformers import AutoConfig
 
+from lmdiag.models import load
 from lmdiag.models.loading import memory
 from lmdiag.models.loading.checkpoint import model_digest, resolve
 from lmdiag.models.loading.kinds import detect
 from lmdiag.models.loading.load import load_parts
 from lmdiag.models.loading.options import LoadOptions
+from lmdiag.schema import BadInput
 from lmdiag.training_steps import training_step
 
 from .refusals import edit, refusal
@@ -140,6 +144,42 @@ class TestCheckpoint:
         assert changed != before
         edit(bert, "tokenizer_config.json", model_max_length=63)
         assert model_digest(bert) not in (before, changed)
+
+    def test_it_is_computed_once_for_a_load(
+        self, bert: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """From the first call on, a thread computes it; all others wait for that one."""
+        read: list[str] = []
+        digest = hashlib.file_digest
+
+        def noted(file: Any, name: str) -> Any:
+            read.append(Path(file.name).name)
+            return digest(file, name)
+
+        monkeypatch.setattr(hashlib, "file_digest", noted)
+        commit = load(str(bert)).info.commit
+        assert sorted(read) == sorted({*read})
+        assert "model.safetensors" in read
+        assert commit == resolve(str(bert)).commit == model_digest(bert)
+        assert len(read) == len({*read})
+
+    def test_it_is_of_the_files_before_the_weights_are_read(self, bert: Path) -> None:
+        before = model_digest(bert)
+        checkpoint = resolve(str(bert))
+        edit(bert, "config.json", hidden_act="relu")
+        assert checkpoint.commit == before != model_digest(bert)
+
+    def test_a_file_that_cannot_be_read(self, bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """As on a broken disk: one line, and nothing is remembered."""
+
+        def broken(file: Any, name: str) -> Any:
+            raise OSError(errno.EIO, "Input/output error", file.name)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(hashlib, "file_digest", broken)
+            with pytest.raises(BadInput, match=r"model folder .*: cannot read .*config.json"):
+                load_parts(str(bert))
+        assert load_parts(str(bert)).commit == model_digest(bert)
 
 
 class TestWeights:

@@ -46,6 +46,7 @@ def load(model_id: str, options: LoadOptions | None = None) -> Model:
     options = options or LoadOptions()
     with _one_line(model_id):
         path = _SERVED if options.server else _LOADERS[_start_of(model_id)]
+        _begin(model_id, options)
         model: Model = _imported(path)(model_id, options)
     return model
 
@@ -68,8 +69,17 @@ def load_ahead(model_id: str, options: LoadOptions, *, beside: bool) -> Callable
     if options.server or (path := _AHEAD.get(_start_of(model_id))) is None:
         return partial(load, model_id, options)
     with _silent_downloads() if beside else nullcontext(), _one_line(model_id):
+        _begin(model_id, options)
         rest = _imported(path)(model_id, options, beside=beside)
     return partial(_finished, model_id, rest)
+
+
+def _begin(model_id: str, options: LoadOptions) -> None:
+    """Begins what does not wait for the imports of loading."""
+    if not options.server and not _start_of(model_id):
+        from lmdiag.models.loading.checkpoint import begin_digest
+
+        begin_digest(model_id)
 
 
 def _finished(model_id: str, rest: Callable[[], Model]) -> Model:

@@ -261,7 +261,8 @@ def load_local(model_id: str, options: LoadOptions, *, folder: str | None = None
     Raises:
         BadInput: it cannot be loaded or queried; names the model and the remedy.
     """
-    return assemble(model_id, load_parts(folder or model_id, options), options)
+    parts = load_parts(folder or model_id, options)
+    return assemble(model_id, parts, options, is_as_loaded=True)
 
 
 def load_local_ahead(
@@ -275,14 +276,19 @@ def load_local_ahead(
     opened = open_checkpoint(folder or model_id, options)
     if opened.suits_thread:
         parts = load_weights(opened, share=_SHARE_AHEAD if beside else 1.0)
-        model = assemble(model_id, parts, options)
+        model = assemble(model_id, parts, options, is_as_loaded=True)
         return lambda: model
     fetch_weights(opened.checkpoint)
-    return lambda: assemble(model_id, load_weights(opened), options)
+    return lambda: assemble(model_id, load_weights(opened), options, is_as_loaded=True)
 
 
 def assemble(
-    model_id: str, parts: Parts, options: LoadOptions, reader: Reader | None = None
+    model_id: str,
+    parts: Parts,
+    options: LoadOptions,
+    reader: Reader | None = None,
+    *,
+    is_as_loaded: bool = False,
 ) -> LocalModel:
     """Puts a loaded network and its tokenizer together.
 
@@ -291,6 +297,7 @@ def assemble(
         parts: the network and its tokenizer.
         options: how it is queried.
         reader: of the same network, its layout not chosen yet; None for a new one.
+        is_as_loaded: see `choose_layout`.
 
     Raises:
         BadInput: see `load_local`.
@@ -319,7 +326,7 @@ def assemble(
     reader = reader or _reader(parts)
     model = LocalModel(info, parts, options, encoder, reader)
     with one_line_errors(model_id):
-        choose_layout(reader, encoder, options.packing, model_id)
+        choose_layout(reader, encoder, options.packing, model_id, is_as_loaded=is_as_loaded)
         if options.unit == "word":
             check_precision(parts.model, model_id)
             model.words = WordSearch(encoder, reader, model.vocabulary, info)

@@ -8,14 +8,15 @@ numbers is used.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import replace
 
 import torch
 from transformers import PretrainedConfig, PreTrainedModel
 from transformers.activations import FastGELUActivation, NewGELUActivation
 
 from lmdiag.models.forward.causality import check_causality
-from lmdiag.models.forward.reader import Reader
+from lmdiag.models.forward.reader import Reader, RowLayout
 from lmdiag.models.tokens.encoders import QuestionEncoder
 from lmdiag.models.tokens.questions import TokenRow
 from lmdiag.schema import BadInput, Query, Question
@@ -38,29 +39,46 @@ _COARSE_ROUNDING = 8.0
 _NARROWEST = 16
 """Packs of fewer tokens gain nothing."""
 
+_packing: dict[Hashable, tuple[int, str | None]] = {}
+"""Model that reads packs -> their width and the name of its gate, see `choose_layout`."""
 
-def choose_layout(reader: Reader, encoder: QuestionEncoder, packing: str, model_id: str) -> None:
+
+def choose_layout(
+    reader: Reader,
+    encoder: QuestionEncoder,
+    packing: str,
+    model_id: str,
+    *,
+    is_as_loaded: bool = False,
+) -> None:
     """Sets the reader's layout: the first of packed, padded, equal and alone that is exact.
 
     Packing is tried on processors, which gain by it, and in float32 or better, where rounding does
     not hide an error. A model that cannot read the probes, since they are too long for it, reads
     rows of one length and projects everything.
 
+    Checkpoints of one model differ in their weights alone. Where the first one reads packs, the
+    others are tried on one row: alone, and at all positions in a pack with the other rows.
+
     Args:
         reader: its `layout`, `width` and `gate` are set.
         encoder: makes rows of the probes.
         packing: auto, always (also on accelerators and in half precision) or never.
         model_id: for messages.
+        is_as_loaded: whether class and configuration say all about the model but its weights.
 
     Raises:
         BadInput: packing is asked for and changes the model's numbers, or a causal model sees to
             the right.
     """
     rows = reader.parts(_probes(encoder, PROBES))
+    key = (_class_of(reader), packing, *rows) if is_as_loaded else None
+    if key in _packing and _packs_again(reader, rows, *_packing[key]):
+        return
     tried = rows or _probes(encoder, (_SHORT_PROBE,))
     whole = [reader.whole(row) for row in tried]
     if tried and not encoder.masked:
-        check_causality(reader, tried[0], whole[0], model_id)
+        check_causality(reader, tried, whole, model_id)
     if not rows:
         reader.layout = "equal"
         return
@@ -72,18 +90,57 @@ def choose_layout(reader: Reader, encoder: QuestionEncoder, packing: str, model_
     if packing != "never" and _may_pack(reader, packing):
         reader.layout = "packed"
         if _agrees(reader, lambda: reader.read(rows), alone):
+            if key is not None:
+                _packing[key] = (reader.width, _name(reader.model, reader.gate))
             return
     if packing == "always":
         raise BadInput(
             f"model {model_id} cannot read several contexts in one row, or gives other numbers "
             "then: leave --packing always out"
         )
+    reader.layout = _without_packs(reader, rows, alone)
+
+
+def _without_packs(reader: Reader, rows: Sequence[TokenRow], alone: torch.Tensor) -> RowLayout:
+    """Returns the first of padded, equal and alone that is exact."""
     reader.layout = "padded"
     mixes = reader.model.config.model_type == "fnet"  # positions, padded ones too, by design
-    if mixes or not _agrees(reader, lambda: reader.read(rows), alone):
-        reader.layout = "equal"
-        if not _agrees(reader, lambda: reader.read([*rows, *rows]), torch.cat([alone, alone])):
-            reader.layout = "alone"
+    if not mixes and _agrees(reader, lambda: reader.read(rows), alone):
+        return "padded"
+    reader.layout = "equal"
+    twice = torch.cat([alone, alone])
+    return "equal" if _agrees(reader, lambda: reader.read([*rows, *rows]), twice) else "alone"
+
+
+def _class_of(reader: Reader) -> Hashable:
+    """Identifies what a model's class and configuration say, which is all but its weights."""
+    model = reader.model
+    config = model.config.to_dict()
+    config.pop("_name_or_path", None)
+    attention = getattr(model.config, "_attn_implementation", None)  # not in the dictionary
+    place = model.dtype, str(reader.device), reader.first_position
+    return type(model), reader.causal, repr(config), attention, *place
+
+
+def _name(model: PreTrainedModel, module: torch.nn.Module | None) -> str | None:
+    return next((name for name, each in model.named_modules() if each is module), None)
+
+
+def _packs_again(reader: Reader, rows: Sequence[TokenRow], width: int, gate: str | None) -> bool:
+    """Sets a layout that is known; returns whether the shortest row has its numbers in a pack.
+
+    It has not where the model sees to the right: no token of a pack does.
+    """
+    row, *others = sorted(rows, key=lambda row: len(row.ids))
+    alone = reader.whole(row)
+    _fuse_gelu(reader.model)
+    reader.layout, reader.width = "packed", width
+    reader.gate = None if gate is None else reader.model.get_submodule(gate)
+    every = replace(row, reads=tuple(range(len(row.ids))))
+    if _agrees(reader, lambda: reader.read([every, *others])[: len(alone)], alone):
+        return True
+    reader.reset()
+    return False
 
 
 def same(reader: Reader, one: torch.Tensor, other: torch.Tensor) -> bool:
@@ -196,9 +253,13 @@ def _agrees(reader: Reader, read: Callable[[], torch.Tensor], expected: torch.Te
 
 
 def _probes(encoder: QuestionEncoder, questions: Sequence[Question]) -> list[TokenRow]:
-    """Returns some rows of each probe; none if the model cannot read as many tokens."""
+    """Returns some rows of each probe; none if the model cannot read as many tokens.
+
+    The rows of a probe differ in their length; those of a masked model in nothing else.
+    """
+    most = 1 if encoder.masked else 2
     try:
-        return [row for question in questions for row in encoder.encode(question).rows[:2]]
+        return [row for question in questions for row in encoder.encode(question).rows[:most]]
     except BadInput:
         return []
 

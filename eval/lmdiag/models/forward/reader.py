@@ -56,14 +56,15 @@ class Reader:
     ) -> None:
         self.model = model
         self.causal = causal
-        self._reset()
+        self.reset()
         self.first_position = first_position
         self.short_limit = short_limit(model)
         self.accepted = frozenset(inspect.signature(model.forward).parameters)
         self._pad = pad
         choose_attention(model)
 
-    def _reset(self) -> None:
+    def reset(self) -> None:
+        """Forgets the layout that was chosen."""
         self.layout: RowLayout = "padded"
         self.width = PACK_WIDTH
         self.gate: torch.nn.Module | None = None
@@ -71,7 +72,7 @@ class Reader:
     def again(self) -> Reader:
         """Returns a reader of the same model whose layout is not chosen yet."""
         other = copy.copy(self)
-        other._reset()
+        other.reset()
         return other
 
     def read(self, rows: Sequence[TokenRow]) -> torch.Tensor:

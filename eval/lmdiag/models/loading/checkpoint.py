@@ -9,6 +9,10 @@ from __future__ import annotations
 import functools
 import hashlib
 import re
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,15 +39,26 @@ class Checkpoint:
         id: as given by the user; the name in every message.
         location: what transformers is given: a folder's path or a Hub id.
         revision: the resolved commit of a Hub repository; None for a folder.
-        commit: the same commit, or `sha256:` and 16 hex digits for a folder (`model_digest`).
         training_step: see `lmdiag.training_steps`.
+        digest: of a folder's files (`model_digest`), which a thread computes; None for a
+            repository.
     """
 
     id: str
     location: str
     revision: str | None
-    commit: str
     training_step: int | None
+    digest: Future[str] | None = None
+
+    @property
+    def commit(self) -> str:
+        """The commit of a Hub repository, or the digest of a folder, which this waits for.
+
+        Raises:
+            BadInput: a file of the folder cannot be read.
+        """
+        with _readable(self.id):
+            return self.revision or (self.digest or _begin(Path(self.location))).result()
 
     @property
     def folder(self) -> Path | None:
@@ -76,6 +91,8 @@ class Checkpoint:
 def resolve(model_id: str, revision: str | None = None) -> Checkpoint:
     """Finds the model and pins it to a commit, before anything large is fetched.
 
+    The digest of a folder is begun here.
+
     Args:
         model_id: Hub id or local folder; a folder of that name comes first.
         revision: branch, tag or commit of a Hub repository.
@@ -92,16 +109,40 @@ def resolve(model_id: str, revision: str | None = None) -> Checkpoint:
         raise BadInput(f"no model folder {model_id}: check the path")
     commit = _hub_commit(model_id, revision)
     step = training_step(revision or "") or training_step(model_id.rpartition("/")[2])
-    return Checkpoint(model_id, model_id, commit, commit, step)
+    return Checkpoint(model_id, model_id, commit, step)
+
+
+def begin_digest(model_id: str) -> None:
+    """Has a thread compute the digest of a model's folder, if it is one.
+
+    It takes a second for half a billion bytes, without Python's lock: the time in which torch and
+    transformers are imported is enough for most models. Errors show when the model is resolved.
+    """
+    with suppress(BadInput, OSError):
+        if is_folder(folder := user_path(model_id)):
+            _begin(folder)
 
 
 def model_digest(folder: Path) -> str:
     """Returns `sha256:` and 16 hex digits of a SHA-256 over names and contents of `MODEL_FILES`.
 
     It is computed once per process as long as sizes and times of the files stay the same.
+
+    Raises:
+        OSError: a file cannot be read.
     """
-    states = [(path, path.stat()) for path in _model_files(folder)]
-    return _digest(tuple((path, state.st_size, state.st_mtime_ns) for path, state in states))
+    return _begin(folder).result()
+
+
+def _begin(folder: Path) -> Future[str]:
+    """Returns the digest of a folder, which a thread computes if it is not known."""
+    states = [(path, path.stat()) for path in _model_files(folder.resolve())]
+    files = tuple((path, state.st_size, state.st_mtime_ns) for path, state in states)
+    digest = _digest(files)
+    if digest.done() and digest.exception():
+        _digest.cache_clear()  # this time the files may be readable
+        digest = _digest(files)
+    return digest
 
 
 def _model_files(folder: Path) -> list[Path]:
@@ -111,13 +152,34 @@ def _model_files(folder: Path) -> list[Path]:
 
 
 @functools.lru_cache(maxsize=64)
-def _digest(files: tuple[tuple[Path, int, int], ...]) -> str:
+def _digest(files: tuple[tuple[Path, int, int], ...]) -> Future[str]:
+    """Begins the digest of files, given with their sizes and times."""
+    digest: Future[str] = Future()
+    # A daemon, since the process may end for another reason.
+    threading.Thread(target=_compute, args=(files, digest), daemon=True).start()
+    return digest
+
+
+def _compute(files: tuple[tuple[Path, int, int], ...], digest: Future[str]) -> None:
     total = hashlib.sha256()
-    for path, _, _ in files:
-        with path.open("rb") as file:
-            content = hashlib.file_digest(file, "sha256")
-        total.update(f"{content.hexdigest()}  {path.name}\n".encode())
-    return f"sha256:{total.hexdigest()[:16]}"
+    try:
+        for path, _, _ in files:
+            with path.open("rb") as file:
+                content = hashlib.file_digest(file, "sha256")
+            total.update(f"{content.hexdigest()}  {path.name}\n".encode())
+    except BaseException as error:  # whoever waits for the digest raises it
+        digest.set_exception(error)
+    else:
+        digest.set_result(f"sha256:{total.hexdigest()[:16]}")
+
+
+@contextmanager
+def _readable(model_id: str) -> Iterator[None]:
+    """Turns an error of the file system into one line."""
+    try:
+        yield
+    except OSError as error:
+        raise BadInput(f"model folder {model_id}: cannot read {error.filename}") from error
 
 
 def _resolve_folder(model_id: str, folder: Path, revision: str | None) -> Checkpoint:
@@ -130,17 +192,16 @@ def _resolve_folder(model_id: str, folder: Path, revision: str | None) -> Checkp
         adapter = (folder / "adapter_config.json").is_file()
         advice = "merge the adapter into its base model" if adapter else "is it a model's folder?"
         raise BadInput(f"model folder {model_id} has no config.json: {advice}")
-    try:
+    with _readable(model_id):
         for path in _model_files(folder):
             if path.suffix not in (".safetensors", ".bin") and path.stat().st_size > _LARGEST_TEXT:
                 raise BadInput(
                     f"model folder {model_id}: {path.name} is larger than "
                     f"{_LARGEST_TEXT // 2**20} MB: not a file of a transformers model"
                 )
-        commit = model_digest(folder.resolve())
-    except OSError as error:
-        raise BadInput(f"model folder {model_id}: cannot read {error.filename}") from error
-    return Checkpoint(model_id, str(folder), None, commit, training_step(folder.resolve().name))
+            path.open("rb").close()
+        digest = _begin(folder)
+    return Checkpoint(model_id, str(folder), None, training_step(folder.resolve().name), digest)
 
 
 def _hub_commit(model_id: str, revision: str | None) -> str:
