@@ -7,17 +7,11 @@ import torch
 from tokenizer_files import byte_level, wordpiece
 from transformers import PreTrainedModel
 
-from lmdiag.models.forward import layout
 from lmdiag.schema import BadInput, Kind
 from models.toys import asked, bert, checkpoint, gpt2
 
 BYTES = byte_level("Ġ b", "Ġb i")
 WORDS = wordpiece("a", "the", "old", "man", "dog", "it", "##s")
-
-
-@pytest.fixture(autouse=True)
-def nothing_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(layout, "_packing", {})
 
 
 def other(network: PreTrainedModel, scale: float = 1.5) -> PreTrainedModel:
