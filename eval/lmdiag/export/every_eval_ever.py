@@ -16,7 +16,7 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -25,6 +25,7 @@ from lmdiag.export.metrics import INTERVALS, is_of_model, metric_of, parameters_
 from lmdiag.export.provenance import Provenance
 from lmdiag.export.samples import encoded, evaluation_name, result_id, sample_records
 from lmdiag.hub.names import DEMO_MODELS, is_commit, is_hub_id, is_local
+from lmdiag.reading import exists
 from lmdiag.report.labels import measure_label
 from lmdiag.results import Figure, Place, Results, Run
 from lmdiag.schema import BadInput
@@ -76,7 +77,8 @@ def _uuid(results: Results) -> str:
 
 
 def _epoch(finished: str) -> str:
-    return f"{datetime.fromisoformat(finished).timestamp():.0f}"
+    moment = datetime.fromisoformat(finished)
+    return f"{moment.replace(tzinfo=moment.tzinfo or UTC).timestamp():.0f}"
 
 
 def _write_samples(run: Run, file: Path, shared: _Record) -> _Record:
@@ -166,7 +168,7 @@ def _source(run: Run, task: str) -> _Record:
     rows = run.stimuli[task]
     facts = {"config": task, "fingerprint": rows.fingerprint, "commit": rows.revision}
     details = {"additional_details": _texts(facts)}
-    is_local_data = Path(rows.source).exists()
+    is_local_data = exists(Path(rows.source))
     if "/" in rows.source and not is_local_data and is_hub_id(rows.source):
         return {
             "dataset_name": COLLECTION, "source_type": "hf_dataset", "hf_repo": rows.source,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from lmdiag import diagnostics
 from lmdiag.hub.client import REPO_ID
+from lmdiag.reading import exists, real_path
 from lmdiag.results import Figure, Place, Results
 from lmdiag.schema import AGREEMENT
 
@@ -57,12 +58,12 @@ class Benchmark:
     @property
     def is_on_hub(self) -> bool:
         """Whether the data are a data set of the Hub, not a directory of this machine."""
-        return not Path(self.data).exists() and bool(REPO_ID.fullmatch(self.data))
+        return not exists(Path(self.data)) and bool(REPO_ID.fullmatch(self.data))
 
     @property
     def name(self) -> str:
         """What to call the data: the name of a data set, or the last part of a directory's path."""
-        return self.data if self.is_on_hub else Path(self.data).resolve().name
+        return self.data if self.is_on_hub else real_path(Path(self.data)).name
 
     def stimuli(self, task: str) -> Stimuli:
         """The rows of a task; they are loaded once, those of agreement with its verbs.

@@ -18,6 +18,7 @@ from lmdiag.hub.bounded import Refused, parse_results, read_files
 from lmdiag.hub.client import REPO_ID, check_repo_id, plain_errors
 from lmdiag.hub.names import is_commit, is_hub_id
 from lmdiag.hub.verify import verify
+from lmdiag.reading import exists
 from lmdiag.redact import find_secret
 from lmdiag.results import RESULTS, Results, protocol_slug
 from lmdiag.schema import DIAGNOSTICS, BadInput, ModelInfo
@@ -164,11 +165,11 @@ def _slug(text: str) -> str:
 def _data_set(folder: Path, claimed: Results, data: str | None) -> tuple[str, str | None]:
     """Returns id and revision of the data set to verify against."""
     if data is not None:
-        if Path(data).exists():
+        if exists(Path(data)):
             raise BadInput(f"--data {data} is a local copy: give the id of the published one")
         return check_repo_id(data, "--data"), None
     source, revision = claimed.data.source, claimed.data.revision
-    if REPO_ID.fullmatch(source) and is_commit(revision) and not Path(source).exists():
+    if REPO_ID.fullmatch(source) and is_commit(revision) and not exists(Path(source)):
         return source, revision
     raise BadInput(
         f"{folder} was run on {source}, which is not a data set of the Hub: name the published one "

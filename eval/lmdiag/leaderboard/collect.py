@@ -16,6 +16,7 @@ from lmdiag.hub.client import REPO_ID, plain_errors
 from lmdiag.hub.isolation import Judged, Judges
 from lmdiag.hub.names import display_name, name_reason
 from lmdiag.hub.submit import RUNS, run_place
+from lmdiag.reading import exists, readable, real_path
 from lmdiag.results import PREDICTIONS, RESULTS, Results, Run
 from lmdiag.schema import BadInput
 from lmdiag.text import file_name, shortened
@@ -156,18 +157,20 @@ def find_submissions(places: Sequence[str]) -> list[Submission]:
         if not submissions:
             raise BadInput(f"{place} has no runs: name run directories, or a results repository")
         for submission in submissions:
-            by_folder.setdefault(submission.folder.resolve(), submission)
+            by_folder.setdefault(real_path(submission.folder), submission)
     return list(by_folder.values())
 
 
 def _below(place: str) -> Iterator[Submission]:
     root, dates = Path(place), None
-    if not root.exists() and REPO_ID.fullmatch(place):
+    if not exists(root) and REPO_ID.fullmatch(place):
         root, dates = _download(place)
-    for folder in {path.parent for name in (RESULTS, PREDICTIONS) for path in root.rglob(name)}:
+    with readable(root):
+        files = [path for name in (RESULTS, PREDICTIONS) for path in root.rglob(name)]
+    for folder in {path.parent for path in files}:
         inside = folder.relative_to(root).as_posix()
         # The page is public: where on this machine a run lies is left out.
-        base = place if dates is not None else root.resolve().name
+        base = place if dates is not None else real_path(root).name
         name = shortened(f"{base}/{inside}" if inside != "." else base)
         if dates is None:
             yield Submission(folder, name)

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from lmdiag.reading import is_folder, user_path
+from lmdiag.reading import is_file, is_folder, real_path, user_path
 from lmdiag.schema import BadInput
 from lmdiag.training_steps import training_step
 
@@ -54,7 +54,7 @@ class Checkpoint:
         """Returns the path of a file, fetched if necessary; None if the checkpoint has none."""
         if self.revision is None:
             local = Path(self.location, name)
-            return local if local.is_file() else None
+            return local if is_file(local) else None
         from transformers.utils.hub import cached_file
 
         path = cached_file(  # as transformers will ask for it, so that it is asked for once
@@ -86,7 +86,7 @@ def resolve(model_id: str, revision: str | None = None) -> Checkpoint:
     folder = user_path(model_id)
     if is_folder(folder):
         return _resolve_folder(model_id, folder, revision)
-    if folder.is_file():
+    if is_file(folder):
         raise BadInput(f"model {model_id} is a file: give the folder that holds it")
     if re.match(r"[./~\\]", model_id) or model_id.count("/") > 1:
         raise BadInput(f"no model folder {model_id}: check the path")
@@ -126,21 +126,21 @@ def _resolve_folder(model_id: str, folder: Path, revision: str | None) -> Checkp
             f"model {model_id} is a folder, which has no revision {revision}: "
             "name the folder of the checkpoint, or a Hub id"
         )
-    if not (folder / "config.json").is_file():
-        adapter = (folder / "adapter_config.json").is_file()
-        advice = "merge the adapter into its base model" if adapter else "is it a model's folder?"
-        raise BadInput(f"model folder {model_id} has no config.json: {advice}")
     try:
+        if not (folder / "config.json").is_file():
+            adapter = (folder / "adapter_config.json").is_file()
+            why = "merge the adapter into its base model" if adapter else "is it a model's folder?"
+            raise BadInput(f"model folder {model_id} has no config.json: {why}")
         for path in _model_files(folder):
             if path.suffix not in (".safetensors", ".bin") and path.stat().st_size > _LARGEST_TEXT:
                 raise BadInput(
                     f"model folder {model_id}: {path.name} is larger than "
                     f"{_LARGEST_TEXT // 2**20} MB: not a file of a transformers model"
                 )
-        commit = model_digest(folder.resolve())
+        commit = model_digest(real_path(folder))
     except OSError as error:
         raise BadInput(f"model folder {model_id}: cannot read {error.filename}") from error
-    return Checkpoint(model_id, str(folder), None, commit, training_step(folder.resolve().name))
+    return Checkpoint(model_id, str(folder), None, commit, training_step(real_path(folder).name))
 
 
 def _hub_commit(model_id: str, revision: str | None) -> str:
