@@ -171,11 +171,6 @@ def test_the_name_of_a_model_may_fit_one_kind_of_files_only(folder: Path) -> Non
     assert read_original(file, rows).top_words == [["bread"]] * len(rows)
 
 
-def test_weights_may_not_have_a_name_that_is_too_long(tiny_models: dict[str, Path]) -> None:
-    checkpoint = resolve(str(tiny_models["bert"]))
-    assert checkpoint.file(f"{'é' * 200}.safetensors.index.json") is None
-
-
 def test_a_cache_that_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LMDIAG_CACHE", "~nobody-of-that-name/cache")
     assert script("sources").user_cache() == Path("~nobody-of-that-name/cache")

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from lmdiag.reading import parquet_names, read_json_lines, read_parquet, readable
 from lmdiag.results.original_code import is_original, read_original
 from lmdiag.results.predictions import (
-    LOG_PROB_ROUNDING,
     PREDICTION_COLUMNS,
     align,
     read,
@@ -28,6 +27,9 @@ from lmdiag.schema import BadInput, Predictions
 
 if TYPE_CHECKING:
     from lmdiag.stimuli import Stimuli
+
+_ROUNDING = 1e-6
+"""Nats by which a float32 log-probability of a certain word may exceed 0."""
 
 Record = tuple[str, Mapping[str, Any]]
 """Where a prediction is ("FILE:3"), and its values."""
@@ -134,7 +136,7 @@ def _log_prob(value: Any, where: str) -> float | None:
         raise BadInput(f"{where}: log_prob is {value!r:.60}; it must be a number or null")
     if math.isnan(value):
         raise BadInput(f"{where}: log_prob is NaN; write null for a word that has no score")
-    if value > LOG_PROB_ROUNDING:
+    if value > _ROUNDING:
         raise BadInput(
             f"{where}: log_prob is {value}; the natural log of a probability is never above 0"
         )

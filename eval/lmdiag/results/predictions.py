@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 PREDICTION_COLUMNS = ("id", "log_prob", "rank", "n_tokens", "top_words", "top_log_probs")
 """Columns of `predictions.parquet` that are fields of `Predictions`, row by row."""
-LOG_PROB_ROUNDING = 1e-6
-"""Nats by which a float32 log-probability of a certain word may exceed 0."""
+_ROUNDING = 0.01
+"""Nats by which the log-probability of a certain word may exceed 0, in any precision."""
 _NAMED = 3
 """Ids that a message names before it only counts."""
 
@@ -224,7 +224,7 @@ def read(path: Path) -> dict[SettingKey, Predictions]:
     for part in parts.values():
         _refuse_impossible(part.id, part.log_prob, path)
         tops = zip(part.id, part.top_words, part.top_log_probs, strict=True)
-        if damaged := [row for row, *top in tops if not _is_whole(*top)]:
+        if damaged := [row for row, words, said in tops if not _is_whole(words, said)]:
             raise BadInput(
                 f"{path}: the top words of {ids(damaged)} are damaged: run again with --overwrite"
             )
@@ -273,7 +273,7 @@ def _refuse_impossible(rows: Sequence[str], log_probs: Sequence[float | None], p
 
 
 def _is_impossible(log_prob: float | None) -> bool:
-    return log_prob is not None and not log_prob <= LOG_PROB_ROUNDING
+    return log_prob is not None and not log_prob <= _ROUNDING
 
 
 def _write_sentences(path: Path, predictions: Iterable[Predictions]) -> None:
