@@ -97,7 +97,7 @@ UNTIMED = settings(deadline=None, database=None, suppress_health_check=list(Heal
 NUMBERS = st.integers(0, 2**64 - 1)
 
 
-@settings(UNTIMED, max_examples=300, derandomize=True)
+@settings(UNTIMED, max_examples=150, derandomize=True)
 @given(NUMBERS)
 @example(80_500_549_910_954)  # a run whose data set has a name that is too long for a file
 def test_changed_files_are_read_or_refused(fuzzer: Fuzzer, number: int) -> None:
