@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import random
 from collections.abc import Callable, Iterator
@@ -43,7 +44,7 @@ def nasty(rng: random.Random) -> Any:
     """A value of any JSON type that some reader may not expect."""
     text, number = rng.choice(TEXTS), rng.choice(NUMBERS)
     deep = nested(rng.choice([1, 5, 70, 400]))
-    return rng.choice([number, text, text, rng.choice(OTHERS), deep, [text, number]])
+    return rng.choice([number, text, text, copy.deepcopy(rng.choice(OTHERS)), deep, [text, number]])
 
 
 def change_bytes(content: bytes, rng: random.Random) -> bytes:
@@ -127,8 +128,11 @@ ODD_COLUMNS: list[Callable[[int], pa.Array]] = [
     *(
         lambda n, value=value: pa.array([value] * n)
         for value in (
-            date(1, 1, 1), float("nan"), None, True, ["a", None], [["a"]], {"a": 1}, "x" * 100_000,
-            "a\x00b",
+            date(1, 1, 1), float("nan"), 800.0, -1e308, [800.0], None, True, ["a", None], [["a"]],
+            {"a": 1}, "x" * 100_000, "a\x00b",
+            [{"start": 0, "end": 3, "log_prob": -1.0, "n_tokens": None}], [None],
+            [{"start": 9, "end": -9, "log_prob": float("nan"), "n_tokens": 1}],
+            [{"start": 90, "end": 7, "log_prob": 1e308, "n_tokens": -1}] * 99,
         )
     ),
 ]  # fmt: skip

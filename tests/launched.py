@@ -1,12 +1,20 @@
-"""Starts `eval/run.py` as launchers do: on one or several processes of this machine."""
+"""Starts `eval/run.py` as launchers do: on one or several processes of this machine.
+
+A process takes seconds to import torch and transformers, so what one process does alone is done in
+the process of the test (`alone`).
+"""
 
 from __future__ import annotations
 
+import io
 import os
 import socket
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+
+from lmdiag.cli import main
 
 ROOT = Path(__file__).parents[1]
 SCRIPT = str(ROOT / "eval/run.py")
@@ -28,6 +36,19 @@ def torchrun(count: int) -> list[str]:
     """The command of a run on so many processes, before its arguments."""
     launcher = [sys.executable, "-m", "torch.distributed.run", f"--nproc_per_node={count}"]
     return [*launcher, f"--master_port={free_port()}", SCRIPT]
+
+
+def alone(*arguments: object) -> tuple[int, str]:
+    """Runs a command of `lmdiag` here, with one thread; returns exit code and standard error."""
+    import torch
+
+    error, threads = io.StringIO(), torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with redirect_stdout(io.StringIO()), redirect_stderr(error):
+            return main([*map(str, arguments)]), error.getvalue()
+    finally:
+        torch.set_num_threads(threads)
 
 
 def launch(command: list[str], *arguments: object) -> str:

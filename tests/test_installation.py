@@ -115,7 +115,19 @@ def test_an_installation_finds_the_folders(installed: Path) -> None:
     assert run(installed / "python", "-I", "-c", say).splitlines() == paths
 
 
+def test_an_installation_has_the_files_of_the_source(installed: Path, source: Path) -> None:
+    """So what runs from a wheel runs from a source distribution, too."""
+    (site,) = installed.parent.glob("lib/*/site-packages")
+    for folder in (*FOLDERS, "eval/lmdiag"):
+        for file in filter(Path.is_file, (source / folder).rglob("*")):
+            path = file.relative_to(source)
+            place = site if folder.startswith("eval") else installed.parent / "share/lmdiag"
+            inside = path.relative_to("eval") if folder.startswith("eval") else path
+            assert (place / inside).read_bytes() == file.read_bytes(), path
+
+
 @pytest.mark.slow
+@pytest.mark.parametrize("installed", ["wheel"], indirect=True)
 def test_an_installation_runs_the_demo_from_another_folder(
     installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

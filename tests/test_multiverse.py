@@ -18,7 +18,7 @@ import pytest
 from commands import Commands
 from families import FAMILIES
 from hostile import HOSTILE
-from launched import environment, launch
+from launched import alone, environment, launch
 from rich.console import Console
 
 import lmdiag
@@ -229,12 +229,14 @@ def test_a_killed_multiverse_resumes_and_asks_nothing_twice(
 def test_two_processes_give_the_files_of_one(command: Commands, small: list[object]) -> None:
     output = command.folder / "out"
     program = str(Path(sys.executable).with_name("lmdiag"))
-    for count in (1, 2):
-        small[small.index(output)] = output = command.folder / f"out{count}"
-        call = [sys.executable, "-m", "torch.distributed.run", f"--nproc_per_node={count}",
-                "--standalone", program, "multiverse"]  # fmt: skip
-        launch(call, "--model", *command.models.values(), *small)
+    call = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2", "--standalone",
+            program, "multiverse"]  # fmt: skip
     one, two = (command.folder / f"out{count}" for count in (1, 2))
+    models = ["--model", *command.models.values()]
+    small[small.index(output)] = one
+    assert alone("multiverse", *models, *small)[0] == 0
+    small[small.index(one)] = two
+    launch(call, *models, *small)
     assert (one / "multiverse.json").read_bytes() == (two / "multiverse.json").read_bytes()
     assert len(members(one)) > 8
     for path in members(one):

@@ -87,6 +87,11 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_draft(tmp_path: Path) -> 
         ({"id": [b"\xff"]}, "cannot be read"),
         ({"log_prob": [math.nan]}, "log_prob of id row-0 is NaN"),
         ({"id": [None]}, "id is null in some row"),
+        ({"log_prob": [800.0]}, "log_prob of id row-0 is NaN or above 0"),
+        ({"top_words": [["a"]]}, "top words of id row-0 are damaged"),
+        ({"top_words": [["a", None]]}, "top words of id row-0 are damaged"),
+        ({"top_log_probs": [[-1.0, math.nan]]}, "top words of id row-0 are damaged"),
+        ({"top_log_probs": [[-1.0, 800.0]]}, "top words of id row-0 are damaged"),
     ],
 )
 def test_columns_must_be_what_they_are(
@@ -100,6 +105,34 @@ def test_columns_must_be_what_they_are(
         read(path)
     with pytest.raises(BadInput, match=r"gone\.parquet does not exist"):
         read(tmp_path / "gone.parquet")
+
+
+WORD = {"start": 0, "end": 3, "log_prob": -1.0, "n_tokens": 1}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"id": None}, "id is null in some row"),
+        ({"log_prob": math.nan}, "log_prob of id a is NaN or above 0"),
+        ({"words": [WORD | {"start": None}]}, "the words of a sentence are damaged"),
+        ({"words": [None]}, "the words of a sentence are damaged"),
+        ({"words": [WORD, WORD | {"log_prob": math.nan}]}, "the words of a sentence are damaged"),
+    ],
+)
+def test_damaged_sentences_are_refused(
+    tmp_path: Path, change: dict[str, Any], message: str
+) -> None:
+    row = {"id": "a", "log_prob": None, "n_tokens": 1, "words": [WORD | {"log_prob": None}]}
+    for record in (row, row | change):
+        table = pa.Table.from_pylist([record], saved.sentence_schema())
+        pq.write_table(table, tmp_path / "p.parquet")
+        if record is row:
+            (part,) = saved.read_sentences(tmp_path / "p.parquet").values()
+            assert part.words == [((0, 3, None, 1),)]
+            continue
+        with pytest.raises(BadInput, match=rf"p\.parquet.*{message}"):
+            saved.read_sentences(tmp_path / "p.parquet")
 
 
 # ---- meeting the rows ---------------------------------------------------------------------------

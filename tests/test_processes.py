@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from families import FAMILIES
-from launched import SCRIPT, environment, finished, free_port, launch, torchrun
+from launched import SCRIPT, alone, environment, finished, free_port, launch, torchrun
 from limits import HANG
 
 from lmdiag.runs.processes import Processes
@@ -43,9 +43,12 @@ def test_the_files_are_the_same_to_the_last_byte(
     tmp_path: Path, tiny_models: dict[str, Path], demo_dir: Path, options: list[str]
 ) -> None:
     arguments = ["--model", *tiny_models.values(), "--data", demo_dir, *options, "--output"]
-    counts = (1, 2, 3) if "agreement" in options else (1, 2)
+    counts = (1, 3) if "agreement" in options else (1, 2)
+    code, alone_said = alone("run", *arguments, tmp_path / "1")
+    assert code == 0, alone_said
     for count in counts:
-        said = launch(torchrun(count), *arguments, tmp_path / str(count))
+        output = tmp_path / str(count)
+        said = launch(torchrun(count), *arguments, output) if count > 1 else alone_said
         assert len(WHOLE.findall(said)) == len(tiny_models), said
         for name in tiny_models:
             results = json.loads(file(tmp_path / str(count) / name, "results.json").read_text())
@@ -83,7 +86,7 @@ def test_a_model_that_is_split_over_processes_gives_the_numbers_of_a_whole_one(
     two_heads = dataclasses.replace(llama, config=llama.config | {"num_key_value_heads": 2})
     arguments = ["--model", two_heads.make(tmp_path / "llama"), "--data", demo_dir]
     arguments += ["--tasks", "neg136", "--output"]
-    launch(torchrun(1), *arguments, tmp_path / "whole")
+    assert alone("run", *arguments, tmp_path / "whole")[0] == 0
     launch(torchrun(2), *arguments, tmp_path / "split", "--tp")
     outputs = [tmp_path / "whole", tmp_path / "split"]
     whole, split = (json.loads(file(path, "results.json").read_text()) for path in outputs)
@@ -130,7 +133,7 @@ def test_a_killed_process_ends_the_others_in_one_line_and_the_run_resumes(
     assert "lmdiag: error: another process of this run has ended" in error
     assert "Traceback" not in error
     for folder in ("killed", "undisturbed"):
-        launch(torchrun(1), *arguments, tmp_path / folder)
+        assert alone("run", *arguments, tmp_path / folder)[0] == 0
     first, second = sorted(tmp_path.rglob("predictions.parquet"))
     assert first.read_bytes() == second.read_bytes()
 

@@ -277,3 +277,22 @@ def test_a_process_that_ends_without_an_answer(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("sys.executable", "/bin/false")
     with pytest.raises(attempts.BadInput, match="ended without an answer"):
         attempts._exchange({})
+
+
+REPRODUCED = Outcome("reproduced", "", 9, 90, "0f", 1e-4, "cpu", {"torch": "2"}, 1.5, "2025-03-01")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"asked": "9"}, {"status": "?"}, {"versions": None}, {"tolerance": None}, {"seconds": 1e999},
+     {"detail": [[]] * 70}],
+    ids=str,
+)  # fmt: skip
+def test_a_damaged_outcome_counts_as_none(tmp_path: Path, change: Json) -> None:
+    path = tmp_path / "outcome.json"
+    path.write_text(json.dumps(asdict(REPRODUCED)))
+    assert attempts._read(path) == REPRODUCED
+    path.write_text(json.dumps(asdict(REPRODUCED) | change))
+    assert attempts._read(path) is None
+    path.write_text("[" * 100_000)
+    assert attempts._read(path) is None

@@ -67,6 +67,7 @@ def test_results_of_schema_version_1_are_read_and_written_as_the_current_one() -
     [
         (("schema_version",), 99, r"has schema version 99; .* reads versions 1 to 2"),
         (("schema_version",), True, r"has schema version True"),
+        (("finished",), "2025-02-30", r"finished is not an ISO 8601 date"),
         (("model", "n_parameters"), "many", r"model\.n_parameters: input should be a valid int"),
         (("model", "kind"), "human", r"model\.kind: input should be 'masked', 'causal' or "),
         (("tasks", "role88", "none", "measures", "sensitivity", "value"), "high",

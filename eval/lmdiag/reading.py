@@ -41,6 +41,11 @@ def user_path(text: str) -> Path:
     return Path(os.path.expanduser(text))  # noqa: PTH111 (Path's raises for an unknown user)
 
 
+def exists(path: Path) -> bool:
+    """Returns whether there is such a path; False for names that the system does not accept."""
+    return os.path.exists(path)  # noqa: PTH110 (Path's raises for a name that is too long)
+
+
 def is_folder(path: Path) -> bool:
     """Returns whether a path is a folder; False for names that the system does not accept."""
     return os.path.isdir(path)  # noqa: PTH112 (Path's raises for a name that is too long)
@@ -49,6 +54,14 @@ def is_folder(path: Path) -> bool:
 def is_file(path: Path) -> bool:
     """Returns whether a path is a regular file; False for names that the system does not accept."""
     return os.path.isfile(path)  # noqa: PTH113 (Path's raises for a name that is too long)
+
+
+def real_path(path: Path) -> Path:
+    """Returns the absolute path without links; the path itself if the system does not accept it."""
+    try:
+        return Path(os.path.realpath(path))  # Path.resolve raises for a loop of links
+    except (OSError, ValueError):
+        return path
 
 
 @contextmanager
@@ -62,10 +75,22 @@ def readable(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror or error}") from None
+    except UnicodeEncodeError:
+        raise BadInput(f"{str(path)!r} is not a file name: it is not valid UTF-8") from None
     except ValueError as error:
         if "null" not in str(error):
             raise
         raise BadInput(f"{str(path)!r} is not a file name: it has a NUL character") from None
+
+
+def has_file(path: Path) -> bool:
+    """Returns whether a path is a regular file, where `is_file` cannot say why it is not.
+
+    Raises:
+        BadInput: the folder may not be read, or the name is too long.
+    """
+    with readable(path):
+        return path.is_file()
 
 
 def read_bytes(path: Path, limit: int | None = None) -> bytes:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from commands import Commands
-from launched import SCRIPT, environment, finished, launch, torchrun
+from launched import SCRIPT, alone, environment, finished, torchrun
 from limits import HANG
 
 from lmdiag.cli import exits, launchers
@@ -59,7 +59,9 @@ def test_a_run_that_is_stopped_keeps_its_answers_and_the_same_command_continues(
         assert (ended, err) == (code, line)
     assert f'{SCRIPT}"' not in err  # no traceback of ours; torchrun prints its own
     assert not [*command.folder.rglob("results.json")]
-    assert " of them saved before" in launch([sys.executable, SCRIPT], *arguments)
+    code, err = alone("run", *arguments)
+    assert code == 0, err
+    assert " of them saved before" in err
 
 
 @pytest.mark.parametrize("name", ["report", "compare", "score", "leaderboard"])

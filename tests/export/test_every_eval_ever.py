@@ -23,7 +23,7 @@ from runs import PERTURBED, WITH_AGREEMENT, make_run
 from lmdiag.cli import main
 from lmdiag.export import EXPORT_FORMATS, Provenance, export_run
 from lmdiag.export.every_eval_ever import COLLECTION, SCHEMA
-from lmdiag.export.metrics import metric_of
+from lmdiag.export.metrics import metric_of, parameters_of
 from lmdiag.results import Run, load_run
 from lmdiag.schema import BadInput, Protocol
 from lmdiag.stimuli.building import script
@@ -300,3 +300,18 @@ def test_help_names_the_formats(capsys: pytest.CaptureFixture[str]) -> None:
         main(["export", "--help"])
     said = capsys.readouterr().out
     assert all(name in said for name in EXPORT_FORMATS)
+
+
+@pytest.mark.parametrize("name", ["sensitivity@0&01", "accuracy@²", "accuracy@nan", "accuracy@"])
+def test_a_measure_has_a_number_as_its_parameter_or_none(name: str) -> None:
+    if name == "accuracy@":
+        assert parameters_of(name) == {}
+        return
+    with pytest.raises(BadInput, match=r"is not a measure of this version"):
+        parameters_of(name)
+    for known, value in (
+        ("sensitivity@1e-05", 1e-5),
+        ("sensitivity@0.01", 0.01),
+        ("accuracy@5", 5),
+    ):
+        assert [*parameters_of(known).values()] == [value]

@@ -215,7 +215,7 @@ def open_source(source: str) -> Tree:
         return Upstream()
     if source == "demo":
         return Tree(SCRIPTS / "demo", name="demo")
-    if not Path(source).is_dir():
+    if not os.path.isdir(source):  # noqa: PTH112 (Path's raises for a name that is too long)
         raise BadSource(f"no directory {source}: --source is upstream, demo or a directory")
     return Tree(Path(source))
 
@@ -223,5 +223,9 @@ def open_source(source: str) -> Tree:
 def user_cache() -> Path:
     """The user's cache of lmdiag: $LMDIAG_CACHE, else `lmdiag` in $XDG_CACHE_HOME or ~/.cache."""
     if chosen := os.environ.get("LMDIAG_CACHE"):
-        return Path(chosen).expanduser()
-    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "lmdiag"
+        return _expanded(chosen)
+    return _expanded(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "lmdiag"
+
+
+def _expanded(text: str) -> Path:
+    return Path(os.path.expanduser(text))  # noqa: PTH111 (Path's raises for an unknown user)

@@ -16,7 +16,7 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -51,7 +51,8 @@ def export(run: Run, folder: Path, provenance: Provenance, *, overwrite: bool) -
         raise BadInput(
             f"{file} exists already, with this run: choose another --output, or add --overwrite"
         )
-    seconds = datetime.fromisoformat(run.results.finished).timestamp()
+    moment = datetime.fromisoformat(run.results.finished)
+    seconds = moment.replace(tzinfo=moment.tzinfo or UTC).timestamp()
     shared: _Record = {
         "schema_version": SCHEMA,
         "evaluation_id": f"{COLLECTION}/{model_id}/{seconds:.0f}-{name[:8]}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -132,8 +133,15 @@ def metric_of(measure: str) -> Metric:
     return _METRICS[name]
 
 
+_NUMBER = re.compile(r"[0-9]{1,9}(\.[0-9]{1,20})?(e-[0-9]{1,2})?")
+"""A parameter, as measures have it in their names, e.g. 5, 0.01 or 1e-05."""
+
+
 def parameters_of(measure: str) -> dict[str, float | str]:
     """Returns the parameter of a measure, if it has one.
+
+    Raises:
+        BadInput: it is not a number.
 
     >>> parameters_of("accuracy@5"), parameters_of("ew@top=0.1"), parameters_of("tse")
     ({'k': 5}, {'cutoff': 'top=0.1'}, {})
@@ -141,5 +149,7 @@ def parameters_of(measure: str) -> dict[str, float | str]:
     _, _, text = measure.partition("@")
     if not text:
         return {}
-    value = text if "=" in text else int(text) if text.isdigit() else float(text)
+    if "=" not in text and not _NUMBER.fullmatch(text):
+        raise BadInput(f"{measure} is not a measure of this version of lmdiag: run again with it")
+    value = text if "=" in text else int(text) if text.isdecimal() else float(text)
     return {metric_of(measure).parameter: value}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from lmdiag import diagnostics
 from lmdiag.hub.names import is_on_hub
+from lmdiag.reading import real_path
 from lmdiag.results import Figure, Place, Results
 from lmdiag.schema import AGREEMENT
 
@@ -57,7 +58,7 @@ class Benchmark:
     @property
     def name(self) -> str:
         """What to call the data: the name of a data set, or the last part of a directory's path."""
-        return self.data if is_on_hub(self.data) else Path(self.data).resolve().name
+        return self.data if is_on_hub(self.data) else real_path(Path(self.data)).name
 
     def stimuli(self, task: str) -> Stimuli:
         """The rows of a task; they are loaded once, those of agreement with its verbs.

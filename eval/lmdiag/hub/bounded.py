@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
-from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -133,10 +132,6 @@ def _complaints(results: Results) -> Iterator[str]:
     for name in ("vocab_size", "n_parameters"):
         if not 0 <= getattr(model, name) < _MAX_COUNT:
             yield f"model.{name} must be between 0 and 2**53"
-    try:
-        datetime.fromisoformat(results.finished)
-    except ValueError:
-        yield "finished is not an ISO 8601 date"
 
 
 def _too_large(where: str, record: dict[str, Any]) -> Iterator[str]:

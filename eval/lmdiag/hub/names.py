@@ -10,6 +10,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lmdiag.reading import exists
+
 if TYPE_CHECKING:
     from lmdiag.schema import ModelInfo
 
@@ -46,7 +48,7 @@ def is_repo_id(name: str) -> bool:
 
 def is_on_hub(source: str) -> bool:
     """Returns whether a source is the id of a Hub repository, and not a path of this machine."""
-    return is_repo_id(source) and not Path(source).exists()
+    return is_repo_id(source) and not exists(Path(source))
 
 
 def is_commit(text: str | None) -> bool:

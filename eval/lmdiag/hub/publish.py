@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from lmdiag.hub.client import check_repo_id, plain_errors
-from lmdiag.reading import MAX_DOCUMENT, read_json, read_text, short
+from lmdiag.reading import MAX_DOCUMENT, is_file, is_folder, read_json, read_text, short
 from lmdiag.redact import find_secret
 from lmdiag.resources import resource_path
 from lmdiag.schema import BadInput
@@ -140,7 +140,7 @@ def plan_leaderboard(folder: Path, repo_id: str) -> Publication:
     Raises:
         BadInput: the folder was not made by `lmdiag leaderboard`.
     """
-    if not (folder / SITE_INDEX).is_file():
+    if not is_file(folder / SITE_INDEX):
         raise BadInput(
             f"{folder} is not a leaderboard: make one with `lmdiag leaderboard RUN... --out`"
         )
@@ -152,7 +152,7 @@ def plan_leaderboard(folder: Path, repo_id: str) -> Publication:
 def _collect(folder: Path, repo_id: str) -> dict[str, Path]:
     """Returns path in the repository -> file, without hidden files and bytecode."""
     check_repo_id(repo_id, "--repo-id")
-    if not folder.is_dir():
+    if not is_folder(folder):
         raise BadInput(f"{folder} is not a directory: name the one to publish")
     files = {}
     for path in sorted(folder.rglob("*")):

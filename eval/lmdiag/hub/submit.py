@@ -17,6 +17,7 @@ from lmdiag.hub.bounded import Refused, parse_results, read_files
 from lmdiag.hub.client import check_repo_id, plain_errors
 from lmdiag.hub.names import is_commit, is_hub_commit, is_on_hub
 from lmdiag.hub.verify import verify
+from lmdiag.reading import exists
 from lmdiag.redact import find_secret
 from lmdiag.results import RESULTS, Results, protocol_slug
 from lmdiag.results.signatures import slug
@@ -160,7 +161,7 @@ def _indented(text: str) -> list[str]:
 def _data_set(folder: Path, claimed: Results, data: str | None) -> tuple[str, str | None]:
     """Returns id and revision of the data set to verify against."""
     if data is not None:
-        if Path(data).exists():
+        if exists(Path(data)):
             raise BadInput(f"--data {data} is a local copy: give the id of the published one")
         return check_repo_id(data, "--data"), None
     source, revision = claimed.data.source, claimed.data.revision

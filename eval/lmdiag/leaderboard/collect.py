@@ -17,6 +17,7 @@ from lmdiag.hub.isolation import Judged, Judges
 from lmdiag.hub.names import display_name, is_on_hub, name_reason
 from lmdiag.hub.submit import RUNS, run_place
 from lmdiag.hub.verify import is_close
+from lmdiag.reading import readable, real_path
 from lmdiag.results import PREDICTIONS, RESULTS, Results, Run
 from lmdiag.schema import BadInput
 from lmdiag.text import file_name, shortened
@@ -157,7 +158,7 @@ def find_submissions(places: Sequence[str]) -> list[Submission]:
         if not submissions:
             raise BadInput(f"{place} has no runs: name run directories, or a results repository")
         for submission in submissions:
-            by_folder.setdefault(submission.folder.resolve(), submission)
+            by_folder.setdefault(real_path(submission.folder), submission)
     return list(by_folder.values())
 
 
@@ -165,8 +166,10 @@ def _below(place: str) -> Iterator[Submission]:
     is_repo = is_on_hub(place)
     root, dates = _download(place) if is_repo else (Path(place), {})
     # The page is public: where on this machine a run lies is left out.
-    base = place if is_repo else root.resolve().name
-    for folder in {path.parent for name in (RESULTS, PREDICTIONS) for path in root.rglob(name)}:
+    base = place if is_repo else real_path(root).name
+    with readable(root):
+        files = [path for name in (RESULTS, PREDICTIONS) for path in root.rglob(name)]
+    for folder in {path.parent for path in files}:
         inside = folder.relative_to(root).as_posix()
         name = shortened(f"{base}/{inside}" if inside != "." else base)
         date = dates.get(f"{inside}/{PREDICTIONS}")

@@ -24,6 +24,7 @@ from typing import Any
 from lmdiag.hub.names import DEMO_MODELS, is_local
 from lmdiag.leaderboard.collect import Entry, Outcome
 from lmdiag.questions import key_of
+from lmdiag.reading import read_json, read_text
 from lmdiag.reproduction.claims import Sample, contradictions, draw_contexts, tolerance
 from lmdiag.schema import AGREEMENT, Answer, BadInput
 from lmdiag.text import shortened
@@ -73,10 +74,16 @@ def reproduce(entries: Sequence[Entry], folder: Path, settings: Settings | None)
 
 
 def _read(path: Path) -> Outcome | None:
+    """Returns the outcome in a file; None if it is missing or damaged."""
+    from pydantic import TypeAdapter, ValidationError
+
     try:
-        return Outcome(**json.loads(path.read_text("utf-8")))
-    except (OSError, ValueError, TypeError):
+        document = json.dumps(read_json(path))
+        outcome = TypeAdapter(Outcome).validate_json(document, strict=True)
+    except (BadInput, ValidationError):
         return None
+    is_whole = outcome.status == "not possible" or outcome.tolerance is not None
+    return outcome if is_whole else None
 
 
 def _is_final(outcome: Outcome | None, n: int | None) -> bool:
@@ -111,7 +118,7 @@ def _seed(path: Path) -> str:
     if not path.is_file():
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, secrets.token_hex(16).encode())
-    return path.read_text("utf-8")
+    return read_text(path)
 
 
 def _ask(entry: Entry, sample: Sample, journal: Path, settings: Settings) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lmdiag.reading import a_mapping, read_json, readable
+from lmdiag.reading import a_mapping, has_file, read_json, readable
 from lmdiag.results.results import Results
 from lmdiag.schema import BadInput
 from lmdiag.writing import clear_drafts, write_atomically
@@ -164,7 +164,7 @@ def read_results(path: Path) -> Results:
         BadInput: there are none, or they cannot be read; see `Results.from_json`.
     """
     file = path / RESULTS
-    if not file.is_file():
+    if not has_file(file):
         raise BadInput(f"{path} is not a finished run: it has no {RESULTS}; `lmdiag run` writes it")
     with advice_to_overwrite():
         return Results.read(file)

@@ -18,7 +18,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lmdiag.reading import read_json
+from lmdiag.reading import has_file, read_json
 from lmdiag.results.figure import Figure, Place
 from lmdiag.results.results import first_problem
 from lmdiag.schema import KNOBS, BadInput, Kind
@@ -313,7 +313,7 @@ class Multiverse:
             BadInput: see `from_json`; or the file is missing or not JSON.
         """
         file = folder / MULTIVERSE
-        if not file.is_file():
+        if not has_file(file):
             raise BadInput(f"{folder} has no {MULTIVERSE}; `lmdiag multiverse` writes it")
         return cls.from_json(read_json(file), str(file))
 

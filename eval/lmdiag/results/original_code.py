@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lmdiag.reading import read_text, readable
+from lmdiag.reading import is_file, read_text, readable
 from lmdiag.schema import BadInput, Predictions
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def _values(
 ) -> list[Any] | None:
     """A value per row from one kind of files; None if the model has none of the kind."""
     files = {test: folder / f"{kind}-{test}-{model}" for test in _TESTS[task]}
-    missing = [file for file in files.values() if not file.is_file()]
+    missing = [file for file in files.values() if not is_file(file)]
     if len(missing) == len(files):
         return None
     if missing:

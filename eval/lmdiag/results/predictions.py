@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 PREDICTION_COLUMNS = ("id", "log_prob", "rank", "n_tokens", "top_words", "top_log_probs")
 """Columns of `predictions.parquet` that are fields of `Predictions`, row by row."""
+_ROUNDING = 0.01
+"""Nats by which the log-probability of a certain word may exceed 0, in any precision."""
 _NAMED = 3
 """Ids that a message names before it only counts."""
 
@@ -215,9 +217,25 @@ def read(path: Path) -> dict[SettingKey, Predictions]:
     """Returns (perturbation, run) -> predictions, in the order of the file.
 
     Raises:
-        BadInput: no such file, no Parquet, other columns, or NaN for a log-probability.
+        BadInput: no such file, no Parquet, other columns, numbers that are no log-probabilities,
+            or top words that are not whole.
     """
-    return by_setting(_load(path, schema()), path)
+    parts = by_setting(_load(path, schema()), path)
+    for part in parts.values():
+        _refuse_impossible(part.id, part.log_prob, path)
+        tops = zip(part.id, part.top_words, part.top_log_probs, strict=True)
+        if damaged := [row for row, words, said in tops if not _is_whole(words, said)]:
+            raise BadInput(
+                f"{path}: the top words of {ids(damaged)} are damaged: run again with --overwrite"
+            )
+    return parts
+
+
+def _is_whole(words: list[str] | None, log_probs: list[float] | None) -> bool:
+    """Whether a list of top words has no gaps, and a log-probability for each word if for any."""
+    if None in (words or ()) or any(map(_is_impossible, log_probs or ())):
+        return False
+    return log_probs is None or (None not in log_probs and len(log_probs) == len(words or ()))
 
 
 def by_setting(table: pa.Table, path: Path) -> dict[SettingKey, Predictions]:
@@ -226,9 +244,7 @@ def by_setting(table: pa.Table, path: Path) -> dict[SettingKey, Predictions]:
     Raises:
         BadInput: NaN for a log-probability, null for an id or a setting.
     """
-    for name in ("id", "perturbation", "run"):
-        if table.column(name).null_count:
-            raise BadInput(f"{path}: {name} is null in some row: run again with --overwrite")
+    _refuse_nulls(table, ("id", "perturbation", "run"), path)
     columns = table.to_pydict()
     nan = [row for row, p in zip(columns["id"], columns["log_prob"], strict=True) if p != p]
     if nan:
@@ -241,6 +257,23 @@ def by_setting(table: pa.Table, path: Path) -> dict[SettingKey, Predictions]:
         key: replace(take(whole, where), perturbation=key[0], run=key[1])
         for key, where in places.items()
     }
+
+
+def _refuse_nulls(table: pa.Table, names: Sequence[str], path: Path) -> None:
+    for name in names:
+        if table.column(name).null_count:
+            raise BadInput(f"{path}: {name} is null in some row: run again with --overwrite")
+
+
+def _refuse_impossible(rows: Sequence[str], log_probs: Sequence[float | None], path: Path) -> None:
+    if wrong := [row for row, p in zip(rows, log_probs, strict=True) if _is_impossible(p)]:
+        raise BadInput(
+            f"{path}: the log_prob of {ids(wrong)} is NaN or above 0: run again with --overwrite"
+        )
+
+
+def _is_impossible(log_prob: float | None) -> bool:
+    return log_prob is not None and not log_prob <= _ROUNDING
 
 
 def _write_sentences(path: Path, predictions: Iterable[Predictions]) -> None:
@@ -263,8 +296,12 @@ def _write_sentences(path: Path, predictions: Iterable[Predictions]) -> None:
 def read_sentences(path: Path) -> dict[SettingKey, Predictions]:
     """Returns the predictions of whole sentences, which have one setting; see `read`."""
     table = _load(path, sentence_schema())
+    _refuse_nulls(table, ("id",), path)
+    _refuse_impossible(table["id"].to_pylist(), table["log_prob"].to_pylist(), path)
     lists = table.column("words").combine_chunks()
     columns = [column.to_pylist() for column in lists.flatten().flatten()]
+    if any(None in columns[i] for i in (0, 1, 3)) or any(map(_is_impossible, columns[2])):
+        raise BadInput(f"{path}: the words of a sentence are damaged: run again with --overwrite")
     spans = iter([WordSpan(*word) for word in zip(*columns, strict=True)])
     n_rows = len(table)
     predictions = Predictions(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -227,6 +228,10 @@ def _complaints(results: Results, document: Mapping[str, Any]) -> Iterator[str]:
     for each in fields(Protocol):
         if each.name not in document["protocol"] and each.name not in _LATER_FIELDS:
             yield f"protocol.{each.name}: field required"
+    try:
+        datetime.fromisoformat(results.finished)
+    except ValueError:
+        yield "finished is not an ISO 8601 date"
     if not results.protocol.k:
         yield "protocol.k: the list is empty"
     if document["protocol"].get("match") != results.match:

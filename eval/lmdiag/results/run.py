@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lmdiag.reading import exists, real_path
 from lmdiag.results.figure import Figure, Place
 from lmdiag.results.folder import PREDICTIONS, check_files, read_results
 from lmdiag.results.predictions import read_run
@@ -110,5 +111,5 @@ def load_run(path: str | Path, data: str | None = None) -> Run:
 
 def _located(source: str, run: Path) -> str:
     """Returns where a run's data lie as seen from here; the source itself if they are not near."""
-    places = [Path(source), *(folder / source for folder in run.resolve().parents)]
-    return str(next((place for place in places if place.exists()), source))
+    places = [Path(source), *(folder / source for folder in real_path(run).parents)]
+    return str(next(filter(exists, places), source))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from lmdiag import __version__
-from lmdiag.reading import is_folder, user_path
+from lmdiag.reading import is_folder, real_path, user_path
 from lmdiag.redact import redacted
 from lmdiag.schema import DIAGNOSTICS, ModelInfo, Protocol
 from lmdiag.training_steps import trained_model
@@ -95,7 +95,7 @@ def _folder_name(folder: Path) -> str:
     path = Path(os.path.normpath(folder))
     if not path.is_absolute() and path.parts[:1] not in ((), ("..",)):
         return str(path)
-    path = path.resolve()
+    path = real_path(path)
     is_step = trained_model(str(path), None) == str(path.parent)
     return "/".join(path.parts[-2:]) if is_step else path.name
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from lmdiag.reading import is_folder
 from lmdiag.resources import resource_path
 from lmdiag.schema import BadInput
 
@@ -55,7 +56,7 @@ def cached(name: str) -> Path:
     from filelock import FileLock
 
     folder = user_cache() / "data" / f"{name}-{_digest()}"
-    if folder.is_dir():
+    if is_folder(folder):
         return folder
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)

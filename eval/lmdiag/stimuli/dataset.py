@@ -17,10 +17,14 @@ from typing import Any
 from lmdiag import diagnostics
 from lmdiag.reading import (
     MAX_DOCUMENT,
+    has_file,
+    is_file,
     is_folder,
     parse_yaml,
     read_json,
     read_text,
+    readable,
+    real_path,
     short,
     user_path,
 )  # fmt: skip
@@ -120,11 +124,11 @@ def find(data: str, revision: str | None = None) -> Dataset:
     if data in BUILT:
         card = path / _CARD
         # the card in a clone of this repository has no YAML
-        if not card.is_file() or not card.read_bytes().startswith(b"---"):
+        if not is_file(card) or not card.read_bytes().startswith(b"---"):
             path = cached(data)
     if is_folder(path):
         return _directory(data, path)
-    if path.is_file():
+    if has_file(path):
         return _file(data, path)
     if re.fullmatch(r"[\w.-]+/[\w.-]+", data) and path.suffix not in READERS:
         return _hub(data, revision)
@@ -173,10 +177,10 @@ def _literally(name: str) -> str:
 
 
 def _directory(data: str, root: Path) -> Dataset:
-    has_card = (root / _CARD).is_file()
+    has_card = is_file(root / _CARD)
     configs = (_configs(root, data) if has_card else {}) or _text_files(root)
     if not configs and (names := _files_of_one_form(root)):
-        task = root.resolve().name
+        task = real_path(root).name
         return Dataset(data, {task: tuple(map(_literally, names))}, root, by_file=True)
     if not configs and not has_card:
         raise BadInput(
@@ -190,9 +194,10 @@ def _directory(data: str, root: Path) -> Dataset:
 
 def _files_of_one_form(root: Path) -> list[str]:
     """The names of the data files in a folder if all may be test suites or all minimal pairs."""
-    files = [path for path in sorted(root.iterdir()) if not path.name.startswith(".")]
+    with readable(root):
+        files = [path for path in sorted(root.iterdir()) if not path.name.startswith(".")]
     read = READERS.keys() - {TEXT_SUFFIX}
-    names = [path.name for path in files if path.suffix in read and path.is_file()]
+    names = [path.name for path in files if path.suffix in read and is_file(path)]
     suffixes = {Path(name).suffix for name in names}
     return names if any(suffixes <= those for those in _ONE_FORM) else []
 

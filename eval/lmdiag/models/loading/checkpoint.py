@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from lmdiag.reading import is_folder, user_path
+from lmdiag.reading import is_file, is_folder, real_path, user_path
 from lmdiag.schema import BadInput
 from lmdiag.training_steps import training_step
 
@@ -69,7 +69,7 @@ class Checkpoint:
         """Returns the path of a file, fetched if necessary; None if the checkpoint has none."""
         if self.revision is None:
             local = Path(self.location, name)
-            return local if local.is_file() else None
+            return local if is_file(local) else None
         from transformers.utils.hub import cached_file
 
         path = cached_file(  # as transformers will ask for it, so that it is asked for once
@@ -103,7 +103,7 @@ def resolve(model_id: str, revision: str | None = None) -> Checkpoint:
     folder = user_path(model_id)
     if is_folder(folder):
         return _resolve_folder(model_id, folder, revision)
-    if folder.is_file():
+    if is_file(folder):
         raise BadInput(f"model {model_id} is a file: give the folder that holds it")
     if re.match(r"[./~\\]", model_id) or model_id.count("/") > 1:
         raise BadInput(f"no model folder {model_id}: check the path")
@@ -136,7 +136,7 @@ def model_digest(folder: Path) -> str:
 
 def _begin(folder: Path) -> Future[str]:
     """Returns the digest of a folder, which a thread computes if it is not known."""
-    states = [(path, path.stat()) for path in _model_files(folder.resolve())]
+    states = [(path, path.stat()) for path in _model_files(real_path(folder))]
     files = tuple((path, state.st_size, state.st_mtime_ns) for path, state in states)
     digest = _digest(files)
     if digest.done() and digest.exception():
@@ -188,11 +188,11 @@ def _resolve_folder(model_id: str, folder: Path, revision: str | None) -> Checkp
             f"model {model_id} is a folder, which has no revision {revision}: "
             "name the folder of the checkpoint, or a Hub id"
         )
-    if not (folder / "config.json").is_file():
-        adapter = (folder / "adapter_config.json").is_file()
-        advice = "merge the adapter into its base model" if adapter else "is it a model's folder?"
-        raise BadInput(f"model folder {model_id} has no config.json: {advice}")
     with _readable(model_id):
+        if not (folder / "config.json").is_file():
+            adapter = (folder / "adapter_config.json").is_file()
+            why = "merge the adapter into its base model" if adapter else "is it a model's folder?"
+            raise BadInput(f"model folder {model_id} has no config.json: {why}")
         for path in _model_files(folder):
             if path.suffix not in (".safetensors", ".bin") and path.stat().st_size > _LARGEST_TEXT:
                 raise BadInput(
@@ -201,7 +201,7 @@ def _resolve_folder(model_id: str, folder: Path, revision: str | None) -> Checkp
                 )
             path.open("rb").close()
         digest = _begin(folder)
-    return Checkpoint(model_id, str(folder), None, training_step(folder.resolve().name), digest)
+    return Checkpoint(model_id, str(folder), None, training_step(real_path(folder).name), digest)
 
 
 def _hub_commit(model_id: str, revision: str | None) -> str:

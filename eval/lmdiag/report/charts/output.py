@@ -12,6 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lmdiag.reading import is_file
 from lmdiag.report.charts.specs import MARGIN, Plot, Spec
 from lmdiag.resources import resource_path
 from lmdiag.stimuli.building import user_cache
@@ -137,7 +138,7 @@ def library() -> bytes:
     To make it takes seconds, so it is kept in the user's cache, once per version of vl-convert.
     """
     path = user_cache() / f"vega-{version('vl-convert-python')}.js.gz"
-    if path.is_file():
+    if is_file(path):
         return path.read_bytes()
     import vl_convert
 
