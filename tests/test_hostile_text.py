@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from hostile import HOSTILE
 from markdown_it import MarkdownIt
-from report.test_html import Page
+from parsed import ParsedPage
 from rich.console import Console
 from runs import make_run
 
@@ -166,9 +166,9 @@ def check_csv(text: str) -> None:
 
 def check_html(text: str) -> None:
     """Its elements, scripts and links are the page's own, its pictures are well-formed."""
-    page = Page(text)
+    page = ParsedPage(text)
     assert page.open == []
-    assert page.inline["script"] == resource_path("cards", "report.js").read_text()
+    assert page.code["script"] == resource_path("cards", "report.js").read_text()
     assert not {name for _, name, _ in page.attributes if name.startswith("on")}
     assert not [link for link in page.links if not link.startswith(("#", "data:,"))]
     for picture in re.findall(r"<svg.*?</svg>", text, re.DOTALL):

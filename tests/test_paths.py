@@ -20,6 +20,7 @@ from lmdiag.cli.requested import read_models
 from lmdiag.export import Provenance, export_run
 from lmdiag.hub import publish, submit
 from lmdiag.hub.benchmark import Benchmark
+from lmdiag.hub.names import is_on_hub
 from lmdiag.leaderboard.collect import find_submissions
 from lmdiag.models.loading.checkpoint import Checkpoint, resolve
 from lmdiag.results import load_run, model_slug, read_results
@@ -61,8 +62,8 @@ ANSWERED: dict[str, Callable[[str], Any]] = {
     "is_folder": lambda text: reading.is_folder(Path(text)),
     "real_path": lambda text: reading.real_path(Path(text)),
     "model_slug": lambda text: model_slug(text, None),
-    "benchmark": lambda text: (Benchmark(text).name, Benchmark(text).is_on_hub),
-    "checkpoint": lambda text: Checkpoint("m", "folder", None, "sha256:0", None).file(text),
+    "benchmark": lambda text: (Benchmark(text).name, is_on_hub(text)),
+    "checkpoint": lambda text: Checkpoint("m", "folder", None, None).file(text),
     "source": source,
     "data of a submission": data_of_submission,
 }

@@ -9,6 +9,7 @@ import statistics
 from typing import Any
 
 import pytest
+from parsed import ParsedPage
 
 from lmdiag.display import Measures
 from lmdiag.report.charts.specs import Plot
@@ -22,7 +23,6 @@ from lmdiag.schema import WordSpan
 
 from .forms import ORDER, PARADIGMS, SUM, run_on, write_pairs, write_sentences, write_suites
 from .handmade import choice
-from .test_html import Page
 
 
 @pytest.fixture(scope="module")
@@ -43,11 +43,11 @@ def forms(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
 
 
 @pytest.fixture(scope="module")
-def pages(forms: dict[str, Run]) -> dict[str, Page]:
+def pages(forms: dict[str, Run]) -> dict[str, ParsedPage]:
     """The page of each run, and of both models on a form."""
-    found = {name: Page(render(run)) for name, run in forms.items()}
+    found = {name: ParsedPage(render(run)) for name, run in forms.items()}
     for form in ("pairs", "suites"):
-        found[f"two on {form}"] = Page(render([forms[form], forms[f"{form} of weak"]]))
+        found[f"two on {form}"] = ParsedPage(render([forms[form], forms[f"{form} of weak"]]))
     return found
 
 
@@ -227,7 +227,7 @@ def test_predictions_and_measures_show_themselves_in_notebooks(forms: dict[str, 
 
 
 def test_every_page_is_complete_and_speaks_of_sentences(
-    pages: dict[str, Page], forms: dict[str, Run]
+    pages: dict[str, ParsedPage], forms: dict[str, Run]
 ) -> None:
     for name, page in pages.items():
         assert page.open == []
@@ -244,7 +244,7 @@ def test_every_page_is_complete_and_speaks_of_sentences(
 
 
 def test_words_have_their_bits_and_verdicts_stand_beside(
-    pages: dict[str, Page], forms: dict[str, Run]
+    pages: dict[str, ParsedPage], forms: dict[str, Run]
 ) -> None:
     item = items(forms["pairs"], "blimp")[1]
     for row in item.choices:
@@ -259,7 +259,7 @@ def test_words_have_their_bits_and_verdicts_stand_beside(
 
 
 def test_of_two_runs_each_word_has_both_numbers(
-    pages: dict[str, Page], forms: dict[str, Run]
+    pages: dict[str, ParsedPage], forms: dict[str, Run]
 ) -> None:
     runs = [forms["pairs"], forms["pairs of weak"]]
     both = listed([items(run, "blimp") for run in runs], runs[0].stimuli["blimp"].diagnostic)
