@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -31,7 +32,7 @@ CACHES = pytest.StashKey[tempfile.TemporaryDirectory[str]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Points every cache at a folder of this session, before anything reads where it is."""
+    """Gives the session caches of its own, before anything reads where they are, and signals."""
     caches = tempfile.TemporaryDirectory(prefix="lmdiag-tests-")
     config.stash[CACHES] = caches
     os.environ["HF_HOME"] = str(Path(caches.name) / "huggingface")
@@ -42,6 +43,8 @@ def pytest_configure(config: pytest.Config) -> None:
     for name in ("HF_DATASETS_CACHE", "HF_HUB_CACHE", "HF_TOKEN"):
         os.environ.pop(name, None)
     os.environ["LMDIAG_CACHE"] = str(Path(caches.name) / "lmdiag")
+    # A shell has its background jobs, and all that they start, ignore Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
