@@ -32,7 +32,7 @@ CACHES = pytest.StashKey[tempfile.TemporaryDirectory[str]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Gives the session caches of its own, before anything reads where they are, and signals."""
+    """Gives the session its own caches, before anything reads where they are, and Ctrl-C."""
     caches = tempfile.TemporaryDirectory(prefix="lmdiag-tests-")
     config.stash[CACHES] = caches
     os.environ["HF_HOME"] = str(Path(caches.name) / "huggingface")

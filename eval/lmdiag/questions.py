@@ -102,7 +102,7 @@ def collect_parts(
         for key, target in zip(keys, columns.get("target", columns["id"]), strict=True):
             if key not in words:
                 words[key] = {}
-                parts.setdefault((*rows, *_sensitivity(key)), []).append(key)
+                parts.setdefault((*rows, *_changed_by_options(key)), []).append(key)
             words[key][target] = None
     return [
         [
@@ -113,8 +113,8 @@ def collect_parts(
     ]
 
 
-def _sensitivity(key: QuestionKey) -> tuple[bool, ...]:
-    """Whether upper case, lower case, and leaving out the final period change a question."""
+def _changed_by_options(key: QuestionKey) -> tuple[bool, ...]:
+    """Returns whether upper case, lower case, and no final period would each change a question."""
     if isinstance(key, Sentence):
         return ()
     query, _ = key

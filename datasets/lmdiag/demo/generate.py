@@ -88,22 +88,22 @@ SAYING = ("said", "thought", "knew")
 FORMS = (0, 1)
 """Positions of the singular and of the plural in nouns and verbs."""
 
-Pair = tuple[str, str, int]
+MinimalPair = tuple[str, str, int]
 """Good sentence, bad sentence, and the form of the verb's subject."""
 
 
-def both(frame: str, verbs: Verb, form: int) -> Pair:
+def both(frame: str, verbs: Verb, form: int) -> MinimalPair:
     """Fills a frame with the right and with the wrong form of its verb."""
     return frame.format(verb=verbs[form]), frame.format(verb=verbs[1 - form]), form
 
 
-def simple() -> Iterator[Pair]:
+def simple() -> Iterator[MinimalPair]:
     """The baker sleeps."""
     for noun, verb, form in product(PEOPLE, DOING, FORMS):
         yield both(f"the {noun[form]} {{verb}}", verb, form)
 
 
-def sentential_complement() -> Iterator[Pair]:
+def sentential_complement() -> Iterator[MinimalPair]:
     """The singers said the baker sleeps."""
     for other, says, noun, verb, form, others in product(
         PEOPLE, SAYING, PEOPLE, DOING, FORMS, FORMS
@@ -112,14 +112,14 @@ def sentential_complement() -> Iterator[Pair]:
             yield both(f"the {other[others]} {says} the {noun[form]} {{verb}}", verb, form)
 
 
-def coordination(verbs: tuple[Verb, ...]) -> Iterator[Pair]:
+def coordination(verbs: tuple[Verb, ...]) -> Iterator[MinimalPair]:
     """The baker sleeps and sings."""
     for noun, one, two, form in product(PEOPLE, verbs, verbs, FORMS):
         if one is not two:
             yield both(f"the {noun[form]} {one[form]} and {{verb}}", two, form)
 
 
-def preposition(nouns: tuple[Noun, ...], verbs: tuple[Verb, ...]) -> Iterator[Pair]:
+def preposition(nouns: tuple[Noun, ...], verbs: tuple[Verb, ...]) -> Iterator[MinimalPair]:
     """The lamp beside the singers is new."""
     for noun, where, other, verb, form, others in product(nouns, NEAR, PEOPLE, verbs, FORMS, FORMS):
         if other is not noun:
@@ -128,7 +128,7 @@ def preposition(nouns: tuple[Noun, ...], verbs: tuple[Verb, ...]) -> Iterator[Pa
 
 def object_relative(
     nouns: tuple[Noun, ...], verbs: tuple[Verb, ...], *, that: str, within: bool
-) -> Iterator[Pair]:
+) -> Iterator[MinimalPair]:
     """The lamp (that) the singers see is new: the outer verb is the blank, or the inner one."""
     for noun, other, inner, outer, form, others in product(
         nouns, PEOPLE, TOWARDS, verbs, FORMS, FORMS
@@ -142,7 +142,7 @@ def object_relative(
             yield both(f"{start} {inner[others]} {{verb}}", outer, form)
 
 
-def subject_relative() -> Iterator[Pair]:
+def subject_relative() -> Iterator[MinimalPair]:
     """The baker that sees the singers sleeps."""
     for noun, inner, other, outer, form, others in product(
         PEOPLE, TOWARDS, PEOPLE, DOING, FORMS, FORMS
@@ -152,13 +152,13 @@ def subject_relative() -> Iterator[Pair]:
             yield both(f"{start} {{verb}}", outer, form)
 
 
-def relational_noun() -> Iterator[Pair]:
+def relational_noun() -> Iterator[MinimalPair]:
     """The sister of the bakers has arrived: the other noun has the other form."""
     for noun, other, verb, form in product(RELATIVES, PEOPLE, AUXILIARIES, FORMS):
         yield both(f"the {noun[form]} of the {other[1 - form]} {{verb}}", verb, form)
 
 
-def relative_distractor() -> Iterator[Pair]:
+def relative_distractor() -> Iterator[MinimalPair]:
     """The baker who knows the singers has arrived: the other noun has the other form."""
     for noun, inner, other, verb, form in product(PEOPLE, TOWARDS, PEOPLE, AUXILIARIES, FORMS):
         if other is not noun:
@@ -166,13 +166,13 @@ def relative_distractor() -> Iterator[Pair]:
             yield both(f"{start} {{verb}}", verb, form)
 
 
-def near_subject(nouns: tuple[Noun, ...]) -> Iterator[Pair]:
+def near_subject(nouns: tuple[Noun, ...]) -> Iterator[MinimalPair]:
     """These children have arrived."""
     for noun, verb, form in product(nouns, AUXILIARIES + DOING[:5], FORMS):
         yield both(f"{('this', 'these')[form]} {noun[form]} {{verb}}", verb, form)
 
 
-ML: dict[str, Callable[[], Iterator[Pair]]] = {
+ML: dict[str, Callable[[], Iterator[MinimalPair]]] = {
     "simple_agrmt_all": simple,
     "sent_comp_all": sentential_complement,
     "vp_coord_all": partial(coordination, DOING[:5]),
@@ -191,7 +191,7 @@ ML: dict[str, Callable[[], Iterator[Pair]]] = {
 }
 """Templates of the kinds of Marvin & Linzen (2018), under their file stems."""
 
-BLIMP: dict[str, Callable[[], Iterator[Pair]]] = {
+BLIMP: dict[str, Callable[[], Iterator[MinimalPair]]] = {
     "distractor_agreement_relational_noun": relational_noun,
     "distractor_agreement_relative_clause": relative_distractor,
     "irregular_plural_subject_verb_agreement_1": partial(near_subject, IRREGULAR),
@@ -200,7 +200,7 @@ BLIMP: dict[str, Callable[[], Iterator[Pair]]] = {
 """Templates of the kinds of BLiMP, under their file stems."""
 
 
-def draw(template: str, pairs: Callable[[], Iterator[Pair]]) -> list[Pair]:
+def draw(template: str, pairs: Callable[[], Iterator[MinimalPair]]) -> list[MinimalPair]:
     """Draws pairs, as many singular as plural ones; each template has a generator of its own."""
     rng = random.Random(f"{SEED}/{template}")
     made = list(pairs())

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from .lines import BadSource, Line, Row, choice, proportion, refuse_repeated, tsv_lines
+from .lines import BadSource, Fields, Row, choice, proportion, refuse_repeated, tsv_lines
 
 CPRAG_COLUMNS = (
     "item", "context_s1", "context_s2", "expected", "within_category", "between_category",
@@ -50,7 +50,9 @@ def cprag102(items: Path, explanations: Path) -> Iterator[Row]:
         yield from _completions(where, line, *why[line["item"]])
 
 
-def _completions(where: str, line: Line, where_explained: str, explained: Line) -> Iterator[Row]:
+def _completions(
+    where: str, line: Fields, where_explained: str, explained: Fields
+) -> Iterator[Row]:
     context = f"{line['context_s1']} {line['context_s2']}"
     if (explained["context"], explained["expected"]) != (context, line["expected"]):
         raise BadSource(f"{where_explained}: context or completion is not that of {where}")
@@ -95,7 +97,7 @@ def role88(path: Path) -> Iterator[Row]:
             raise BadSource(f"{path}: pair {number} needs contexts -a and -b with the same target")
 
 
-def _reversal(where: str, line: Line, number: str, *, appropriate: bool) -> Row:
+def _reversal(where: str, line: Fields, number: str, *, appropriate: bool) -> Row:
     roles = ROLES.search(line["context"])
     if roles is None:
         raise BadSource(f'{where}: the context must end in "which NOUN the NOUN had"')
@@ -145,7 +147,7 @@ def neg136(simp: Path, nat: Path) -> Iterator[Row]:
         yield from _statements("nat", line, natural=natural)
 
 
-def _statements(subset: str, line: Line, *, natural: bool | None) -> Iterator[Row]:
+def _statements(subset: str, line: Fields, *, natural: bool | None) -> Iterator[Row]:
     for polarity in ("affirmative", "negative"):
         affirmative = polarity == "affirmative"
         for truth in (True, False):

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-Line = dict[str, str]
-"""A line of a source file: column -> text."""
+Fields = dict[str, str]
+"""The fields of a line of a source file: column -> text."""
 
 Row = dict[str, Any]
 """A row of the data set: column -> value."""
@@ -39,7 +39,7 @@ def numbered_lines(path: Path) -> Iterator[tuple[str, str]]:
 
 def tsv_lines(
     path: Path, columns: Sequence[str], *, header: bool = True
-) -> Iterator[tuple[str, Line]]:
+) -> Iterator[tuple[str, Fields]]:
     """Yields ("FILE:LINE", {column: text}) of a tab-separated file without quoting.
 
     Spaces around a field are removed: ROLE-88's contexts end in one.
@@ -82,7 +82,7 @@ def json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         yield where, value
 
 
-def proportion(where: str, line: Line, column: str) -> float:
+def proportion(where: str, line: Fields, column: str) -> float:
     """The number in a column, as the double nearest to the source's decimals.
 
     Raises:
@@ -97,7 +97,7 @@ def proportion(where: str, line: Line, column: str) -> float:
     return value
 
 
-def choice(where: str, line: Line, column: str, meanings: dict[str, Any]) -> Any:
+def choice(where: str, line: Fields, column: str, meanings: dict[str, Any]) -> Any:
     """What the code in a column means.
 
     Raises:

@@ -120,11 +120,11 @@ class Judges:
         if "needs" in reply:
             self._load(reply["needs"])
             reply = self._ask(folder, copy)
-        if "results" in reply:
-            with suppress(BadInput, LookupError):
-                results = Results.from_json(reply["results"], RESULTS)
-                return Judged(results, copy, reply["log_probs"])
-        raise Refused(reply.get("reasons") or [_BROKEN])
+        try:
+            results = Results.from_json(reply["results"], RESULTS)
+            return Judged(results, copy, reply["log_probs"])
+        except (BadInput, LookupError):  # there are none, or the child was taken over
+            raise Refused(reply.get("reasons") or [_BROKEN]) from None
 
     def _load(self, task: str) -> None:
         """Loads a task that the child's benchmark lacks; the next child has it."""

@@ -217,8 +217,8 @@ def read(path: Path) -> dict[SettingKey, Predictions]:
     """Returns (perturbation, run) -> predictions, in the order of the file.
 
     Raises:
-        BadInput: no such file, no Parquet, other columns, numbers that are no log-probabilities,
-            or top words that are not whole.
+        BadInput: the file is missing, is not Parquet or has other columns; a number cannot be a
+            log-probability; a list of top words is damaged.
     """
     parts = by_setting(_load(path, schema()), path)
     for part in parts.values():
@@ -328,7 +328,7 @@ def read_agreement(path: Path) -> dict[Context, ContextValues]:
     """Inverse of `write_agreement`.
 
     Raises:
-        BadInput: no such file, no Parquet, or other columns.
+        BadInput: the file is missing, is not Parquet or has other columns.
     """
     return by_context(_load(path, agreement_schema()))
 
@@ -358,7 +358,7 @@ def _load(path: Path, schema: pa.Schema) -> pa.Table:
     """Returns a Parquet file's columns of a schema, every value checked.
 
     Raises:
-        BadInput: no such file, no Parquet, or columns that are missing or of another type.
+        BadInput: the file is missing or is not Parquet; a column is missing or of another type.
     """
     if not path.exists():
         raise BadInput(f"{path} does not exist: `lmdiag run` writes it")

@@ -46,7 +46,7 @@ _ONE_FORM = ({SUITE_SUFFIX}, {".jsonl", ".parquet"})
 """Suffixes of the files in a folder of test suites, and in one of minimal pairs."""
 _MAX_PATTERN = 300
 """Characters of a path in `data_files`."""
-_BUILD = "`lmdiag build` (with `--source demo` where there is no network)"
+_BUILD = "`lmdiag build` (with `--source demo` if you are offline)"
 
 
 @dataclass(frozen=True)

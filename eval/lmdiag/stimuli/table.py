@@ -27,7 +27,7 @@ class RawTable:
         name: of the file or data set.
         columns: column -> plain Python values, one per row.
         where: names a row in a message.
-        form: of the data where it is no table by its nature, or was turned into rows; see
+        form: of data that were not a table, or whose rows were made from others; see
             `lmdiag.stimuli.Stimuli`.
     """
 

@@ -127,9 +127,9 @@ def _name(model: PreTrainedModel, module: torch.nn.Module | None) -> str | None:
 
 
 def _packs_again(reader: Reader, rows: Sequence[TokenRow], width: int, gate: str | None) -> bool:
-    """Sets a layout that is known; returns whether the shortest row has its numbers in a pack.
+    """Sets a layout that is known; returns whether the shortest row has the same numbers in a pack.
 
-    It has not where the model sees to the right: no token of a pack does.
+    They differ if a causal model sees to the right, too: in a pack, no token sees later ones.
     """
     row, *others = sorted(rows, key=lambda row: len(row.ids))
     alone = reader.whole(row)
