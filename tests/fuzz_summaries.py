@@ -25,6 +25,7 @@ from lmdiag.leaderboard.pages import sentence
 from lmdiag.leaderboard.site import write_site
 from lmdiag.leaderboard.standing import standings
 from lmdiag.multiverse import RunOfMember, multiverse_of
+from lmdiag.protocol import Protocol
 from lmdiag.questions import Setting, collect
 from lmdiag.report.formats.terminal import print_multiverse
 from lmdiag.report.multiverse import multiverse_plots
@@ -34,7 +35,7 @@ from lmdiag.results import load_run
 from lmdiag.results.multiverse import Multiverse, Questions
 from lmdiag.results.predictions import write_run
 from lmdiag.runs.journal import Journal
-from lmdiag.schema import DIAGNOSTICS, Protocol, SentenceAnswer, WordSpan
+from lmdiag.types import DIAGNOSTICS, SentenceAnswer, WordSpan
 
 OUTCOME = Outcome("reproduced", "", 9, 90, "0f", 1e-4, "cpu", {"torch": "2"}, 1.5, "2025-03-01")
 SET = "NEG-1500-SIMP-GEN"

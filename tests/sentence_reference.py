@@ -21,7 +21,7 @@ from spelling import Speller
 
 
 class ReferenceWord(NamedTuple):
-    """A word of a text, by the reference; the fields of `lmdiag.schema.WordSpan`."""
+    """A word of a text, by the reference; the fields of `lmdiag.types.WordSpan`."""
 
     start: int
     end: int

@@ -20,10 +20,11 @@ from lmdiag.diagnostics import Line
 from lmdiag.hub.benchmark import Benchmark, columns, leaderboard_figures
 from lmdiag.hub.verify import verify
 from lmdiag.measures import AGREEMENT_LAYOUT
+from lmdiag.protocol import Protocol
 from lmdiag.report.formats import format_names, render_tables
 from lmdiag.report.html import render
 from lmdiag.results import Place, load_run, read_results
-from lmdiag.schema import DIAGNOSTICS, Protocol
+from lmdiag.types import DIAGNOSTICS
 
 ROOT = Path(__file__).parents[1]
 

@@ -19,6 +19,7 @@ from rich.console import Console
 from runs import make_run
 
 from lmdiag.cli import exits
+from lmdiag.protocol import Protocol
 from lmdiag.report.formats import render_tables
 from lmdiag.report.formats.csv import csv_cell
 from lmdiag.report.formats.terminal import print_results
@@ -26,7 +27,6 @@ from lmdiag.report.html import render
 from lmdiag.report.listing import choose
 from lmdiag.resources import resource_path
 from lmdiag.results import Run, load_run
-from lmdiag.schema import Protocol
 from lmdiag.text import visible
 
 TEXTS = list(HOSTILE.values())

@@ -19,7 +19,7 @@ from lmdiag.hub.benchmark import Benchmark
 from lmdiag.hub.bounded import MAX_REASONS, Refused
 from lmdiag.hub.isolation import Judges, Limits
 from lmdiag.results.predictions import schema
-from lmdiag.schema import DIAGNOSTICS, BadInput
+from lmdiag.types import DIAGNOSTICS, BadInput
 
 pytest_plugins = ["hub.fixtures"]
 

@@ -34,11 +34,12 @@ from lmdiag.leaderboard.pages import hub_link, render_board
 from lmdiag.leaderboard.pictures import MOST_MODELS, pictures
 from lmdiag.leaderboard.site import write_site
 from lmdiag.leaderboard.standing import HUMAN_ROW, Standing, ranked, standings
+from lmdiag.protocol import Protocol
 from lmdiag.report.page import breakable, digest
 from lmdiag.results import Figure, Place, read_results
-from lmdiag.schema import DIAGNOSTICS, BadInput, Protocol
 from lmdiag.stimuli import load_verbs
 from lmdiag.text import all_visible, file_name, visible
+from lmdiag.types import DIAGNOSTICS, BadInput
 
 pytest_plugins = ["hub.fixtures"]
 

@@ -20,12 +20,13 @@ from lmdiag.cli.leaderboard import parameter_count
 from lmdiag.leaderboard.collect import Entry, Outcome
 from lmdiag.leaderboard.pages import sentence
 from lmdiag.models import LoadOptions
+from lmdiag.protocol import Protocol
 from lmdiag.reproduction import attempts, worker
 from lmdiag.reproduction.claims import Claim, contradictions, draw_contexts, tolerance
 from lmdiag.results import Run, load_run
 from lmdiag.runs.inputs import load_inputs
 from lmdiag.runs.run import RunOptions, run_model
-from lmdiag.schema import DIAGNOSTICS, Answer, Protocol, Query, WordScore
+from lmdiag.types import DIAGNOSTICS, Answer, Query, WordScore
 
 pytest_plugins = ["hub.fixtures"]
 

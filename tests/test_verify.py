@@ -17,7 +17,8 @@ from lmdiag.hub.benchmark import Benchmark
 from lmdiag.hub.bounded import Refused, read_files
 from lmdiag.hub.plausible import implausible
 from lmdiag.hub.verify import verify
-from lmdiag.schema import BadInput, Predictions, Protocol
+from lmdiag.protocol import Predictions, Protocol
+from lmdiag.types import BadInput
 
 pytest_plugins = ["hub.fixtures"]
 

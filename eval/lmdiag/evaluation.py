@@ -12,9 +12,10 @@ import numpy as np
 
 from lmdiag import diagnostics, measures, stats
 from lmdiag.perturb import NONE, is_shuffled, perturb
+from lmdiag.protocol import Predictions, Protocol
 from lmdiag.results import Figure, Measure, SettingResults, UnscoredWord
-from lmdiag.schema import BadInput, Kind, Predictions, Protocol, WordState
 from lmdiag.text import truncated
+from lmdiag.types import BadInput, Kind, WordState
 
 if TYPE_CHECKING:
     from lmdiag.diagnostics import Diagnostic

@@ -170,7 +170,6 @@ def main() -> None:
     parser.add_argument("--contexts", type=int, nargs="+", default=[1000, 20000])
     parser.add_argument("--sentences", type=int, default=1000, help="a tenth for masked models")
     parser.add_argument("--checkpoints", type=int, default=20, help="of a sweep, 0.4 GB each (20)")
-    parser.add_argument("--prefetch", type=int, default=1, help="models loaded ahead in it (1)")
     parser.add_argument(
         "--folder", type=Path, help="where models and data are kept between calls (nowhere)"
     )
@@ -236,10 +235,9 @@ def run(args: argparse.Namespace, folder: Path) -> None:
         name = "sentences:60" if shapes.is_masked(shape) else "sentences"
         compare(args, folder, shape, [name], 1, texts)
     for shape in args.shapes if "sweep" in what else ():
-        sweep.compare_sweeps(
-            shape, args.checkpoints, data, folder,
-            ahead=args.prefetch, rounds=args.rounds, threads=args.threads,
-        )  # fmt: skip
+        sweep.time_sweep(
+            shape, args.checkpoints, data, folder, rounds=args.rounds, threads=args.threads
+        )
 
 
 if __name__ == "__main__":

@@ -116,10 +116,10 @@ def lmdiag(model: str, data: str, *, report: bool) -> Work:
     or without the report and its pictures, which come last.
     """
     from lmdiag.models import LoadOptions
+    from lmdiag.protocol import Protocol
     from lmdiag.report.html import render
     from lmdiag.runs.inputs import load_inputs
     from lmdiag.runs.run import RunOptions, run_model
-    from lmdiag.schema import Protocol
 
     inputs = load_inputs(data, Protocol())
 

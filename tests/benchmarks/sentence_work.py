@@ -106,7 +106,7 @@ def lmdiag(model: str, texts: Sequence[str], limit: int = 0) -> Callable[[], Non
     from lmdiag import models
     from lmdiag.runs.asking import ask
     from lmdiag.runs.journal import Journal
-    from lmdiag.schema import Sentence
+    from lmdiag.types import Sentence
 
     loaded = models.load(model)
     sentences = [Sentence(text) for text in texts]

@@ -104,7 +104,7 @@ def build(folder: Path) -> tuple[Path, Path, str]:
         know nothing of ours, and the name of the source.
     """
     from lmdiag import stimuli
-    from lmdiag.schema import DIAGNOSTICS
+    from lmdiag.types import DIAGNOSTICS
 
     upstream = Path(os.environ.get("LMDIAG_UPSTREAM") or ROOT.parent / "shared" / "upstream")
     source = "upstream" if (upstream / "lm-diagnostics").is_dir() else "demo"

@@ -1,9 +1,4 @@
-"""A sweep over checkpoints of one shape: the whole command against loading and asking alone.
-
-Each round runs `lmdiag run` twice on all checkpoints: without loading models ahead, and with it.
-Without, what the runs record as loading is all loading, and the rest of the process is all asking,
-with imports, figures and reports; only the data are read while the first model is loaded.
-"""
+"""A sweep over checkpoints of one shape: the whole command, and what of it is loading and asking."""
 
 from __future__ import annotations
 
@@ -17,7 +12,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 
 from benchmarks import shapes
 
@@ -58,11 +52,11 @@ def _another(first: Path, shape: str, seed: int, folder: Path) -> Path:
     return out
 
 
-def run(models: Sequence[Path], data: Path, ahead: int, threads: int) -> Sweep:
+def run(models: Sequence[Path], data: Path, threads: int) -> Sweep:
     """Runs the command once on all models."""
     with tempfile.TemporaryDirectory() as output:
         command = [sys.executable, _SCRIPT, "--data", str(data), "--output", output]
-        command += ["--prefetch", str(ahead), "--quiet", "--model", *map(str, models)]
+        command += ["--quiet", "--model", *map(str, models)]
         start = time.perf_counter()
         environment = os.environ | {"OMP_NUM_THREADS": str(threads)}
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment)
@@ -73,24 +67,17 @@ def run(models: Sequence[Path], data: Path, ahead: int, threads: int) -> Sweep:
     return Sweep(whole, load, ask)
 
 
-def compare_sweeps(
-    shape: str, count: int, data: Path, folder: Path, *, ahead: int, rounds: int, threads: int
+def time_sweep(
+    shape: str, count: int, data: Path, folder: Path, *, rounds: int, threads: int
 ) -> None:
-    """Prints the seconds of each round and the ratio to the larger of loading and asking."""
+    """Prints the seconds of each round."""
     models = checkpoints(shape, count, folder)
     print(f"\n{shape}: a sweep over {count} checkpoints, seconds")
-    print(f"{'':>10} {'--prefetch 0':>13} {'loading':>8} {'the rest':>9} {'asking':>7}", end="")
-    print(f" {f'--prefetch {ahead}':>13} {'ratio':>6}")
-    ratios = []
+    print(f"{'':>10} {'whole':>8} {'loading':>8} {'the rest':>9} {'asking':>7}")
     for number in range(1, rounds + 1):
-        one, other = (run(models, data, each, threads) for each in (0, ahead))
-        ratios.append(other.whole / max(one.load, one.rest))
+        timed = run(models, data, threads)
         print(
-            f"{f'round {number}':>10} {one.whole:13.1f} {one.load:8.1f} {one.rest:9.1f} "
-            f"{one.ask:7.1f} {other.whole:13.1f} {ratios[-1]:6.2f}",
+            f"{f'round {number}':>10} {timed.whole:8.1f} {timed.load:8.1f} {timed.rest:9.1f} "
+            f"{timed.ask:7.1f}",
             flush=True,
         )
-    print(
-        f"whole sweep / larger of loading and the rest: {median(ratios):.2f} "
-        f"({min(ratios):.2f}-{max(ratios):.2f})"
-    )

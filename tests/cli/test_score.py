@@ -15,8 +15,8 @@ from commands import Commands
 from runs import make_run, perfect
 
 from lmdiag import evaluation, results, stimuli
+from lmdiag.protocol import Protocol
 from lmdiag.results import predictions
-from lmdiag.schema import Protocol
 
 Json = dict[str, Any]
 

@@ -24,9 +24,10 @@ from lmdiag.cli import main
 from lmdiag.export import EXPORT_FORMATS, Provenance, export_run
 from lmdiag.export.every_eval_ever import COLLECTION, SCHEMA
 from lmdiag.export.metrics import metric_of, parameters_of
+from lmdiag.protocol import Protocol
 from lmdiag.results import Run, load_run
-from lmdiag.schema import BadInput, Protocol
 from lmdiag.stimuli.building import script
+from lmdiag.types import BadInput
 
 FORMAT = "every-eval-ever"
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")

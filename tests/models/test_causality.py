@@ -16,7 +16,7 @@ from lmdiag.models import LoadOptions, load
 from lmdiag.models.forward.causality import check_causality
 from lmdiag.models.forward.reader import Reader
 from lmdiag.models.tokens.questions import TokenRow
-from lmdiag.schema import BadInput
+from lmdiag.types import BadInput
 from models.toys import asked, bert, gpt2
 
 BYTES = byte_level("Ġ b", "Ġb i")

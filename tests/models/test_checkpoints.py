@@ -7,7 +7,7 @@ import torch
 from tokenizer_files import byte_level, wordpiece
 from transformers import PreTrainedModel
 
-from lmdiag.schema import BadInput, Kind
+from lmdiag.types import BadInput, Kind
 from models.toys import asked, bert, checkpoint, gpt2
 
 BYTES = byte_level("Ġ b", "Ġb i")

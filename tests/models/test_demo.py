@@ -17,7 +17,7 @@ from lmdiag.models.demo import demo_folder
 from lmdiag.models.demo.corpus import ASKED_ABOUT, TOLD, lexicon, sentences, singular
 from lmdiag.models.demo.training import train
 from lmdiag.models.loading.checkpoint import resolve
-from lmdiag.schema import BadInput, Query, Question
+from lmdiag.types import BadInput, Query, Question
 
 Ask = Callable[[str], dict[str, float]]
 

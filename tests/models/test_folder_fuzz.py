@@ -21,7 +21,7 @@ from fuzz_changes import change_bytes
 
 from lmdiag.models import load
 from lmdiag.models.loading.load import load_parts
-from lmdiag.schema import BadInput, Query, Question
+from lmdiag.types import BadInput, Query, Question
 
 JUNK: tuple[Any, ...] = (
     None, True, False, 0, 1, -1, 2, 7, 10**6, 10**12, 2**31, 2**63, 10**400, 0.5, -0.0, 1e308,

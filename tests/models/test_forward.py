@@ -19,7 +19,7 @@ from lmdiag.models.answers import best
 from lmdiag.models.forward import layout
 from lmdiag.models.forward.layout import reach
 from lmdiag.models.tokens.questions import TokenRow
-from lmdiag.schema import BadInput, Query, Question
+from lmdiag.types import BadInput, Query, Question
 from models.test_masked import some_questions
 from models.toys import asked, bert, gpt2
 

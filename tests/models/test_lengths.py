@@ -14,7 +14,7 @@ from lmdiag.models import load
 from lmdiag.models.forward.batches import plan_batches
 from lmdiag.models.forward.lengths import short_limit, split
 from lmdiag.models.tokens.questions import EncodedQuestion, TokenRow
-from lmdiag.schema import Query, Question
+from lmdiag.types import Query, Question
 from models.comparison import QUESTIONS, ask
 
 TOLERANCE = 1e-5

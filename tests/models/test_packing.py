@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from lmdiag.models.forward.batches import plan_batches
 from lmdiag.models.forward.packing import pack
 from lmdiag.models.tokens.questions import EncodedQuestion, TokenRow
-from lmdiag.schema import Query, Question
+from lmdiag.types import Query, Question
 
 CONTEXTS = st.lists(
     st.lists(st.integers(0, 3), min_size=1, max_size=9).map(tuple), min_size=1, max_size=12

@@ -17,7 +17,7 @@ from lmdiag.models.loading.checks import check_precision
 from lmdiag.models.loading.errors import one_line_errors
 from lmdiag.models.loading.load import _dtype
 from lmdiag.models.tokens.questions import TokenRow
-from lmdiag.schema import BadInput, Query, Question
+from lmdiag.types import BadInput, Query, Question
 from models.toys import alone, asked, bert, gpt2
 
 BYTES = byte_level("Ġ b", "Ġb i")

@@ -19,7 +19,7 @@ from lmdiag.models.loading.checkpoint import resolve
 from lmdiag.models.loading.files import check_model_files
 from lmdiag.models.loading.load import load_parts
 from lmdiag.models.loading.options import LoadOptions
-from lmdiag.schema import BadInput
+from lmdiag.types import BadInput
 
 from .refusals import edit, refusal
 

@@ -14,7 +14,7 @@ from lmdiag import models
 from lmdiag.models import LoadOptions, Model
 from lmdiag.models.demo import demo_folder
 from lmdiag.models.server.client import Client
-from lmdiag.schema import BadInput, Query, Question, Sentence
+from lmdiag.types import BadInput, Query, Question, Sentence
 
 TOKENIZER = str(demo_folder("causal"))
 TOLERANCE = 1e-4

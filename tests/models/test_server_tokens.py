@@ -20,7 +20,7 @@ from lmdiag.models.server.prompts import TextPrompts
 from lmdiag.models.server.scoring import is_complete, score_tokens, score_words, show_text
 from lmdiag.models.tokens.framing import Framing
 from lmdiag.models.tokens.sentences import word_spans
-from lmdiag.schema import Sentence
+from lmdiag.types import Sentence
 
 BAD = "\ufffd"
 

@@ -23,7 +23,7 @@ from sentence_texts import SENTENCES, SOME
 from lmdiag.models import LoadOptions, Model, load
 from lmdiag.runs.asking import ask
 from lmdiag.runs.journal import Journal
-from lmdiag.schema import BadInput, Sentence, SentenceAnswer
+from lmdiag.types import BadInput, Sentence, SentenceAnswer
 
 FamilyDir = Callable[[str], Path]
 

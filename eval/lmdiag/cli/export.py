@@ -2,49 +2,45 @@
 
 from __future__ import annotations
 
-import argparse
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
-from lmdiag.cli.parser import add_data_of_runs, add_finished_run, add_overwrite
-from lmdiag.export import EXPORT_FORMATS, RELATIONSHIPS
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the arguments."""
-    add_finished_run(parser)
-    parser.add_argument(
-        "--format", required=True, choices=EXPORT_FORMATS,
-        help="; ".join(f"{name}: {what}" for name, what in EXPORT_FORMATS.items()),
-    )  # fmt: skip
-    parser.add_argument(
-        "--output", type=Path, default=Path(), metavar="DIR",
-        help="directory to write to (default: the current one)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--model-id", metavar="ORG/NAME",
-        help="id of the model in the record (default: the one the run was made by)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--organization", default="unknown", metavar="NAME",
-        help="who made the run (default: unknown)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--relationship", default="other", choices=RELATIONSHIPS,
-        help="between this organization and the developer of the model (default: other)",
-    )  # fmt: skip
-    add_data_of_runs(parser)
-    add_overwrite(parser)
+from lmdiag.cli.options import RECORD
 
 
-def main(args: argparse.Namespace) -> int:
+@RECORD
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """A run, and the record that is written."""
+
+    run: Path = field(kw_only=False)
+    """directory of a finished run"""
+    format: Literal["every-eval-ever"]
+    """format of another project"""
+    output: Path = Path()
+    """directory to write to"""
+    model_id: str | None = None
+    """id of the model in the record (default: the one the run was made by)"""
+    organization: str = "unknown"
+    """who made the run"""
+    relationship: Literal["first_party", "third_party", "collaborative", "other"] = "other"
+    """between this organization and the developer of the model"""
+    data: str | None = None
+    """data set of the run, if it has been moved since"""
+    overwrite: bool = False
+    """replace existing files"""
+
+
+def main(options: Options) -> int:
     """Writes the files and prints their names."""
     from lmdiag.export import Provenance, export_run
     from lmdiag.results import load_run
     from lmdiag.text import visible
 
-    provenance = Provenance(args.model_id, args.organization, args.relationship)
-    run = load_run(args.run, args.data)
-    files = export_run(run, args.format, args.output, provenance, overwrite=args.overwrite)
+    provenance = Provenance(options.model_id, options.organization, options.relationship)
+    run = load_run(options.run, options.data)
+    files = export_run(run, options.format, options.output, provenance, overwrite=options.overwrite)
     for file in files:
         print(f"Saved in {visible(str(file))}")
     return 0

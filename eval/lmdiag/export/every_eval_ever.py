@@ -27,9 +27,9 @@ from lmdiag.export.samples import as_texts, evaluation_name, result_id, sample_r
 from lmdiag.hub.names import DEMO_MODELS, is_commit, is_on_hub
 from lmdiag.report.labels import measure_label
 from lmdiag.results import Figure, Place, Results, Run
-from lmdiag.schema import BadInput
 from lmdiag.stats import LEVEL
 from lmdiag.stimuli.building import script
+from lmdiag.types import BadInput
 from lmdiag.writing import clear_drafts, replacing, write_atomically
 
 SCHEMA = "0.3.0"

@@ -11,7 +11,7 @@ from typing import Literal
 
 from lmdiag.evaluation import HUMAN_MEASURES
 from lmdiag.measures.scores import Statistic
-from lmdiag.schema import BadInput
+from lmdiag.types import BadInput
 
 Over = Literal["row", "contrast", "item", "prediction"]
 """What the ids of a measure's items name; "prediction" is one of an item of a test suite."""

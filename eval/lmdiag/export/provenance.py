@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
 from lmdiag.hub.names import DEMO_MODELS, is_local, is_repo_id
-from lmdiag.schema import BadInput
+from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
-    from lmdiag.schema import ModelInfo
+    from lmdiag.types import ModelInfo
 
 Relationship = Literal["first_party", "third_party", "collaborative", "other"]
 RELATIONSHIPS = get_args(Relationship)

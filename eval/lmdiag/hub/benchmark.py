@@ -10,7 +10,7 @@ from lmdiag import diagnostics
 from lmdiag.hub.names import is_on_hub
 from lmdiag.reading import real_path
 from lmdiag.results import Figure, Place, Results
-from lmdiag.schema import AGREEMENT
+from lmdiag.types import AGREEMENT
 
 if TYPE_CHECKING:
     from lmdiag.diagnostics import LeaderboardColumn

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 from lmdiag.hub.names import DTYPES, QUANTIZATIONS
 from lmdiag.reading import parse_json, read_bytes
 from lmdiag.results import EW_AND_MW, PREDICTIONS, RESULTS, Device, Results
-from lmdiag.schema import BadInput
 from lmdiag.text import all_visible, shortened, visible
+from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
     import pyarrow as pa

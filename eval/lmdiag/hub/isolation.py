@@ -29,7 +29,7 @@ from lmdiag.hub.verify import verify
 from lmdiag.questions import Setting
 from lmdiag.results import RESULTS, Results
 from lmdiag.results.predictions import write_run
-from lmdiag.schema import DIAGNOSTICS, BadInput
+from lmdiag.types import DIAGNOSTICS, BadInput
 
 _MAX_REPLY = 64_000_000
 """Bytes of a reply; the results of a run have a hundredth of it."""

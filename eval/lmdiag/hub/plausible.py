@@ -11,8 +11,9 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from lmdiag.schema import Predictions, Query
+from lmdiag.protocol import Predictions
 from lmdiag.text import first_few
+from lmdiag.types import Query
 
 _TOLERANCE = 1e-4
 """Nats by which two log-probabilities of one word may differ, as those of two passes do."""

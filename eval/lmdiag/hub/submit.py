@@ -21,7 +21,7 @@ from lmdiag.reading import exists
 from lmdiag.redact import find_secret
 from lmdiag.results import RESULTS, Results, protocol_slug
 from lmdiag.results.signatures import slug
-from lmdiag.schema import DIAGNOSTICS, BadInput, ModelInfo
+from lmdiag.types import DIAGNOSTICS, BadInput, ModelInfo
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResultEntry, HfApi

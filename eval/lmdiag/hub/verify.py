@@ -16,6 +16,7 @@ from lmdiag import diagnostics, evaluation
 from lmdiag.hub.benchmark import Benchmark
 from lmdiag.hub.bounded import Refused, decode, parse_results, refuse
 from lmdiag.hub.plausible import implausible
+from lmdiag.protocol import Predictions, Protocol
 from lmdiag.results import (
     EW_AND_MW,
     PREDICTIONS,
@@ -26,8 +27,8 @@ from lmdiag.results import (
     combine,
     signature,
 )
-from lmdiag.schema import AGREEMENT, DIAGNOSTICS, BadInput, Kind, Predictions, Protocol
 from lmdiag.text import first_few, visible
+from lmdiag.types import AGREEMENT, DIAGNOSTICS, BadInput, Kind
 
 if TYPE_CHECKING:
     from lmdiag.stimuli import Stimuli

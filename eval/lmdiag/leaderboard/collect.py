@@ -19,8 +19,8 @@ from lmdiag.hub.submit import RUNS, run_place
 from lmdiag.hub.verify import is_close
 from lmdiag.reading import readable, real_path
 from lmdiag.results import PREDICTIONS, RESULTS, Results, Run
-from lmdiag.schema import BadInput
 from lmdiag.text import file_name, shortened
+from lmdiag.types import BadInput
 
 _NO_DATE = datetime.max.replace(tzinfo=UTC)
 _SAME = 0.001

@@ -16,7 +16,7 @@ from typing import Any
 
 from lmdiag.models.loading.options import LoadOptions
 from lmdiag.models.model import Model, Reusable
-from lmdiag.schema import BadInput
+from lmdiag.types import BadInput
 
 __all__ = ["LoadOptions", "Model", "Reusable", "load", "load_ahead"]
 

@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from lmdiag import diagnostics
 from lmdiag.collector import uncollected
+from lmdiag.protocol import KNOBS
 from lmdiag.report.charts import specs
 from lmdiag.report.charts.specs import Plot
 from lmdiag.report.labels import short_commit
@@ -26,7 +27,6 @@ from lmdiag.report.protocols import (
 )
 from lmdiag.results import REPORT
 from lmdiag.results.multiverse import effects_of, is_rejected
-from lmdiag.schema import KNOBS
 from lmdiag.text import visible
 
 if TYPE_CHECKING:

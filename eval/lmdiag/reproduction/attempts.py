@@ -26,8 +26,8 @@ from lmdiag.leaderboard.collect import Entry, Outcome
 from lmdiag.questions import key_of
 from lmdiag.reading import read_json, read_text
 from lmdiag.reproduction.claims import Sample, contradictions, draw_contexts, tolerance
-from lmdiag.schema import AGREEMENT, Answer, BadInput
 from lmdiag.text import shortened
+from lmdiag.types import AGREEMENT, Answer, BadInput
 from lmdiag.writing import write_atomically
 
 _LONGER = 4

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from lmdiag.hub.verify import is_close
 from lmdiag.measures import AGREEMENT_LAYOUT
 from lmdiag.questions import QuestionKey, Setting, collect, key_of, row_keys
-from lmdiag.schema import Answer, ModelInfo, Question, WordScore
+from lmdiag.types import Answer, ModelInfo, Question, WordScore
 
 if TYPE_CHECKING:
     from lmdiag.results import Run

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmdiag.hub.names import DEMO_MODELS
-from lmdiag.schema import BadInput, Query, Question
+from lmdiag.types import BadInput, Query, Question
 
 if TYPE_CHECKING:
     from lmdiag.models import Model
-    from lmdiag.schema import Answer
+    from lmdiag.types import Answer
 
 _PACKAGES = ("lmdiag", "torch", "transformers", "tokenizers")
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lmdiag.protocol import Predictions
 from lmdiag.reading import parquet_names, read_json_lines, read_parquet, readable
 from lmdiag.results.original_code import is_original, read_original
 from lmdiag.results.predictions import (
@@ -23,7 +24,7 @@ from lmdiag.results.predictions import (
     sentence_schema,
     take,
 )
-from lmdiag.schema import BadInput, Predictions
+from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
     from lmdiag.stimuli import Stimuli

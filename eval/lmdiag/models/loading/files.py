@@ -19,7 +19,7 @@ from typing import Any
 
 from lmdiag.models.loading.checkpoint import MODEL_FILES, Checkpoint
 from lmdiag.models.loading.options import LoadOptions
-from lmdiag.schema import BadInput
+from lmdiag.types import BadInput
 
 _LARGEST_FILE = 16 * 2**20
 """Bytes of the largest config.json that is read; an index may have ten times as many."""

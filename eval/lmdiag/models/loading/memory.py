@@ -19,7 +19,7 @@ from lmdiag.models.loading.checkpoint import Checkpoint
 from lmdiag.models.loading.errors import NotEnoughMemory, explain
 from lmdiag.models.loading.kinds import AUTO_CLASSES
 from lmdiag.models.loading.options import DEVICE_MAPS, LoadOptions
-from lmdiag.schema import BadInput, Kind
+from lmdiag.types import BadInput, Kind
 
 _MOST_TENSORS = 20_000
 """More parameters and buffers than this are refused while they are counted, which bounds the time

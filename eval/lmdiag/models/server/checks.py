@@ -17,7 +17,7 @@ from lmdiag.models.server.client import ATTEMPTS, Client, ServerFault, ServerRef
 from lmdiag.models.server.dialects import Dialect, Prompt, Reply, ServedToken, WrongReply
 from lmdiag.models.server.prompts import Prompts, TextPrompts, TokenPrompts
 from lmdiag.models.server.scoring import same_token
-from lmdiag.schema import BadInput, Query, Question
+from lmdiag.types import BadInput, Query, Question
 
 REPEATED = 1e-3
 """Largest difference, in nats, between two answers to the same request."""

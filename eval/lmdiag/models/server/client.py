@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from lmdiag.schema import BadInput
 from lmdiag.text import truncated
+from lmdiag.types import BadInput
 
 KEY_VARIABLES = ("LMDIAG_SERVER_KEY", "OPENAI_API_KEY")
 """Environment variables that may have the server's key; the first one that is set counts."""

@@ -14,8 +14,8 @@ from lmdiag.models.server.served import ServedModel
 from lmdiag.models.tokens.framing import SLOT, Framing
 from lmdiag.models.tokens.spelling import is_cased
 from lmdiag.models.tokens.vocabulary import Vocabulary
-from lmdiag.schema import BadInput, ModelInfo
 from lmdiag.suggestions import suggest
+from lmdiag.types import BadInput, ModelInfo
 
 UNKNOWN = "unknown"
 """Stands for a fact that a server does not tell."""

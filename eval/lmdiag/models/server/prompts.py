@@ -19,8 +19,8 @@ from lmdiag.models.server.scoring import score_words, show_text
 from lmdiag.models.tokens.framing import Framing
 from lmdiag.models.tokens.sentences import CausalSentences, TokenSpan, word_spans
 from lmdiag.models.tokens.spelling import opens_line
-from lmdiag.schema import BadInput, Query, Question, Sentence, WordSpan
 from lmdiag.text import truncated
+from lmdiag.types import BadInput, Query, Question, Sentence, WordSpan
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from lmdiag.models.server.dialects import ServedToken
 from lmdiag.models.tokens.conventions import CONTINUES
 from lmdiag.models.tokens.sentences import TokenSpan
-from lmdiag.schema import WordScore, WordSpan
+from lmdiag.types import WordScore, WordSpan
 
 
 def score_tokens(own: Sequence[ServedToken], top: Sequence[ServedToken]) -> WordScore:

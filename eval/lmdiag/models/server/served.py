@@ -21,16 +21,8 @@ from lmdiag.models.server.prompts import (
 )
 from lmdiag.models.server.scoring import is_complete, score_tokens
 from lmdiag.models.tokens.controls import control_names
-from lmdiag.schema import (
-    Answer,
-    BadInput,
-    ModelInfo,
-    Question,
-    Sentence,
-    SentenceAnswer,
-    WordScore,
-)
 from lmdiag.text import truncated
+from lmdiag.types import Answer, BadInput, ModelInfo, Question, Sentence, SentenceAnswer, WordScore
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
