@@ -39,6 +39,7 @@ NEVER: Mapping[str, set[str]] = {
     "comparison": ASKING | SHOWING,
     "multiverse": ASKING | {"hub", "leaderboard", "display", "api"},
     "results": ASKING | SHOWING | {"evaluation", "comparison", "stats"},
+    "analysis": ASKING | SHOWING | {"evaluation", "comparison"},
     "report": ASKING | {"hub", "leaderboard", "display", "api", "multiverse"},
     "hub": ASKING | {"leaderboard", "display", "api"},
     "leaderboard": ASKING | {"display", "api"},
