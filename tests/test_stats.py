@@ -124,6 +124,59 @@ def test_holm_by_hand(p: list[float], adjusted: list[float]) -> None:
     assert stats.holm(p) == pytest.approx(adjusted, nan_ok=True)
 
 
+# ---- the sign-flip test --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("differences", "p"),
+    [
+        # the sums of the 8 patterns of 1, 2, 3 are ±6, ±4, ±2, 0, 0: two are as far out as 6
+        ([1, 2, 3], 2 / 8),
+        # and four are as far out as -1 + 2 + 3 = 4, with or without an item that does not differ
+        ([-1, 2, 3], 4 / 8),
+        ([-1, 0, 2, 3, 0], 4 / 8),
+        # .1 + .2 - .3 is 0 but for rounding, so every pattern is as far out
+        ([0.1, 0.2, -0.3], 1),
+        # and .7 is as far out as .1 + .2 + .4, in whatever order it is summed
+        ([0.1, 0.2, 0.4, 0.0], 2 / 8),
+        ([1.0, 1.0], 2 / 4),
+        # 16 differences are the most of which all patterns are taken
+        ([1.0] * 16, 2 / 2**16),
+        ([0.0, 0.0], math.nan),
+        ([], math.nan),
+        ([1.0, math.inf], math.nan),
+    ],
+)
+def test_sign_flips_by_hand(differences: list[float], p: float) -> None:
+    assert stats.sign_flip(array(*differences)) == pytest.approx(p, nan_ok=True)
+
+
+@given(st.lists(st.integers(-30, 30).map(lambda x: x / 10), min_size=2, max_size=10))
+def test_all_sign_flips_are_scipys(differences: list[float]) -> None:
+    values = array(*differences)
+    if not values.any():
+        return
+    with np.errstate(all="ignore"):
+        expected = scipy.stats.permutation_test(
+            (values, np.zeros_like(values)), lambda a, b, axis: (a - b).sum(axis=axis),
+            vectorized=True, permutation_type="samples", n_resamples=np.inf,
+        )  # fmt: skip
+    assert stats.sign_flip(values) == pytest.approx(expected.pvalue)
+
+
+def test_random_sign_flips_agree_with_the_binomial_and_the_t_test() -> None:
+    # 14 of 20 equal differences are positive: 2 P(X >= 14) of 20 coins = .115
+    fourteen = array(*[1.0] * 14, *[-1.0] * 6)
+    expected = scipy.stats.binomtest(14, 20).pvalue
+    assert stats.sign_flip(fourteen) == pytest.approx(expected, abs=0.005)
+    # each count has one added: p of 100,000 flips, none as far out, is 1 / 100,001
+    assert stats.sign_flip(array(*[1.0] * 60)) == pytest.approx(1 / 100_001)
+    many = rng(3).normal(0.01, 1, 5000)
+    expected = scipy.stats.ttest_1samp(many, 0).pvalue
+    assert stats.sign_flip(many, rng(4)) == pytest.approx(expected, abs=0.01)
+    assert stats.sign_flip(many, rng(4), 999) == stats.sign_flip(many, rng(4), 999)
+
+
 # ---- the bootstrap -------------------------------------------------------------------------------
 
 VALUES = array(0.1, 0.5, 0.7, 0.2, 0.9)

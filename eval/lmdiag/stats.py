@@ -230,6 +230,49 @@ def mcnemar(first: Values, second: Values) -> float:
     return float(binomtest(won, won + lost, 0.5).pvalue) if won + lost else 1.0
 
 
+def sign_flip(
+    differences: Values, rng: np.random.Generator | None = None, flips: int = 100_000
+) -> float:
+    """Returns the two-sided p of a sign-flip test that paired differences have a mean of 0.
+
+    Without a difference between the two, each item's difference is as likely to have the other
+    sign. p is the share of sign patterns whose sum is at least as far from 0 as the observed sum:
+    of all 2^n patterns for up to 16 differences other than 0, else of random ones, with one added
+    to both counts so that p is never 0. Differences of 0 do not change p.
+
+    Args:
+        differences: first minus second, (n,).
+        rng: where random patterns come from; None for a generator with seed 0.
+        flips: how many random patterns.
+
+    Returns:
+        p; NaN where all differences are 0, where there are none, and where one is not finite.
+
+    Source: Fisher (1935), The Design of Experiments, section 21.
+    """
+    changing = differences[differences != 0]
+    if len(changing) == 0 or not np.isfinite(changing).all():
+        return math.nan
+    # sums that are equal but for rounding count as equal
+    least = abs(changing.sum()) - 1e-9 * np.abs(changing).sum()
+    if len(changing) <= 16:
+        return float((np.abs(_signed_sums(changing)) >= least).mean())
+    rng = np.random.default_rng(0) if rng is None else rng
+    sums = np.zeros(flips)
+    for start in range(0, len(changing), 8):  # a random byte chooses the signs of eight differences
+        patterns = _signed_sums(changing[start : start + 8])
+        sums += patterns[rng.integers(len(patterns), size=flips, dtype=np.uint8)]
+    return float((1 + (np.abs(sums) >= least).sum()) / (1 + flips))
+
+
+def _signed_sums(values: Values) -> Values:
+    """The sums of n values with all patterns of signs, (2^n,)."""
+    sums = np.zeros(1)
+    for value in values:
+        sums = np.concatenate([sums + value, sums - value])
+    return sums
+
+
 def paired_bootstrap(
     first: Values, second: Values, statistic: str, rng: np.random.Generator, resamples: int = 10_000
 ) -> Difference:
