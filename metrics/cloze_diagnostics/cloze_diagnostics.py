@@ -37,7 +37,8 @@ _CITATION = """
 _INPUTS = """
 Args:
     predictions: a dict for each row, in the same order, with
-        top_words: the most probable words at the blank, best first;
+        top_words: the most probable words at the blank, best first; one space (or Ġ, ▁) before a
+            word is removed, with a warning;
         log_prob: natural log of the probability of the row's target; None if it cannot be scored.
         One of them may be absent from all predictions: what the other allows is computed.
     references: the rows, as `load_dataset` gives them: the core columns id, item, condition,
@@ -119,9 +120,10 @@ class ClozeDiagnostics(evaluate.Metric):
         rows = [json.loads(row) for row in references]
         columns = _columns(rows, self.config_name)
         given = [json.loads(prediction) for prediction in predictions]
-        run = to_predictions(_records(given, columns["id"]), "predictions")
-        for line in beyond_lists(columns, run, ranks):
-            warnings.warn(f"not computed: {line}", stacklevel=2)
+        run, notes = to_predictions(_records(given, columns["id"]), "predictions")
+        notes += [f"not computed: {line}" for line in beyond_lists(columns, run, ranks)]
+        for line in notes:
+            warnings.warn(line, stacklevel=2)
         is_own = diagnostics.get(self.config_name).missing_columns(columns)
         task = "own" if is_own else self.config_name
         scores = scores_of_run(
