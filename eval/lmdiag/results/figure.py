@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 from lmdiag import stats
 from lmdiag.measures.scores import Statistic
 
-
 CHANCE_SIGNS: Mapping[stats.VersusChance, str] = {
     "above": "↑",
     "below": "↓",
