@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from itertools import pairwise
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lmdiag import stats
-from lmdiag.analysis.human import HumanTable, Predictors, SurprisalSource, Words, passes
+from lmdiag.analysis.human import Flags, HumanTable, Predictors, SurprisalSource, passes
+from lmdiag.analysis.mixed import MixedTerm
 from lmdiag.analysis.procedures import SURPRISAL, Procedure
 from lmdiag.analysis.regression import (
-    Coefficient,
     Regression,
+    interval,
     least_squares,
     mixed_model,
     names_in,
@@ -44,7 +45,7 @@ class ModelFit:
         p: sign-flip test over rows that per_word is 0; NaN for mixed models.
         aic, baseline_aic: of both models, in sample.
         mean_surprisal: of the rows, bits.
-        coefficients: of the full model in sample, per unit of the surprisals that were read.
+        terms: of the full model in sample, per unit of the surprisals that were read.
         per_bit: coefficient of the current word's surprisal per bit; NaN without this term.
         left_out: reason -> number of rows.
         warning: what makes the estimates unreliable, or "".
@@ -64,11 +65,11 @@ class ModelFit:
     aic: float
     baseline_aic: float
     mean_surprisal: float
-    coefficients: Mapping[str, Coefficient]
+    terms: tuple[MixedTerm, ...]
     per_bit: float
     left_out: Mapping[str, int]
     warning: str
-    rows: Values
+    rows: NDArray[np.intp]
     surprisal: Values
     response: Values
     residuals: Values | None
@@ -127,15 +128,16 @@ class HumanFit:
                 for name, value in vars(fit).items()
                 if isinstance(value, str | int | float) or name == "left_out"
             }
-            figures["coefficients"] = {n: c.value for n, c in fit.coefficients.items()}
-            figures["intervals"] = {n: [c.ci_low, c.ci_high] for n, c in fit.coefficients.items()}
+            figures["coefficients"] = {term.term: term.estimate for term in fit.terms}
+            figures["intervals"] = {term.term: list(interval(term)) for term in fit.terms}
             models.append(figures)
-        return _plain({
+        plain: dict[str, Any] = _plain({
             "signature": self.signature, "full": self.full, "baseline": self.baseline,
-            "units": self.procedure.units, "models": models,
+            "units": self.procedure.units or "bits", "models": models,
             "comparisons": [asdict(compared) for compared in self.comparisons],
             "notes": list(self.notes),
         })  # fmt: skip
+        return plain
 
     def to_frame(self) -> DataFrame:
         """Returns a pandas table with a row per model."""
@@ -183,13 +185,9 @@ def fit_surprisals(
     used = names_in(f"{full} {baseline}")
     if SURPRISAL not in used and f"{SURPRISAL}_prev_1" not in used:
         raise BadInput(f"formula {full!r} has no term {SURPRISAL}, which stands for the surprisals")
-    selected = [
-        _Selection(table, procedure, source, used, _grouping(full)) for source in sources
-    ]
+    selected = [_Selection(table, procedure, source, used, _grouping(full)) for source in sources]
     common = np.logical_and.reduce([selection.kept for selection in selected])
-    fits = [
-        _fit(selection, common, full, baseline, procedure) for selection in selected
-    ]
+    fits = [_fit(selection, common, full, baseline, procedure) for selection in selected]
     notes = dict.fromkeys(note for selection in selected for note in selection.notes())
     signature = "|".join(
         [
@@ -202,7 +200,7 @@ def fit_surprisals(
 
 def _knobs(procedure: Procedure) -> list[tuple[str, str]]:
     """The fields that change figures and that the formulas do not show."""
-    named = ("folds", "units", "filters", "average", "distinct", "complete", "fill", "lags_as_text")
+    named = ("folds", "units", "filter", "average", "distinct", "complete", "fill", "lags_as_text")
     return [
         (name, ",".join(value) if isinstance(value, tuple) else str(value).lower())
         for name in named
@@ -237,26 +235,22 @@ class _Selection:
         self.averaging = ""
         if procedure.distinct:
             self._leave_out("repeated row", table.frame.duplicated().to_numpy())
-        varying = [f for f in procedure.filters if self._varies_within_words(f)]
+        varying = [f for f in (procedure.filter or ()) if self._varies_within_words(f)]
         for condition in varying:
             self._filter(condition)
         self.predictors.chosen = self.kept.copy()
         if procedure.average:
             self._average(names_in(self.response)[0])
-        for condition in procedure.filters:
+        for condition in procedure.filter or ():
             if condition not in varying:
                 self._filter(condition)
         for name in used:
-            if name in grouping:
-                missing = np.array([text == "" for text in table.texts(name)])
-            else:
-                missing = np.isnan(self.numbers(name))
+            missing = table.missing(name) if name in grouping else np.isnan(self.numbers(name))
             self._leave_out(f"{name} is missing", missing)
         if procedure.complete:
             for name in map(str, table.frame.columns):
                 if name not in names_in(self.response):
-                    missing = [text in ("", "NA", "NaN", "nan") for text in table.texts(name)]
-                    self._leave_out(f"{name} is missing", np.array(missing))
+                    self._leave_out(f"{name} is missing", table.missing(name))
 
     def numbers(self, name: str) -> Values:
         """The values of all rows; the response is the mean over readers if it was averaged."""
@@ -268,7 +262,7 @@ class _Selection:
         """What was computed, for readers."""
         return [*([self.averaging] if self.averaging else []), *self.predictors.notes.values()]
 
-    def _leave_out(self, reason: str, rows: Values) -> None:
+    def _leave_out(self, reason: str, rows: Flags) -> None:
         if n := int((self.kept & rows).sum()):
             self.left_out[reason] = self.left_out.get(reason, 0) + n
             self.kept &= ~rows
@@ -311,7 +305,7 @@ class _Selection:
 class _Rows:
     """The rows that a model is fitted to; see `regression.Rows`."""
 
-    def __init__(self, selection: _Selection, kept: Values) -> None:
+    def __init__(self, selection: _Selection, kept: Flags) -> None:
         self.selection = selection
         self.kept = np.flatnonzero(kept)
 
@@ -330,7 +324,7 @@ class _Rows:
 
 
 def _fit(
-    selection: _Selection, common: Values, full: str, baseline: str, procedure: Procedure
+    selection: _Selection, common: Flags, full: str, baseline: str, procedure: Procedure
 ) -> ModelFit:
     left_out = dict(selection.left_out)
     if others := int((selection.kept & ~common).sum()):
@@ -339,29 +333,31 @@ def _fit(
     if not common.any():
         reasons = ", ".join(f"{reason} ({n:,})" for reason, n in left_out.items())
         raise BadInput(f"{selection.source.name}: no row is left: {reasons}")
-    first, second = (_regression(formula, rows, procedure.folds) for formula in (full, baseline))
+    first, second = (
+        _regression(formula, rows, procedure.folds or 0) for formula in (full, baseline)
+    )
     n = len(rows.kept)
     delta = first.log_likelihood - second.log_likelihood
-    deltas, interval, p = None, (math.nan, math.nan), math.nan
+    deltas, bounds, p = None, (math.nan, math.nan), math.nan
     if first.densities is not None and second.densities is not None:
         deltas = first.densities - second.densities
-        interval, p = _interval(deltas), stats.sign_flip(deltas)
-    in_bits = 1.0 if procedure.units == "bits" else math.log(2)
+        bounds, p = _interval(deltas), stats.sign_flip(deltas)
+    in_bits = math.log(2) if procedure.units == "nats" else 1.0
     bits = selection.source.values[rows.kept] / in_bits
-    current = first.coefficients.get(SURPRISAL)
+    per_unit = next((term.estimate for term in first.terms if term.term == SURPRISAL), math.nan)
     return ModelFit(
         name=selection.source.name,
         n=n,
         delta_log_likelihood=delta,
         per_word=delta / n,
-        ci_low=interval[0],
-        ci_high=interval[1],
+        ci_low=bounds[0],
+        ci_high=bounds[1],
         p=p,
         aic=first.aic,
         baseline_aic=second.aic,
         mean_surprisal=float(np.nanmean(bits)),
-        coefficients=first.coefficients,
-        per_bit=current.value * in_bits if current else math.nan,
+        terms=first.terms,
+        per_bit=per_unit * in_bits,
         left_out=left_out,
         warning=first.warning or second.warning,
         rows=rows.kept,

@@ -1,4 +1,4 @@
-"""Tables of human measures, with a row per word, or per word and reader, and surprisals for them."""
+"""Tables of human measures, a row per word or per word and reader, and surprisals for them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lmdiag.analysis.procedures import SURPRISAL, Procedure
 from lmdiag.reading import exists, parse_json, read_parquet, read_text, short, user_path
@@ -23,6 +24,9 @@ from lmdiag.stats import Values
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+Flags = NDArray[np.bool_]
+"""One truth value per row."""
 
 _MISSING = {"", "NA", "NaN", "nan", "None"}
 _TRUTH = {"True": "1", "False": "0", "TRUE": "1", "FALSE": "0"}
@@ -94,6 +98,10 @@ class HumanTable:
         values = self.frame[column].astype(object)
         return ["" if v is None or v != v else str(v) for v in values]
 
+    def missing(self, column: str) -> Flags:
+        """Returns which values of a column are missing."""
+        return np.array([text in _MISSING for text in self.texts(column)])
+
     def numbers(self, column: str) -> Values:
         """Returns a column as numbers; NaN where a value is missing, truth values as 1 and 0.
 
@@ -105,19 +113,18 @@ class HumanTable:
             return np.array(["nan" if x in _MISSING else _TRUTH.get(x, x) for x in texts], float)
         except ValueError:
             row, text = next((i, x) for i, x in enumerate(texts) if not _is_number(x))
-            raise BadInput(f"{self.where(row)}: column {column}: {text!r} is not a number") from None
+            raise BadInput(
+                f"{self.where(row)}: column {column}: {text!r} is not a number"
+            ) from None
 
-    def rows(self, kept: Values) -> HumanTable:
-        """Returns a part of the rows, in their order; messages keep naming rows of the file."""
-        part = HumanTable(self.frame[kept], self.name, self.first)
-        numbers = np.flatnonzero(kept)
-        part.where = lambda row: self.where(int(numbers[row]))  # type: ignore[method-assign]
-        return part
+
+def _number(text: str) -> float:
+    return math.nan if text in _MISSING else float(_TRUTH.get(text, text))
 
 
 def _is_number(text: str) -> bool:
     try:
-        float("nan" if text in _MISSING else _TRUTH.get(text, text))
+        _number(text)
     except ValueError:
         return False
     return True
@@ -145,7 +152,8 @@ def read_human(data: str | Path | DataFrame) -> HumanTable:
 
     text = read_text(path)
     header = text.partition("\n")[0].rstrip("\r")
-    separator, quoting = ("\t", csv.QUOTE_NONE) if "\t" in header else (",", csv.QUOTE_MINIMAL)
+    separator = "\t" if "\t" in header else ","
+    quoting: Literal[0, 3] = csv.QUOTE_NONE if separator == "\t" else csv.QUOTE_MINIMAL
     try:
         names = next(csv.reader([header], delimiter=separator, quoting=quoting), [])
         frame = read_csv(
@@ -188,9 +196,7 @@ def read_surprisals(table: HumanTable, source: str, procedure: Procedure) -> Sur
     found = zip(*(_keys(other, key) for key in keys), strict=True)
     for row, (key, value) in enumerate(zip(found, other.numbers(name), strict=True)):
         if values.setdefault(key, value) != value:
-            raise BadInput(
-                f"{other.where(row)}: a second surprisal for {', '.join(map(str, key))}"
-            )
+            raise BadInput(f"{other.where(row)}: a second surprisal for {', '.join(map(str, key))}")
     wanted = list(zip(*(_keys(table, key) for key in keys), strict=True))
     joined = np.array([values.get(key, math.nan) for key in wanted])
     if np.isnan(joined).all():
@@ -201,11 +207,9 @@ def read_surprisals(table: HumanTable, source: str, procedure: Procedure) -> Sur
 def _keys(table: HumanTable, column: str) -> list[Any]:
     """A column for joining: as numbers if all values are, so that 1 and 1.0 are equal."""
     texts = table.texts(column)
-    return list(map(float, texts)) if all(map(_is_finite, texts)) else texts
-
-
-def _is_finite(text: str) -> bool:
-    return text not in _MISSING and _is_number(text) and math.isfinite(float(_TRUTH.get(text, text)))
+    if all(_is_number(text) and math.isfinite(_number(text)) for text in texts):
+        return list(map(_number, texts))
+    return texts
 
 
 def _from_json(table: HumanTable, path: Path, procedure: Procedure) -> SurprisalSource:
@@ -218,7 +222,8 @@ def _from_json(table: HumanTable, path: Path, procedure: Procedure) -> Surprisal
             f"{path.name} must be an object with the texts of {table.name} ({procedure.text}) as "
             f"names: {', '.join(names[:3])}, ..."
         )
-    values, sentences = [], []
+    values: list[float] = []
+    sentences: list[int] = []
     for i, name in zip(order.texts_in_order, names, strict=True):
         try:
             parts = [[float(x) for x in sentence] for sentence in content[name]]
@@ -342,7 +347,7 @@ class Predictors:
     """
 
     def __init__(
-        self, table: HumanTable, procedure: Procedure, source: SurprisalSource, chosen: Values
+        self, table: HumanTable, procedure: Procedure, source: SurprisalSource, chosen: Flags
     ) -> None:
         self.table = table
         self.procedure = procedure
@@ -390,7 +395,7 @@ class Predictors:
                 f"{self.table.name} has no column {name!r}: add it, or `pip install wordfreq`, or "
                 "name other columns, --controls"
             ) from None
-        language = self.procedure.language
+        language = self.procedure.language or "en"
         self.notes[name] = (
             f"{name}: {'-' if _FREQUENCIES[name] < 0 else ''}log2 of wordfreq's proportion of "
             f"{self.procedure.word}, language {language}"
@@ -406,15 +411,15 @@ class Predictors:
         """Values of an earlier word."""
         by_word = self._by_word(base)
         words, sentences = self.words, self.source.sentences
-        if base != SURPRISAL:
-            return words.lagged(by_word, lag)[words.word]
-        within = None if sentences is None else sentences[words.first_row]
+        is_surprisal = base == SURPRISAL
+        within = sentences[words.first_row] if is_surprisal and sentences is not None else None
         earlier = words.lagged(by_word, lag, within)
-        if self.procedure.fill:
+        if is_surprisal and self.procedure.fill:
             earlier[np.isnan(earlier)] = np.nanmean(by_word)
-        if self.procedure.lags_as_text:
+        if is_surprisal and self.procedure.lags_as_text:
             earlier = earlier[words.texts_as_text()]
-        return earlier[words.word]
+        values: Values = earlier[words.word]
+        return values
 
     def _by_word(self, name: str) -> Values:
         """The value of each word: of its chosen rows, which must agree, else of all if they do."""
@@ -435,7 +440,7 @@ class Predictors:
         return np.where(np.isnan(by_word), seen, by_word)
 
 
-def passes(condition: str, predictors: Predictors) -> tuple[str, Values, Values]:
+def passes(condition: str, predictors: Predictors) -> tuple[str, Flags, Flags]:
     """Returns the column of a filter, and which rows have a value there and which pass it.
 
     Args:

@@ -6,8 +6,8 @@ The procedures are defined in docs/specification.md, section 14.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, fields, replace
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 from lmdiag.schema import BadInput
 
@@ -15,60 +15,60 @@ SURPRISAL = "surprisal"
 """Name of the fitted surprisals in formulas; k words earlier: "surprisal_prev_k"."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Procedure:
-    """How surprisals are fitted to a response.
-
-    Attributes:
-        response: column of the human measure.
-        text, sentence, position, word: columns that place a row: words of one text are read in the
-            order of their positions (in a text with sentences, of sentences and positions); "" for
-            the first of `PLACES` that the table has. Lags never cross texts, nor sentences if
-            these are named.
-        controls: predictors of the baseline.
-        lags: how many earlier words' controls and surprisals are predictors, too.
-        added: surprisals that the baseline does not have: all, or the current word's.
-        formula: full model, instead of controls, lags and added; with terms as `(1 | subject)` it
-            is a mixed model, fitted by maximum likelihood.
-        baseline: baseline, instead of the full model without the added surprisals.
-        filters: conditions on rows, as `time>0`; rows are left out after lags are taken.
-        folds: contiguous folds of which each is predicted from all others; 0 for in sample.
-        units: of the surprisals that are read: bits or nats. Coefficients are per unit.
-        average: the response is the mean over the rows of a word.
-        distinct: repetitions of a row are left out first.
-        complete: rows with a missing value in any column are left out.
-        fill: earlier surprisals that do not exist are the mean surprisal.
-        lags_as_text: earlier surprisals are those of the texts sorted as text, "10" before "2".
-        language: of the word frequencies that are computed, e.g. "en".
-    """
+    """How surprisals are fitted. The texts of the fields are the help of the command line."""
 
     response: str = ""
+    """column of the human measure"""
     text: str = ""
+    """column that tells texts apart; earlier words are those of the same text (default: text,
+    article, trialid, docid or sentence)"""
     sentence: str = ""
+    """column that tells sentences apart, if earlier words are those of the same sentence"""
     position: str = ""
+    """column with the place of a word in its text or sentence (default: position, zone, ianum or
+    sentpos)"""
     word: str = ""
-    controls: tuple[str, ...] = ("length", "log_frequency")
-    lags: int = 2
-    added: Literal["all", "current"] = "all"
+    """column of the words (default: word or ia)"""
+    controls: tuple[str, ...] | None = None
+    """columns that the baseline has; length (characters) and log_frequency (wordfreq) are computed
+    if there are none (default: these two)"""
+    lags: int | None = None
+    """how many earlier words' controls and surprisals are predictors, too (default: 2)"""
+    added: Literal["all", "current"] | None = None
+    """surprisals that only the full model has: all, or that of the current word, so that those of
+    earlier words are part of the baseline (default: all)"""
     formula: str = ""
+    """full model instead of controls, lags and added, as `rt ~ surprisal + length` or, for a mixed
+    model, `rt ~ surprisal + (surprisal | subject)`; NAME_prev_1 is an earlier word's value"""
     baseline: str = ""
-    filters: tuple[str, ...] = ()
-    folds: int = 0
-    units: Literal["bits", "nats"] = "bits"
+    """formula of the baseline (default: the full model without surprisals)"""
+    filter: tuple[str, ...] | None = None
+    """conditions as COLUMN=VALUE, or with != > < >= <=; other rows are left out after earlier words
+    are looked up"""
+    folds: int | None = None
+    """contiguous folds, each predicted from the others (default: 0, in sample)"""
+    units: Literal["bits", "nats"] | None = None
+    """unit of surprisals that are read; coefficients are per unit (default: bits)"""
     average: bool = False
+    """the response is the mean over the rows of a word"""
     distinct: bool = False
+    """leave out repetitions of a row first"""
     complete: bool = False
+    """leave out rows with a missing value in any column"""
     fill: bool = False
+    """replace surprisals before the beginning of a text or sentence by the mean surprisal"""
     lags_as_text: bool = False
-    language: str = "en"
+    """take earlier surprisals from the texts sorted as text, "10" before "2", as kuribayashi2024"""
+    language: str = ""
+    """language of computed word frequencies (default: en)"""
 
     def __post_init__(self) -> None:
-        if not 0 <= self.lags <= 10:
+        if not 0 <= (self.lags or 0) <= 10:
             raise BadInput(f"lags must be between 0 and 10, not {self.lags}")
-        if self.folds < 0 or self.folds == 1:
+        if (self.folds or 0) < 0 or self.folds == 1:
             raise BadInput(f"folds must be 0 (in sample) or at least 2, not {self.folds}")
-        if self.units not in ("bits", "nats"):
-            raise BadInput(f"units must be bits or nats, not {self.units!r}")
 
     def formulas(self) -> tuple[str, str]:
         """Returns the full model and the baseline, as formulas."""
@@ -78,11 +78,11 @@ class Procedure:
         if not full:
             names = [
                 name if lag == 0 else f"{name}_prev_{lag}"
-                for name in (SURPRISAL, *self.controls)
-                for lag in range(self.lags + 1)
+                for name in (SURPRISAL, *(self.controls or ()))
+                for lag in range((self.lags or 0) + 1)
             ]
             full = f"{quoted(self.response)} ~ {' + '.join(map(quoted, names))}"
-        added = rf"{SURPRISAL}(_prev_\d+)?" if self.added == "all" else SURPRISAL
+        added = SURPRISAL if self.added == "current" else rf"{SURPRISAL}(_prev_\d+)?"
         return full, self.baseline or without_terms(full, added)
 
 
@@ -105,14 +105,14 @@ _SELF_PACED = (
 PROFILES = {
     "wilcox2023": Procedure(
         response="gaze_rt", controls=("freq", "len"), folds=10, average=True, complete=True,
-        filters=tuple(
+        filter=tuple(
             f"freq{lag}{bound}" for lag in ("", "_prev_1", "_prev_2") for bound in (">0", "<inf")
         ),
     ),
     "kuribayashi2024": Procedure(
         response="time", text="article", sentence="sent_id", position="tokenN_in_sent", word="word",
         controls=("length", "log_gmean_freq"), added="current", units="nats", fill=True,
-        filters=("time>0", "tokenN_in_sent>0", "is_first=False", "is_last=False"),
+        filter=("time>0", "tokenN_in_sent>0", "is_first=False", "is_last=False"),
         lags_as_text=True,
     ),
     "michaelov2024": Procedure(distinct=True),
@@ -120,46 +120,38 @@ PROFILES = {
 """Name -> procedure of Wilcox et al. (2023), Kuribayashi et al. (2024), Michaelov et al. (2024)."""
 
 
+_DEFAULT = Procedure(controls=("length", "log_frequency"), lags=2, language="en")
+
+
 def procedure_for(
-    columns: Collection[str], profile: str | None = None, **chosen: Any
+    columns: Collection[str], profile: str | None = None, chosen: Procedure | None = None
 ) -> Procedure:
     """Returns the procedure for a table.
 
     Args:
         columns: of the table.
         profile: of `PROFILES`; None for the default.
-        chosen: fields of `Procedure` that differ from the profile; None for no difference.
+        chosen: fields that differ from the profile, and filters on top of it.
 
     Raises:
-        BadInput: there is no such profile or field, no response, or the table lacks a column.
+        BadInput: there is no such profile, no response, or the table lacks a column.
     """
     if profile is not None and profile not in PROFILES:
         raise BadInput(f"no profile {profile!r}: choose from {', '.join(PROFILES)}")
-    known = {field.name for field in fields(Procedure)}
-    if unknown := [name for name in chosen if name not in known]:
-        raise BadInput(f"no option {unknown[0]!r}: choose from {', '.join(sorted(known))}")
-    given = {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in chosen.items()
-        if value is not None
-    }
-    procedure = PROFILES[profile] if profile else Procedure()
-    if profile == "michaelov2024" and not given.get("formula"):
-        given["formula"] = _michaelov_formula(columns)
-    if filters := given.get("filters"):
-        given["filters"] = (*procedure.filters, *filters)
-    procedure = replace(procedure, **given)
-    places = {
-        field: next((name for name in names if name in columns), "")
-        for field, names in PLACES.items()
-        if not getattr(procedure, field)
-    }
-    if procedure.formula and not procedure.response:
-        places["response"] = procedure.formula.partition("~")[0].strip()
-    procedure = replace(procedure, **places)
-    if not procedure.response:
+    values = vars(_DEFAULT).copy()
+    for record in filter(None, (PROFILES[profile] if profile else None, chosen)):
+        given = (item for item in vars(record).items() if item[1] is not None)
+        values |= {name: value for name, value in given if value is not False and value != ""}
+    if profile and chosen and chosen.filter:
+        values["filter"] = (*(PROFILES[profile].filter or ()), *chosen.filter)
+    if profile == "michaelov2024" and not values["formula"]:
+        values["formula"] = _michaelov_formula(columns)
+    for field, names in PLACES.items():
+        values[field] = values[field] or next((name for name in names if name in columns), "")
+    values["response"] = values["response"] or values["formula"].partition("~")[0].strip()
+    if not values["response"]:
         raise BadInput("no response: name the column of the human measure, --response COLUMN")
-    return procedure
+    return Procedure(**values)
 
 
 def _michaelov_formula(columns: Collection[str]) -> str:

@@ -6,12 +6,13 @@ import itertools
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from lmdiag.analysis.mixed import fit_mixed
+from lmdiag.analysis.mixed import MixedTerm, fit_mixed
 from lmdiag.schema import BadInput
 from lmdiag.stats import LEVEL, Values
 
@@ -42,29 +43,11 @@ class Rows(Protocol):
 
 
 @dataclass(frozen=True)
-class Coefficient:
-    """A fixed effect.
-
-    Attributes:
-        value: in units of the response per unit of the predictor.
-        se: standard error.
-        ci_low, ci_high: 95% interval, by t.
-        p: two-sided p of no effect, by t.
-    """
-
-    value: float
-    se: float
-    ci_low: float
-    ci_high: float
-    p: float
-
-
-@dataclass(frozen=True)
 class Regression:
     """A fitted model of a response.
 
     Attributes:
-        coefficients: term -> its coefficient, "Intercept" first.
+        terms: the fixed effects in sample, "Intercept" first.
         log_likelihood: maximum, natural logarithm; over folds, of the held-out rows.
         aic: 2 k - 2 log-likelihood in sample; k counts the residual variance, as in R.
         densities: (n,), log density of each row; None for mixed models.
@@ -72,7 +55,7 @@ class Regression:
         warning: what makes the estimates unreliable, or "".
     """
 
-    coefficients: Mapping[str, Coefficient]
+    terms: tuple[MixedTerm, ...]
     log_likelihood: float
     aic: float
     densities: Values | None
@@ -192,6 +175,8 @@ def least_squares(formula: str, rows: Rows, folds: int = 0) -> Regression:
     Raises:
         BadInput: a predictor is constant or a combination of others, or there are too few rows.
     """
+    from scipy.special import stdtr
+
     y = _evaluate(sides(formula)[0], rows)
     n = len(y)
     predictors = {
@@ -221,10 +206,10 @@ def least_squares(formula: str, rows: Rows, folds: int = 0) -> Regression:
     covariance = np.linalg.inv((x / scale).T @ (x / scale)) * rss / (n - p)
     errors = np.sqrt(np.diag(covariance)) / scale
     return Regression(
-        coefficients={
-            name: coefficient(value, se, n - p)
-            for name, value, se in zip(names, beta, errors, strict=True)
-        },
+        terms=tuple(
+            MixedTerm(name, value, se, n - p, value / se, 2 * float(stdtr(n - p, -abs(value / se))))
+            for name, value, se in zip(names, beta.tolist(), errors.tolist(), strict=True)
+        ),
         log_likelihood=float(densities.sum()),
         aic=2 * (p + 1) - 2 * float(in_sample.sum()),
         densities=densities,
@@ -232,16 +217,15 @@ def least_squares(formula: str, rows: Rows, folds: int = 0) -> Regression:
     )
 
 
-def coefficient(value: float, se: float, df: float) -> Coefficient:
-    """Returns a coefficient with its interval and p by the t distribution with df degrees."""
-    from scipy.special import stdtr, stdtrit
+def interval(term: MixedTerm) -> tuple[float, float]:
+    """Returns the 95% interval of a coefficient, by the t distribution."""
+    from scipy.special import stdtrit
 
-    margin = float(stdtrit(df, (1 + LEVEL) / 2)) * se
-    p = 2 * float(stdtr(df, -abs(value / se)))
-    return Coefficient(float(value), float(se), float(value - margin), float(value + margin), p)
+    margin = float(stdtrit(term.df, (1 + LEVEL) / 2)) * term.se
+    return term.estimate - margin, term.estimate + margin
 
 
-def fold_numbers(n: int, folds: int) -> np.ndarray:
+def fold_numbers(n: int, folds: int) -> NDArray[np.intp]:
     """Returns the number, from 0, of the contiguous fold of each of n rows.
 
     R's `cut(1:n, folds, labels = FALSE)`: row i is in the fold whose interval (a, b] holds i, the
@@ -292,7 +276,8 @@ def mixed_model(formula: str, rows: Rows) -> Regression:
     """
     from pandas import DataFrame
 
-    table, expressions = {}, {}
+    table: dict[str, Values | list[str]] = {}
+    expressions: dict[str, str] = {}
 
     def as_column(match: re.Match[str]) -> str:
         name = re.sub(r"\W+", "_", match[0]).strip("_")
@@ -314,9 +299,7 @@ def mixed_model(formula: str, rows: Rows) -> Regression:
         return ":".join(expressions.get(part, part) for part in term.split(":"))
 
     return Regression(
-        coefficients={
-            shown(term.term): coefficient(term.estimate, term.se, term.df) for term in fit.terms
-        },
+        terms=tuple(replace(term, term=shown(term.term)) for term in fit.terms),
         log_likelihood=fit.log_likelihood,
         aic=fit.aic,
         densities=None,
