@@ -35,7 +35,7 @@ _BATCH = 64
 _LIST = 20
 """Top tokens that are asked for, if the protocol needs no more: a longer list gives more ranks."""
 
-Encoded = EncodedQuestion | EncodedSentence
+ServedInput = EncodedQuestion | EncodedSentence
 
 
 @dataclass
@@ -70,7 +70,7 @@ class ServedModel:
         """Returns the names of control tokens in each text, which the model reads as tokens."""
         return control_names(self.tokenizer, texts)
 
-    def encode(self, question: Question | Sentence) -> Encoded:
+    def encode(self, question: Question | Sentence) -> ServedInput:
         """Returns a question as token ids; see `Model.encode` for the errors."""
         if isinstance(question, Question):
             return self.encoder.encode(question)
@@ -80,12 +80,14 @@ class ServedModel:
             )
         return self.sentences.encode(question)
 
-    def plan(self, encoded: Sequence[Encoded], batch_size: int | None = None) -> list[list[int]]:
+    def plan(
+        self, encoded: Sequence[ServedInput], batch_size: int | None = None
+    ) -> list[list[int]]:
         """Groups questions in their order, however many requests are in flight."""
         numbers, size = [*range(len(encoded))], batch_size or _BATCH
         return [numbers[start : start + size] for start in range(0, len(numbers), size)]
 
-    def answer(self, batch: Sequence[Encoded], top: int) -> list[Answer | SentenceAnswer]:
+    def answer(self, batch: Sequence[ServedInput], top: int) -> list[Answer | SentenceAnswer]:
         """Returns the answers to a batch; its distinct prompts are asked side by side.
 
         Raises:
