@@ -16,11 +16,11 @@ from lmdiag.analysis.mixed import MixedTerm
 from lmdiag.analysis.procedures import SURPRISAL, Procedure
 from lmdiag.analysis.regression import (
     Regression,
-    interval,
     least_squares,
     mixed_model,
     names_in,
     sides,
+    term_interval,
 )
 from lmdiag.schema import BadInput
 from lmdiag.stats import Values
@@ -129,7 +129,7 @@ class HumanFit:
                 if isinstance(value, str | int | float) or name == "left_out"
             }
             figures["coefficients"] = {term.term: term.estimate for term in fit.terms}
-            figures["intervals"] = {term.term: list(interval(term)) for term in fit.terms}
+            figures["intervals"] = {term.term: list(term_interval(term)) for term in fit.terms}
             models.append(figures)
         plain: dict[str, Any] = _plain({
             "signature": self.signature, "full": self.full, "baseline": self.baseline,

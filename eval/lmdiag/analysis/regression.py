@@ -217,7 +217,7 @@ def least_squares(formula: str, rows: Rows, folds: int = 0) -> Regression:
     )
 
 
-def interval(term: MixedTerm) -> tuple[float, float]:
+def term_interval(term: MixedTerm) -> tuple[float, float]:
     """Returns the 95% interval of a coefficient, by the t distribution."""
     from scipy.special import stdtrit
 
