@@ -99,6 +99,14 @@ def public_suites() -> Path:
 
 
 @pytest.fixture(scope="session")
+def human() -> Path:
+    """The folder with human measures and published figures; skips where there is none."""
+    if not (UPSTREAM / "human").is_dir():
+        pytest.skip(f"no human measures at {UPSTREAM}: set LMDIAG_UPSTREAM")
+    return UPSTREAM / "human"
+
+
+@pytest.fixture(scope="session")
 def data_dir(upstream: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The three upstream diagnostics, built. Read only: copy it to change it."""
     return built(tmp_path_factory, "diagnostics", str(upstream), "cprag102", "role88", "neg136")

@@ -91,6 +91,44 @@ def test_correlations_are_scipys(values: list[tuple[int, int]]) -> None:
     assert stats.point(data, "pearson") == pytest.approx(scipy.stats.pearsonr(*data.T).statistic)
 
 
+# ---- against the chance level -------------------------------------------------------------------
+
+
+@given(st.integers(1, 300), st.floats(0, 1), st.sampled_from([1 / 2, 1 / 3, 0.3]))
+def test_the_binomial_test_is_scipys(n: int, share: float, chance: float) -> None:
+    successes = round(share * n)
+    expected = scipy.stats.binomtest(successes, n, chance).pvalue
+    assert stats.binomial_p(successes, n, chance) == pytest.approx(expected, rel=1e-9, abs=1e-300)
+
+
+@pytest.mark.parametrize(
+    ("successes", "n", "chance", "standing"),
+    [
+        # Wilson's interval leaves out chance in these three: p = 2 * 9/256 = .070, .077, .059
+        (7, 8, 1 / 2, "not distinguishable"),
+        (12, 16, 1 / 2, "not distinguishable"),
+        (16, 32, 1 / 3, "not distinguishable"),
+        # 2 / 2^5 = .0625, and 2 / 2^6 = .03125
+        (5, 5, 1 / 2, "not distinguishable"),
+        (6, 6, 1 / 2, "above"),
+        (0, 6, 1 / 2, "below"),
+    ],
+)
+def test_proportions_against_chance(successes: int, n: int, chance: float, standing: str) -> None:
+    assert stats.versus_chance(successes / n, n, chance) == standing
+
+
+def test_means_against_chance() -> None:
+    # a mean over shuffles is rounded towards chance: 8.9 of 10 is 8 (p = .109), 9.0 is 9 (.021)
+    assert stats.versus_chance(0.89, 10, 0.5) == "not distinguishable"
+    assert stats.versus_chance(0.90, 10, 0.5) == "above"
+    assert stats.versus_chance(0.11, 10, 0.5) == "not distinguishable"
+    # a mean of values: as its t interval, but counted where all are 0 or 1
+    assert stats.versus_chance(0.6, 10, 0.5, (0.4, 0.8)) == "not distinguishable"
+    assert stats.versus_chance(0.6, 10, 0.5, (0.51, 0.7)) == "above"
+    assert stats.versus_chance(1.0, 5, 0.5, stats.wilson(5, 5)) == "not distinguishable"
+
+
 # ---- two models ----------------------------------------------------------------------------------
 
 
@@ -122,6 +160,59 @@ def test_mcnemar_by_hand() -> None:
 )
 def test_holm_by_hand(p: list[float], adjusted: list[float]) -> None:
     assert stats.holm(p) == pytest.approx(adjusted, nan_ok=True)
+
+
+# ---- the sign-flip test --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("differences", "p"),
+    [
+        # the sums of the 8 patterns of 1, 2, 3 are ±6, ±4, ±2, 0, 0: two are as far out as 6
+        ([1, 2, 3], 2 / 8),
+        # and four are as far out as -1 + 2 + 3 = 4, with or without an item that does not differ
+        ([-1, 2, 3], 4 / 8),
+        ([-1, 0, 2, 3, 0], 4 / 8),
+        # .1 + .2 - .3 is 0 but for rounding, so every pattern is as far out
+        ([0.1, 0.2, -0.3], 1),
+        # and .7 is as far out as .1 + .2 + .4, in whatever order it is summed
+        ([0.1, 0.2, 0.4, 0.0], 2 / 8),
+        ([1.0, 1.0], 2 / 4),
+        # 16 differences are the most of which all patterns are taken
+        ([1.0] * 16, 2 / 2**16),
+        ([0.0, 0.0], math.nan),
+        ([], math.nan),
+        ([1.0, math.inf], math.nan),
+    ],
+)
+def test_sign_flips_by_hand(differences: list[float], p: float) -> None:
+    assert stats.sign_flip(array(*differences)) == pytest.approx(p, nan_ok=True)
+
+
+@given(st.lists(st.integers(-30, 30).map(lambda x: x / 10), min_size=2, max_size=10))
+def test_all_sign_flips_are_scipys(differences: list[float]) -> None:
+    values = array(*differences)
+    if not values.any():
+        return
+    with np.errstate(all="ignore"):
+        expected = scipy.stats.permutation_test(
+            (values, np.zeros_like(values)), lambda a, b, axis: (a - b).sum(axis=axis),
+            vectorized=True, permutation_type="samples", n_resamples=np.inf,
+        )  # fmt: skip
+    assert stats.sign_flip(values) == pytest.approx(expected.pvalue)
+
+
+def test_random_sign_flips_agree_with_the_binomial_and_the_t_test() -> None:
+    # 14 of 20 equal differences are positive: 2 P(X >= 14) of 20 coins = .115
+    fourteen = array(*[1.0] * 14, *[-1.0] * 6)
+    expected = scipy.stats.binomtest(14, 20).pvalue
+    assert stats.sign_flip(fourteen) == pytest.approx(expected, abs=0.005)
+    # each count has one added: p of 100,000 flips, none as far out, is 1 / 100,001
+    assert stats.sign_flip(array(*[1.0] * 60)) == pytest.approx(1 / 100_001)
+    many = rng(3).normal(0.01, 1, 5000)
+    expected = scipy.stats.ttest_1samp(many, 0).pvalue
+    assert stats.sign_flip(many, rng(4)) == pytest.approx(expected, abs=0.01)
+    assert stats.sign_flip(many, rng(4), 999) == stats.sign_flip(many, rng(4), 999)
 
 
 # ---- the bootstrap -------------------------------------------------------------------------------

@@ -9,12 +9,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 LEVEL = 0.95
 """Confidence of every interval."""
+
+_ALPHA = 0.05
+
+VersusChance = Literal["above", "below", "not distinguishable"]
+"""Where a figure lies against the chance level, by a two-sided test at the 5% level."""
 
 CORRELATIONS = ("spearman", "pearson")
 
@@ -206,6 +213,53 @@ def _ranks(samples: Values) -> Values:
     return np.moveaxis(ranks, -1, 1)
 
 
+# ---- against the chance level -------------------------------------------------------------------
+
+
+def versus_chance(
+    value: float, n: int, chance: float, interval: Interval | None = None
+) -> VersusChance:
+    """Returns whether a figure is above or below the chance level, or cannot be told from it.
+
+    Args:
+        value: a proportion of n items, or a mean of values in [0, 1].
+        n: number of items.
+        chance: probability that guessing counts an item as right; where it differs between items,
+            its mean, with which the binomial test is conservative (Hoeffding 1956).
+        interval: None for a proportion: the exact binomial test decides. For a mean of values, its
+            95% t interval, which leaves out the chance level exactly where the t test rejects it.
+
+    A count that is no whole number, as of a mean over shuffles, is rounded towards chance.
+    """
+    if interval is not None and value not in (0, 1):
+        is_different = not interval[0] <= chance <= interval[1]
+    else:
+        count = value * n
+        towards = math.floor if value > chance else math.ceil
+        is_whole = abs(count - round(count)) < 1e-6
+        successes = round(count) if is_whole else towards(count)
+        is_different = binomial_p(successes, n, chance) < _ALPHA
+    if not is_different:
+        return "not distinguishable"
+    return "above" if value > chance else "below"
+
+
+@cache
+def binomial_p(successes: int, n: int, chance: float) -> float:
+    """Returns the two-sided p of the exact binomial test.
+
+    The sum of the probabilities of all counts that are at most as probable as the observed one: the
+    same as `scipy.stats.binomtest`, whose import takes longer than to score a run.
+    """
+    from scipy.special import gammaln, xlog1py, xlogy
+
+    k = np.arange(n + 1)
+    ways = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+    probabilities = np.exp(ways + xlogy(k, chance) + xlog1py(n - k, -chance))
+    as_rare = probabilities <= probabilities[successes] * (1 + 1e-7)  # ties but for rounding
+    return min(1.0, float(probabilities[as_rare].sum()))
+
+
 # ---- two paired samples -------------------------------------------------------------------------
 
 
@@ -228,6 +282,49 @@ def mcnemar(first: Values, second: Values) -> float:
 
     won, lost = int((first > second).sum()), int((first < second).sum())
     return float(binomtest(won, won + lost, 0.5).pvalue) if won + lost else 1.0
+
+
+def sign_flip(
+    differences: Values, rng: np.random.Generator | None = None, flips: int = 100_000
+) -> float:
+    """Returns the two-sided p of a sign-flip test that paired differences have a mean of 0.
+
+    Without a difference between the two, each item's difference is as likely to have the other
+    sign. p is the share of sign patterns whose sum is at least as far from 0 as the observed sum:
+    of all 2^n patterns for up to 16 differences other than 0, else of random ones, with one added
+    to both counts so that p is never 0. Differences of 0 do not change p.
+
+    Args:
+        differences: first minus second, (n,).
+        rng: where random patterns come from; None for a generator with seed 0.
+        flips: how many random patterns.
+
+    Returns:
+        p; NaN where all differences are 0, where there are none, and where one is not finite.
+
+    Source: Fisher (1935), The Design of Experiments, section 21.
+    """
+    changing = differences[differences != 0]
+    if len(changing) == 0 or not np.isfinite(changing).all():
+        return math.nan
+    # sums that are equal but for rounding count as equal
+    least = abs(changing.sum()) - 1e-9 * np.abs(changing).sum()
+    if len(changing) <= 16:
+        return float((np.abs(_signed_sums(changing)) >= least).mean())
+    rng = np.random.default_rng(0) if rng is None else rng
+    sums = np.zeros(flips)
+    for start in range(0, len(changing), 8):  # a random byte chooses the signs of eight differences
+        patterns = _signed_sums(changing[start : start + 8])
+        sums += patterns[rng.integers(len(patterns), size=flips, dtype=np.uint8)]
+    return float((1 + (np.abs(sums) >= least).sum()) / (1 + flips))
+
+
+def _signed_sums(values: Values) -> Values:
+    """The sums of n values with all patterns of signs, (2^n,)."""
+    sums = np.zeros(1)
+    for value in values:
+        sums = np.concatenate([sums + value, sums - value])
+    return sums
 
 
 def paired_bootstrap(

@@ -1,4 +1,4 @@
-"""A sweep over checkpoints of one shape: the whole command, and what of it is loading and asking."""
+"""A sweep over checkpoints of one shape: the whole command, its loading and its asking."""
 
 from __future__ import annotations
 

@@ -18,6 +18,7 @@ from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
     from lmdiag.protocol import Predictions
+    from lmdiag.results import SettingResults
     from lmdiag.stimuli import Stimuli
     from lmdiag.types import Kind
 
@@ -41,6 +42,9 @@ class Options:
     cased: Annotated[bool | None, Parameter(negative="--uncased")] = None
     """compare words with the expected words exactly, or ignore letter case (default: exactly; for a
     run, by its own rule)"""
+    measures: tuple[str, ...] = ()
+    """measures to compute, e.g. accuracy or sensitivity@0.01; each must be possible (default: all
+    that are possible)"""
     setting: str = "none"
     """perturbation of the run to score"""
     json: bool = False
@@ -48,18 +52,24 @@ class Options:
 
 
 def main(options: Options) -> int:
-    """Scores and prints; what cannot be computed is said on standard error."""
+    """Scores and prints; what cannot be computed is said on standard error.
+
+    Raises:
+        BadInput: the predictions cannot be used, or do not allow what was asked for.
+    """
     from lmdiag import evaluation, results
     from lmdiag.report.formats.terminal import print_setting
     from lmdiag.results.original_code import is_original
 
     is_run = options.predictions.is_dir() and not is_original(options.predictions)
     given = _of_a_run(options) if is_run else _of_a_file(options)
-    measured = evaluation.evaluate(*given)
+    measured = evaluation.evaluate(
+        given.stimuli, given.runs, given.protocol, given.cased, given.kind
+    )
     signature = results.signature(given.protocol, given.stimuli.fingerprint)
-    measured = replace(measured, signature=signature)
-    for note in evaluation.not_computed(given.stimuli, given.runs[0], given.protocol):
-        say(f"lmdiag: not computed: {note}")
+    measured, remarks = _restricted(replace(measured, signature=signature), given, options)
+    for remark in (*given.notes, *remarks):
+        say(f"lmdiag: {remark}")
     if options.json:
         print(json.dumps({"task": options.task, **measured.to_json()}, allow_nan=False))
     else:
@@ -68,13 +78,57 @@ def main(options: Options) -> int:
 
 
 class ScoreInputs(NamedTuple):
-    """What is scored, and how."""
+    """What is scored, and how; `missing` and `notes` as in `External`."""
 
     stimuli: Stimuli
     runs: Sequence[Predictions]
     protocol: Protocol
     cased: bool
     kind: Kind
+    missing: Sequence[str] = ()
+    notes: Sequence[str] = ()
+
+
+def _restricted(
+    measured: SettingResults, given: ScoreInputs, options: Options
+) -> tuple[SettingResults, list[str]]:
+    """Returns the figures that are wanted and can be computed, and lines on the others.
+
+    Raises:
+        BadInput: a measure that was asked for cannot be computed, or nothing can.
+    """
+    from lmdiag import evaluation
+    from lmdiag.results.predictions import ids
+
+    reasons = evaluation.not_computed(given.stimuli, given.runs[0], given.protocol)
+    needing: dict[str, bool] = {}
+    if given.missing or options.measures:
+        needing = evaluation.measures_needing(
+            given.stimuli, given.missing, given.protocol, given.kind
+        )
+    incomplete = [name for name, needs in needing.items() if needs]
+    if incomplete:
+        absent = f"{ids(given.missing)} missing"
+        reasons.insert(0, f"{', '.join(incomplete)}: {absent}, and they need these rows")
+    wanted = list(dict.fromkeys([*needing, *measured.measures]))
+    if options.measures:
+        wanted = evaluation.chosen_measures(options.measures, wanted)
+    computed = {
+        name: measure
+        for name, measure in measured.measures.items()
+        if name in wanted and name not in incomplete
+    }
+    lacking = [name for name in wanted if name not in computed]
+    predicted = [name for name in computed if not name.startswith(evaluation.HUMAN_MEASURES)]
+    if not predicted or (options.measures and lacking):
+        what = f"{', '.join(lacking)} cannot" if options.measures else "no measure can"
+        raise BadInput(f"{options.predictions}: {what} be computed: {'; '.join(reasons)}")
+    absent_rows = set(given.missing)
+    return replace(
+        measured,
+        measures=computed,
+        unscorable=[word for word in measured.unscorable if word.id not in absent_rows],
+    ), [f"not computed: {reason}" for reason in ([] if options.measures else reasons)]
 
 
 def _of_a_file(options: Options) -> ScoreInputs:
@@ -83,9 +137,10 @@ def _of_a_file(options: Options) -> ScoreInputs:
     from lmdiag.results.external import read_external
 
     rows = stimuli.load(options.data or "lmdiag", options.task, revision=options.data_revision)
-    runs = read_external(options.predictions, rows, options.setting)
+    read = read_external(options.predictions, rows, options.setting)
     protocol = options.scoring.of(Protocol(tasks=(options.task,)))
-    return ScoreInputs(rows, runs, protocol, options.cased is not False, "masked")
+    cased = options.cased is not False
+    return ScoreInputs(rows, read.runs, protocol, cased, "masked", read.missing, read.notes)
 
 
 def _of_a_run(options: Options) -> ScoreInputs:

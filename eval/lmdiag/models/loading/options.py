@@ -56,7 +56,7 @@ class Serving:
     """ask the model with this name at an OpenAI-compatible completions endpoint, e.g.
     http://localhost:8000/v1; the key is read from LMDIAG_SERVER_KEY or OPENAI_API_KEY"""
     tokenizer: str | None = None
-    """Hub id or folder of the tokenizer of the server's model (default: the server's own tokens)"""
+    """Hub id or folder of the tokenizer of the server's model (needed with server)"""
     in_flight: int = IN_FLIGHT
     """requests to the server at the same time"""
 

@@ -1,0 +1,1 @@
+"""What follows a finished run: items as one table, effects of conditions, mixed models."""
