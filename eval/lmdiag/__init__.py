@@ -1,6 +1,6 @@
 """Psycholinguistic diagnostics for masked, causal and encoder-decoder language models.
 
-`load_stimuli`, `load_model`, `measure`, `compare`, `load_run` and `load_multiverse` are the Python
+`load_stimuli`, `load_model`, `measure`, `compare`, `fit`, `load_run` and `load_multiverse` are the Python
 API (`lmdiag.api`); nothing is imported before it is used.
 """
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from lmdiag.api import (
         compare,
+        fit,
         load_model,
         load_multiverse,
         load_run,
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "__version__", "compare", "load_model", "load_multiverse", "load_run", "load_stimuli",
+    "__version__", "compare", "fit", "load_model", "load_multiverse", "load_run", "load_stimuli",
     "measure",
 ]  # fmt: skip
 
