@@ -1,10 +1,9 @@
-"""Valid files of whole sentences, and of what is made from runs: multiverses, exports, boards."""
+"""Valid files of whole sentences, and of what is made from runs: multiverses, boards."""
 
 from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import asdict
 from io import StringIO
 from pathlib import Path
 
@@ -15,13 +14,8 @@ from rich.console import Console
 from runs import make_run
 
 from lmdiag import stimuli
-from lmdiag.export import Provenance, export_run
 from lmdiag.hub.benchmark import Benchmark
-from lmdiag.hub.bounded import read_files
-from lmdiag.hub.isolation import Judged
-from lmdiag.hub.verify import verify
-from lmdiag.leaderboard.collect import Outcome, find_submissions, judge
-from lmdiag.leaderboard.pages import sentence
+from lmdiag.leaderboard.collect import find_submissions, read_entries
 from lmdiag.leaderboard.site import write_site
 from lmdiag.leaderboard.standing import standings
 from lmdiag.multiverse import RunOfMember, multiverse_of
@@ -29,14 +23,11 @@ from lmdiag.questions import Setting, collect
 from lmdiag.report.formats.terminal import print_multiverse
 from lmdiag.report.multiverse import multiverse_plots
 from lmdiag.report.multiverse import render as render_multiverse
-from lmdiag.reproduction import attempts
 from lmdiag.results import load_run
 from lmdiag.results.multiverse import Multiverse, Questions
-from lmdiag.results.predictions import write_run
 from lmdiag.runs.journal import Journal
-from lmdiag.schema import DIAGNOSTICS, Protocol, SentenceAnswer, WordSpan
+from lmdiag.schema import Protocol, SentenceAnswer, WordSpan
 
-OUTCOME = Outcome("reproduced", "", 9, 90, "0f", 1e-4, "cpu", {"torch": "2"}, 1.5, "2025-03-01")
 SET = "NEG-1500-SIMP-GEN"
 TASKS = {
     "sentences": "sentences.csv",
@@ -74,8 +65,6 @@ def make_summaries(folder: Path, demo: Path) -> None:
     )
     for seed, name in enumerate(("one", "two")):
         make_run(folder / f"board/{name}", demo, id=f"org/{name}", seed=seed)
-    (folder / "attempt").mkdir()
-    (folder / "attempt/outcome.json").write_text(json.dumps(asdict(OUTCOME), indent=1))
     spans = WordSpan(0, 3, -1.5, 1), WordSpan(4, 9, None, 0)
     with Journal(folder / "journal") as journal:
         for i in range(4):
@@ -100,62 +89,29 @@ def read_multiverse(folder: Path) -> None:
         render_multiverse(multiverse)
 
 
-def export(folder: Path) -> None:
-    """Exports a run to a folder beside it, as another export of the same run."""
-    run = load_run(folder)
-    export_run(run, "every-eval-ever", folder.parent / "exported", Provenance(), overwrite=True)
-
-
-class Here:
-    """Judges submissions in this process, where an error is not hidden; see `Judges`."""
-
-    def __init__(self, demo: Path, scratch: Path) -> None:
-        self.benchmark, self._scratch = Benchmark(str(demo)), scratch
-
-    def judge(self, folder: Path) -> Judged:
-        verified = verify(read_files(folder), self.benchmark)
-        copy, parts = self._scratch / folder.name, verified.predictions
-        settings = [Setting(self.benchmark.stimuli(task)) for task in parts]
-        shutil.rmtree(copy, ignore_errors=True)
-        copy.mkdir(parents=True)
-        write_run(copy, list(parts.values()), settings, kind=verified.results.model.kind)
-        log_probs = [value for task in DIAGNOSTICS for value in parts[task].log_prob]
-        return Judged(verified.results, copy, log_probs)
-
-
-def read_board(folder: Path, judges: Here) -> None:
-    """Judges the runs in a folder; writes the site only sometimes (it is slow)."""
-    entries, rejected = judge(find_submissions([str(folder)]), judges)
-    rows = standings(entries, judges.benchmark)
+def read_board(folder: Path, benchmark: Benchmark) -> None:
+    """Reads the runs in a folder; writes the site only sometimes (it is slow)."""
+    entries, rejected = read_entries(find_submissions([str(folder)]), benchmark)
+    rows = standings(entries, benchmark)
     if (folder / "one/results.json").stat().st_size % 32 == 0:
-        write_site(folder.parent / "site", rows, rejected, judges.benchmark)
-
-
-def read_attempt(folder: Path) -> None:
-    """Reads an outcome; what is read can be shown and written."""
-    if (outcome := attempts._read(folder / "outcome.json")) is not None:
-        json.dumps(asdict(outcome), allow_nan=False)
-        attempts._is_final(outcome, 5)
-    sentence(outcome)
+        write_site(folder.parent / "site", rows, rejected, benchmark)
 
 
 def summary_readers(folder: Path, demo: Path) -> list[Reader]:
     """What reads the files of `make_summaries`."""
-    judges = Here(demo, folder / "copies")
+    benchmark = Benchmark(str(demo))
     runs = [
         Reader(f"run-{task}/{name}", read, f"run-{task}", 1)
         for task in TASKS
-        for name, read in (("results.json", read_run), ("predictions.parquet", read_run),
-                           ("results.json", export), ("predictions.parquet", export))
+        for name, read in (("results.json", read_run), ("predictions.parquet", read_run))
     ]  # fmt: skip
     return [
         *(Reader(file, read_rows, file) for file in TASKS.values()),
         *runs,
         Reader("multi/multiverse.json", read_multiverse, "multi", 8),
-        Reader("multi/0-token/results.json", export, "multi/0-token", 4),
-        Reader("multi/0-token/predictions.parquet", export, "multi/0-token", 1),
-        Reader("board/one/results.json", lambda path: read_board(path, judges), "board", 3),
-        Reader("board/one/predictions.parquet", lambda path: read_board(path, judges), "board", 1),
-        Reader("attempt/outcome.json", read_attempt, "attempt"),
+        Reader("board/one/results.json", lambda path: read_board(path, benchmark), "board", 3),
+        Reader(
+            "board/one/predictions.parquet", lambda path: read_board(path, benchmark), "board", 1
+        ),
         Reader("journal/0.jsonl", lambda path: Journal(path).read(), "journal", 1),
     ]

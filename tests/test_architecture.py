@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "eval/lmdiag"
 
 ASKING = {"models", "runs"}
-SHOWING = {"report", "display", "hub", "leaderboard", "reproduction", "export", "api"}
+SHOWING = {"report", "display", "hub", "leaderboard", "api"}
 MEASURING = {"measures", "stats", "evaluation", "comparison", "results"}
 
 NEVER: Mapping[str, set[str]] = {
@@ -37,14 +37,12 @@ NEVER: Mapping[str, set[str]] = {
     "runs": SHOWING,
     "evaluation": ASKING | SHOWING,
     "comparison": ASKING | SHOWING,
-    "multiverse": ASKING | {"hub", "leaderboard", "reproduction", "export", "display", "api"},
-    "results": ASKING | SHOWING | {"evaluation", "comparison", "stats"},
+    "multiverse": ASKING | {"hub", "leaderboard", "display", "api"},
+    "results": ASKING | SHOWING | {"evaluation", "comparison"},
     "analysis": ASKING | SHOWING | {"evaluation", "comparison"},
-    "report": ASKING
-    | {"hub", "leaderboard", "reproduction", "export", "display", "api", "multiverse"},
-    "hub": ASKING | {"leaderboard", "reproduction", "export", "display", "api"},
-    "leaderboard": ASKING | {"reproduction", "export", "display", "api"},
-    "export": ASKING | {"leaderboard", "reproduction", "display", "api"},
+    "report": ASKING | {"hub", "leaderboard", "display", "api", "multiverse"},
+    "hub": ASKING | {"leaderboard", "display", "api"},
+    "leaderboard": ASKING | {"display", "api"},
 }
 """Room -> siblings that it never imports: data flows one way."""
 

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 import yaml
 from hub import LoopbackHub, client_env, run_lmdiag
-from hub.boards import cheat, edit
 from huggingface_hub import HfApi
 from runs import make_run
 
@@ -242,16 +241,13 @@ def test_unfit_runs_are_not_offered(
 ) -> None:
     local = {"commit": "sha256:0123456789abcdef"}
     cases = [
-        ({}, [], None, "which is not a data set of the Hub"),
-        ({}, ["--data", "nonsense"], None, "write namespace/name"),
-        (local, ["--data", published], None, "is not a commit of a model on the Hub"),
-        ({}, ["--data", published], None, "cannot find commit aaaaaaaaaaaa in org/model: "),
-        ({}, ["--data", published], cheat, "sensitivity: value is 1, its predictions give"),
+        ({}, [], "which is not a data set of the Hub"),
+        ({}, ["--data", "nonsense"], "write namespace/name"),
+        (local, ["--data", published], "is not a commit of a model on the Hub"),
+        ({}, ["--data", published], "cannot find commit aaaaaaaaaaaa in org/model: "),
     ]
-    for model, options, damage, message in cases:
+    for model, options, message in cases:
         run = make_run(tmp_path / "run", demo_dir, **model)
-        if damage:
-            edit(run, damage)
         assert main(["submit", str(run), *options]) == 2
         out, err = capsys.readouterr()
         assert out == ""

@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ from runs import make_run
 import lmdiag
 from lmdiag import reading, stimuli
 from lmdiag.cli.requested import read_models
-from lmdiag.export import Provenance, export_run
 from lmdiag.hub import publish, submit
 from lmdiag.hub.benchmark import Benchmark
 from lmdiag.hub.names import is_on_hub
@@ -152,16 +150,6 @@ def test_a_run_may_name_any_text_as_its_data(run: Path, kind: str) -> None:
     if kind != "surrogate":  # which no JSON has
         with pytest.raises(BadInput, match="not a data set of the Hub"):
             submit._data_set(run, read_results(run), None)
-
-
-@pytest.mark.parametrize("kind", sorted(ODD.keys() - {"surrogate"}))  # which no file can hold
-def test_rows_of_any_source_are_exported(run: Path, kind: str) -> None:
-    loaded = load_run(run)
-    rows = {"own": replace(loaded.stimuli["own"], source=ODD[kind])}
-    record, *_ = export_run(
-        replace(loaded, stimuli=rows), "every-eval-ever", run.parent / "out", Provenance()
-    )
-    assert json.loads(record.read_text())["model_info"]["id"] == "org/model"
 
 
 def test_the_name_of_a_model_may_fit_one_kind_of_files_only(folder: Path) -> None:

@@ -16,9 +16,7 @@ from hub.boards import edit
 from runs import make_run, model_info, predictions_of
 
 import lmdiag
-from lmdiag.hub.benchmark import Benchmark
-from lmdiag.hub.bounded import Refused, read_files
-from lmdiag.hub.verify import verify
+from lmdiag.hub.benchmark import protocol_reasons
 from lmdiag.report.labels import framing_facts
 from lmdiag.results import identity, load_run, protocol_slug, signature
 from lmdiag.schema import BadInput, Protocol
@@ -77,24 +75,10 @@ def test_runs_of_earlier_versions_are_read(demo_dir: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("name", CHANGED)
-def test_the_leaderboard_takes_the_default_protocol_alone(
-    name: str, demo_dir: Path, tmp_path: Path
-) -> None:
+def test_the_leaderboard_takes_the_default_protocol_alone(name: str) -> None:
     protocol, *_ = CHANGED[name]
-    run = make_run(tmp_path / "run", demo_dir, protocol)
-    with pytest.raises(Refused) as refusal:
-        verify(read_files(run), Benchmark(str(demo_dir)))
-    told = {
-        "prompt": ["prompt is Go on:⟨U+000A⟩{context}, the leaderboard's is none"],
-        "chat": [
-            f"prompt is {CHAT}, the leaderboard's is none",
-            "chat is True, the leaderboard's is False",
-            "instruction is Complete the sentence., the leaderboard's is none",
-        ],
-        "period": ["final_period is never, the leaderboard's is always"],
-        "letter": ["first_letter is lower, the leaderboard's is as-is"],
-    }[name]
-    assert list(refusal.value.reasons) == [f"another protocol: {line}" for line in told]
+    assert not [*protocol_reasons(Protocol())]
+    assert next(protocol_reasons(protocol)).startswith("another protocol: ")
 
 
 def test_facts_in_reports() -> None:

@@ -27,7 +27,7 @@ NEEDS_ASKING = {"torch", "transformers", "tokenizers", "accelerate", "safetensor
 
 SLOW = {"pandas", "scipy.stats", "pyarrow.dataset", "datasets", "evaluate"} | {
     *("altair", "vl_convert", "lmdiag.models.demo.training"),
-    *("lmdiag.leaderboard", "lmdiag.hub", "lmdiag.reproduction", "lmdiag.api"),
+    *("lmdiag.leaderboard", "lmdiag.hub", "lmdiag.api"),
 }
 """Modules that take long to import, and that neither a run nor a report uses."""
 

@@ -75,7 +75,7 @@ def test_other_commands_have_written_nothing(
 
     monkeypatch.chdir(command.folder)
     monkeypatch.setattr("lmdiag.results.load_run", interrupted)
-    monkeypatch.setattr("lmdiag.leaderboard.collect.judge", interrupted)
+    monkeypatch.setattr("lmdiag.leaderboard.collect.load_run", interrupted)
     run = command.runs[0]
     arguments = {
         "report": [run, "--out", "new.html"],

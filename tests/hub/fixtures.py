@@ -1,4 +1,4 @@
-"""Fixtures for tests that talk to the loopback Hub, or judge runs."""
+"""Fixtures for tests that talk to the loopback Hub, or list runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import pytest
 from runs import make_run
 
 from lmdiag.hub.benchmark import Benchmark
-from lmdiag.hub.isolation import Judges
 
 from .server import LoopbackHub
 
@@ -62,12 +61,6 @@ def stranger(hub: LoopbackHub) -> HfApi:
 def benchmark(demo_dir: Path) -> Benchmark:
     """The demo data as the data that submissions are measured on."""
     return Benchmark(str(demo_dir))
-
-
-@pytest.fixture(scope="session")
-def judges(demo_dir: Path) -> Iterator[Judges]:
-    with Judges(Benchmark(str(demo_dir))) as started:
-        yield started
 
 
 @pytest.fixture(scope="session")

@@ -30,7 +30,6 @@ COMMANDS = {
     "compare": "compare two or more runs on the same rows, with paired statistics",
     "multiverse": "run every combination of knobs and show how far the figures depend on them",
     "report": "write tables and charts of one or several runs",
-    "export": "write a run in the format of another project",
     "template": "write a starter file for your own diagnostic",
     "publish": "push the data set, the metric or the leaderboard to the Hub",
     "submit": "submit a run to the model's repository and to a leaderboard",

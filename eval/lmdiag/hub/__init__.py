@@ -6,9 +6,5 @@
 | `publish` | pushes the data set, the metric and the leaderboard |
 | `submit` | offers a run to the model's repository and to the results repository |
 | `benchmark` | the data that submissions are measured on, and the figures of the leaderboard |
-| `verify` | computes the figures of a submission again; returns what was verified |
-| `bounded` | reads the files of a submission within bounds, or refuses it with few reasons |
-| `plausible` | contradictions between predictions: numbers that no model gives |
 | `names` | what a submission may call its model |
-| `isolation` | judges each submission in a child process with limits |
 """

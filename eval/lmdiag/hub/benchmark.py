@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,8 @@ from lmdiag import diagnostics
 from lmdiag.hub.names import is_on_hub
 from lmdiag.reading import real_path
 from lmdiag.results import Figure, Place, Results
-from lmdiag.schema import AGREEMENT
+from lmdiag.schema import AGREEMENT, DIAGNOSTICS, Protocol
+from lmdiag.text import first_few, visible
 
 if TYPE_CHECKING:
     from lmdiag.diagnostics import LeaderboardColumn
@@ -35,10 +37,6 @@ def leaderboard_figures(results: Results) -> dict[str, Figure]:
     return {key: figure for key, figure in figures.items() if figure and figure.value is not None}
 
 
-class NotLoaded(Exception):
-    """A sealed benchmark was asked for a task that it was sealed without: `args[0]`."""
-
-
 @dataclass
 class Benchmark:
     """The data that submissions are measured on, loaded once and only as far as needed.
@@ -46,12 +44,10 @@ class Benchmark:
     Attributes:
         data: built directory or Hub data set id.
         revision: of a Hub data set.
-        is_sealed: whether nothing more may be loaded, as in the process that judges submissions.
     """
 
     data: str
     revision: str | None = None
-    is_sealed: bool = False
     _loaded: dict[str, Stimuli] = field(default_factory=dict, repr=False)
     _verbs: list[tuple[str, str]] = field(default_factory=list, repr=False)
 
@@ -65,11 +61,8 @@ class Benchmark:
 
         Raises:
             BadInput: the data set cannot be loaded or does not have the task.
-            NotLoaded: the benchmark is sealed.
         """
         if task not in self._loaded:
-            if self.is_sealed:
-                raise NotLoaded(task)
             from lmdiag import stimuli
 
             rows = stimuli.load(self.data, task, revision=self.revision)
@@ -83,13 +76,24 @@ class Benchmark:
         self.stimuli(AGREEMENT)
         return self._verbs
 
-    @property
-    def n_rows(self) -> int:
-        """Number of rows that are loaded."""
-        return sum(map(len, self._loaded.values()))
 
-    def sealed(self) -> Benchmark:
-        """Returns a copy of what is loaded, to be sent to another process."""
-        # Without the columns that `Stimuli` keeps once they were asked for: they are large.
-        loaded = {task: replace(rows) for task, rows in self._loaded.items()}
-        return Benchmark(self.name, self.revision, True, loaded, self._verbs)
+def protocol_reasons(protocol: Protocol) -> Iterator[str]:
+    """Yields why runs of a protocol are not those of the leaderboard, which has the default one."""
+    tasks = protocol.tasks
+    if missing := [task for task in DIAGNOSTICS if task not in tasks]:
+        yield f"the run is partial: it lacks {', '.join(missing)}"
+    if foreign := [task for task in tasks if task not in diagnostics.built_in()]:
+        yield f"its tasks are not those of the benchmark: {first_few(foreign, 9)}"
+    elif foreign := [task for task in tasks if not diagnostics.get(task).in_data_set]:
+        yield f"the benchmark does not contain {', '.join(foreign)}: submit a run without it"
+    if protocol.limit is not None:
+        rows = protocol.limit
+        yield f"the run is partial: a sample of {rows} rows of each task was asked (--limit)"
+    if protocol.perturb:
+        yield f"the run is perturbed ({first_few(protocol.perturb, 6)}): submit a plain one"
+    judged_above = {"tasks", "limit", "perturb", "verbs"}
+    for name in (knob.name for knob in fields(Protocol) if knob.name not in judged_above):
+        default, value = getattr(Protocol(), name), getattr(protocol, name)
+        if value != default:
+            a, b = ("none" if x == "" else visible(str(x)) for x in (value, default))
+            yield f"another protocol: {name} is {a}, the leaderboard's is {b}"

@@ -1,7 +1,7 @@
 """Offers a run to its model's repository, and to the repository that the leaderboard is made from.
 
-Both are pull requests: anyone may open one, and the owners decide. Nothing is sent before `verify`
-has accepted the run, and nothing but the files that `describe` shows.
+Both are pull requests: anyone may open one, and the owners decide. Nothing is sent but the files
+that `describe` shows.
 """
 
 from __future__ import annotations
@@ -12,14 +12,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lmdiag import diagnostics
-from lmdiag.hub.benchmark import Benchmark, columns, leaderboard_figures
-from lmdiag.hub.bounded import Refused, parse_results, read_files
+from lmdiag.hub.benchmark import Benchmark, columns, leaderboard_figures, protocol_reasons
 from lmdiag.hub.client import check_repo_id, plain_errors
 from lmdiag.hub.names import is_commit, is_hub_commit, is_on_hub
-from lmdiag.hub.verify import verify
-from lmdiag.reading import exists
+from lmdiag.reading import exists, is_file
 from lmdiag.redact import find_secret
-from lmdiag.results import RESULTS, Results, protocol_slug
+from lmdiag.results import (
+    EW_AND_MW,
+    PREDICTIONS,
+    RESULTS,
+    Results,
+    load_run,
+    protocol_slug,
+    read_results,
+)
 from lmdiag.results.signatures import slug
 from lmdiag.schema import DIAGNOSTICS, BadInput, ModelInfo
 
@@ -114,17 +120,21 @@ def prepare(
     if results_repo is not None:
         check_repo_id(results_repo, "--results-repo")
     try:
-        files = read_files(folder)
-        claimed = parse_results(files[RESULTS])
-        benchmark = Benchmark(*_data_set(folder, claimed, data))
-        model = claimed.model
+        results = read_results(folder)
+        source = _data_set(folder, results, data)
+        model = results.model
         if not is_hub_commit(model):
             where = f"{model.id} at {model.commit}"
             advice = "push the model and run it by its id"
-            raise Refused([f"{where} is not a commit of a model on the Hub: {advice}"])
-        results = verify(files, benchmark).results
-    except Refused as refusal:
-        raise BadInput(f"{folder} cannot be submitted: {refusal}") from None
+            raise BadInput(f"{where} is not a commit of a model on the Hub: {advice}")
+        for reason in protocol_reasons(results.protocol):
+            raise BadInput(reason)
+        _ = load_run(folder, source[0]).predictions  # checks that they are those of the results
+        names = (RESULTS, PREDICTIONS, EW_AND_MW)
+        files = {name: (folder / name).read_bytes() for name in names if is_file(folder / name)}
+    except BadInput as error:
+        raise BadInput(f"{folder} cannot be submitted: {error}") from None
+    benchmark = Benchmark(*source)
     revision = benchmark.stimuli(DIAGNOSTICS[0]).revision
     if revision is None:
         raise BadInput(f"{benchmark.data} has no commit on the Hub: name a published one by --data")

@@ -1,64 +1,27 @@
-"""Finds the submissions and sorts them into entries and rejected ones."""
+"""Finds runs and sorts them into entries and rejected ones."""
 
 from __future__ import annotations
 
 import glob
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
-from typing import Literal
 
-from lmdiag.hub.benchmark import Benchmark
-from lmdiag.hub.bounded import MAX_BYTES, Refused
+from lmdiag.hub.benchmark import Benchmark, protocol_reasons
 from lmdiag.hub.client import plain_errors
-from lmdiag.hub.isolation import Judged, Judges
 from lmdiag.hub.names import display_name, is_on_hub, name_reason
-from lmdiag.hub.submit import RUNS, run_place
-from lmdiag.hub.verify import is_close
+from lmdiag.hub.submit import RUNS
 from lmdiag.reading import readable, real_path
-from lmdiag.results import PREDICTIONS, RESULTS, Results, Run
+from lmdiag.results import PREDICTIONS, RESULTS, Results, Run, load_run
 from lmdiag.schema import BadInput
 from lmdiag.text import file_name, shortened
 
 _NO_DATE = datetime.max.replace(tzinfo=UTC)
-_SAME = 0.001
-"""Nats by which the log-probabilities of two submissions differ if they count as the same."""
 
 Identity = tuple[str, str, str, str, str | None, str]
 """Id, commit, kind, dtype and quantization of a model, and the signature of a run."""
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """The attempt to reproduce a submission; `lmdiag.reproduction` makes it.
-
-    Attributes:
-        status: reproduced (every answer agrees), differs, or not possible (the model could not be
-            loaded or queried here).
-        detail: the first item that differs, or why it was not possible; "" if it is reproduced.
-        asked: contexts that were queried.
-        of: contexts of the submission.
-        seed: that the contexts were drawn with, from the system's random source; kept secret until
-            the model had answered.
-        tolerance: nats by which a log-probability may differ.
-        device: that the model ran on.
-        versions: of the packages that queried it.
-        seconds: that loading and querying took.
-        finished: date and time, ISO 8601.
-    """
-
-    status: Literal["reproduced", "differs", "not possible"]
-    detail: str
-    asked: int = 0
-    of: int = 0
-    seed: str = ""
-    tolerance: float | None = None
-    device: str = ""
-    versions: Mapping[str, str] = field(default_factory=dict)
-    seconds: float = 0.0
-    finished: str = ""
 
 
 @dataclass(frozen=True)
@@ -80,38 +43,25 @@ class Submission:
 
 @dataclass(frozen=True)
 class Entry:
-    """A submission that was verified.
+    """A run that is listed.
 
     Attributes:
         submission: where it comes from.
-        judged: what was verified; nothing else of the submission is shown.
-        benchmark: the data it was verified on.
-        same_as: the first earlier entry of another model with the same predictions, if any.
-        outcome: of the attempt to reproduce it; None if there was none.
+        run: the run.
     """
 
     submission: Submission
-    judged: Judged
-    benchmark: Benchmark
-    same_as: Entry | None = None
-    outcome: Outcome | None = None
+    run: Run
 
     @property
     def results(self) -> Results:
-        """The verified results."""
-        return self.judged.results
+        """The results of the run."""
+        return self.run.results
 
     @property
     def name(self) -> str:
         """What the model is called."""
         return display_name(self.results.model)
-
-    @property
-    def level(self) -> str:
-        """What is proved of it: "reproduced", "differs" or "recomputed"."""
-        if self.outcome is None or self.outcome.status == "not possible":
-            return "recomputed"
-        return self.outcome.status
 
     @property
     def page(self) -> str:
@@ -125,11 +75,6 @@ class Entry:
         model = self.results.model
         facts = model.commit, model.kind, model.dtype, model.quantization
         return (model.id.lower(), *facts, self.results.signature)
-
-    def run(self) -> Run:
-        """Returns the run with its verified predictions, which are read when they are needed."""
-        stimuli = {task: self.benchmark.stimuli(task) for task in self.results.protocol.tasks}
-        return Run(self.judged.copy, self.results, stimuli)
 
 
 @dataclass(frozen=True)
@@ -196,7 +141,7 @@ def _download(repo_id: str) -> tuple[Path, dict[str, datetime]]:
             for file in tree
             if isinstance(file, RepoFile)
             and PurePosixPath(file.path).parts[0] == RUNS
-            and file.size <= MAX_BYTES.get(PurePosixPath(file.path).name, -1)
+            and PurePosixPath(file.path).name in (RESULTS, PREDICTIONS)
         ]
         folder = snapshot_download(
             repo_id,
@@ -207,53 +152,34 @@ def _download(repo_id: str) -> tuple[Path, dict[str, datetime]]:
     return Path(folder), {file.path: file.last_commit.date for file in files if file.last_commit}
 
 
-# ---- judging ------------------------------------------------------------------------------------
+# ---- reading ------------------------------------------------------------------------------------
 
 
-def judge(
-    submissions: Sequence[Submission], judges: Judges, *, allow_local: bool = False
+def read_entries(
+    submissions: Sequence[Submission], benchmark: Benchmark, *, allow_local: bool = False
 ) -> tuple[list[Entry], list[Rejected]]:
-    """Verifies every submission; of two of the same model and protocol the first one counts.
-
-    Only accepted submissions are compared, so a rejected one never takes another's place.
+    """Reads every run; of two of the same model and protocol the first one counts.
 
     Args:
         submissions: in the order in which they count.
-        judges: verify them, each on its own.
+        benchmark: the data that the runs must have been made on.
         allow_local: list models of local folders.
     """
     entries: dict[Identity, Entry] = {}
     rejected = []
     for submission in submissions:
         try:
-            entry = Entry(submission, judges.judge(submission.folder), judges.benchmark)
-            _refuse_entry(entry, entries.get(entry.identity), allow_local)
-        except Refused as refusal:
-            rejected.append(Rejected(submission.place, refusal.reasons))
+            run = load_run(submission.folder, benchmark.data)
+            named = name_reason(run.results.model, allow_local=allow_local)
+            for reason in (*protocol_reasons(run.results.protocol), named):
+                if reason is not None:
+                    raise BadInput(reason)
+            _ = run.predictions  # checks that they are those of the results
+            entry = Entry(submission, run)
+            if first := entries.get(entry.identity):
+                raise BadInput(f"doubled: {first.submission.place} has the same model and protocol")
+        except BadInput as error:
+            rejected.append(Rejected(submission.place, (str(error),)))
         else:
-            entries[entry.identity] = replace(entry, same_as=_first_like(entry, entries.values()))
+            entries[entry.identity] = entry
     return list(entries.values()), rejected
-
-
-def _refuse_entry(entry: Entry, first: Entry | None, allow_local: bool) -> None:
-    """Refuses a verified submission for its name, its place, or an earlier one of the same run."""
-    model, inside = entry.results.model, entry.submission.inside
-    if reason := name_reason(model, allow_local=allow_local and inside is None):
-        raise Refused([reason])
-    expected = run_place(entry.results)
-    if inside not in (None, expected):
-        raise Refused([f"a run of {model.id} belongs in {expected}"])
-    if first is not None:
-        raise Refused([f"doubled: {first.submission.place} has the same model and protocol"])
-
-
-def _first_like(entry: Entry, others: Iterable[Entry]) -> Entry | None:
-    """Returns the first of earlier entries with the same predictions, except for rounding.
-
-    One model in two precisions is expected to have nearly the same, and is not reported.
-    """
-    for other in others:
-        pairs = zip(entry.judged.log_probs, other.judged.log_probs, strict=True)
-        if all(is_close(one, two, _SAME) for one, two in pairs):
-            return None if entry.identity[:2] == other.identity[:2] else other
-    return None

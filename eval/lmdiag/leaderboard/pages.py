@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lmdiag import diagnostics
 from lmdiag.hub.benchmark import columns
 from lmdiag.hub.names import is_hub_commit, is_on_hub
-from lmdiag.leaderboard.collect import Entry, Outcome, Rejected
+from lmdiag.leaderboard.collect import Entry, Rejected
 from lmdiag.leaderboard.pictures import pictures
 from lmdiag.leaderboard.standing import Standing
 from lmdiag.report import items, sections
@@ -47,13 +47,12 @@ def render_board(
 
 def render_model(entry: Entry) -> str:
     """Returns the page of one model: every table, and every item with the model's answers."""
-    run, results = entry.run(), entry.results
+    run, results = entry.run, entry.results
     return _render(
         "leaderboard-model.html.j2",
         entry=entry,
         results=results,
         model=results.model,
-        sentence=sentence(entry.outcome),
         link=hub_link(results.model),
         sections=sections.sections([results]),
         tasks=[
@@ -70,22 +69,6 @@ def _render(template: str, **values: Any) -> str:
 def hub_link(model: ModelInfo) -> str:
     """Returns the address of a model on the Hub; "" for anything else."""
     return f"{_HUB}/{model.id}/tree/{model.commit}" if is_hub_commit(model) else ""
-
-
-def sentence(outcome: Outcome | None) -> str:
-    """Returns what was done to an entry, as sentences for its page."""
-    recomputed = "Every figure was computed again from the submitted predictions."
-    if outcome is None:
-        return f"{recomputed} The model itself was not queried."
-    if outcome.status == "not possible":
-        return f"{recomputed} The model could not be queried: {outcome.detail}."
-    asked = (
-        f"The model was loaded and queried on {outcome.asked} of {outcome.of} contexts, drawn at "
-        f"random after it was submitted (seed {outcome.seed})."
-    )
-    if outcome.status == "reproduced":
-        return f"{asked} Every answer agrees within {outcome.tolerance:g} nats."
-    return f"{asked} The answers differ. First difference: {outcome.detail}."
 
 
 def _columns(rows: Sequence[Standing]) -> Iterator[dict[str, Any]]:

@@ -22,7 +22,7 @@ _FIGURE = {"value": "value", "n": "n", "low": "ci_low", "high": "ci_high", "chan
 """Key of a figure in `leaderboard.json` -> attribute."""
 _PARQUET = "leaderboard.parquet"
 _PARQUET_TYPES = {
-    **dict.fromkeys(("name", "origin", "level", "commit", "kind", "dtype"), "string"),
+    **dict.fromkeys(("name", "origin", "commit", "kind", "dtype"), "string"),
     **{"n_parameters": "int64", "task": "string", "figure": "string", "value": "double"},
     **{"n": "int64", "ci_low": "double", "ci_high": "double", "chance": "double"},
 }
@@ -78,14 +78,10 @@ def _write_all(
 def _record(row: Standing) -> dict[str, Any]:
     """Returns a row of `leaderboard.json`: what the pages show, in proportions."""
     entry = row.entry
-    same = entry.same_as if entry else None
     return {
         "name": row.name,
         "origin": row.origin,
         "rank": row.rank,
-        "level": entry.level if entry else None,
-        "same_as": same.submission.place if same else None,
-        "reproduction": asdict(entry.outcome) if entry and entry.outcome else None,
         "model": dict(row.model),
         "signature": entry.results.signature if entry else None,
         "finished": entry.results.finished if entry else None,
@@ -108,7 +104,6 @@ def _write_parquet(path: Path, rows: Sequence[Standing]) -> None:
             **asdict(row.figures[column.task_id]),
             "name": row.name,
             "origin": row.origin,
-            "level": row.entry.level if row.entry else None,
             "task": place.task,
             "figure": column.task_id,
         }
@@ -137,8 +132,7 @@ tags:
 
 # lmdiag leaderboard
 
-Made by `lmdiag leaderboard`. Every figure was computed again from the submitted predictions
-(*recomputed*); rows marked *reproduced* were also compared with the answers of the model itself.
+Made by `lmdiag leaderboard` from runs.
 `leaderboard.json` and `leaderboard.parquet` have the same figures for programs.
 """
 """The card of the static Space."""

@@ -33,7 +33,7 @@ class Standing:
 
     Attributes:
         name: model id, or whose figures they are.
-        origin: submitted (verified here), people, or published (in a paper).
+        origin: submitted (a run), people, or published (in a paper).
         figures: id of the leaderboard's column -> figure, for those it has.
         model: facts on the model; few of a published one, none of people.
         entry: the submission; None for the others.
