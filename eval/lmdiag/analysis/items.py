@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from lmdiag.stimuli import Stimuli
 
 Per = Literal["row", "region", "word"]
-Values = dict[str, list[Any]]
+_Values = dict[str, list[Any]]
 
 ITEM_SUFFIXES = (".csv", ".tsv", ".parquet")
 """Endings of the names of files that a table is written to."""
@@ -101,7 +101,7 @@ def run_name(run: Run) -> str:
     return model.name or (f"{model.id}@{model.revision}" if model.revision else model.id)
 
 
-def _rows(stimuli: Stimuli, predictions: Predictions, per: Per) -> Values:
+def _rows(stimuli: Stimuli, predictions: Predictions, per: Per) -> _Values:
     """The columns of the data and of the predictions."""
     taken = (*_RUN, *SCORES, *(PARTS if per != "row" else ()))
     data = {
@@ -111,7 +111,7 @@ def _rows(stimuli: Stimuli, predictions: Predictions, per: Per) -> Values:
     }
     if per != "row":
         return _parts(stimuli, predictions, per, data)
-    scores: Values = {
+    scores: _Values = {
         "surprisal": [None if p is None else 0.0 - p / math.log(2) for p in predictions.log_prob],
         "probability": [None if p is None else math.exp(p) for p in predictions.log_prob],
         "rank": predictions.rank,
@@ -129,7 +129,7 @@ def _cell(value: Any) -> Any:
     return "|".join(map(str, value)) if isinstance(value, list | tuple) else value
 
 
-def _parts(stimuli: Stimuli, predictions: Predictions, per: Per, data: Values) -> Values:
+def _parts(stimuli: Stimuli, predictions: Predictions, per: Per, data: _Values) -> _Values:
     """The columns of regions or words."""
     rows = stimuli.columns()
     if stimuli.diagnostic.asks != "sentence":
@@ -140,7 +140,7 @@ def _parts(stimuli: Stimuli, predictions: Predictions, per: Per, data: Values) -
             "between the regions in the column sentence"
         )
     names = (*PARTS, "surprisal", "probability", "n_tokens", "state")
-    columns: Values = {name: [] for name in (*data, *names)}
+    columns: _Values = {name: [] for name in (*data, *names)}
     for row, sentence in enumerate(rows["sentence"]):
         spans = predictions.words[row] if predictions.words else None
         parts = _words(sentence) if per == "word" else _regions(rows["regions"][row])
