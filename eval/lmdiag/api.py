@@ -27,7 +27,14 @@ from lmdiag.analysis.human import read_human, read_surprisals
 from lmdiag.analysis.procedures import Procedure, procedure_for
 from lmdiag.comparison import RESAMPLES
 from lmdiag.controls import control_warning, text_warning
-from lmdiag.display import Comparisons, FinishedRun, LoadedMultiverse, Measures, load_multiverse
+from lmdiag.display import (
+    Analysed,
+    Comparisons,
+    FinishedRun,
+    LoadedMultiverse,
+    Measures,
+    load_multiverse,
+)
 from lmdiag.display import load_finished as load_run
 from lmdiag.questions import Setting
 from lmdiag.results import Run
@@ -41,10 +48,12 @@ from lmdiag.stimuli import load as load_stimuli
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from lmdiag.analysis.mixed import Coding
     from lmdiag.models import LoadOptions, Model
 
 __all__ = [
-    "Comparisons", "FinishedRun", "LanguageModel", "LoadedMultiverse", "Measures", "compare", "fit",
+    "Analysed", "Comparisons", "FinishedRun", "LanguageModel", "LoadedMultiverse", "Measures",
+    "analyse", "compare", "fit",
     "load_model", "load_multiverse", "load_run", "load_stimuli", "measure",
 ]  # fmt: skip
 
@@ -225,7 +234,10 @@ def fit(
     if unknown := procedure.keys() - Procedure.__dataclass_fields__.keys():
         known = ", ".join(Procedure.__dataclass_fields__)
         raise BadInput(f"fit has no option {min(unknown)!r}: choose from {known}")
-    chosen = {n: tuple(v) if isinstance(v, list) else v for n, v in procedure.items()}
+    chosen: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in procedure.items()
+    }
     table = read_human(human)
     how = procedure_for(table.frame.columns, profile, Procedure(**chosen))
     files = [surprisal] if isinstance(surprisal, str) else surprisal
@@ -249,6 +261,44 @@ def _asked(predictions: Predictions, task: str) -> dict[str, Any]:
     asked: dict[str, Any] = {"shuffles": 1} if perturb.is_shuffled(task, perturbation) else {}
     asked |= {name: getattr(predictions, name) for name in ASKED}
     return asked | {"perturb": () if perturbation == perturb.NONE else (perturbation,)}
+
+
+def analyse(
+    source: DataFrame | Run | str | Path | Sequence[Run | str | Path],
+    *,
+    response: str = "surprisal",
+    conditions: Sequence[str] = (),
+    formula: str = "",
+    region: str = "",
+    coding: Coding = "sum",
+    task: str = "",
+) -> Analysed:
+    """Analyses the conditions of items: cell means, effects over items, mixed models.
+
+    Args:
+        source: runs or their directories; or a table with a column `item`, made by `run.items()` or
+            another program, or its file (csv, tsv or Parquet).
+        response, conditions, formula, region, coding: see `lmdiag.analysis.designs.analyse_table`.
+        task: of runs with several tasks.
+
+    Raises:
+        BadInput: there are no items, no conditions or no such columns; the formula cannot be
+            fitted.
+    """
+    from lmdiag.analysis.designs import analyse_table
+    from lmdiag.analysis.items import items_of
+
+    table = items_of(source, task=task, per="region" if region else "row")
+    return Analysed(
+        analyse_table(
+            table,
+            response=response,
+            conditions=conditions,
+            formula=formula,
+            region=str(region),
+            coding=coding,
+        )
+    )
 
 
 Comparable = Measures | Run | str | Path

@@ -13,10 +13,9 @@ from lmdiag import stats
 from lmdiag.analysis.regression import sides, term_interval
 from lmdiag.report.charts.specs import Plot, Spec
 from lmdiag.report.formats import latex_text
-from lmdiag.report.formats.csv import csv_cell
 from lmdiag.report.numbers import p_value
 from lmdiag.report.page import environment, frame
-from lmdiag.text import visible
+from lmdiag.text import csv_cell, visible
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -50,7 +49,7 @@ def grid(fit: HumanFit) -> list[list[str]]:
     return rows
 
 
-def remarks(fit: HumanFit) -> Iterator[str]:
+def method_lines(fit: HumanFit) -> Iterator[str]:
     """Yields how the figures were computed, and warnings."""
     held_out = f", {fit.procedure.folds} contiguous folds" if fit.procedure.folds else ", in sample"
     yield f"full model: {fit.full}{held_out if '|' not in fit.full else ', maximum likelihood'}"
@@ -60,7 +59,7 @@ def remarks(fit: HumanFit) -> Iterator[str]:
     yield from (f"{model.name}: {model.warning}" for model in fit.models if model.warning)
 
 
-def details(fit: HumanFit) -> Iterator[str]:
+def further_lines(fit: HumanFit) -> Iterator[str]:
     """Yields what a page shows as tables: rows left out by reason, and models compared."""
     for model in fit.models:
         if model.left_out:
@@ -226,7 +225,9 @@ def _marks(
     )
     lines = [base.mark_rule(strokeWidth=1.3).encode(**place, **ends, color=color)]
     has_intervals = any("low" in row for row in rows)
-    chart = alt.layer(*(lines if has_intervals else []), points, data=alt.InlineData(values=[*rows]))
+    chart = alt.layer(
+        *(lines if has_intervals else []), points, data=alt.InlineData(values=[*rows])
+    )
     spec: Spec = chart.properties(width=360, **size).to_dict()
     return {key: value for key, value in spec.items() if key not in ("config", "$schema")}
 
@@ -251,7 +252,7 @@ def human_page(fit: HumanFit) -> str:
         reasons=list(dict.fromkeys(reason for m in fit.models for reason in m.left_out)),
         p_value=p_value,
         plots=human_plots(fit),
-        remarks=list(remarks(fit)),
+        remarks=list(method_lines(fit)),
         interval=term_interval,
         **frame("report", charts=True),
     )
