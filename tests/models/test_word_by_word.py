@@ -23,7 +23,7 @@ from sentence_texts import SENTENCES, SOME
 from lmdiag.models import LoadOptions, Model, load
 from lmdiag.runs.asking import ask
 from lmdiag.runs.journal import Journal
-from lmdiag.schema import BadInput, Sentence, SentenceAnswer
+from lmdiag.schema import BadInput, Sentence, SentenceAnswer, WordSpan
 
 FamilyDir = Callable[[str], Path]
 
@@ -223,6 +223,22 @@ class TestBeginning:
         rest = [word for answer in answers for word in answer.words[1:]]
         assert all(word.log_prob is not None for word in rest)
 
+    @pytest.mark.parametrize("unit", ["token", "word"])
+    @pytest.mark.parametrize("packing", ["always", "never"])
+    def test_a_text_of_one_token(self, unit: str, packing: str, family_dir: FamilyDir) -> None:
+        """Nothing stands before it, so that nothing is read; other texts keep their numbers."""
+        folder = family_dir("gpt2")
+        model = loaded(folder, bos="never", unit=unit, packing=packing)
+        for texts in (["a"], ["a", "a robin", "the"], ["a", "the"]):
+            answers = answered(model, texts)
+            check(answers, reference("gpt2", folder, bos="never", unit=unit), texts)
+            assert answers[0].words == (WordSpan(0, 1, None, 1),)
+
+    def test_a_text_without_a_token(self, family_dir: FamilyDir) -> None:
+        """BERT's tokenizer removes the zero-width space."""
+        (answer,) = answered(loaded(family_dir("bert")), ["\u200b"])
+        assert answer.n_tokens == 0
+
     @pytest.mark.parametrize("name", ["gpt2", "llama"])
     def test_always_is_the_default(self, name: str, family_dir: FamilyDir) -> None:
         default, always = (
@@ -236,6 +252,40 @@ class TestBeginning:
         assert several.log_prob == pytest.approx(sum(w.log_prob or 0 for w in several.words[1:]))
         assert several.n_tokens == sum(word.n_tokens for word in several.words[1:])
         assert (one.log_prob, one.n_tokens) == (None, 0)
+
+
+@pytest.mark.parametrize("name", ["gpt2", "gpt2-apart", "llama"])
+def test_words_end_at_white_space_alone(name: str, family_dir: FamilyDir) -> None:
+    """In "tool." the mass of the period counts once: as a part of the word, not as its end.
+
+    The reference reads transformers' distributions after each word and adds up the items that begin
+    with white space, or end the text, by what the tokenizer decodes after a letter.
+    """
+    folder, text = family_dir(name), 'A (small) hammer, said Zoë, is a "tool".'
+    (answer,) = answered(loaded(folder, unit="word"), [text])
+    right = reference(name, folder)
+    tokens = right.split(text)
+    before = right._before(tokens)
+    size = before[-1].shape[-1]
+    letter = right.tokenizer("a", add_special_tokens=False).input_ids
+    decoded = [right.tokenizer.decode([*letter, n]) for n in range(size)]
+    alone = right.tokenizer.decode(letter)
+    ends = [
+        n in right.tokenizer.all_special_ids or shown[len(alone) :][:1].isspace()
+        for n, shown in enumerate(decoded)
+    ]
+    # That the first piece of a word begins with white space, or the piece before it is a blank.
+    nats, edges = [0.0] * len(tokens.spans), [0.0] * (len(tokens.spans) + 1)
+    for n, (token, word) in enumerate(zip(tokens.ids, tokens.words, strict=True)):
+        nats[word] += float(before[n][token])
+        if n and word != tokens.words[n - 1]:
+            edges[word] = float(before[n][torch.tensor(ends)].logsumexp(0))
+    edges[-1] = float(before[-1][torch.tensor(ends)].logsumexp(0))
+    expected = [total + edges[number + 1] - edges[number] for number, total in enumerate(nats)]
+    assert [word.log_prob for word in answer.words] == pytest.approx(expected, abs=TOLERANCE)
+    # They telescope: the probability of the tokens, and of white space or the end after them.
+    assert answer.log_prob == pytest.approx(sum(nats) + edges[-1], abs=TOLERANCE)
+    assert min(edges[1:]) < -0.1  # guards the test: a boundary that is not certain
 
 
 def test_an_unknown_word_makes_a_sentence_unscorable(family_dir: FamilyDir) -> None:

@@ -45,7 +45,8 @@ def plan_batches(
     """
     order = sorted(range(len(encoded)), key=lambda number: (-encoded[number].longest, number))
     if packed and causal:
-        order.sort(key=lambda number: encoded[number].rows[0].ids)
+        # A sentence of one token with nothing before it has no rows.
+        order.sort(key=lambda number: [row.ids for row in encoded[number].rows[:1]])
     limit = math.inf if short_limit is None else short_limit
     long = [number for number in order if encoded[number].longest > limit]
     short = [number for number in order if encoded[number].longest <= limit]
@@ -55,7 +56,8 @@ def plan_batches(
             dealt += _cut(encoded, some, budget * _FULL_BATCH, count, _tree_size)
         elif packed:
             total = sum(encoded[number].length for number in some)
-            n_batches = math.ceil(len(some) / count if count else total / (budget * _FULL_BATCH))
+            wanted = len(some) / count if count else total / (budget * _FULL_BATCH)
+            n_batches = max(1, math.ceil(wanted))
             dealt += [some[first::n_batches] for first in range(min(n_batches, len(some)))]
         else:
             dealt += _cut(encoded, some, budget, count, _padded_size)
