@@ -19,11 +19,15 @@ from families import SENTENCE_FAMILIES
 from reference import double
 from sentence_reference import SentenceReference, total
 from sentence_texts import SENTENCES, SOME
+from transformers import AutoTokenizer
 
+from lmdiag import stimuli
+from lmdiag.api import LanguageModel
+from lmdiag.evaluation import evaluate
 from lmdiag.models import LoadOptions, Model, load
 from lmdiag.runs.asking import ask
 from lmdiag.runs.journal import Journal
-from lmdiag.schema import BadInput, Sentence, SentenceAnswer, WordSpan
+from lmdiag.schema import BadInput, Protocol, Sentence, SentenceAnswer, WordSpan
 
 FamilyDir = Callable[[str], Path]
 
@@ -301,6 +305,27 @@ def test_both_pll_differ_where_words_have_several_pieces(family_dir: FamilyDir) 
     first, second = (answered(loaded(folder, pll=pll), ["Zoë saw a penguin"])[0] for pll in PLL)
     for one, other in zip(first.words, second.words, strict=True):
         assert (one.log_prob == pytest.approx(other.log_prob)) == (one.n_tokens == 1)
+
+
+@pytest.mark.parametrize("name", ["bert", "bert-cased", "albert", "gpt2"])
+def test_a_pair_of_the_same_tokens_is_no_comparison(name: str, family_dir: FamilyDir) -> None:
+    """By the tokenizer itself: pairs that differ in case, accents or blanks alone, and others."""
+    good = "The robin sleeps"
+    changed = ("the robin sleeps", "The r\u00f3bin sleeps", "The  robin sleeps", "The robin  sleep")
+    bad = [*changed, good]
+    rows = [{"sentence_good": good, "sentence_bad": text, "id": text} for text in bad]
+    loaded_rows = stimuli.load(rows)
+    options = LoadOptions()
+    model = LanguageModel(load(str(family_dir(name)), options), options)
+    predictions = model.predict(loaded_rows)
+    found = evaluate(loaded_rows, [predictions], Protocol(), model.info.cased)
+    tokenizer = AutoTokenizer.from_pretrained(family_dir(name))
+    equal = [tokenizer(text).input_ids == tokenizer(good).input_ids for text in bad]
+    assert found.equal_contrasts == sum(equal)
+    assert found.measures["sensitivity"].n == len(bad) - sum(equal) - len(found.unscorable)
+    # Guards the test: the two last are not, and are, the same for all, the first for two of them.
+    assert equal[3:] == [False, True]
+    assert equal[0] == (name in ("bert", "albert"))
 
 
 class TestCompany:
