@@ -49,10 +49,11 @@ Args:
     cased: compare words with `expected` exactly (default), or ignore letter case.
 
 Returns:
-    measure -> {"value", "n", "ci_low", "ci_high", "chance", "by": {column: {level: the same}}}, and
-    "unscorable", a list of {"id", "word"}, if targets could not be scored. A measure that is not
-    defined on these rows has the value None and a reason in "not_defined". accuracy@k with k larger
-    than the shortest list of top words is left out, with a warning.
+    measure -> {"value", "n", "ci_low", "ci_high", "chance", "versus_chance" where there is a chance
+    level, "by": {column: {level: the same}}}, and "unscorable", a list of {"id", "word"}, if
+    targets could not be scored. A measure that is not defined on these rows has the value None and
+    a reason in "not_defined". accuracy@k with k larger than the shortest list of top words is left
+    out, with a warning.
 
 Raises:
     lmdiag.schema.BadInput: malformed predictions, missing columns, repeated ids, k that is not a

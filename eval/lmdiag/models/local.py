@@ -20,7 +20,7 @@ from lmdiag.models.encoding import (
     sentence_encoder,
 )
 from lmdiag.models.forward.batches import plan_batches
-from lmdiag.models.forward.layout import choose_layout
+from lmdiag.models.forward.probing import choose_layout
 from lmdiag.models.forward.reader import Reader
 from lmdiag.models.loading.checks import check_precision
 from lmdiag.models.loading.errors import is_out_of_memory, one_line_errors
@@ -61,8 +61,8 @@ from lmdiag.text import truncated
 _BUDGET = 16_384
 """Tokens in a batch on accelerators, halved until they fit."""
 
-_PACKED_BUDGET, _PADDED_BUDGET = 1536, 384
-"""The same on processors: what suits their caches; smaller batches need less padding."""
+_BUDGET_ON_CPU = 1536
+"""The same on processors: what suits their caches."""
 
 _SHARE_AHEAD = 0.5
 """Part of the free memory that the weights of the next model may take while one is asked."""
@@ -150,7 +150,7 @@ class LocalModel:
         if self.words is None:
             return own
         opens = self.encoder.opens_line(encoded.question.query)
-        return *own, self.words.share.__name__, opens
+        return *own, self.words.reuse.__name__, opens
 
     def encode(self, question: Question | Sentence) -> EncodedQuestion | EncodedSentence:
         """See `Model.encode`; runs on the CPU."""
@@ -181,14 +181,12 @@ class LocalModel:
             count=batch_size,
             packed=self.reader.layout == "packed",
             causal=self.reader.causal,
-            short_limit=self.reader.short_limit,
         )
 
     @property
     def _budget(self) -> int:
         """Tokens in a batch."""
-        on_cpu = _PACKED_BUDGET if self.reader.layout == "packed" else _PADDED_BUDGET
-        return on_cpu if self.reader.device.type == "cpu" else _BUDGET
+        return _BUDGET_ON_CPU if self.reader.device.type == "cpu" else _BUDGET
 
     @cached_property
     def _scorer(self) -> SentenceScorer:
@@ -262,7 +260,7 @@ def load_local(model_id: str, options: LoadOptions, *, folder: str | None = None
         BadInput: it cannot be loaded or queried; names the model and the remedy.
     """
     parts = load_parts(folder or model_id, options)
-    return assemble(model_id, parts, options, is_as_loaded=True)
+    return assemble(model_id, parts, options)
 
 
 def load_local_ahead(
@@ -276,10 +274,10 @@ def load_local_ahead(
     opened = open_checkpoint(folder or model_id, options)
     if opened.suits_thread:
         parts = load_weights(opened, share=_SHARE_AHEAD if beside else 1.0)
-        model = assemble(model_id, parts, options, is_as_loaded=True)
+        model = assemble(model_id, parts, options)
         return lambda: model
     fetch_weights(opened.checkpoint)
-    return lambda: assemble(model_id, load_weights(opened), options, is_as_loaded=True)
+    return lambda: assemble(model_id, load_weights(opened), options)
 
 
 def assemble(
@@ -287,8 +285,6 @@ def assemble(
     parts: Parts,
     options: LoadOptions,
     reader: Reader | None = None,
-    *,
-    is_as_loaded: bool = False,
 ) -> LocalModel:
     """Puts a loaded network and its tokenizer together.
 
@@ -297,7 +293,6 @@ def assemble(
         parts: the network and its tokenizer.
         options: how it is queried.
         reader: of the same network, its layout not chosen yet; None for a new one.
-        is_as_loaded: see `choose_layout`.
 
     Raises:
         BadInput: see `load_local`.
@@ -326,7 +321,7 @@ def assemble(
     reader = reader or _reader(parts)
     model = LocalModel(info, parts, options, encoder, reader)
     with one_line_errors(model_id):
-        choose_layout(reader, encoder, options.packing, model_id, is_as_loaded=is_as_loaded)
+        choose_layout(reader, encoder, options.packing, model_id)
         if options.unit == "word":
             check_precision(parts.model, model_id)
             model.words = WordSearch(encoder, reader, model.vocabulary, info)
