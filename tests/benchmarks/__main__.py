@@ -26,7 +26,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks import shapes, start_up, sweep
+from benchmarks import shapes, start_up
 
 PEERS = ("minicons", "lm-eval", "sentences-minicons")
 CONTENDERS = (
@@ -43,7 +43,7 @@ CONTENDERS = (
 SENTENCES = ("sentences-bare", "sentences-gathered", "sentences", "sentences-minicons")
 """The same for whole sentences."""
 
-WHAT = ("start", "speed", "agreement", "sentences", "long-text", "sweep")
+WHAT = ("start", "speed", "agreement", "sentences", "long-text")
 AGREEMENT_CONTENDERS = ("agreement-floor", "agreement-blanks", "agreement")
 AGREEMENT = 384
 """Contexts of agreement whose time is measured."""
@@ -169,8 +169,6 @@ def main() -> None:
     )
     parser.add_argument("--contexts", type=int, nargs="+", default=[1000, 20000])
     parser.add_argument("--sentences", type=int, default=1000, help="a tenth for masked models")
-    parser.add_argument("--checkpoints", type=int, default=20, help="of a sweep, 0.4 GB each (20)")
-    parser.add_argument("--prefetch", type=int, default=1, help="models loaded ahead in it (1)")
     parser.add_argument(
         "--folder", type=Path, help="where models and data are kept between calls (nowhere)"
     )
@@ -211,7 +209,7 @@ def matmul_rate(threads: int) -> float:
 def run(args: argparse.Namespace, folder: Path) -> None:
     """Makes data and models, and prints one table after the other."""
     what = args.what or WHAT
-    data, _, source = shapes.build(folder)
+    _, _, source = shapes.build(folder)
     whole_rounds, args.rounds = args.rounds or 9, args.rounds or 5
     print(f"{processor()}, {matmul_rate(args.threads):.0f} GFLOP/s in a float32 matrix product")
     print(f"{source} data, {args.threads} threads, medians of {args.rounds} rounds")
@@ -235,11 +233,6 @@ def run(args: argparse.Namespace, folder: Path) -> None:
         # a masked model takes the better part of an hour: its memory shows in the first minute
         name = "sentences:60" if shapes.is_masked(shape) else "sentences"
         compare(args, folder, shape, [name], 1, texts)
-    for shape in args.shapes if "sweep" in what else ():
-        sweep.compare_sweeps(
-            shape, args.checkpoints, data, folder,
-            ahead=args.prefetch, rounds=args.rounds, threads=args.threads,
-        )  # fmt: skip
 
 
 if __name__ == "__main__":
