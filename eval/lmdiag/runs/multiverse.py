@@ -7,7 +7,6 @@ differ in its last bits from the one that the run alone would get.
 
 from __future__ import annotations
 
-import gc
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,8 +16,7 @@ from itertools import chain, groupby, product
 from typing import TYPE_CHECKING, Any
 
 from lmdiag import results
-from lmdiag.collector import uncollected
-from lmdiag.protocol import KNOB_VALUES, KNOBS, asking_of
+from lmdiag.protocol import KNOBS, Protocol
 from lmdiag.questions import collect_parts
 from lmdiag.results import Run
 from lmdiag.results.multiverse import Questions
@@ -33,6 +31,15 @@ if TYPE_CHECKING:
     from lmdiag.models import LoadOptions, Model
     from lmdiag.runs.inputs import Inputs
     from lmdiag.runs.processes import Processes
+
+_VALUES: Mapping[str, tuple[str, ...]] = {
+    "unit": ("token", "word"),
+    "bos": ("auto", "always", "never"),
+    "pll": ("within-word", "original"),
+    "final-period": ("always", "never"),
+    "first-letter": ("as-is", "upper", "lower"),
+}
+"""Knob -> values of its option, the default first; the values of `prompt` are given by the user."""
 
 _APPLICABLE: Mapping[tuple[Kind, str], tuple[str, ...]] = {
     ("causal", "word"): ("unit", "bos", "prompt", "first-letter"),
@@ -144,24 +151,19 @@ def run_members(
     """
     members: list[FinishedMember] = []
     counts = Questions(0, 0, 0)
-    try:
-        weights = _Weights(model_id, options, processes)
-        if alone and weights.kind != "causal":
-            _refuse_prompts(model_id, knobs)
-        tried = [*_combinations(weights.kind, asks_of(inputs), knobs)]
-        _refuse_coarse(options, tried)
-        for _, group in groupby(tried, key=lambda fields: fields.get("unit")):
-            variants, counted = _variants(
-                weights, options, [*group], inputs, run_options.batch_size
-            )
-            counts += counted
-            members += _run_variants(
-                weights, variants, inputs, run_options, processes, warns=not members
-            )
-            del variants  # so that their weights are gone before those of the next unit are read
-        return members, counts
-    finally:
-        gc.unfreeze()
+    weights = _Weights(model_id, options, processes)
+    if alone and weights.kind != "causal":
+        _refuse_prompts(model_id, knobs)
+    tried = [*_combinations(weights.kind, asks_of(inputs), knobs)]
+    _refuse_coarse(options, tried)
+    for _, group in groupby(tried, key=lambda fields: fields.get("unit")):
+        variants, counted = _variants(weights, options, [*group], inputs, run_options.batch_size)
+        counts += counted
+        members += _run_variants(
+            weights, variants, inputs, run_options, processes, warns=not members
+        )
+        del variants  # so that their weights are gone before those of the next unit are read
+    return members, counts
 
 
 def _refuse_prompts(model_id: str, knobs: OpenKnobs) -> None:
@@ -208,7 +210,7 @@ def _run_variants(
             print(f"lmdiag: {_in_words(variant.choices)}", file=sys.stderr)
         run = run_loaded(
             Remembering(variant.model, memory) if weights.reusable else variant.model,
-            replace(inputs, protocol=replace(inputs.protocol, **asking_of(variant.options))),
+            replace(inputs, protocol=_protocol(inputs.protocol, variant.options)),
             run_options,
             processes,
             warns=warns and not members,
@@ -241,13 +243,28 @@ def _combinations(kind: Kind, asks: str, knobs: OpenKnobs) -> Iterator[dict[str,
     values = [
         prompts
         if knob == "prompt"
-        else [{knob.replace("-", "_"): value} for value in KNOB_VALUES[knob]]
+        else [{knob.replace("-", "_"): value} for value in _VALUES[knob]]
         for knob in applicable
     ]
     for parts in product(*values):
         fields = {name: value for part in parts for name, value in part.items()}
         if not fields.get("chat") or fields.get("bos", "auto") == "auto":
             yield fields  # a chat template decides what stands before a context
+
+
+def _protocol(protocol: Protocol, options: LoadOptions) -> Protocol:
+    """Returns the protocol with the options of a combination."""
+    return replace(
+        protocol,
+        unit=options.unit,
+        bos=options.bos,
+        pll=options.pll,
+        prompt=options.prompt,
+        chat=options.chat,
+        instruction=options.instruction if options.chat else "",
+        final_period=options.final_period,
+        first_letter=options.first_letter,
+    )
 
 
 class _Weights:
@@ -265,14 +282,13 @@ class _Weights:
     def asked(self, options: LoadOptions) -> Model:
         """Returns the model with other options."""
         model: Any = self._model
-        with self._processes.shared_errors(), uncollected():
+        with self._processes.shared_errors():
             variant = model.with_options(options) if self.reusable else None
         if variant is None:
             from lmdiag.models import load
 
             del model
             self._model = None
-            gc.unfreeze()
             loads = partial(load, self._id, options)
             self._model = variant = load_everywhere(loads, self._processes)
         return variant
