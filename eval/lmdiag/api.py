@@ -24,7 +24,14 @@ from typing import TYPE_CHECKING, Any
 from lmdiag import comparison, perturb
 from lmdiag.comparison import RESAMPLES
 from lmdiag.controls import control_warning, text_warning
-from lmdiag.display import Comparisons, FinishedRun, LoadedMultiverse, Measures, load_multiverse
+from lmdiag.display import (
+    Analysed,
+    Comparisons,
+    FinishedRun,
+    LoadedMultiverse,
+    Measures,
+    load_multiverse,
+)
 from lmdiag.display import load_finished as load_run
 from lmdiag.questions import Setting
 from lmdiag.results import Run
@@ -37,10 +44,12 @@ from lmdiag.stimuli import load as load_stimuli
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from lmdiag.analysis.mixed import Coding
     from lmdiag.models import LoadOptions, Model
 
 __all__ = [
-    "Comparisons", "FinishedRun", "LanguageModel", "LoadedMultiverse", "Measures", "compare",
+    "Analysed", "Comparisons", "FinishedRun", "LanguageModel", "LoadedMultiverse", "Measures",
+    "analyse", "compare",
     "load_model", "load_multiverse", "load_run", "load_stimuli", "measure",
 ]  # fmt: skip
 
@@ -197,6 +206,44 @@ def _asked(predictions: Predictions, task: str) -> dict[str, Any]:
     asked: dict[str, Any] = {"shuffles": 1} if perturb.is_shuffled(task, perturbation) else {}
     asked |= {name: getattr(predictions, name) for name in ASKED}
     return asked | {"perturb": () if perturbation == perturb.NONE else (perturbation,)}
+
+
+def analyse(
+    source: DataFrame | Run | str | Path | Sequence[Run | str | Path],
+    *,
+    response: str = "surprisal",
+    conditions: Sequence[str] = (),
+    formula: str = "",
+    region: str = "",
+    coding: Coding = "sum",
+    task: str = "",
+) -> Analysed:
+    """Analyses the conditions of items: cell means, effects over items, mixed models.
+
+    Args:
+        source: runs or their directories; or a table with a column `item`, made by `run.items()` or
+            another program, or its file (csv, tsv or Parquet).
+        response, conditions, formula, region, coding: see `lmdiag.analysis.designs.analyse_table`.
+        task: of runs with several tasks.
+
+    Raises:
+        BadInput: there are no items, no conditions or no such columns; the formula cannot be
+            fitted.
+    """
+    from lmdiag.analysis.designs import analyse_table
+    from lmdiag.analysis.items import items_of
+
+    table = items_of(source, task=task, per="region" if region else "row")
+    return Analysed(
+        analyse_table(
+            table,
+            response=response,
+            conditions=conditions,
+            formula=formula,
+            region=str(region),
+            coding=coding,
+        )
+    )
 
 
 Comparable = Measures | Run | str | Path
