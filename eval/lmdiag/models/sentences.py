@@ -67,7 +67,7 @@ class SentenceScorer:
         ]
 
     def _read(self, rows: Sequence[TokenRow], ids: Sequence[int]) -> list[list[float]]:
-        """Returns the log-probability of each token and, in unit `word`, of the boundary before it."""
+        """Returns the log-probability of each token and, in unit `word`, of its boundary."""
         wanted = torch.tensor(ids, device=self._reader.device)
 
         def pick(
