@@ -41,16 +41,8 @@ from lmdiag.models.tokens.sentences import (
 from lmdiag.models.tokens.spelling import is_cased
 from lmdiag.models.tokens.vocabulary import Vocabulary
 from lmdiag.models.whole_words.search import WordSearch
-from lmdiag.schema import (
-    Answer,
-    BadInput,
-    ModelInfo,
-    Query,
-    Question,
-    Sentence,
-    SentenceAnswer,
-)
 from lmdiag.text import truncated
+from lmdiag.types import Answer, BadInput, ModelInfo, Query, Question, Sentence, SentenceAnswer
 
 _BUDGET = 16_384
 """Tokens in a batch on accelerators, halved until they fit."""

@@ -13,8 +13,8 @@ from lmdiag.models.forward.reader import Reader
 from lmdiag.models.tokens.boundaries import Boundaries
 from lmdiag.models.tokens.questions import TokenRow
 from lmdiag.models.tokens.sentences import EncodedSentence, TokenSpan
-from lmdiag.schema import BadInput, SentenceAnswer, WordSpan
 from lmdiag.text import truncated
+from lmdiag.types import BadInput, SentenceAnswer, WordSpan
 
 ELEMENTS_ON_CPU, ELEMENTS = 2**26, 2**29
 """Logits that are held at a time, on processors and on accelerators."""

@@ -19,8 +19,9 @@ from typing import ClassVar
 from lmdiag.models.tokens.framing import SLOT, Framing
 from lmdiag.models.tokens.questions import Blank, EncodedQuestion, TokenRow
 from lmdiag.models.tokens.spelling import Pieces, Spelling, opens_line
-from lmdiag.schema import BadInput, Bos, Query, Question
+from lmdiag.protocol import Bos
 from lmdiag.text import truncated
+from lmdiag.types import BadInput, Query, Question
 
 SENTINEL = "<extra_id_0>"
 """What stands at the first blank for the T5 family."""
