@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from lmdiag.comparison import Comparison
     from lmdiag.results import Run
 
-_WIDTH = 100
+_UNLIMITED = 10_000
 """Characters of a line where the output is not a terminal."""
 
 
@@ -35,10 +36,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--across", type=lambda text: text.split(","), default=[], metavar="KNOB,...",
         help=f"options in which the runs may differ: {', '.join(KNOBS)}",
     )  # fmt: skip
+    parser.add_argument(
+        "--tasks", nargs="+", default=[], metavar="T",
+        help="tasks to compare; p-values are adjusted over what is compared (default: all)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--measures", nargs="+", default=[], metavar="NAME",
+        help="measures to compare, e.g. accuracy or sensitivity@0.01 (default: all)",
+    )  # fmt: skip
     add_resamples(parser)
     parser.add_argument(
-        "--seed", type=int, default=0, help="random seed of the bootstrap (default: %(default)s)"
-    )
+        "--seed", type=int, default=0,
+        help="random seed of the bootstrap and of permutations (default: %(default)s)",
+    )  # fmt: skip
     add_json(parser)
 
 
@@ -48,7 +58,8 @@ def main(args: argparse.Namespace) -> int:
     from lmdiag.results import load_run
 
     runs = [load_run(path, args.data) for path in (args.run_a, *args.others)]
-    comparisons = compare_runs(*runs, seed=args.seed, resamples=args.resamples, across=args.across)
+    options = ("seed", "resamples", "across", "tasks", "measures")
+    comparisons = compare_runs(*runs, **{name: getattr(args, name) for name in options})
     for line in _not_compared(runs):
         say(f"lmdiag: not compared: {line}")
     if args.json:
@@ -86,8 +97,8 @@ def _document(
 ) -> dict[str, Any]:
     """Returns what `--json` prints; undefined is null.
 
-    The runs are named a, b, c and so on. If there are more than two, `pair` names the two runs of a
-    comparison.
+    The runs are named a, b, c and so on, and each difference is the first minus the second. If
+    there are more than two runs, `pair` names the two of a comparison.
     """
     from lmdiag.report.labels import run_letter
 
@@ -105,6 +116,7 @@ def _document(
         **({"across": args.across, "signatures": signatures} if args.across else {}),
         "seed": args.seed,
         "resamples": args.resamples,
+        "direction": "first minus second",
         "comparisons": records,
     }
 
@@ -112,7 +124,8 @@ def _document(
 def _identified(model: ModelInfo) -> dict[str, str]:
     """Returns which model it was, as far as that is known."""
     served = {} if model.server is None else {"server": model.server}
-    return {"model": model.id, "commit": model.commit, **served}
+    named = {} if model.name is None else {"name": model.name}
+    return {"model": model.id, **named, "commit": model.commit, **served}
 
 
 def _or_none(value: Any) -> Any:
@@ -126,15 +139,23 @@ def _print_tables(
     from rich.console import Console
     from rich.text import Text
 
+    from lmdiag.report.comparing import notes
     from lmdiag.report.formats.terminal import print_comparisons
-    from lmdiag.report.labels import asked_differently, model_facts, run_letter, short_commit
+    from lmdiag.report.labels import (
+        asked_differently,
+        model_facts,
+        model_label,
+        run_letter,
+        short_commit,
+    )
     from lmdiag.text import visible
 
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else _WIDTH)
+    is_limited = sys.stdout.isatty() or "COLUMNS" in os.environ
+    console = Console(highlight=False, width=None if is_limited else _UNLIMITED)
     for number, run in enumerate(runs):
         model = run.results.model
-        name = f"{run_letter(number)}  {model.id}  "
-        facts = f"commit {short_commit(model.commit)}"
+        name = f"{run_letter(number)}  {model_label(run.results)}  "
+        facts = f"{f'{model.id}, ' if model.name else ''}commit {short_commit(model.commit)}"
         if model.server is not None:
             facts = ", ".join(model_facts(model)[1:])
         console.print(Text.assemble((visible(name), "bold"), (visible(facts), "dim")))
@@ -142,18 +163,6 @@ def _print_tables(
         console.print(Text(visible(line)))
     print_comparisons(comparisons, console)
     console.print()
-    for remark in _remarks(runs, comparisons, args.resamples):
-        console.print(Text(visible(remark), style="dim"))
-
-
-def _remarks(
-    runs: Sequence[Run], comparisons: Sequence[Comparison], resamples: int
-) -> Iterator[str]:
-    """Yields the lines below the table: how its columns were computed, and on what."""
-    n_tests = sum(one.test != "none" for one in comparisons)
-    yield f"differences and their 95% intervals: paired bootstrap over items, {resamples} resamples"
-    yield "p: exact McNemar where each item is right or wrong (m), else the bootstrap (b)"
-    if n_tests < len(comparisons):
-        yield "–: the two do not differ in any item, so there is nothing to test"
-    yield f"p adj.: by Holm's method, over the {n_tests} tests above"
-    yield from dict.fromkeys(run.results.signature for run in runs)
+    signatures = dict.fromkeys(run.results.signature for run in runs)
+    for line in (*notes(comparisons, args.resamples), *signatures):
+        console.print(Text(visible(line), style="dim"), soft_wrap=True)
