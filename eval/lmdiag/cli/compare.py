@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
 
 from lmdiag.cli.exits import say
-from lmdiag.cli.parser import add_data_of_runs, add_json, add_resamples
-from lmdiag.schema import KNOBS, ModelInfo
+from lmdiag.cli.options import RECORD, Count, Names, Seed
+from lmdiag.protocol import KNOBS
+from lmdiag.types import BadInput, ModelInfo
 
 if TYPE_CHECKING:
     from lmdiag.comparison import Comparison
@@ -24,48 +26,47 @@ _UNLIMITED = 10_000
 """Characters of a line where the output is not a terminal."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the arguments."""
-    parser.add_argument("run_a", type=Path, metavar="RUN_A", help="run directory")
-    parser.add_argument(
-        "others", type=Path, nargs="+", metavar="RUN",
-        help="run directories on the same data, each to be compared with RUN_A",
-    )  # fmt: skip
-    add_data_of_runs(parser)
-    parser.add_argument(
-        "--across", type=lambda text: text.split(","), default=[], metavar="KNOB,...",
-        help=f"options in which the runs may differ: {', '.join(KNOBS)}",
-    )  # fmt: skip
-    parser.add_argument(
-        "--tasks", nargs="+", default=[], metavar="T",
-        help="tasks to compare; p-values are adjusted over what is compared (default: all)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--measures", nargs="+", default=[], metavar="NAME",
-        help="measures to compare, e.g. accuracy or sensitivity@0.01 (default: all)",
-    )  # fmt: skip
-    add_resamples(parser)
-    parser.add_argument(
-        "--seed", type=int, default=0,
-        help="random seed of the bootstrap and of permutations (default: %(default)s)",
-    )  # fmt: skip
-    add_json(parser)
+@RECORD
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Runs, and how they are compared."""
+
+    runs: tuple[Path, ...] = field(kw_only=False)
+    """run directories on the same data; the first is compared with each of the others"""
+    data: str | None = None
+    """data set of the runs, if it has been moved since, or its id on the Hub (default: the one they
+    were made on)"""
+    across: Annotated[
+        Names, Parameter(help=f"options in which the runs may differ: {', '.join(KNOBS)}")
+    ] = ()
+    tasks: tuple[str, ...] = ()
+    """tasks to compare; p-values are adjusted over what is compared (default: all)"""
+    measures: tuple[str, ...] = ()
+    """measures to compare, e.g. accuracy or sensitivity@0.01 (default: all)"""
+    resamples: Count = 10_000
+    """number of bootstrap resamples"""
+    seed: Seed = 0
+    """random seed of the bootstrap and of permutations"""
+    json: bool = False
+    """print one JSON document, nothing else"""
 
 
-def main(args: argparse.Namespace) -> int:
+def main(options: Options) -> int:
     """Compares and prints."""
     from lmdiag.comparison import compare_runs
     from lmdiag.results import load_run
 
-    runs = [load_run(path, args.data) for path in (args.run_a, *args.others)]
-    options = ("seed", "resamples", "across", "tasks", "measures")
-    comparisons = compare_runs(*runs, **{name: getattr(args, name) for name in options})
+    if len(options.runs) < 2:
+        raise BadInput("compare takes two or more run directories")
+    runs = [load_run(path, options.data) for path in options.runs]
+    names = ("seed", "resamples", "across", "tasks", "measures")
+    comparisons = compare_runs(*runs, **{name: getattr(options, name) for name in names})
     for line in _not_compared(runs):
         say(f"lmdiag: not compared: {line}")
-    if args.json:
-        print(json.dumps(_document(runs, comparisons, args), allow_nan=False))
+    if options.json:
+        print(json.dumps(_document(runs, comparisons, options), allow_nan=False))
     else:
-        _print_tables(runs, comparisons, args)
+        _print_tables(runs, comparisons, options)
     return 0
 
 
@@ -93,7 +94,7 @@ def _not_compared(runs: Sequence[Run]) -> Iterator[str]:
 
 
 def _document(
-    runs: Sequence[Run], comparisons: Sequence[Comparison], args: argparse.Namespace
+    runs: Sequence[Run], comparisons: Sequence[Comparison], options: Options
 ) -> dict[str, Any]:
     """Returns what `--json` prints; undefined is null.
 
@@ -113,9 +114,9 @@ def _document(
     return {
         "signature": runs[0].results.signature,
         **{name: _identified(model) for name, model in models.items()},
-        **({"across": args.across, "signatures": signatures} if args.across else {}),
-        "seed": args.seed,
-        "resamples": args.resamples,
+        **({"across": [*options.across], "signatures": signatures} if options.across else {}),
+        "seed": options.seed,
+        "resamples": options.resamples,
         "direction": "first minus second",
         "comparisons": records,
     }
@@ -133,9 +134,7 @@ def _or_none(value: Any) -> Any:
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
-def _print_tables(
-    runs: Sequence[Run], comparisons: Sequence[Comparison], args: argparse.Namespace
-) -> None:
+def _print_tables(runs: Sequence[Run], comparisons: Sequence[Comparison], options: Options) -> None:
     from rich.console import Console
     from rich.text import Text
 
@@ -164,5 +163,5 @@ def _print_tables(
     print_comparisons(comparisons, console)
     console.print()
     signatures = dict.fromkeys(run.results.signature for run in runs)
-    for line in (*notes(comparisons, args.resamples), *signatures):
+    for line in (*notes(comparisons, options.resamples), *signatures):
         console.print(Text(visible(line), style="dim"), soft_wrap=True)
