@@ -15,7 +15,7 @@ EXTRAS := $(VENV)/docs-done $(VENV)/release-done
 PYTHON ?= $(firstword $(foreach name,python3.11 python3 python,$(shell $(name) -c \
 	'import sys, ensurepip; print(sys.executable) if sys.version_info >= (3, 11) else None' 2>/dev/null)))
 
-# Further arguments, e.g. make test ARGS="-k neg136", make bench ARGS="speed --rounds 3"
+# Further arguments, e.g. make test ARGS="-k neg136", make bench ARGS="blanks --rounds 3"
 ARGS ?=
 
 .PHONY: run setup test types quick check nightly docs dist demo-models bench clean
@@ -74,7 +74,7 @@ dist: $(VENV)/release-done
 	@$(BIN)/twine check --strict dist/*
 
 demo-models: setup
-	$(BIN)/python -m lmdiag.models.demo.training
+	$(BIN)/python datasets/lmdiag/demo/training.py
 
 bench: setup
 	PYTHONPATH=tests $(BIN)/python -m benchmarks $(ARGS)

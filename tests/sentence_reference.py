@@ -15,12 +15,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from reference import double, ends_a_word
-from spelling import Speller
+from reference import double
+from spelling import Speller, read_bytes
 
 
 class ReferenceWord(NamedTuple):
-    """A word of a text, by the reference; the fields of `lmdiag.schema.WordSpan`."""
+    """A word of a text, by the reference; the fields of `lmdiag.types.WordSpan`."""
 
     start: int
     end: int
@@ -231,13 +231,28 @@ class SentenceReference:
         return logits.double().log_softmax(-1)
 
     def _items_that_end(self, folder: Path, convention: str) -> Any:
-        """Returns which items of the vocabulary do not continue a word."""
+        """Returns which items of the vocabulary begin with white space, or end the text."""
         import torch
 
         speller = Speller(folder, convention)
         names = {**speller.names, **speller.specials}
         size = self.model.config.get_text_config().vocab_size
-        return torch.tensor([ends_a_word(names.get(n), convention) for n in range(size)])
+        ids = range(size)
+        return torch.tensor(
+            [n in speller.specials or follows_blank(names.get(n), convention) for n in ids]
+        )
+
+
+def follows_blank(name: str | None, convention: str) -> bool:
+    """Whether an item begins with white space, by its name; so does an id without a name."""
+    if name is None:
+        return True
+    text = read_bytes(name) if convention == "byte-level" else name
+    if convention == "byte-level" and text is None:  # bytes of several characters, or of a part
+        return name.startswith(("Ġ", "Ċ", "ĉ"))
+    if match := re.fullmatch(r"<0x(..)>", name):
+        return chr(int(match[1], 16)).isspace() and int(match[1], 16) < 128
+    return bool(text) and (text[0] == "▁" or text[0].isspace())
 
 
 def _at(place: int, spans: list[tuple[int, int]]) -> int:

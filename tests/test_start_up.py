@@ -13,7 +13,7 @@ import pytest
 from limits import HANG
 
 from lmdiag.report.charts import output
-from lmdiag.schema import DIAGNOSTICS
+from lmdiag.types import DIAGNOSTICS
 
 IMPORTED = """
 import sys
@@ -26,7 +26,7 @@ sys.exit(code)
 NEEDS_ASKING = {"torch", "transformers", "tokenizers", "accelerate", "safetensors"}
 
 SLOW = {"pandas", "scipy.stats", "pyarrow.dataset", "datasets", "evaluate"} | {
-    *("altair", "vl_convert", "lmdiag.models.demo.training"),
+    *("altair", "vl_convert"),
     *("lmdiag.leaderboard", "lmdiag.hub", "lmdiag.api"),
 }
 """Modules that take long to import, and that neither a run nor a report uses."""
@@ -79,21 +79,18 @@ def test_a_report_imports_nothing_it_does_not_use(
 
 
 LEAVING = """
-import atexit, gc, sys, threading, time
+import sys, threading, time
 from lmdiag.cli import exits
 log = open(sys.argv[1], "w")
 log.write("buffered, ")
 thread = threading.Thread(target=lambda: (time.sleep(0.1), log.write("of a thread")))
 thread.start()
-atexit.register(lambda: print(gc.get_freeze_count() > 1000, end=""))
 exits.leave(int(sys.argv[2]))
 """
 
 
 @pytest.mark.parametrize("code", [0, 2])
-def test_the_end_of_a_process_loses_nothing_and_collects_no_garbage(
-    tmp_path: Path, code: int
-) -> None:
-    """Threads end, `atexit` is heard and files are flushed."""
-    assert child(LEAVING, tmp_path / "log", code, code=code) == "True"
+def test_the_end_of_a_process_loses_nothing(tmp_path: Path, code: int) -> None:
+    """Threads end and files are flushed."""
+    child(LEAVING, tmp_path / "log", code, code=code)
     assert (tmp_path / "log").read_text() == "buffered, of a thread"

@@ -22,6 +22,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmdiag import comparison, perturb
+from lmdiag.analysis.fit import HumanFit, fit_surprisals
+from lmdiag.analysis.human import read_human, read_surprisals
+from lmdiag.analysis.procedures import Procedure, procedure_for
 from lmdiag.comparison import RESAMPLES
 from lmdiag.controls import control_warning, text_warning
 from lmdiag.display import (
@@ -33,13 +36,15 @@ from lmdiag.display import (
     load_multiverse,
 )
 from lmdiag.display import load_finished as load_run
+from lmdiag.protocol import Predictions, Protocol, asking_of, checked_ranks, checked_threshold
 from lmdiag.questions import Setting
 from lmdiag.results import Run
 from lmdiag.runs.asking import predict
+from lmdiag.runs.human import ask_about_words
 from lmdiag.runs.surprisals import to_arrow, word_surprisals
-from lmdiag.schema import ASKED, BadInput, Predictions, Protocol, checked_ranks, checked_threshold
 from lmdiag.stimuli import Stimuli, load_verbs
 from lmdiag.stimuli import load as load_stimuli
+from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -49,7 +54,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Analysed", "Comparisons", "FinishedRun", "LanguageModel", "LoadedMultiverse", "Measures",
-    "analyse", "compare",
+    "analyse", "compare", "fit",
     "load_model", "load_multiverse", "load_run", "load_stimuli", "measure",
 ]  # fmt: skip
 
@@ -128,14 +133,9 @@ class LanguageModel:
         return replace(
             answered,
             model=self.info,
-            unit=self.options.unit,
-            bos=self.options.bos,
-            pll=self.options.pll,
-            prompt=self.model.prompt,
-            final_period=self.options.final_period,
-            first_letter=self.options.first_letter,
             seed=seed,
             verbs=verbs,
+            **asking_of(self.options) | {"prompt": self.model.prompt},
         )
 
     def surprisals(
@@ -200,11 +200,62 @@ def measure(
     return Measures(predictions, stimuli, protocol, cased)
 
 
+def fit(
+    human: str | Path | DataFrame,
+    *,
+    models: str | LanguageModel | Iterable[str | LanguageModel] = (),
+    surprisal: str | Sequence[str] = (),
+    profile: str | None = None,
+    output: str | Path | None = None,
+    batch_size: int | None = None,
+    quiet: bool = True,
+    **procedure: Any,
+) -> HumanFit:
+    """Fits human measures with and without surprisals (docs/specification.md, section 14).
+
+    Args:
+        human: a table with a row per word, or per word and reader: a file or a DataFrame.
+        models: models that are asked, in order.
+        surprisal: columns of the table, or files, with surprisals that were made elsewhere.
+        profile: a published procedure, of `lmdiag.analysis.procedures.PROFILES`.
+        output: folder that keeps models' answers, so that no model is asked twice.
+        batch_size: texts in a batch; None for what suits the device.
+        quiet: no progress bar.
+        procedure: fields of `lmdiag.analysis.procedures.Procedure`, e.g. response="time".
+
+    Raises:
+        BadInput: a column or a value cannot be used (column and row are named), or there are
+            neither models nor surprisals.
+    """
+    if unknown := procedure.keys() - Procedure.__dataclass_fields__.keys():
+        known = ", ".join(Procedure.__dataclass_fields__)
+        raise BadInput(f"fit has no option {min(unknown)!r}: choose from {known}")
+    chosen: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in procedure.items()
+    }
+    table = read_human(human)
+    how = procedure_for(table.frame.columns, profile, Procedure(**chosen))
+    files = [surprisal] if isinstance(surprisal, str) else surprisal
+    sources = [read_surprisals(table, source, how) for source in files]
+    for given in [models] if isinstance(models, str | LanguageModel) else models:
+        model = load_model(given) if isinstance(given, str) else given
+        sources.append(
+            ask_about_words(
+                model.model, model.options, table, how, output=Path(output) if output else None,
+                batch_size=batch_size, label=None if quiet else model.info.id,
+            )
+        )  # fmt: skip
+    if not sources:
+        raise BadInput("no surprisals: name a model to ask, or a column or file with surprisals")
+    return fit_surprisals(table, sources, how)
+
+
 def _asked(predictions: Predictions, task: str) -> dict[str, Any]:
     """Returns how predictions were made, as fields of a protocol; a single shuffle is one run."""
     perturbation = predictions.perturbation
     asked: dict[str, Any] = {"shuffles": 1} if perturb.is_shuffled(task, perturbation) else {}
-    asked |= {name: getattr(predictions, name) for name in ASKED}
+    asked |= {"seed": predictions.seed, "verbs": predictions.verbs} | asking_of(predictions)
     return asked | {"perturb": () if perturbation == perturb.NONE else (perturbation,)}
 
 
@@ -264,7 +315,7 @@ def compare(
         first, others: results of `measure`, or finished runs or their directories; not both.
         seed: of the bootstrap.
         resamples: of the bootstrap.
-        across: options in which they may differ, e.g. "prompt"; see `lmdiag.schema.KNOBS`.
+        across: options in which they may differ, e.g. "prompt"; see `lmdiag.protocol.KNOBS`.
 
     Raises:
         BadInput: fewer than two are given, or they were not measured on the same data in the same

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tokenizer_files import byte_level, sentencepiece
 
-from lmdiag.schema import BadInput, Query, Question
+from lmdiag.types import BadInput, Query, Question
 from models.test_masked import some_questions
 from models.toys import alone, ask, asked, gpt2
 

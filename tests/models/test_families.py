@@ -21,7 +21,8 @@ from lmdiag import stimuli
 from lmdiag.models import LoadOptions, Model, load
 from lmdiag.models.forward.reuse import EncoderReuse, KeyValueReuse, NoReuse
 from lmdiag.models.whole_words.search import WordSearch
-from lmdiag.schema import DIAGNOSTICS, Query, Question, Unit
+from lmdiag.protocol import Unit
+from lmdiag.types import DIAGNOSTICS, Query, Question
 from models.comparison import (
     PLAIN,
     QUERIES,

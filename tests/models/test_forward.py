@@ -25,7 +25,7 @@ from lmdiag.models.forward.packing import pack
 from lmdiag.models.forward.probing import reach
 from lmdiag.models.forward.reader import Reader
 from lmdiag.models.tokens.questions import EncodedQuestion, TokenRow
-from lmdiag.schema import BadInput, Query, Question
+from lmdiag.types import BadInput, Query, Question
 from models.refusals import edit
 from models.test_masked import some_questions
 from models.toys import alone, asked, bert, gpt2

@@ -16,8 +16,8 @@ from lmdiag.controls import control_warning
 from lmdiag.models import LoadOptions, load
 from lmdiag.models.local import LocalModel
 from lmdiag.questions import Setting
-from lmdiag.schema import BadInput, Query, Question, Sentence
 from lmdiag.stimuli import load as load_stimuli
+from lmdiag.types import BadInput, Query, Question, Sentence
 from models.chats import CHATS, chat_tokenizer
 from models.toys import alone, ask, asked, bert, gpt2
 

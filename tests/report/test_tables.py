@@ -26,7 +26,7 @@ from lmdiag.report.formats.terminal import print_results, print_setting
 from lmdiag.report.listing import Chosen
 from lmdiag.report.sections import sections
 from lmdiag.results import Results, UnscoredWord
-from lmdiag.schema import WordSpan
+from lmdiag.types import WordSpan
 
 from .handmade import (
     SIGNATURE,
@@ -116,6 +116,15 @@ def test_every_figure_is_in_some_table() -> None:
         shown = {(cell.figure.value, cell.figure.n) for cell in cells}
         figures = [figure for place, figure in run.figures() if place.task == section.task]
         assert {(figure.value, figure.n) for figure in figures} == shown
+
+
+def test_contrasts_that_compare_nothing_are_counted() -> None:
+    content = replace(cprag102()["none"], equal_contrasts=3)
+    [section] = sections([results({"cprag102": {"none": content}})])
+    [line] = [remark for remark in section.remarks if remark.startswith("not compared")]
+    assert line == (
+        "not compared: 3 contrasts whose good and bad rows have the same text or the same tokens"
+    )
 
 
 def test_csv_has_every_figure_at_full_precision() -> None:

@@ -13,8 +13,8 @@ import torch
 from lmdiag.models.agreement import Verbs
 from lmdiag.models.tokens.questions import EncodedQuestion
 from lmdiag.models.tokens.vocabulary import Vocabulary
-from lmdiag.schema import Answer, BadInput, Query, WordScore
 from lmdiag.text import truncated
+from lmdiag.types import Answer, BadInput, Query, WordScore
 
 
 def answers(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, cast
 
@@ -24,13 +24,7 @@ from lmdiag.models.forward.probing import choose_layout
 from lmdiag.models.forward.reader import Reader
 from lmdiag.models.loading.checks import check_precision
 from lmdiag.models.loading.errors import is_out_of_memory, one_line_errors
-from lmdiag.models.loading.load import (
-    Parts,
-    fetch_weights,
-    load_parts,
-    load_weights,
-    open_checkpoint,
-)
+from lmdiag.models.loading.load import Parts, load_parts
 from lmdiag.models.loading.options import LoadOptions
 from lmdiag.models.sentences import SentenceScorer
 from lmdiag.models.tokens.controls import control_names
@@ -47,25 +41,14 @@ from lmdiag.models.tokens.sentences import (
 from lmdiag.models.tokens.spelling import is_cased
 from lmdiag.models.tokens.vocabulary import Vocabulary
 from lmdiag.models.whole_words.search import WholeWordQuestion, WordSearch
-from lmdiag.schema import (
-    Answer,
-    BadInput,
-    ModelInfo,
-    Query,
-    Question,
-    Sentence,
-    SentenceAnswer,
-)
 from lmdiag.text import truncated
+from lmdiag.types import Answer, BadInput, ModelInfo, Query, Question, Sentence, SentenceAnswer
 
 _BUDGET = 16_384
 """Tokens in a batch on accelerators, halved until they fit."""
 
 _BUDGET_ON_CPU = 1536
 """The same on processors: what suits their caches."""
-
-_SHARE_AHEAD = 0.5
-"""Part of the free memory that the weights of the next model may take while one is asked."""
 
 _VERB_QUERY = Query("The old man", "it.")
 """Shows whether the form of a verb is a single token."""
@@ -261,23 +244,6 @@ def load_local(model_id: str, options: LoadOptions, *, folder: str | None = None
     """
     parts = load_parts(folder or model_id, options)
     return assemble(model_id, parts, options)
-
-
-def load_local_ahead(
-    model_id: str, options: LoadOptions, *, beside: bool, folder: str | None = None
-) -> Callable[[], LocalModel]:
-    """Does in a thread what of `load_local` can be done there; see `models.load_ahead`.
-
-    On the processor in float32 that is everything. Weights that go elsewhere, or have another
-    dtype, are only fetched.
-    """
-    opened = open_checkpoint(folder or model_id, options)
-    if opened.suits_thread:
-        parts = load_weights(opened, share=_SHARE_AHEAD if beside else 1.0)
-        model = assemble(model_id, parts, options)
-        return lambda: model
-    fetch_weights(opened.checkpoint)
-    return lambda: assemble(model_id, load_weights(opened), options)
 
 
 def assemble(

@@ -10,8 +10,8 @@ from lmdiag.report.numbers import UNDEFINED
 from lmdiag.report.tables import Source, Table, sources_of, tables_of
 from lmdiag.results import CHANCE_LEGEND, Results
 from lmdiag.results.published import citation, has_published_rows, human_facts
-from lmdiag.schema import DIAGNOSTICS
 from lmdiag.text import visible
+from lmdiag.types import DIAGNOSTICS
 
 _NAMED = 5
 """Words that are named before the rest is only counted."""
@@ -157,6 +157,13 @@ def _left_out(task: str, sources: Sequence[Source]) -> Iterator[str]:
                     where = "" if setting == "none" else f" in {setting}"
                     count = "1 row" if len(rows) == 1 else f"{len(rows):,} rows"
                     yield f"{state}{by}{where}: {count} ({named})"
+            compared = content.measures.get("sensitivity")
+            if content.equal_contrasts and compared and compared.value is not None:
+                n = content.equal_contrasts
+                yield (
+                    f"not compared{by}: {n:,} contrast{'s' * (n > 1)} whose good and bad rows have "
+                    "the same text or the same tokens"
+                )
             if content.without_first:
                 yield (
                     f"not scored{by}: the first word of {content.without_first:,} sentences, which "

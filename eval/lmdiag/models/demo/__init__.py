@@ -1,19 +1,18 @@
 """Two tiny models that come with the package: `demo:masked` and `demo:causal`.
 
 A ModernBERT and a GPT-2 of toy size, so that every command can be tried and tested without a
-network. They were trained on sentences of a small made-up English (`corpus`); their weights are
-part of the package, so that they give the same figures on every machine. `training` makes them
-again; no run imports it.
+network. They were trained on sentences of a small made-up English; their weights are part of the
+package, so that they give the same figures on every machine. `datasets/lmdiag/demo/training.py` in
+the repository makes them again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
-from lmdiag.schema import BadInput
 from lmdiag.suggestions import suggest
+from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
     from lmdiag.models.loading.options import LoadOptions
@@ -29,16 +28,6 @@ def load_demo(model_id: str, options: LoadOptions) -> LocalModel:
     from lmdiag.models.local import load_local
 
     return load_local(model_id, options, folder=folder)
-
-
-def load_demo_ahead(
-    model_id: str, options: LoadOptions, *, beside: bool
-) -> Callable[[], LocalModel]:
-    """Loads a demo model in a thread; see `lmdiag.models.load_ahead`."""
-    folder = str(demo_folder(model_id.removeprefix("demo:")))
-    from lmdiag.models.local import load_local_ahead
-
-    return load_local_ahead(model_id, options, beside=beside, folder=folder)
 
 
 def demo_folder(name: str) -> Path:

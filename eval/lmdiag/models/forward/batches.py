@@ -41,10 +41,11 @@ def plan_batches(
     order = sorted(range(len(encoded)), key=lambda number: (-encoded[number].longest, number))
     limit = budget * _FULL_BATCH if packed else budget
     if packed and causal:
-        order.sort(key=lambda number: encoded[number].rows[0].ids)
+        # A sentence of one token with nothing before it has no rows.
+        order.sort(key=lambda number: [row.ids for row in encoded[number].rows[:1]])
     if packed and not causal:
         total = sum(question.length for question in encoded)
-        n_batches = math.ceil(len(order) / count if count else total / limit)
+        n_batches = max(1, math.ceil(len(order) / count if count else total / limit))
         batches = [order[first::n_batches] for first in range(min(n_batches, len(order)))]
     else:
         batches = [*_cut(encoded, order, limit, count, shares=packed)]

@@ -14,7 +14,8 @@ from lmdiag.models.tokens.controls import control_names
 from lmdiag.models.tokens.encoders import CausalEncoder
 from lmdiag.models.tokens.questions import EncodedQuestion
 from lmdiag.models.tokens.sentences import CausalSentences, EncodedSentence, TokenSpan
-from lmdiag.schema import (
+from lmdiag.text import truncated
+from lmdiag.types import (
     Answer,
     BadInput,
     ModelInfo,
@@ -24,7 +25,6 @@ from lmdiag.schema import (
     WordScore,
     WordSpan,
 )
-from lmdiag.text import truncated
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast

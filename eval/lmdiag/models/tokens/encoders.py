@@ -27,8 +27,9 @@ from lmdiag.models.tokens.questions import (
     word_reads,
 )
 from lmdiag.models.tokens.spelling import Pieces, Spelling, opens_line
-from lmdiag.schema import BadInput, Bos, Query, Question
+from lmdiag.protocol import Bos
 from lmdiag.text import truncated
+from lmdiag.types import BadInput, Query, Question
 
 SENTINEL = "<extra_id_0>"
 """What stands at the first blank for the T5 family."""

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from lmdiag.models.tokens.spelling import Pieces
-from lmdiag.schema import Question
+from lmdiag.types import Question
 
 
 @dataclass(frozen=True, slots=True)

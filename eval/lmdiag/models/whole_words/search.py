@@ -58,8 +58,8 @@ from lmdiag.models.tokens.questions import (
 )
 from lmdiag.models.tokens.vocabulary import Vocabulary
 from lmdiag.models.whole_words.frontier import FIRST_WIDTH, Frontier, Node, Reading
-from lmdiag.schema import Answer, BadInput, ModelInfo, Question, WordScore
 from lmdiag.text import truncated
+from lmdiag.types import Answer, BadInput, ModelInfo, Question, WordScore
 
 LENGTHS = 3
 """Most pieces of a word that is looked for with a masked model."""
