@@ -6,9 +6,7 @@ import json
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Literal
-
-from cyclopts import Parameter
+from typing import Literal
 
 from lmdiag.cli.options import RECORD, check_new_file
 
@@ -21,7 +19,7 @@ _WIDTH = 100
 class Options:
     """What is analysed, and how."""
 
-    runs: Annotated[tuple[Path, ...], Parameter(name="RUN")] = field(kw_only=False)
+    runs: tuple[Path, ...] = field(kw_only=False)
     """run directories, or tables with a row per item and condition (csv, tsv, Parquet) and a column
     item; several models are compared"""
     response: str = "surprisal"
@@ -70,9 +68,11 @@ def main(options: Options) -> int:
     )
     if options.chart:
         from lmdiag.report.charts.conditions import condition_plot
-        from lmdiag.report.charts.output import write_chart
+        from lmdiag.report.charts.output import figure_file
+        from lmdiag.writing import write_atomically
 
-        write_chart(condition_plot("conditions", {options.region: analysis}), options.chart)
+        plot = condition_plot("conditions", {options.region: analysis})
+        write_atomically(options.chart, figure_file(plot.spec, options.chart.suffix[1:], 8.0))
     if options.json:
         print(json.dumps(analysis.to_json(), allow_nan=False))
         return 0
@@ -80,5 +80,7 @@ def main(options: Options) -> int:
 
     from lmdiag.report.formats.terminal import print_analysis
 
-    print_analysis(analysis, Console(highlight=False, width=None if sys.stdout.isatty() else _WIDTH))
+    print_analysis(
+        analysis, Console(highlight=False, width=None if sys.stdout.isatty() else _WIDTH)
+    )
     return 0
