@@ -50,7 +50,7 @@ def row_keys(setting: Setting, *, kind: Kind, cased: bool) -> Iterator[QuestionK
     columns = setting.stimuli.columns()
     diagnostic = setting.stimuli.diagnostic
     if diagnostic.asks == "sentence":
-        regions = columns["regions"] if diagnostic.has_regions else [()] * len(columns["id"])
+        regions = setting.stimuli.regions or [[]] * len(columns["id"])
         for text, parts in zip(columns["sentence"], regions, strict=True):
             yield Sentence(text, _cuts(text, parts))
         return

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-from lmdiag.protocol import FirstLetter
+from lmdiag.protocol import Asking, FirstLetter
 from lmdiag.questions import with_first_letter
 from lmdiag.reading import short
 from lmdiag.types import BadInput, Query
@@ -39,6 +39,11 @@ class Framing:
 
     prompt: str = SLOT
     first_letter: FirstLetter = "as-is"
+
+    @classmethod
+    def of(cls, asking: Asking, prompt: str = SLOT) -> Framing:
+        """Returns what the knobs do; `prompt` is theirs, or what a chat template makes of it."""
+        return cls(prompt, asking.first_letter)
 
     def apply(self, query: Query) -> Query:
         """Returns the query as the model reads it.
