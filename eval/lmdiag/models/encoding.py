@@ -61,7 +61,7 @@ def causal_encoder(
     prompt = options.prompt
     if options.chat:
         prompt = chat_prompt(tokenizer, options.instruction, model_id)
-    framing = Framing(prompt or SLOT, options.first_letter)
+    framing = Framing.of(options, prompt or SLOT)
     bos = "never" if options.chat else options.bos  # a chat template has its own
     opening = opening_tokens(spelling, bos, tokenizer.bos_token_id, model_id)
     if opening and spelling.text(framing.prompt)[: len(opening)] == opening:
@@ -87,7 +87,7 @@ def _framing(model_id: str, options: LoadOptions) -> Framing:
             f"model {model_id} is not causal, and {given} is for models that continue a text: "
             "leave it out"
         )
-    return Framing(first_letter=options.first_letter)
+    return Framing.of(options)
 
 
 def sentence_encoder(
