@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lmdiag import stats
+from lmdiag.protocol import Protocol
 from lmdiag.report.formats import render_tables
 from lmdiag.results import (
     CHANCE_LEGEND,
@@ -31,7 +32,7 @@ from lmdiag.results import (
     protocol_slug,
     signature,
 )
-from lmdiag.schema import BadInput, Protocol
+from lmdiag.types import BadInput
 
 VERSION_1 = Path(__file__).parent / "data" / "results-version-1.json"
 IDENTITY = {"model": "demo:masked", "commit": "0123", "signature": "lmdiag:0.1|data:1a2b3c4d"}
@@ -111,7 +112,7 @@ def test_the_test_against_chance_has_one_word_in_json_and_one_sign_in_tables() -
         (("tasks", "neg136"), {}, r"tasks\.neg136: there are no settings"),
         (("protocol", "k"), [], r"protocol\.k: the list is empty"),
         (("protocol", "match"), "exact", r"protocol\.match: must be 'case-blind'"),
-        (("protocol",), {"match": "case-blind"}, r"protocol\.tasks: field required"),
+        (("protocol",), {"match": "case-blind"}, r"protocol\.unit: field required"),
         (("data", "tasks", "role88", "form"), "poems",
          r"data\.tasks\.role88\.form: 'poems' is not a form of data"),
         ((), [], "has schema version None"),

@@ -13,7 +13,7 @@ import pytest
 from limits import HANG
 
 from lmdiag.report.charts import output
-from lmdiag.schema import DIAGNOSTICS
+from lmdiag.types import DIAGNOSTICS
 
 IMPORTED = """
 import sys

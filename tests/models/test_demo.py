@@ -17,7 +17,7 @@ from lmdiag import models
 from lmdiag.models.demo import DEMO_NAMES as NAMES
 from lmdiag.models.demo import demo_folder
 from lmdiag.models.loading.checkpoint import resolve
-from lmdiag.schema import BadInput, Query, Question
+from lmdiag.types import BadInput, Query, Question
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "datasets/lmdiag/demo"))
 corpus, training = (import_module(name) for name in ("corpus", "training"))

@@ -19,7 +19,7 @@ from lmdiag.report.html import charts, render
 from lmdiag.report.items import Item, Prediction, items, representative
 from lmdiag.report.listing import ListedItem, choose, listed, verdict
 from lmdiag.results import Run
-from lmdiag.schema import WordSpan
+from lmdiag.types import WordSpan
 
 from .forms import ORDER, PARADIGMS, SUM, run_on, write_pairs, write_sentences, write_suites
 from .handmade import choice
@@ -272,7 +272,7 @@ def test_of_two_runs_each_word_has_both_numbers(
                     ]
                     assert cell == theirs
     assert "org/strong: good preferred by" in pages["two on pairs"].text
-    assert "org/weak against org/strong" in pages["two on suites"].text
+    assert "org/strong − org/weak" in pages["two on suites"].text
     # the second run has no unscorable word
     assert both[0].verdicts[0].kind == "unknown" != both[0].verdicts[1].kind
 

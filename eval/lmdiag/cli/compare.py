@@ -2,59 +2,71 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
+import os
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
 
 from lmdiag.cli.exits import say
-from lmdiag.cli.parser import add_data_of_runs, add_json, add_resamples
-from lmdiag.schema import KNOBS, ModelInfo
+from lmdiag.cli.options import RECORD, Count, Names, Seed
+from lmdiag.protocol import KNOBS
+from lmdiag.types import BadInput, ModelInfo
 
 if TYPE_CHECKING:
     from lmdiag.comparison import Comparison
     from lmdiag.results import Run
 
-_WIDTH = 100
+_UNLIMITED = 10_000
 """Characters of a line where the output is not a terminal."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the arguments."""
-    parser.add_argument("run_a", type=Path, metavar="RUN_A", help="run directory")
-    parser.add_argument(
-        "others", type=Path, nargs="+", metavar="RUN",
-        help="run directories on the same data, each to be compared with RUN_A",
-    )  # fmt: skip
-    add_data_of_runs(parser)
-    parser.add_argument(
-        "--across", type=lambda text: text.split(","), default=[], metavar="KNOB,...",
-        help=f"options in which the runs may differ: {', '.join(KNOBS)}",
-    )  # fmt: skip
-    add_resamples(parser)
-    parser.add_argument(
-        "--seed", type=int, default=0, help="random seed of the bootstrap (default: %(default)s)"
-    )
-    add_json(parser)
+@RECORD
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Runs, and how they are compared."""
+
+    runs: tuple[Path, ...] = field(kw_only=False)
+    """run directories on the same data; the first is compared with each of the others"""
+    data: str | None = None
+    """data set of the runs, if it has been moved since, or its id on the Hub (default: the one they
+    were made on)"""
+    across: Annotated[
+        Names, Parameter(help=f"options in which the runs may differ: {', '.join(KNOBS)}")
+    ] = ()
+    tasks: tuple[str, ...] = ()
+    """tasks to compare; p-values are adjusted over what is compared (default: all)"""
+    measures: tuple[str, ...] = ()
+    """measures to compare, e.g. accuracy or sensitivity@0.01 (default: all)"""
+    resamples: Count = 10_000
+    """number of bootstrap resamples"""
+    seed: Seed = 0
+    """random seed of the bootstrap and of permutations"""
+    json: bool = False
+    """print one JSON document, nothing else"""
 
 
-def main(args: argparse.Namespace) -> int:
+def main(options: Options) -> int:
     """Compares and prints."""
     from lmdiag.comparison import compare_runs
     from lmdiag.results import load_run
 
-    runs = [load_run(path, args.data) for path in (args.run_a, *args.others)]
-    comparisons = compare_runs(*runs, seed=args.seed, resamples=args.resamples, across=args.across)
+    if len(options.runs) < 2:
+        raise BadInput("compare takes two or more run directories")
+    runs = [load_run(path, options.data) for path in options.runs]
+    names = ("seed", "resamples", "across", "tasks", "measures")
+    comparisons = compare_runs(*runs, **{name: getattr(options, name) for name in names})
     for line in _not_compared(runs):
         say(f"lmdiag: not compared: {line}")
-    if args.json:
-        print(json.dumps(_document(runs, comparisons, args), allow_nan=False))
+    if options.json:
+        print(json.dumps(_document(runs, comparisons, options), allow_nan=False))
     else:
-        _print_tables(runs, comparisons, args)
+        _print_tables(runs, comparisons, options)
     return 0
 
 
@@ -82,12 +94,12 @@ def _not_compared(runs: Sequence[Run]) -> Iterator[str]:
 
 
 def _document(
-    runs: Sequence[Run], comparisons: Sequence[Comparison], args: argparse.Namespace
+    runs: Sequence[Run], comparisons: Sequence[Comparison], options: Options
 ) -> dict[str, Any]:
     """Returns what `--json` prints; undefined is null.
 
-    The runs are named a, b, c and so on. If there are more than two, `pair` names the two runs of a
-    comparison.
+    The runs are named a, b, c and so on, and each difference is the first minus the second. If
+    there are more than two runs, `pair` names the two of a comparison.
     """
     from lmdiag.report.labels import run_letter
 
@@ -102,9 +114,10 @@ def _document(
     return {
         "signature": runs[0].results.signature,
         **{name: _identified(model) for name, model in models.items()},
-        **({"across": args.across, "signatures": signatures} if args.across else {}),
-        "seed": args.seed,
-        "resamples": args.resamples,
+        **({"across": [*options.across], "signatures": signatures} if options.across else {}),
+        "seed": options.seed,
+        "resamples": options.resamples,
+        "direction": "first minus second",
         "comparisons": records,
     }
 
@@ -112,7 +125,8 @@ def _document(
 def _identified(model: ModelInfo) -> dict[str, str]:
     """Returns which model it was, as far as that is known."""
     served = {} if model.server is None else {"server": model.server}
-    return {"model": model.id, "commit": model.commit, **served}
+    named = {} if model.name is None else {"name": model.name}
+    return {"model": model.id, **named, "commit": model.commit, **served}
 
 
 def _or_none(value: Any) -> Any:
@@ -120,21 +134,27 @@ def _or_none(value: Any) -> Any:
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
-def _print_tables(
-    runs: Sequence[Run], comparisons: Sequence[Comparison], args: argparse.Namespace
-) -> None:
+def _print_tables(runs: Sequence[Run], comparisons: Sequence[Comparison], options: Options) -> None:
     from rich.console import Console
     from rich.text import Text
 
+    from lmdiag.report.comparing import notes
     from lmdiag.report.formats.terminal import print_comparisons
-    from lmdiag.report.labels import asked_differently, model_facts, run_letter, short_commit
+    from lmdiag.report.labels import (
+        asked_differently,
+        model_facts,
+        model_label,
+        run_letter,
+        short_commit,
+    )
     from lmdiag.text import visible
 
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else _WIDTH)
+    is_limited = sys.stdout.isatty() or "COLUMNS" in os.environ
+    console = Console(highlight=False, width=None if is_limited else _UNLIMITED)
     for number, run in enumerate(runs):
         model = run.results.model
-        name = f"{run_letter(number)}  {model.id}  "
-        facts = f"commit {short_commit(model.commit)}"
+        name = f"{run_letter(number)}  {model_label(run.results)}  "
+        facts = f"{f'{model.id}, ' if model.name else ''}commit {short_commit(model.commit)}"
         if model.server is not None:
             facts = ", ".join(model_facts(model)[1:])
         console.print(Text.assemble((visible(name), "bold"), (visible(facts), "dim")))
@@ -142,18 +162,6 @@ def _print_tables(
         console.print(Text(visible(line)))
     print_comparisons(comparisons, console)
     console.print()
-    for remark in _remarks(runs, comparisons, args.resamples):
-        console.print(Text(visible(remark), style="dim"))
-
-
-def _remarks(
-    runs: Sequence[Run], comparisons: Sequence[Comparison], resamples: int
-) -> Iterator[str]:
-    """Yields the lines below the table: how its columns were computed, and on what."""
-    n_tests = sum(one.test != "none" for one in comparisons)
-    yield f"differences and their 95% intervals: paired bootstrap over items, {resamples} resamples"
-    yield "p: exact McNemar where each item is right or wrong (m), else the bootstrap (b)"
-    if n_tests < len(comparisons):
-        yield "–: the two do not differ in any item, so there is nothing to test"
-    yield f"p adj.: by Holm's method, over the {n_tests} tests above"
-    yield from dict.fromkeys(run.results.signature for run in runs)
+    signatures = dict.fromkeys(run.results.signature for run in runs)
+    for line in (*notes(comparisons, options.resamples), *signatures):
+        console.print(Text(visible(line), style="dim"), soft_wrap=True)

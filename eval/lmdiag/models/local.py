@@ -13,10 +13,10 @@ import torch
 from lmdiag.models.agreement import Verbs
 from lmdiag.models.answers import answers, refuse_nan
 from lmdiag.models.encoding import (
-    begins_with_bos,
     first_position,
     longest_input,
     question_encoder,
+    reads_bos,
     sentence_encoder,
 )
 from lmdiag.models.forward.batches import plan_batches
@@ -28,29 +28,15 @@ from lmdiag.models.loading.load import Parts, load_parts
 from lmdiag.models.loading.options import LoadOptions
 from lmdiag.models.sentences import SentenceScorer
 from lmdiag.models.tokens.controls import control_names
-from lmdiag.models.tokens.encoders import (
-    QuestionEncoder,
-)
+from lmdiag.models.tokens.encoders import QuestionEncoder
 from lmdiag.models.tokens.framing import SLOT, Framing
 from lmdiag.models.tokens.questions import EncodedQuestion
-from lmdiag.models.tokens.sentences import (
-    CausalSentences,
-    EncodedSentence,
-    SentenceEncoder,
-)
+from lmdiag.models.tokens.sentences import EncodedSentence, SentenceEncoder
 from lmdiag.models.tokens.spelling import is_cased
 from lmdiag.models.tokens.vocabulary import Vocabulary
-from lmdiag.models.whole_words.search import WholeWordQuestion, WordSearch
-from lmdiag.schema import (
-    Answer,
-    BadInput,
-    ModelInfo,
-    Query,
-    Question,
-    Sentence,
-    SentenceAnswer,
-)
+from lmdiag.models.whole_words.search import WordSearch
 from lmdiag.text import truncated
+from lmdiag.types import Answer, BadInput, ModelInfo, Query, Question, Sentence, SentenceAnswer
 
 _BUDGET = 16_384
 """Tokens in a batch on accelerators, halved until they fit."""
@@ -109,7 +95,7 @@ class LocalModel:
             question = Question(_VERB_QUERY, forms)
             singular, plural = map(self.encoder.encode(question).words.get, forms)
             if singular and plural and len(singular) == len(plural) == 1 and singular != plural:
-                ids.append((singular[0].token, plural[0].token))
+                ids.append((singular[0], plural[0]))
         self._verb_ids = list(dict.fromkeys(ids))
         self._verbs = Verbs.of(self._verb_ids)
         return len(self._verbs)
@@ -231,10 +217,9 @@ class LocalModel:
 
     def _answer_blanks(self, batch: Sequence[EncodedQuestion], top: int) -> list[Answer]:
         if self.words is not None:
-            whole = cast("Sequence[WholeWordQuestion]", batch)
-            return self.words.answer(whole, top, self._verbs)
+            return self.words.answer(batch, top, self._verbs)
         log_probs = self.reader.read([row for encoded in batch for row in encoded.rows])
-        queries = [encoded.question.query for encoded in batch for _ in range(encoded.n_reads)]
+        queries = [encoded.question.query for encoded in batch for _ in encoded.partials]
         refuse_nan(queries, log_probs, self.info.id)
         return answers(batch, log_probs, self.vocabulary, top, self._verbs)
 
@@ -273,7 +258,7 @@ def assemble(
     """
     limit = longest_input(parts)
     encoder = question_encoder(model_id, parts, options, limit)
-    sentences = sentence_encoder(encoder, parts, options)
+    sentences = sentence_encoder(encoder, parts.tokenizer, options)
     info = ModelInfo(
         id=model_id,
         revision=options.revision,
@@ -286,8 +271,8 @@ def assemble(
         vocab_size=parts.model.config.get_text_config().vocab_size,
         n_parameters=parts.model.num_parameters(),
         max_length=limit,
-        bos=begins_with_bos(encoder, parts),
-        sentence_bos=isinstance(sentences, CausalSentences) and bool(sentences.opening),
+        bos=reads_bos(encoder, parts.tokenizer),
+        sentence_bos=parts.kind == "causal" and sentences is not None and bool(sentences.opening),
         training_step=parts.training_step,
         quantization=options.quantization,
         attention=getattr(parts.model.config, "_attn_implementation", None),

@@ -10,8 +10,8 @@ from lmdiag.report.numbers import UNDEFINED
 from lmdiag.report.tables import Source, Table, sources_of, tables_of
 from lmdiag.results import CHANCE_LEGEND, Results
 from lmdiag.results.published import citation, has_published_rows, human_facts
-from lmdiag.schema import DIAGNOSTICS
 from lmdiag.text import visible
+from lmdiag.types import DIAGNOSTICS
 
 _NAMED = 5
 """Words that are named before the rest is only counted."""
@@ -95,7 +95,7 @@ def _notes(task: str, runs: Sequence[Results]) -> Iterator[str]:
     measures = {
         name for run in runs for setting in run.tasks[task].values() for name in setting.measures
     }
-    if measures & {"surprisal", "surprisal_per_word"}:  # only where no rows are compared
+    if measures & {"surprisal", "surprisal_per_word"} and "sensitivity" not in measures:
         yield "the rows have no columns good and contrast, so there is no sensitivity"
         if "surprisal" in measures and "rank" not in measures:
             yield (

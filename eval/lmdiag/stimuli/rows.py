@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from lmdiag import diagnostics
 from lmdiag.arrow import arrow_array
 from lmdiag.diagnostics import CORE_COLUMNS
-from lmdiag.schema import BadInput
+from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -76,6 +76,13 @@ class Stimuli:
     def diagnostic(self) -> Diagnostic:
         """What is declared for the task."""
         return diagnostics.get(self.task, self.form)
+
+    @property
+    def regions(self) -> list[list[dict[str, Any]]] | None:
+        """The regions of each sentence: number, name, start and end; None without any."""
+        first = self.columns().get("regions", [None])[0]
+        is_made = self.diagnostic.asks == "sentence" and isinstance(first, list)
+        return self.columns()["regions"] if is_made else None
 
     @property
     def compared(self) -> bool:

@@ -11,8 +11,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
-from lmdiag.schema import BadInput
 from lmdiag.suggestions import suggest
+from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
     from lmdiag.models.loading.options import LoadOptions
