@@ -44,7 +44,7 @@ _ID = re.compile(r"token_id:(\d+)", re.ASCII)
 _MAX_DIGITS = 9
 
 Ids = tuple[int, ...]
-Value = TypeVar("Value")
+Schema = TypeVar("Schema")
 Document = TypeVar("Document", bound=BaseModel)
 
 # A list is refused at its first wrong item: the errors of a long answer would take gigabytes.
@@ -176,7 +176,7 @@ def parsed(schema: type[Document], content: bytes) -> Document:
     return _valid(schema.model_validate_json, content)
 
 
-def _valid(validate: Callable[[Any], Value], value: Any) -> Value:
+def _valid(validate: Callable[[Any], Schema], value: Any) -> Schema:
     try:
         return validate(value)
     except ValidationError as error:
