@@ -113,7 +113,7 @@ def read_stimuli(data: Path) -> None:
 
 def read_predictions(file: Path) -> None:
     rows = stimuli.load(str(file.parent / "own.jsonl"), "own")
-    parts = read_external(file, rows)
+    parts = read_external(file, rows).runs
     evaluation.evaluate(rows, parts, Protocol(tasks=("own",)), cased=True, kind="masked")
 
 

@@ -38,7 +38,7 @@ NEVER: Mapping[str, set[str]] = {
     "evaluation": ASKING | SHOWING,
     "comparison": ASKING | SHOWING,
     "multiverse": ASKING | {"hub", "leaderboard", "display", "api"},
-    "results": ASKING | SHOWING | {"evaluation", "comparison", "stats"},
+    "results": ASKING | SHOWING | {"evaluation", "comparison"},
     "analysis": ASKING | SHOWING | {"evaluation", "comparison"},
     "report": ASKING | {"hub", "leaderboard", "display", "api", "multiverse"},
     "hub": ASKING | {"leaderboard", "display", "api"},

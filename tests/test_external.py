@@ -15,7 +15,7 @@ from runs import predictions_of
 from lmdiag import stimuli
 from lmdiag.results import predictions
 from lmdiag.results.external import read_external
-from lmdiag.schema import BadInput, Predictions
+from lmdiag.schema import BadInput, Predictions, WordSpan
 
 GOOD = {"id": "1-good", "top_words": ["bird"], "log_prob": -0.5}
 BAD = {"id": "1-bad", "top_words": ["bird"], "log_prob": -3}
@@ -32,7 +32,7 @@ def read(folder: Path, *lines: Any) -> Predictions:
     path = folder / "p.jsonl"
     texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
     path.write_text("\n".join(texts))
-    [part] = read_external(path, ROWS)
+    [part] = read_external(path, ROWS).runs
     return part
 
 
@@ -47,8 +47,47 @@ def test_parquet_with_the_same_content(tmp_path: Path, kind: pa.DataType) -> Non
     log_probs = pa.array([-3.0, -0.5], kind)
     columns = {"id": ["1-bad", "1-good"], "log_prob": log_probs, "top_words": [["bird"]] * 2}
     pq.write_table(pa.table(columns | {"further": [1, 2]}), tmp_path / "p.parquet")
-    [part] = read_external(tmp_path / "p.parquet", ROWS)
+    [part] = read_external(tmp_path / "p.parquet", ROWS).runs
     assert part == read(tmp_path, GOOD, BAD)
+
+
+@pytest.mark.parametrize("mark", [" ", "Ġ", "▁"])
+def test_the_mark_of_a_words_beginning_is_removed_and_said(tmp_path: Path, mark: str) -> None:
+    """Tokens of GPT-2 and Llama decode to " animal", and are "Ġanimal" and "▁animal"."""
+    words = [f"{mark}bird", mark, "##s", "New York", ""]
+    path = tmp_path / "p.jsonl"
+    path.write_text("\n".join(json.dumps({**row, "top_words": words}) for row in (GOOD, BAD)))
+    external = read_external(path, ROWS)
+    assert external.runs[0].top_words == [["bird", "", "##s", "New York", ""]] * 2
+    [note] = external.notes
+    assert note == f"{path}: the leading space (or Ġ, ▁) of 4 top words was removed"
+    scores = ROWS.diagnostic.score(ROWS.columns(), vars(external.runs[0]), k=[1])
+    assert [each.values.tolist() for each in scores if each.name == "accuracy@1"] == [[1.0]]
+
+
+def test_rows_may_be_missing(tmp_path: Path) -> None:
+    path = tmp_path / "p.jsonl"
+    path.write_text(json.dumps(GOOD))
+    external = read_external(path, ROWS)
+    assert external.missing == ("1-bad",)
+    assert external.runs == [
+        predictions_of({"id": ["1-good", "1-bad"]}, [-0.5, None], [["bird"], None])
+    ]
+
+
+def test_words_of_sentences(tmp_path: Path) -> None:
+    """In the form of predictions.parquet; the sums follow from them."""
+    rows = stimuli.load({"id": ["1"], "sentence": ["A key fits."]})
+    path = tmp_path / "p.jsonl"
+    spans = [(0, 1, None, 1), (2, 5, -1.0, 1), (6, 11, -2.5, 2)]
+    words = [dict(zip(WordSpan._fields, span, strict=True)) for span in spans]
+    path.write_text(json.dumps({"id": "1", "words": words}))
+    [part] = read_external(path, rows).runs
+    assert (part.log_prob, part.n_tokens) == ([-3.5], [3])
+    assert part.words == [tuple(WordSpan(*span) for span in spans)]
+    path.write_text(json.dumps({"id": "1", "words": [{"start": 0, "end": 12, "log_prob": -1}]}))
+    with pytest.raises(BadInput, match="a word of 1 ends at 12, but its sentence has 11"):
+        read_external(path, rows)
 
 
 def test_one_column_is_enough(tmp_path: Path) -> None:
@@ -86,7 +125,20 @@ def test_null_is_unscorable_and_rounding_of_float32_is_accepted(
         ({**BAD, "rank": 1.5}, r":2: rank is 1.5"),
         ({**BAD, "id": "1-good"}, r"p\.jsonl: id 1-good more than once"),
         ({**BAD, "id": "2-bad"}, r"p\.jsonl: id 2-bad not among the rows"),
-        ("", r"p\.jsonl: id 1-bad missing"),
+        ({**BAD, "top_words": ["\tbird"]}, r":2: top_words has '\\tbird': remove"),
+        ({**BAD, "top_words": ["  bird"]}, r":2: top_words has '  bird'"),
+        ({**BAD, "top_words": ["bird\n"]}, r":2: top_words has 'bird\\n'"),
+        ({**BAD, "top_words": ["\n"]}, r":2: .*for a token of white space alone, give .."),
+        ({**BAD, "words": [{}]}, r":2: word 1 is from None to None"),
+        (
+            {**BAD, "words": [{"start": 0, "end": 2}, {"start": 1, "end": 3}]},
+            r":2: word 2 is from 1",
+        ),
+        ({**BAD, "words": [{"start": 0, "end": 2, "log_prob": 1}]}, r":2: word 1: log_prob is 1"),
+        (
+            {**BAD, "words": [["A", -1]]},
+            r":2: words is \[\['A', -1\]\]; it must be a list",
+        ),
     ],
 )
 def test_errors_name_file_and_line(tmp_path: Path, second: Any, message: str) -> None:
@@ -126,9 +178,9 @@ def test_the_file_of_a_run_gives_the_task_and_setting_asked_for(tmp_path: Path) 
     ids = {"id": ["1-good", "1-bad"]}
     shuffled = [predictions_of(ids, [-1.0 - i, -2.0], perturbation="shuf", run=i) for i in range(2)]
     predictions.write(path, [other, *shuffled])
-    [part] = read_external(path, ROWS)
+    [part] = read_external(path, ROWS).runs
     assert (part.id, part.log_prob) == (["1-good", "1-bad"], [-1.0, -2.0])
-    assert read_external(path, ROWS, "shuf") == shuffled
+    assert read_external(path, ROWS, "shuf").runs == shuffled
     with pytest.raises(BadInput, match="no setting trunc"):
         read_external(path, ROWS, "trunc")
     read(tmp_path, GOOD, BAD)

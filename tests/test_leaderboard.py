@@ -212,7 +212,7 @@ def test_the_table_shows_the_chance_level_if_it_is_known(benchmark: Benchmark) -
     page = render_board([at_chance], [], benchmark)
     assert "chance 33" in page
     assert 'class="level-of-chance" x1="33.3"' in page
-    assert 'title="the interval contains the chance level"' in page
+    assert 'title="not distinguishable from chance">†' in page
     unknown = replace(at_chance, figures={SECOND: replace(figure, chance=None)})
     assert 'class="level-of-chance"' not in render_board([unknown], [], benchmark)
 

@@ -91,7 +91,7 @@ def files(demo: Path, tmp_path: Path) -> Path:
 def check(files: Path, source: Path, data: Path) -> None:
     for task in TASKS:
         rows = stimuli.load(str(data), task)
-        [part] = read_external(files, rows)
+        [part] = read_external(files, rows).runs
         columns = rows.columns()
         assert part.id == columns["id"]
         pairs = zip(columns["context"], columns["target"], strict=True)
@@ -117,9 +117,9 @@ def test_a_file_stands_for_all_of_its_model(files: Path, demo: Path, demo_dir: P
     write_files(files, demo, model="other-model", numbers=False)
     rows = stimuli.load(str(demo_dir), "neg136")
     for name in ("modelpreds-negnat", "modeltgtprobs-cprag"):
-        [part] = read_external(files / f"{name}-{MODEL}", rows)
+        [part] = read_external(files / f"{name}-{MODEL}", rows).runs
         assert None not in part.log_prob
-    [part] = read_external(files / "modelpreds-negsimp-other-model", rows)
+    [part] = read_external(files / "modelpreds-negsimp-other-model", rows).runs
     assert part.log_prob == [None] * len(rows)
 
 
@@ -147,7 +147,7 @@ def test_nan_is_a_word_without_probability_and_0_an_impossible_one(
     path = files / f"modeltgtprobs-role-{MODEL}"
     lines = path.read_text().splitlines()
     path.write_text("\n".join(["nan", "0.0", "1e-3", *lines[3:]]))  # no newline at the end
-    [part] = read_external(files, stimuli.load(str(demo_dir), "role88"))
+    [part] = read_external(files, stimuli.load(str(demo_dir), "role88")).runs
     assert part.log_prob[:3] == [None, -math.inf, math.log(1e-3)]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import subprocess
 import sys
@@ -13,13 +15,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lmdiag import stats
 from lmdiag.report.formats import render_tables
 from lmdiag.results import (
+    CHANCE_LEGEND,
+    Figure,
+    Measure,
     Place,
     Results,
     RunDirectory,
+    SettingResults,
     combine,
     model_slug,
+    of_setting,
     protocol_slug,
     signature,
 )
@@ -60,6 +68,30 @@ def test_results_of_schema_version_1_are_read_and_written_as_the_current_one() -
             for name, measure in content["measures"].items():
                 assert measure.items() <= document["tasks"][task][setting]["measures"][name].items()
     assert "| accuracy@1 | 88 | 25.0 [17.0, 35.0] |" in render_tables("markdown", [results])
+
+
+def test_the_test_against_chance_has_one_word_in_json_and_one_sign_in_tables() -> None:
+    """7 of 8 (p = .070) and 8 of 8 (.008) against 1/2; Wilson's interval of 7 of 8 excludes it."""
+    seven = Figure(7 / 8, 8, *stats.wilson(7, 8), chance=0.5, statistic="proportion")
+    eight = replace(seven, value=1.0)
+    assert stats.wilson(7, 8)[0] > 0.5
+    by = {"kind": {"a": eight, "b": replace(eight, value=0.0)}}
+    content = SettingResults({"sensitivity": Measure(**vars(seven), by=by)})
+    document = content.to_json()["measures"]["sensitivity"]
+    assert document["versus_chance"] == "not distinguishable"
+    levels = document["by"]["kind"]
+    assert [levels[x]["versus_chance"] for x in "ab"] == ["above", "below"]
+    results = of_setting("role88", "none", content)
+    markdown = render_tables("markdown", [results])
+    for shown in ("87.5† [", "100.0↑ [", "0.0↓ [", f"- {CHANCE_LEGEND}"):
+        assert shown in markdown
+    rows = [*csv.DictReader(io.StringIO(render_tables("csv", [results])))]
+    assert [row["versus_chance"] for row in rows] == ["not distinguishable", "above", "below"]
+    # the levels of a mean of shares follow its t interval, as the mean does
+    share = Figure(0.6, 40, 0.51, 0.69, chance=0.5, statistic="share")
+    measure = Measure(**vars(share), by={"construction": {"simple": share}})
+    assert measure.to_json()["by"]["construction"]["simple"]["versus_chance"] == "above"
+    assert "versus_chance" not in Figure(0.6, 40, 0.51, 0.69).to_json()
 
 
 @pytest.mark.parametrize(

@@ -331,7 +331,7 @@ def test_the_file_of_a_run_has_the_words(tmp_path: Path) -> None:
     columns = {name: getattr(predictions, name) for name in ("id", "log_prob", "n_tokens")}
     columns["words"] = [[word._asdict() for word in words or ()] for words in predictions.words]
     pq.write_table(pa.table(columns, schema=sentence_schema()), tmp_path / "p.parquet")
-    (read,) = read_external(tmp_path / "p.parquet", rows)
+    (read,) = read_external(tmp_path / "p.parquet", rows).runs
     assert read == predictions
 
 

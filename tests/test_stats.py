@@ -91,6 +91,44 @@ def test_correlations_are_scipys(values: list[tuple[int, int]]) -> None:
     assert stats.point(data, "pearson") == pytest.approx(scipy.stats.pearsonr(*data.T).statistic)
 
 
+# ---- against the chance level -------------------------------------------------------------------
+
+
+@given(st.integers(1, 300), st.floats(0, 1), st.sampled_from([1 / 2, 1 / 3, 0.3]))
+def test_the_binomial_test_is_scipys(n: int, share: float, chance: float) -> None:
+    successes = round(share * n)
+    expected = scipy.stats.binomtest(successes, n, chance).pvalue
+    assert stats.binomial_p(successes, n, chance) == pytest.approx(expected, rel=1e-9, abs=1e-300)
+
+
+@pytest.mark.parametrize(
+    ("successes", "n", "chance", "standing"),
+    [
+        # Wilson's interval leaves out chance in these three: p = 2 * 9/256 = .070, .077, .059
+        (7, 8, 1 / 2, "not distinguishable"),
+        (12, 16, 1 / 2, "not distinguishable"),
+        (16, 32, 1 / 3, "not distinguishable"),
+        # 2 / 2^5 = .0625, and 2 / 2^6 = .03125
+        (5, 5, 1 / 2, "not distinguishable"),
+        (6, 6, 1 / 2, "above"),
+        (0, 6, 1 / 2, "below"),
+    ],
+)
+def test_proportions_against_chance(successes: int, n: int, chance: float, standing: str) -> None:
+    assert stats.versus_chance(successes / n, n, chance) == standing
+
+
+def test_means_against_chance() -> None:
+    # a mean over shuffles is rounded towards chance: 8.9 of 10 is 8 (p = .109), 9.0 is 9 (.021)
+    assert stats.versus_chance(0.89, 10, 0.5) == "not distinguishable"
+    assert stats.versus_chance(0.90, 10, 0.5) == "above"
+    assert stats.versus_chance(0.11, 10, 0.5) == "not distinguishable"
+    # a mean of values: as its t interval, but counted where all are 0 or 1
+    assert stats.versus_chance(0.6, 10, 0.5, (0.4, 0.8)) == "not distinguishable"
+    assert stats.versus_chance(0.6, 10, 0.5, (0.51, 0.7)) == "above"
+    assert stats.versus_chance(1.0, 5, 0.5, stats.wilson(5, 5)) == "not distinguishable"
+
+
 # ---- two models ----------------------------------------------------------------------------------
 
 

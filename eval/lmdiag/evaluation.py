@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,8 @@ import numpy as np
 from lmdiag import diagnostics, measures, stats
 from lmdiag.perturb import NONE, is_shuffled, perturb
 from lmdiag.results import Figure, Measure, SettingResults, UnscoredWord
-from lmdiag.schema import BadInput, Kind, Predictions, Protocol, WordState
+from lmdiag.schema import BadInput, Kind, Predictions, Protocol, WordSpan, WordState
+from lmdiag.suggestions import suggest
 from lmdiag.text import truncated
 
 if TYPE_CHECKING:
@@ -194,6 +195,75 @@ def _mean(figures: Sequence[Figure]) -> Figure:
 def _mean_or_none(values: Sequence[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return statistics.fmean(known) if len(known) == len(values) else None
+
+
+# ---- which measures ------------------------------------------------------------------------------
+
+
+def chosen_measures(asked: Sequence[str], known: Iterable[str]) -> list[str]:
+    """Returns the known measures that the names stand for, in their own order.
+
+    Args:
+        asked: names of measures; `accuracy` stands for every `accuracy@k`, and `sensitivity`,
+            which is a measure itself, for this one alone.
+        known: measures to choose from.
+
+    Raises:
+        BadInput: a name stands for no measure.
+    """
+    names = list(known)
+    chosen: set[str] = set()
+    for name in asked:
+        found = {name} & set(names) or {each for each in names if each.startswith(f"{name}@")}
+        if not found:
+            raise BadInput(
+                f"there is no measure {name}{suggest(name, names)}: choose from {', '.join(names)}"
+            )
+        chosen |= found
+    return [name for name in names if name in chosen]
+
+
+def measures_needing(
+    stimuli: Stimuli, missing: Collection[str], protocol: Protocol, kind: Kind = "masked"
+) -> dict[str, bool]:
+    """Returns every measure of the rows, and whether it needs a prediction for a missing row.
+
+    A measure needs a row if one of its items is lost with the prediction for this row.
+
+    Args:
+        stimuli: the rows.
+        missing: ids of the rows that have no prediction.
+        protocol, kind: see `evaluate`.
+    """
+    counts = [
+        {each.name: len(each.items) for each in scores(stimuli, run, protocol, True, kind)}
+        for run in (_any_answers(stimuli, (), protocol), _any_answers(stimuli, missing, protocol))
+    ]
+    return {name: n > counts[1].get(name, 0) for name, n in counts[0].items()}
+
+
+def _any_answers(stimuli: Stimuli, missing: Collection[str], protocol: Protocol) -> Predictions:
+    """Predictions of all values for all rows but the missing ones."""
+    rows = stimuli.columns()
+    given = [row not in missing for row in rows["id"]]
+
+    def column(value: Any) -> list[Any]:
+        return [value if is_given else None for is_given in given]
+
+    regions = rows["regions"] if stimuli.diagnostic.has_regions else [()] * len(given)
+    words = [
+        tuple(WordSpan(each["start"], each["end"], -1.0, 1) for each in parts) if is_given else None
+        for parts, is_given in zip(regions, given, strict=True)
+    ]
+    return Predictions(
+        id=list(rows["id"]),
+        log_prob=column(-1.0),
+        rank=column(1),
+        n_tokens=column(1),
+        top_words=column(["-"] * protocol.top),
+        top_log_probs=column(None),
+        words=words if stimuli.diagnostic.has_regions else [],
+    )
 
 
 # ---- what is missing -----------------------------------------------------------------------------

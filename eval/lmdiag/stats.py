@@ -9,12 +9,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 LEVEL = 0.95
 """Confidence of every interval."""
+
+_ALPHA = 0.05
+
+VersusChance = Literal["above", "below", "not distinguishable"]
+"""Where a figure lies against the chance level, by a two-sided test at the 5% level."""
 
 CORRELATIONS = ("spearman", "pearson")
 
@@ -204,6 +211,53 @@ def _ranks(samples: Values) -> Values:
     ranks = np.empty(values.shape)
     np.put_along_axis(ranks, order, np.repeat(means, lengths).reshape(values.shape), axis=-1)
     return np.moveaxis(ranks, -1, 1)
+
+
+# ---- against the chance level -------------------------------------------------------------------
+
+
+def versus_chance(
+    value: float, n: int, chance: float, interval: Interval | None = None
+) -> VersusChance:
+    """Returns whether a figure is above or below the chance level, or cannot be told from it.
+
+    Args:
+        value: a proportion of n items, or a mean of values in [0, 1].
+        n: number of items.
+        chance: probability that guessing counts an item as right; where it differs between items,
+            its mean, with which the binomial test is conservative (Hoeffding 1956).
+        interval: None for a proportion: the exact binomial test decides. For a mean of values, its
+            95% t interval, which leaves out the chance level exactly where the t test rejects it.
+
+    A count that is no whole number, as of a mean over shuffles, is rounded towards chance.
+    """
+    if interval is not None and value not in (0, 1):
+        is_different = not interval[0] <= chance <= interval[1]
+    else:
+        count = value * n
+        towards = math.floor if value > chance else math.ceil
+        is_whole = abs(count - round(count)) < 1e-6
+        successes = round(count) if is_whole else towards(count)
+        is_different = binomial_p(successes, n, chance) < _ALPHA
+    if not is_different:
+        return "not distinguishable"
+    return "above" if value > chance else "below"
+
+
+@cache
+def binomial_p(successes: int, n: int, chance: float) -> float:
+    """Returns the two-sided p of the exact binomial test.
+
+    The sum of the probabilities of all counts that are at most as probable as the observed one: the
+    same as `scipy.stats.binomtest`, whose import takes longer than to score a run.
+    """
+    from scipy.special import gammaln, xlog1py, xlogy
+
+    k = np.arange(n + 1)
+    ways = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+    probabilities = np.exp(ways + xlogy(k, chance) + xlog1py(n - k, -chance))
+    as_rare = probabilities <= probabilities[successes] * (1 + 1e-7)  # ties but for rounding
+    return min(1.0, float(probabilities[as_rare].sum()))
 
 
 # ---- two paired samples -------------------------------------------------------------------------

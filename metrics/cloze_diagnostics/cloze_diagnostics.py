@@ -37,7 +37,8 @@ _CITATION = """
 _INPUTS = """
 Args:
     predictions: a dict for each row, in the same order, with
-        top_words: the most probable words at the blank, best first;
+        top_words: the most probable words at the blank, best first; one space (or Ġ, ▁) before a
+            word is removed, with a warning;
         log_prob: natural log of the probability of the row's target; None if it cannot be scored.
         One of them may be absent from all predictions: what the other allows is computed.
     references: the rows, as `load_dataset` gives them: the core columns id, item, condition,
@@ -48,10 +49,11 @@ Args:
     cased: compare words with `expected` exactly (default), or ignore letter case.
 
 Returns:
-    measure -> {"value", "n", "ci_low", "ci_high", "chance", "by": {column: {level: the same}}}, and
-    "unscorable", a list of {"id", "word"}, if targets could not be scored. A measure that is not
-    defined on these rows has the value None and a reason in "not_defined". accuracy@k with k larger
-    than the shortest list of top words is left out, with a warning.
+    measure -> {"value", "n", "ci_low", "ci_high", "chance", "versus_chance" where there is a chance
+    level, "by": {column: {level: the same}}}, and "unscorable", a list of {"id", "word"}, if
+    targets could not be scored. A measure that is not defined on these rows has the value None and
+    a reason in "not_defined". accuracy@k with k larger than the shortest list of top words is left
+    out, with a warning.
 
 Raises:
     lmdiag.schema.BadInput: malformed predictions, missing columns, repeated ids, k that is not a
@@ -119,9 +121,10 @@ class ClozeDiagnostics(evaluate.Metric):
         rows = [json.loads(row) for row in references]
         columns = _columns(rows, self.config_name)
         given = [json.loads(prediction) for prediction in predictions]
-        run = to_predictions(_records(given, columns["id"]), "predictions")
-        for line in beyond_lists(columns, run, ranks):
-            warnings.warn(f"not computed: {line}", stacklevel=2)
+        run, notes = to_predictions(_records(given, columns["id"]), "predictions")
+        notes += [f"not computed: {line}" for line in beyond_lists(columns, run, ranks)]
+        for line in notes:
+            warnings.warn(line, stacklevel=2)
         is_own = diagnostics.get(self.config_name).missing_columns(columns)
         task = "own" if is_own else self.config_name
         scores = scores_of_run(

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from commands import Commands
 from runs import make_run, perfect
+from suites import BITS, suite, words_of
 
 from lmdiag import evaluation, results, stimuli
 from lmdiag.results import predictions
@@ -84,6 +85,65 @@ def test_what_cannot_be_computed_is_left_out_in_one_line(
     document, err = score(records, "--k", 1)
     assert list(document["measures"]) == ["accuracy@1", "determiner_match@1"]
     assert err.startswith("lmdiag: not computed: all measures of probabilities:")
+
+
+def test_rows_that_no_measure_needs_may_be_missing(
+    score: Callable[..., Any], command: Commands, records: list[Json], demo_dir: Path
+) -> None:
+    """Accuracy needs the rows with expected words alone."""
+    whole, _ = score(records)
+    expected = stimuli.load(str(demo_dir), "neg136").columns()["expected"]
+    needed = [record for record, words in zip(records, expected, strict=True) if words]
+    document, err = score(needed)
+    assert document["measures"] == {
+        name: whole["measures"][name] for name in ("accuracy@1", "accuracy@5")
+    }
+    assert document["unscorable"] == []
+    n = len(records) - len(needed)
+    assert err.startswith(
+        "lmdiag: not computed: sensitivity, sensitivity@0.01, determiner_match@1, "
+        f"determiner_match@5: {n} ids (neg136-"
+    )
+    assert err.endswith(" missing, and they need these rows\n")
+    assert score(needed, "--measures", "accuracy") == (document, "")
+    file = command.folder / "p.jsonl"
+    asked = ("score", "--task", "neg136", "--predictions", file, "--data", command.data)
+    refused = command.refused(*asked, "--measures", "accuracy@1", "sensitivity")
+    assert "sensitivity cannot be computed: sensitivity, sensitivity@0.01, determ" in refused
+    # a row less, and accuracy is not possible either
+    _, *fewer = needed
+    file.write_text("\n".join(map(json.dumps, fewer)))
+    assert "p.jsonl: no measure can be computed: accuracy@1, accuracy@5" in command.refused(*asked)
+
+
+def test_measures_that_are_named(score: Callable[..., Any], records: list[Json]) -> None:
+    assert list(score(records, "--measures", "sensitivity")[0]["measures"]) == ["sensitivity"]
+    both = score(records, "--measures", "sensitivity@0.01", "accuracy")[0]["measures"]
+    assert list(both) == ["accuracy@1", "accuracy@5", "sensitivity@0.01"]
+
+
+def test_words_of_a_suite_in_json_lines(command: Commands) -> None:
+    """The suite's items by hand (tests/suites.py); without words nothing is left to print."""
+    data, file = command.folder / "doors.json", command.folder / "p.jsonl"
+    data.write_text(json.dumps(suite()))
+    rows = stimuli.load(str(data)).columns()
+    texts = dict(zip(rows["id"], rows["sentence"], strict=True))
+    words = {
+        row: [word._asdict() for word in words_of(texts[row], bits)] for row, bits in BITS.items()
+    }
+    asked = ("score", "--task", "doors", "--predictions", file, "--data", data, "--json")
+    file.write_text(
+        "\n".join(json.dumps({"id": row, "words": each}) for row, each in words.items())
+    )
+    code, out, err = command(*asked)
+    assert (code, err) == (0, "")
+    by_formula = json.loads(out)["measures"]["prediction_accuracy"]["by"]["prediction"]
+    # formula 1 is (3;%match%) < (3;%mismatch%), of the verbs: 3 < 6.5, 2 < 2.5, 2 < 2.5
+    assert by_formula["doors/1"]["value"] == 1.0
+    # formula 4: (6.5 + 5.5) - 3 - 5 = 4, (2.5 + 0.5) - 2 - 1 = 0, (2.5 + 2) - 2 - 1 = 1.5; above 3
+    assert by_formula["doors/4"]["value"] == 1 / 3
+    file.write_text("\n".join(json.dumps({"id": row, "log_prob": -9.0}) for row in words))
+    assert "formulas on regions: the predictions have no words" in command(*asked)[2]
 
 
 @pytest.mark.parametrize(("case", "accuracy"), [((), 0), (("--cased",), 0), (("--uncased",), 1)])

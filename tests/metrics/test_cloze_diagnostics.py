@@ -105,6 +105,15 @@ def test_one_part_of_a_prediction_is_enough(metric: evaluate.Metric) -> None:
     assert set(measures) == {"sensitivity", "sensitivity@0.01"}
 
 
+def test_a_space_before_a_word_is_removed_with_a_warning(metric: evaluate.Metric) -> None:
+    """As the tokens of GPT-2 are decoded."""
+    plain, spaced = ([{"top_words": [f"{space}good", f"{space}bad"]}] * 6 for space in ("", " "))
+    with pytest.warns(UserWarning, match="leading space .* of 12 top words was removed"):
+        computed = metric.compute(predictions=spaced, references=ROWS, k=[1])
+    assert computed == metric.compute(predictions=plain, references=ROWS, k=[1])
+    assert computed["accuracy@1"]["value"] == 1.0
+
+
 def test_accuracy_beyond_the_lists_is_left_out_with_a_warning(metric: evaluate.Metric) -> None:
     predictions = [{"top_words": ["bad", "good"]}] * 6
     with pytest.warns(UserWarning, match="not computed: accuracy@5: 0a has 2 top words only"):

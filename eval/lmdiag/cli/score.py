@@ -15,6 +15,7 @@ from lmdiag.schema import BadInput, Protocol
 from lmdiag.suggestions import suggest
 
 if TYPE_CHECKING:
+    from lmdiag.results import SettingResults
     from lmdiag.schema import Kind, Predictions
     from lmdiag.stimuli import Stimuli
 
@@ -44,6 +45,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="ignore letter case when comparing words",
     )  # fmt: skip
     parser.add_argument(
+        "--measures", nargs="+", metavar="NAME",
+        help="measures to compute, e.g. accuracy or sensitivity@0.01; each must be possible "
+        "(default: all that are possible)",
+    )  # fmt: skip
+    parser.add_argument(
         "--setting", default="none", metavar="P",
         help="perturbation of the run to score (default: none)",
     )  # fmt: skip
@@ -51,18 +57,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Scores and prints; what cannot be computed is said on standard error."""
+    """Scores and prints; what cannot be computed is said on standard error.
+
+    Raises:
+        BadInput: the predictions cannot be used, or do not allow what was asked for.
+    """
     from lmdiag import evaluation, results
     from lmdiag.report.formats.terminal import print_setting
     from lmdiag.results.original_code import is_original
 
     is_run = args.predictions.is_dir() and not is_original(args.predictions)
     given = _of_a_run(args) if is_run else _of_a_file(args)
-    measured = evaluation.evaluate(*given)
+    measured = evaluation.evaluate(
+        given.stimuli, given.runs, given.protocol, given.cased, given.kind
+    )
     signature = results.signature(given.protocol, given.stimuli.fingerprint)
-    measured = replace(measured, signature=signature)
-    for note in evaluation.not_computed(given.stimuli, given.runs[0], given.protocol):
-        say(f"lmdiag: not computed: {note}")
+    measured, remarks = _restricted(replace(measured, signature=signature), given, args)
+    for remark in (*given.notes, *remarks):
+        say(f"lmdiag: {remark}")
     if args.json:
         print(json.dumps({"task": args.task, **measured.to_json()}, allow_nan=False))
     else:
@@ -71,13 +83,57 @@ def main(args: argparse.Namespace) -> int:
 
 
 class ScoreInputs(NamedTuple):
-    """What is scored, and how."""
+    """What is scored, and how; `missing` and `notes` as in `External`."""
 
     stimuli: Stimuli
     runs: Sequence[Predictions]
     protocol: Protocol
     cased: bool
     kind: Kind
+    missing: Sequence[str] = ()
+    notes: Sequence[str] = ()
+
+
+def _restricted(
+    measured: SettingResults, given: ScoreInputs, args: argparse.Namespace
+) -> tuple[SettingResults, list[str]]:
+    """Returns the figures that are wanted and can be computed, and lines on the others.
+
+    Raises:
+        BadInput: a measure that was asked for cannot be computed, or nothing can.
+    """
+    from lmdiag import evaluation
+    from lmdiag.results.predictions import ids
+
+    reasons = evaluation.not_computed(given.stimuli, given.runs[0], given.protocol)
+    needing: dict[str, bool] = {}
+    if given.missing or args.measures:
+        needing = evaluation.measures_needing(
+            given.stimuli, given.missing, given.protocol, given.kind
+        )
+    incomplete = [name for name, needs in needing.items() if needs]
+    if incomplete:
+        absent = f"{ids(given.missing)} missing"
+        reasons.insert(0, f"{', '.join(incomplete)}: {absent}, and they need these rows")
+    wanted = list(dict.fromkeys([*needing, *measured.measures]))
+    if args.measures:
+        wanted = evaluation.chosen_measures(args.measures, wanted)
+    computed = {
+        name: measure
+        for name, measure in measured.measures.items()
+        if name in wanted and name not in incomplete
+    }
+    lacking = [name for name in wanted if name not in computed]
+    predicted = [name for name in computed if not name.startswith(evaluation.HUMAN_MEASURES)]
+    if not predicted or (args.measures and lacking):
+        what = f"{', '.join(lacking)} cannot" if args.measures else "no measure can"
+        raise BadInput(f"{args.predictions}: {what} be computed: {'; '.join(reasons)}")
+    absent_rows = set(given.missing)
+    return replace(
+        measured,
+        measures=computed,
+        unscorable=[word for word in measured.unscorable if word.id not in absent_rows],
+    ), [f"not computed: {reason}" for reason in ([] if args.measures else reasons)]
 
 
 def _of_a_file(args: argparse.Namespace) -> ScoreInputs:
@@ -86,9 +142,10 @@ def _of_a_file(args: argparse.Namespace) -> ScoreInputs:
     from lmdiag.results.external import read_external
 
     rows = stimuli.load(args.data or "lmdiag", args.task, revision=args.data_revision)
-    runs = read_external(args.predictions, rows, args.setting)
+    read = read_external(args.predictions, rows, args.setting)
     protocol = scored(args, Protocol(tasks=(args.task,)))
-    return ScoreInputs(rows, runs, protocol, args.cased is not False, "masked")
+    cased = args.cased is not False
+    return ScoreInputs(rows, read.runs, protocol, cased, "masked", read.missing, read.notes)
 
 
 def _of_a_run(args: argparse.Namespace) -> ScoreInputs:

@@ -118,13 +118,16 @@ def _curve(multiverse: Multiverse, figure: HeadlineCurves, curve: Curve, name: s
         rows.append(
             {
                 "value": one.value, "low": one.ci_low, "high": one.ci_high, "chance": one.chance,
-                "n": one.n, "solid": not one.is_at_chance,
+                "n": one.n, "versus_chance": one.versus_chance,
+                "solid": one.versus_chance != "not distinguishable",
             }
         )  # fmt: skip
     label = visible(multiverse.models[curve.model].label)
     caption = f"{visible(figure.label)}, {label}. Lines are 95% intervals"
     if any(row["chance"] is not None for row in rows):
-        caption += "; the dashed line is chance, and a hollow point is not distinguishable from it"
+        caption += (
+            "; the dashed line is chance, and a hollow point is not distinguishable from chance"
+        )
     every = [point.figure for one in figure.curves for point in one.points]
     bounds = [b for one in every for b in (one.value, one.ci_low, one.ci_high) if b is not None]
     spec = specs.specification_curve(

@@ -11,18 +11,14 @@ from lmdiag.results.published import PublishedFigure
 UNDEFINED = "–"
 """Stands for a figure that is not defined."""
 
-CHANCE = "†"
-"""Marks a figure whose interval contains the chance level."""
-
 
 def value(figure: Figure) -> str:
     """E.g. `38.9`, `14.1 ± 3.1` over shuffled runs, or `0.233` for what is not a proportion.
 
-    A dagger marks a figure that is not distinguishable from chance: `52.3†`.
+    A sign says whether a figure with a chance level is above it, `95.5↑`; see `CHANCE_SIGNS`.
     """
     spread = f" ± {number(figure.sd, figure.is_percent)}" if figure.sd is not None else ""
-    shown = number(figure.value, figure.is_percent) + spread
-    return shown + CHANCE if figure.is_at_chance else shown
+    return number(figure.value, figure.is_percent) + spread + figure.chance_sign
 
 
 def chances(levels: Sequence[float]) -> str:

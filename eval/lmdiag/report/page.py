@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from lmdiag.report import numbers
 from lmdiag.resources import resource_path
+from lmdiag.results import CHANCE_LEGEND
 from lmdiag.text import visible
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    env.globals["numbers"] = numbers
+    env.globals |= {"numbers": numbers, "chance_legend": CHANCE_LEGEND}
     env.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
     env.filters["breakable"] = breakable
     return env

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from lmdiag.report.labels import measure_label
-from lmdiag.report.numbers import CHANCE, UNDEFINED
+from lmdiag.report.numbers import UNDEFINED
 from lmdiag.report.tables import Source, Table, sources_of, tables_of
-from lmdiag.results import Results
+from lmdiag.results import CHANCE_LEGEND, Results
 from lmdiag.results.published import citation, has_published_rows, human_facts
 from lmdiag.schema import DIAGNOSTICS
 from lmdiag.text import visible
@@ -84,9 +84,8 @@ def signs(tables: Iterable[Table]) -> list[str]:
     lines = []
     if any(cell.published and cell.published.is_within(cell.figure) is False for cell in cells):
         lines.append("* the published figure lies outside our 95% interval")
-    if any(cell.figure.is_at_chance for cell in cells):
-        meaning = "not distinguishable from chance: the 95% interval contains the chance level"
-        lines.append(f"{CHANCE} {meaning}")
+    if any(cell.figure.chance_sign for cell in cells):
+        lines.append(CHANCE_LEGEND)
     if any(cell.figure.sd is not None for cell in cells):
         lines.append("± standard deviation over shuffles")
     return lines

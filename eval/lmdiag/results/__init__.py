@@ -10,7 +10,15 @@
 
 from __future__ import annotations
 
-from lmdiag.results.figure import Figure, Measure, Place, SettingResults, UnscoredWord
+from lmdiag.results.figure import (
+    CHANCE_LEGEND,
+    CHANCE_SIGNS,
+    Figure,
+    Measure,
+    Place,
+    SettingResults,
+    UnscoredWord,
+)
 from lmdiag.results.folder import (
     EW_AND_MW,
     PREDICTIONS,
@@ -27,7 +35,8 @@ from lmdiag.results.run import Run, frame_of, load_run
 from lmdiag.results.signatures import combine, identity, model_slug, protocol_slug, signature
 
 __all__ = [
-    "EW_AND_MW", "PREDICTIONS", "REPORT", "RESULTS", "SCHEMA_VERSION", "DataInfo", "Device",
+    "CHANCE_LEGEND", "CHANCE_SIGNS", "EW_AND_MW", "PREDICTIONS", "REPORT", "RESULTS",
+    "SCHEMA_VERSION", "DataInfo", "Device",
     "Figure", "Measure", "Place", "Results", "Run", "RunDirectory", "SettingResults", "TaskData",
     "UnscoredWord", "check_files", "combine", "digests", "frame_of", "identity", "load_run",
     "model_slug", "of_setting", "protocol_slug", "read_results", "saved_files", "signature",

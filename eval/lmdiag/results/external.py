@@ -1,15 +1,17 @@
 """Reads predictions of other programs: JSON lines or Parquet with `id`, `top_words`, `log_prob`.
 
-For whole sentences, `log_prob` is the sum over their words, and `n_tokens` the number of tokens.
-Either `top_words` or `log_prob` may be absent from all rows: what the other allows is computed. All
-values are checked, and an error names file and line. Files of the original code, which have no ids,
-are recognised by their names and read by `lmdiag.results.original_code`.
+For whole sentences, `log_prob` is the sum over their words, and `n_tokens` the number of tokens;
+both follow from `words` where these are given. Either `top_words` or `log_prob` may be absent from
+all rows, and rows may be absent: what the others allow is computed. All values are checked, and an
+error names file and line. Files of the original code, which have no ids, are recognised by their
+names and read by `lmdiag.results.original_code`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +25,7 @@ from lmdiag.results.predictions import (
     sentence_schema,
     take,
 )
-from lmdiag.schema import BadInput, Predictions
+from lmdiag.schema import BadInput, Predictions, SentenceAnswer, WordSpan
 
 if TYPE_CHECKING:
     from lmdiag.stimuli import Stimuli
@@ -31,11 +33,32 @@ if TYPE_CHECKING:
 _ROUNDING = 1e-6
 """Nats by which a float32 log-probability of a certain word may exceed 0."""
 
+_WORD_STARTS = (" ", "Ġ", "▁")
+"""How tokenizers mark the beginning of a word: as text, in byte-level BPE, and in SentencePiece."""
+
+_COLUMNS = (*PREDICTION_COLUMNS[:-1], "words")
+
 Record = tuple[str, Mapping[str, Any]]
 """Where a prediction is ("FILE:3"), and its values."""
 
 
-def read_external(path: Path, stimuli: Stimuli, setting: str = "none") -> list[Predictions]:
+@dataclass(frozen=True)
+class External:
+    """Predictions of another program, or of a run's file.
+
+    Attributes:
+        runs: one for each shuffle of a shuffled setting of a run's file, otherwise one; in the
+            order of the rows.
+        missing: ids of the rows that have no prediction; in `runs`, all their values are None.
+        notes: a line for each thing that was changed in what was read.
+    """
+
+    runs: list[Predictions]
+    missing: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def read_external(path: Path, stimuli: Stimuli, setting: str = "none") -> External:
     """Returns the predictions in a file for the rows of a task, in the order of the rows.
 
     Args:
@@ -44,12 +67,9 @@ def read_external(path: Path, stimuli: Stimuli, setting: str = "none") -> list[P
         stimuli: the rows.
         setting: perturbation to take from a run's file.
 
-    Returns:
-        one for each shuffle of a shuffled setting of a run's file, otherwise one.
-
     Raises:
         BadInput: no such file, a malformed line (file and line are named), values that cannot be
-            log-probabilities, ids that are missing, repeated or unknown.
+            log-probabilities, ids that are repeated or unknown, and missing ones in a run's file.
     """
     rows = stimuli.columns()["id"]
     original = is_original(path)
@@ -57,16 +77,45 @@ def read_external(path: Path, stimuli: Stimuli, setting: str = "none") -> list[P
         raise BadInput(f"{path} does not exist: --predictions takes a file or a run directory")
     parquet = not original and _is_parquet(path)
     if parquet and {*PREDICTION_COLUMNS, "perturbation", "run"} <= set(parquet_names(path)):
-        return [align(part, rows, str(path)) for part in _parts_of_a_run(path, set(rows), setting)]
+        parts = _parts_of_a_run(path, set(rows), setting)
+        return External([align(part, rows, str(path)) for part in parts])
     if parquet and set(sentence_schema().names) <= set(parquet_names(path)):
-        parts = read_sentences(path)
-        return [align(_of_rows(part, set(rows)), rows, str(path)) for part in parts.values()]
+        [sentences] = read_sentences(path).values()
+        return External([align(_of_rows(sentences, set(rows)), rows, str(path))])
     if setting != "none":
         raise BadInput(f"{path} has no settings: leave --setting {setting} out")
     if original:
-        return [read_original(path, stimuli)]
+        return External([read_original(path, stimuli)])
     records = _parquet_records(path) if parquet else read_json_lines(path)
-    return [align(to_predictions(records, str(path)), rows, str(path))]
+    part, notes = to_predictions(records, str(path))
+    given = set(part.id)
+    missing = tuple(row for row in rows if row not in given)
+    part = align(_with_empty(part, missing), rows, str(path))
+    _check_spans(part, stimuli, str(path))
+    return External([part], missing, tuple(notes))
+
+
+def _with_empty(part: Predictions, missing: tuple[str, ...]) -> Predictions:
+    """Predictions with further rows, which have no values."""
+    columns = {name: getattr(part, name) for name in _COLUMNS if name != "id"}
+    empty = [None] * len(missing)
+    filled: dict[str, Any] = {
+        name: column + empty if column else [] for name, column in columns.items()
+    }
+    return replace(
+        part, id=[*part.id, *missing], top_log_probs=[*part.top_log_probs, *empty], **filled
+    )
+
+
+def _check_spans(part: Predictions, stimuli: Stimuli, where: str) -> None:
+    """Refuses words that lie outside of their sentence."""
+    texts = stimuli.columns().get("sentence", [])
+    for row, words, text in zip(part.id, part.words, texts, strict=False):
+        if words and words[-1].end > len(text):
+            raise BadInput(
+                f"{where}: a word of {row} ends at {words[-1].end}, but its sentence has "
+                f"{len(text)} characters: give positions in the sentence of the data"
+            )
 
 
 def _is_parquet(path: Path) -> bool:
@@ -91,7 +140,7 @@ def _parquet_records(path: Path) -> Iterator[Record]:
     names = parquet_names(path)
     if "id" not in names:
         raise BadInput(f"{path} has no column id: predictions have id, top_words and log_prob")
-    table = read_parquet(path, [name for name in PREDICTION_COLUMNS if name in names])
+    table = read_parquet(path, [name for name in _COLUMNS if name in names])
     for number, record in enumerate(table.to_pylist(), start=1):
         yield f"{path}, row {number}", record
 
@@ -99,33 +148,64 @@ def _parquet_records(path: Path) -> Iterator[Record]:
 # ---- records -------------------------------------------------------------------------------------
 
 
-def to_predictions(records: Iterable[Record], where: str) -> Predictions:
-    """Returns checked predictions in the order of the records.
+def to_predictions(records: Iterable[Record], where: str) -> tuple[Predictions, list[str]]:
+    """Returns checked predictions in the order of the records, and notes on what was changed.
 
     Args:
         records: each with its place, for messages.
         where: names all of them in messages.
 
+    Returns:
+        the predictions, and a line if the mark of a word's beginning was removed from top words.
+
     Raises:
         BadInput: a malformed record, no records, or nothing in them that can be scored.
     """
-    columns: dict[str, Any] = {name: [] for name in PREDICTION_COLUMNS}
+    columns: dict[str, Any] = {name: [] for name in _COLUMNS}
+    marked = 0
     for place, record in records:
         if not isinstance(record.get("id"), str):
             raise BadInput(f"{place}: id is {record.get('id')!r:.60}; it must be the id of a row")
+        top_words = _top_words(record.get("top_words"), place)
+        marked += sum(word.startswith(_WORD_STARTS) for word in top_words or ())
+        words = _words(record.get("words"), place)
+        total = SentenceAnswer(words or ())
+        log_prob = _log_prob(record.get("log_prob", total.log_prob), f"{place}: log_prob")
         columns["id"].append(record["id"])
-        columns["log_prob"].append(_log_prob(record.get("log_prob"), place))
-        columns["top_words"].append(_top_words(record.get("top_words"), place))
-        for name in ("rank", "n_tokens"):
-            columns[name].append(_count(record.get(name), f"{place}: {name}"))
-        columns["top_log_probs"].append(None)
-        if (columns["top_words"][0] is None) != (columns["top_words"][-1] is None):
-            raise BadInput(f"{place}: top_words are given for some ids only; give all or none")
+        columns["log_prob"].append(log_prob)
+        columns["rank"].append(_count(record.get("rank"), f"{place}: rank"))
+        counted = words and all(word.get("n_tokens") is not None for word in record["words"])
+        n_tokens = record.get("n_tokens", total.n_tokens if counted else None)
+        columns["n_tokens"].append(_count(n_tokens, f"{place}: n_tokens"))
+        columns["top_words"].append(top_words and [_bare(word, place) for word in top_words])
+        columns["words"].append(words)
+        for name in ("top_words", "words"):
+            if (columns[name][0] is None) != (columns[name][-1] is None):
+                raise BadInput(f"{place}: {name} are given for some ids only; give all or none")
     if not columns["id"]:
         raise BadInput(f"{where} is empty: write one prediction per line")
     if all(value is None for name in ("top_words", "log_prob") for value in columns[name]):
         raise BadInput(f"{where} has neither top_words nor log_prob: nothing can be computed")
-    return Predictions(**columns)
+    if columns["words"][0] is None:
+        columns["words"] = []
+    notes = [f"{where}: the leading space (or Ġ, ▁) of {marked} top words was removed"]
+    unknown: list[Any] = [None] * len(columns["id"])
+    return Predictions(**columns, top_log_probs=unknown), notes if marked else []
+
+
+def _bare(word: str, where: str) -> str:
+    """A top word without the mark of its beginning.
+
+    Several words may be one target ("New York"); other white space makes a word that no expected
+    word can equal.
+    """
+    bare = word[1:] if word.startswith(_WORD_STARTS) else word
+    if " ".join(bare.split()) != bare:
+        raise BadInput(
+            f"{where}: top_words has {word!r:.60}: remove the white space, but for one space "
+            'before a word (for a token of white space alone, give "")'
+        )
+    return bare
 
 
 def _log_prob(value: Any, where: str) -> float | None:
@@ -133,13 +213,11 @@ def _log_prob(value: Any, where: str) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise BadInput(f"{where}: log_prob is {value!r:.60}; it must be a number or null")
+        raise BadInput(f"{where} is {value!r:.60}; it must be a number or null")
     if math.isnan(value):
-        raise BadInput(f"{where}: log_prob is NaN; write null for a word that has no score")
+        raise BadInput(f"{where} is NaN; write null for a word that has no score")
     if value > _ROUNDING:
-        raise BadInput(
-            f"{where}: log_prob is {value}; the natural log of a probability is never above 0"
-        )
+        raise BadInput(f"{where} is {value}; the natural log of a probability is never above 0")
     return min(float(value), 0.0)
 
 
@@ -147,6 +225,27 @@ def _top_words(value: Any, where: str) -> list[str] | None:
     if value is None or (isinstance(value, list) and all(isinstance(word, str) for word in value)):
         return value
     raise BadInput(f"{where}: top_words is {value!r:.60}; it must be a list of words, best first")
+
+
+def _words(value: Any, where: str) -> tuple[WordSpan, ...] | None:
+    """The words of a sentence, in the form of `predictions.parquet`."""
+    if value is None:
+        return None
+    if not isinstance(value, list) or not all(isinstance(word, Mapping) for word in value):
+        raise BadInput(f"{where}: words is {value!r:.60}; it must be a list of objects")
+    spans: list[WordSpan] = []
+    for number, word in enumerate(value, start=1):
+        name = f"{where}: word {number}"
+        start, end = (_count(word.get(key), f"{name}: {key}") for key in ("start", "end"))
+        if start is None or end is None or not (spans[-1].end if spans else 0) <= start <= end:
+            raise BadInput(
+                f"{name} is from {start} to {end}; give start and end of each word, in characters, "
+                "in the order of the sentence"
+            )
+        log_prob = _log_prob(word.get("log_prob"), f"{name}: log_prob")
+        n_tokens = _count(word.get("n_tokens"), f"{name}: n_tokens") or 0
+        spans.append(WordSpan(start, end, log_prob, n_tokens))
+    return tuple(spans)
 
 
 def _count(value: Any, where: str) -> int | None:

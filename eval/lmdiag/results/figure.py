@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+from lmdiag import stats
 from lmdiag.measures.scores import Statistic
+
+CHANCE_SIGNS: Mapping[stats.VersusChance, str] = {
+    "above": "↑",
+    "below": "↓",
+    "not distinguishable": "†",
+}
+"""Sign of each result of the test against the chance level, wherever figures are shown."""
+
+CHANCE_LEGEND = (
+    "↑ above chance, ↓ below chance, † not distinguishable from chance "
+    "(exact binomial test; for EW and MW, t test)"
+)
+"""What the signs mean, in the same words everywhere."""
 
 
 class Place(NamedTuple):
@@ -62,18 +76,27 @@ class Figure:
         return self.statistic in ("proportion", "share")
 
     @property
-    def is_at_chance(self) -> bool:
-        """Whether its interval contains the chance level."""
-        if self.value is None or self.chance is None or self.ci_low is None or self.ci_high is None:
-            return False
-        return self.ci_low <= self.chance <= self.ci_high
+    def versus_chance(self) -> stats.VersusChance | None:
+        """Where it lies against its chance level; None without a value or a chance level."""
+        if self.value is None or self.chance is None or not self.n:
+            return None
+        interval = None
+        if self.statistic == "share" and self.ci_low is not None and self.ci_high is not None:
+            interval = self.ci_low, self.ci_high
+        return stats.versus_chance(self.value, self.n, self.chance, interval)
+
+    @property
+    def chance_sign(self) -> str:
+        """The sign of `versus_chance` beside the figure; "" where there is none."""
+        return CHANCE_SIGNS[self.versus_chance] if self.versus_chance else ""
 
     def to_json(self) -> dict[str, Any]:
         """Returns plain JSON values; what only some figures have is left out where it is None."""
         always = ("value", "n", "ci_low", "ci_high", "chance")
-        return {
+        known = {
             key: value for key, value in vars(self).items() if key in always or value is not None
         }
+        return known | ({"versus_chance": self.versus_chance} if self.versus_chance else {})
 
 
 @dataclass(frozen=True)
@@ -99,10 +122,14 @@ class Measure(Figure):
     def to_json(self) -> dict[str, Any]:
         """Returns plain JSON values, with the statistic once."""
         by = {
-            column: {x: replace(each, statistic=None).to_json() for x, each in levels.items()}
+            column: {level: _without_statistic(figure) for level, figure in levels.items()}
             for column, levels in self.by.items()
         }
         return super().to_json() | {"by": by}
+
+
+def _without_statistic(figure: Figure) -> dict[str, Any]:
+    return {key: value for key, value in figure.to_json().items() if key != "statistic"}
 
 
 @dataclass(frozen=True)

@@ -176,5 +176,5 @@ def figure_row(figure: Figure) -> dict[str, Any]:
     """Returns a figure as fields of a row."""
     return {
         "value": figure.value, "low": figure.ci_low, "high": figure.ci_high, "n": figure.n,
-        "chance": figure.chance, "sd": figure.sd,
+        "chance": figure.chance, "versus_chance": figure.versus_chance, "sd": figure.sd,
     }  # fmt: skip

@@ -116,7 +116,7 @@ def _dotted(kind: str, name: str, title: str, rows: Sequence[Datum]) -> Iterator
         "low": "lines are 95% intervals over items",
         "sd": "thick lines ± one standard deviation over shuffles",
         "published": "◇ is the published figure",
-        "chance": "the upright line is chance",
+        "chance": "the dashed line is chance",
     }
     text = ", ".join(part for key, part in parts.items() if key in present)
     caption = f"{title}. {text[:1].upper()}{text[1:]}{'.' if text else ''}"
@@ -270,7 +270,7 @@ def _cutoffs(charted: Charted, chart: Chart) -> Iterator[Plot]:
         title = " and ".join(map(measure_label, measures))
         caption = (
             f"{title} of the verbs in the top of the distribution, then of those in its bottom. "
-            "Bands are 95% intervals, the dotted line is chance."
+            "Bands are 95% intervals, the dashed line is chance."
         )
         spec = specs.cutoffs(_over_cutoffs(charted, measures))
         yield Plot(chart.kind, f"cutoffs-{'-'.join(measures)}", caption, spec)

@@ -12,7 +12,7 @@ from lmdiag.results import Results
 from lmdiag.results.published import published_beside
 from lmdiag.text import visible
 
-_NUMBERS = ("value", "n", "ci_low", "ci_high", "chance", "sd", "runs")
+_NUMBERS = ("value", "n", "ci_low", "ci_high", "chance", "versus_chance", "sd", "runs")
 _COLUMNS = (
     "model", "revision", "commit", "task", "setting", "measure", "by", "level", *_NUMBERS,
     "published", "signature",

@@ -18,11 +18,10 @@ from lmdiag.report.labels import (
     model_label,
     run_letter,
 )
-from lmdiag.report.numbers import CHANCE
 from lmdiag.report.protocols import protocols, remarks, said, shown_choices
 from lmdiag.report.sections import Section, sections, signs
 from lmdiag.report.tables import Table, overviews
-from lmdiag.results import Results, SettingResults, of_setting
+from lmdiag.results import CHANCE_SIGNS, Results, SettingResults, of_setting
 from lmdiag.text import shortened, visible
 
 if TYPE_CHECKING:
@@ -170,11 +169,12 @@ def _column(grid: Grid, i: int, is_beside: bool) -> list[CellText]:
     """The texts of a column, each interval beside or below its figure, signs below each other."""
     own = [row.cells[i] for row in grid.rows if not row.is_published]
     space = max(len(cell.interval) for cell in own)
-    is_marked = any(cell.value.endswith(CHANCE) for cell in own)
+    signs = tuple(CHANCE_SIGNS.values())
+    is_marked = any(cell.value.endswith(signs) for cell in own)
     texts = []
     for row in grid.rows:
         value, interval = row.cells[i]
-        if is_marked and value and not value.endswith(CHANCE) and not row.is_published:
+        if is_marked and value and not value.endswith(signs) and not row.is_published:
             value += " "
         if interval:
             interval = interval.rjust(space + 1) if is_beside else f"\n{interval}"
