@@ -39,7 +39,9 @@ def protocol_problem(protocol: Protocol) -> str | None:
     diagnostics may be added.
     """
     default = replace(Protocol(), tasks=protocol.tasks, verbs=protocol.verbs)
-    changed = [x.name for x in fields(Protocol) if getattr(protocol, x.name) != getattr(default, x.name)]
+    changed = [
+        x.name for x in fields(Protocol) if getattr(protocol, x.name) != getattr(default, x.name)
+    ]
     published = [x.name for x in diagnostics.built_in().values() if x.in_data_set]
     if missing := [task for task in DIAGNOSTICS if task not in protocol.tasks]:
         return f"it lacks {', '.join(missing)}, which the leaderboard shows"

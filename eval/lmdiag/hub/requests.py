@@ -16,7 +16,15 @@ import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from lmdiag.hub.client import is_commit, is_on_hub, is_repo_id, plain_errors
-from lmdiag.reading import is_folder, read_bytes, read_json, read_text, readable, real_path, user_path
+from lmdiag.reading import (
+    is_folder,
+    read_bytes,
+    read_json,
+    read_text,
+    readable,
+    real_path,
+    user_path,
+)
 from lmdiag.results import Results
 from lmdiag.results.results import first_problem
 from lmdiag.schema import BadInput
@@ -107,7 +115,7 @@ def parse_request(text: str) -> Request:
         content = yaml.load(text, Loader=yaml.BaseLoader)
         return Request.model_validate(content)
     except ValidationError as error:
-        raise BadInput(first_problem(error)) from None
+        raise BadInput(first_problem(error).replace("value error, ", "")) from None
     except (yaml.YAMLError, RecursionError, ValueError):
         raise BadInput("it is not YAML with the fields of a request") from None
 
@@ -126,7 +134,7 @@ def request_of(
         info = HfApi().model_info(model, revision=revision)
     fields = {"model": info.id, "commit": info.sha, "dtype": dtype, "quantization": quantization}
     try:
-        return Request(**fields, note=note)
+        return Request.model_validate(fields | {"note": note})
     except ValidationError as error:
         raise BadInput(f"model {model} cannot be requested: {first_problem(error)}") from None
 
@@ -175,7 +183,11 @@ def read_requests(places: Iterable[str]) -> tuple[list[Entry], list[Refusal]]:
                 entries.setdefault(entry.request.path, entry)
             except BadInput as error:
                 reason = str(error).replace(str(path), inside)
-                refused.append(Refusal(f"{place if is_on_hub(place) else real_path(root).name}/{inside}", reason))
+                refused.append(
+                    Refusal(
+                        f"{place if is_on_hub(place) else real_path(root).name}/{inside}", reason
+                    )
+                )
     return list(entries.values()), refused
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -186,7 +186,7 @@ def _discordant(a: str, b: str) -> tuple[int, int, int]:
     return len(pairs), pairs.count(("1", "0")), pairs.count(("0", "1"))
 
 
-@lru_cache(maxsize=None)
+@cache
 def _interval_and_p(n: int, first: int, second: int) -> list[float]:
     """As `lmdiag compare` computes them: paired bootstrap over items, exact McNemar."""
     a, b = np.zeros(n), np.zeros(n)
