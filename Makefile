@@ -1,6 +1,7 @@
 # make run    the demo: data, two models, tables, report
 # make test   linters, type checks, the quick tests: at most four minutes on two cores
 # make check  the slow tests: several processes, killed runs, documented commands, large data
+# make nightly  the full matrix of model families
 # make setup  .venv with pinned versions and the package, editable; the other commands call it
 # make docs   the documentation site, in build/site; warnings are errors
 # make dist   wheel and source distribution, in dist, and checks of both
@@ -14,10 +15,10 @@ EXTRAS := $(VENV)/docs-done $(VENV)/release-done
 PYTHON ?= $(firstword $(foreach name,python3.11 python3 python,$(shell $(name) -c \
 	'import sys, ensurepip; print(sys.executable) if sys.version_info >= (3, 11) else None' 2>/dev/null)))
 
-# Further arguments, e.g. make test ARGS="-k neg136", make bench ARGS="speed --rounds 3"
+# Further arguments, e.g. make test ARGS="-k neg136", make bench ARGS="blanks --rounds 3"
 ARGS ?=
 
-.PHONY: run setup test types quick check docs dist demo-models bench clean
+.PHONY: run setup test types quick check nightly docs dist demo-models bench clean
 .DEFAULT_GOAL := run
 
 setup: $(SETUP)
@@ -48,10 +49,13 @@ types: setup
 	$(BIN)/mypy
 
 quick: setup
-	$(BIN)/pytest -n 2 --dist worksteal -m "not slow" $(ARGS)
+	$(BIN)/pytest -n 2 --dist worksteal -m "not slow and not nightly" $(ARGS)
 
 check: setup
-	$(BIN)/pytest -n 2 --dist worksteal -m slow $(ARGS)
+	$(BIN)/pytest -n 2 --dist worksteal -m "slow and not nightly" $(ARGS)
+
+nightly: setup
+	$(BIN)/pytest -n 2 --dist worksteal -m nightly $(ARGS)
 
 # The extras of setup.cfg that only these two commands need.
 $(EXTRAS): $(VENV)/%-done: $(SETUP)

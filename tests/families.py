@@ -108,7 +108,6 @@ DEBERTA_LIKE = BERT_LIKE | {
     "relative_attention": True, "pos_att_type": ["c2p", "p2c"], "position_biased_input": False,
     "type_vocab_size": 0,
 }  # fmt: skip
-BIG_BIRD = BERT_LIKE | {"attention_type": "block_sparse", "block_size": 2, "num_random_blocks": 1}
 LLAMA_LIKE = BERT_LIKE | {"num_key_value_heads": 1, "head_dim": 16}
 GEMMA_LIKE = LLAMA_LIKE | {"sliding_window": 6, "query_pre_attn_scalar": 16}
 PHI3_LIKE = BERT_LIKE | {"num_key_value_heads": 2, "pad_token_id": 2, "bos_token_id": 1}
@@ -155,9 +154,10 @@ MASKED = (
            ROBERTA_LIKE | {"entity_vocab_size": 9, "entity_emb_size": 8}),
     Family("xmod", "xlm-roberta", "XmodForMaskedLM",
            ROBERTA_LIKE | {"languages": ["de_DE", "en_XX"], "default_language": "en_XX"}),
-    # Sparse attention from 15 tokens on: longer than some questions, shorter than others.
-    Family("big_bird", "albert", "BigBirdForMaskedLM", BIG_BIRD |
-           {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3, "sep_token_id": 3}),
+    # Sparse attention from 15 tokens on, which is read as full attention.
+    Family("big_bird", "albert", "BigBirdForMaskedLM", BERT_LIKE |
+           {"attention_type": "block_sparse", "block_size": 2, "num_random_blocks": 1,
+            "pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3, "sep_token_id": 3}),
 )  # fmt: skip
 
 CAUSAL = (
@@ -186,9 +186,9 @@ CAUSAL = (
     Family("llama", "llama", "LlamaForCausalLM", LLAMA_LIKE),
     Family("mistral", "llama", "MistralForCausalLM", LLAMA_LIKE | {"sliding_window": 6}),
     Family("phi3", "llama", "Phi3ForCausalLM", PHI3_LIKE),
-    # Other rotation factors from 17 tokens on: longer than some questions, shorter than others.
+    # Other rotation factors from 65 tokens on.
     Family("phi3-longrope", "llama", "Phi3ForCausalLM",
-           PHI3_LIKE | {"original_max_position_embeddings": 16, "rope_scaling": LONGROPE}),
+           PHI3_LIKE | {"original_max_position_embeddings": 64, "rope_scaling": LONGROPE}),
     Family("gemma", "gemma", "GemmaForCausalLM", LLAMA_LIKE),
     Family("gemma2", "gemma", "Gemma2ForCausalLM", GEMMA_LIKE),
     Family("gemma3", "gemma", "Gemma3ForCausalLM", GEMMA_LIKE),
@@ -217,8 +217,6 @@ SEEING_RIGHT = (
            {"emb_dim": 32, "n_layers": 2, "n_heads": 2} | POSITIONS),
     Family("cpmant", "albert", "CpmAntForCausalLM",
            {"hidden_size": 32, "dim_head": 16, "dim_ff": 48, "prompt_length": 4} | LAYERS),
-    # Causal for up to 14 tokens: its sparse attention for longer inputs reads both sides.
-    Family("big_bird", "albert", "BigBirdForCausalLM", BIG_BIRD | {"is_decoder": True}),
 )  # fmt: skip
 """Models that transformers lists as causal, and that read both sides of a text."""
 
@@ -234,10 +232,14 @@ OTHER_BLANKS = (
 SENTENCE_FAMILIES = {family.name: family for family in (*MASKED, *CAUSAL, *OTHER_BLANKS)}
 """Name -> family, all that score sentences."""
 
-QUICK = ("bert", "roberta", "deberta-v3", "modernbert", "gpt2", "llama", "mamba", "t5")
-"""One family for each kind of model, tokenizer and position scheme; `make test` runs these."""
+QUICK = ("bert", "gpt2", "t5")
+"""One family for each kind of model; `make test` runs these."""
+
+REPRESENTATIVE = (*QUICK, "roberta", "deberta-v3", "modernbert", "llama", "mamba")
+"""With them, each kind of tokenizer and position scheme; `make check` runs these."""
 
 
 def family_params(names: Iterable[str]) -> list[Any]:
-    """Returns families as parameters of a test; all but the quick ones are left to `make check`."""
-    return [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in names]
+    """Returns families as parameters of a test; `make nightly` runs all."""
+    marks = dict.fromkeys(REPRESENTATIVE, pytest.mark.slow) | dict.fromkeys(QUICK, ())
+    return [pytest.param(name, marks=marks.get(name, pytest.mark.nightly)) for name in names]

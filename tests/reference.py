@@ -6,7 +6,6 @@ pass for every piece of every word. Nothing here is shared with `lmdiag.models`.
 
 from __future__ import annotations
 
-import copy
 import math
 import unicodedata
 from collections.abc import Iterator
@@ -87,6 +86,8 @@ class Reference:
             self.model = model_class.from_pretrained(
                 folder, dtype=torch.float64, attn_implementation=attention
             ).eval()
+        if hasattr(self.model.base_model, "set_attention_type"):  # BigBird
+            self.model.base_model.set_attention_type("original_full")
 
     def score(self, context: str, right: str, word: str, tolerance: float = 1e-5) -> Scored | None:
         """Returns the word's score; None for a word that the vocabulary cannot spell."""
@@ -184,11 +185,8 @@ class Reference:
                 "decoder_input_ids": torch.tensor([ids]),
             }
         cache = {} if self.kind == "masked" else {"use_cache": False}
-        # BigBird is not the same after a short input.
-        switches = hasattr(self.model.base_model, "set_attention_type")
-        fresh = copy.deepcopy(self.model) if switches else self.model
         with torch.inference_mode(), double():
-            logits = fresh(**inputs, **cache).logits
+            logits = self.model(**inputs, **cache).logits
         return torch.log_softmax(logits[0, position].double(), dim=-1)
 
     def _around(

@@ -7,7 +7,6 @@ tokenizer returns, and the vocabulary's word boundaries are those of `reference`
 
 from __future__ import annotations
 
-import copy
 import math
 import re
 import unicodedata
@@ -16,8 +15,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from reference import double, ends_a_word
-from spelling import Speller
+from reference import double
+from spelling import Speller, read_bytes
 
 
 class ReferenceWord(NamedTuple):
@@ -63,7 +62,6 @@ class SentenceReference:
         convention: of the tokenizer, see `spelling`, for unit `word`; None for unit `token`.
         attention: implementation of the attention.
         window: most tokens that the model is given, special ones included; None for all.
-        by_prefix: whether a causal model is given each prefix by itself.
     """
 
     def __init__(
@@ -76,13 +74,12 @@ class SentenceReference:
         convention: str | None = None,
         attention: str = "eager",
         window: int | None = None,
-        by_prefix: bool = False,
     ) -> None:
         import torch
         import transformers
 
         self.kind, self.bos, self.pll = kind, bos, pll
-        self.window, self.by_prefix = window, by_prefix
+        self.window = window
         self.tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
         name = {"masked": "AutoModelForMaskedLM", "causal": "AutoModelForCausalLM"}[kind]
         with double():
@@ -91,6 +88,8 @@ class SentenceReference:
                 .from_pretrained(folder, dtype=torch.float64, attn_implementation=attention)
                 .eval()
             )
+        if hasattr(self.model.base_model, "set_attention_type"):  # BigBird
+            self.model.base_model.set_attention_type("original_full")
         self._ends = None if convention is None else self._items_that_end(folder, convention)
 
     def words(self, text: str, cuts: tuple[int, ...] = ()) -> list[ReferenceWord]:
@@ -226,31 +225,34 @@ class SentenceReference:
         """Returns the (tokens, vocabulary) log-probabilities of one row, float64."""
         import torch
 
-        if self.by_prefix:
-            rows = [self._logits(ids[: n + 1])[-1] for n in range(len(ids))]
-            logits = torch.stack(rows) if rows else torch.zeros(0, 1)
-        else:
-            logits = self._logits(ids)
+        cache = {} if self.kind == "masked" else {"use_cache": False}
+        with torch.inference_mode(), double():
+            logits = self.model(input_ids=torch.tensor([ids]), **cache).logits[0]
         return logits.double().log_softmax(-1)
 
-    def _logits(self, ids: list[int]) -> Any:
-        import torch
-
-        cache = {} if self.kind == "masked" else {"use_cache": False}
-        # BigBird is not the same after a short input.
-        switches = hasattr(self.model.base_model, "set_attention_type")
-        model = copy.deepcopy(self.model) if switches else self.model
-        with torch.inference_mode(), double():
-            return model(input_ids=torch.tensor([ids]), **cache).logits[0]
-
     def _items_that_end(self, folder: Path, convention: str) -> Any:
-        """Returns which items of the vocabulary do not continue a word."""
+        """Returns which items of the vocabulary begin with white space, or end the text."""
         import torch
 
         speller = Speller(folder, convention)
         names = {**speller.names, **speller.specials}
         size = self.model.config.get_text_config().vocab_size
-        return torch.tensor([ends_a_word(names.get(n), convention) for n in range(size)])
+        ids = range(size)
+        return torch.tensor(
+            [n in speller.specials or follows_blank(names.get(n), convention) for n in ids]
+        )
+
+
+def follows_blank(name: str | None, convention: str) -> bool:
+    """Whether an item begins with white space, by its name; so does an id without a name."""
+    if name is None:
+        return True
+    text = read_bytes(name) if convention == "byte-level" else name
+    if convention == "byte-level" and text is None:  # bytes of several characters, or of a part
+        return name.startswith(("Ġ", "Ċ", "ĉ"))
+    if match := re.fullmatch(r"<0x(..)>", name):
+        return chr(int(match[1], 16)).isspace() and int(match[1], 16) < 128
+    return bool(text) and (text[0] == "▁" or text[0].isspace())
 
 
 def _at(place: int, spans: list[tuple[int, int]]) -> int:

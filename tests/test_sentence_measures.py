@@ -119,6 +119,23 @@ def test_equal_sentences_are_nothing_to_compare() -> None:
     assert found.not_defined == "the good sentence and a bad one of each contrast are the same"
 
 
+def test_the_same_tokens_are_nothing_to_compare() -> None:
+    """Of an uncased model; of any other, where the numbers are the same, too."""
+    pairs = [("The dogs bark", "the dogs bark"), ("A b", "a b"), ("A b", "A c"), ("A b", "A c")]
+    rows = stimuli.load([{"sentence_good": good, "sentence_bad": bad} for good, bad in pairs])
+    # equal sums; other ones, as in half precision; equal by chance; other ones
+    bits = [(1, 2, 3), (1, 2, 3), (1, 2), (1, 2.5), (1, 2), (1, 2), (1, 2), (1, 3)]
+    uncased, cased = (
+        evaluate(rows, [of(rows, bits)], Protocol(), cased=is_cased) for is_cased in (False, True)
+    )
+    assert (uncased.equal_contrasts, cased.equal_contrasts) == (2, 1)
+    # a tie is no success: 1 of 2; 2 of 3
+    for found, n, right in ((uncased, 2, 1), (cased, 3, 2)):
+        assert found.measures["sensitivity"].n == n
+        assert found.measures["sensitivity"].value == right / n
+    assert uncased.to_json()["equal_contrasts"] == 2
+
+
 def test_surprisal_per_word_where_nothing_is_compared() -> None:
     rows = stimuli.load(
         [{"sentence": "One two three", "condition": "x"}, {"sentence": "One", "condition": "y"},

@@ -9,8 +9,6 @@ from pathlib import Path
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from benchmarks.blimp import PARADIGMS, measure, write_set
-from families import FAMILIES
 from launched import ROOT, alone, finished, launch, torchrun
 from sentence_texts import SENTENCES
 
@@ -78,17 +76,3 @@ def test_killed_runs_end_as_undisturbed_ones(
     assert facts["same"] == facts["runs"] >= 1
     assert facts["left"] == facts["twice"] == 0
     assert facts["midway"] >= 1
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["bert", "gpt2"])
-def test_a_set_like_blimp(name: str, tmp_path: Path) -> None:
-    """All its paradigms, few pairs of each; killed and resumed."""
-    pairs = write_set(tmp_path / "pairs", pairs=6)
-    facts = measure(FAMILIES[name].make(tmp_path / "m" / name), pairs, tmp_path / "out")
-    assert facts["same"]
-    assert facts["saved"] >= 3
-    results = json.loads(next((tmp_path / "out/whole").rglob("results.json")).read_text())
-    (task,) = results["tasks"]
-    sensitivity = results["tasks"][task]["none"]["measures"]["sensitivity"]
-    assert len(sensitivity["by"]["UID"]) == PARADIGMS

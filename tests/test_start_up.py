@@ -79,21 +79,18 @@ def test_a_report_imports_nothing_it_does_not_use(
 
 
 LEAVING = """
-import atexit, gc, sys, threading, time
+import sys, threading, time
 from lmdiag.cli import exits
 log = open(sys.argv[1], "w")
 log.write("buffered, ")
 thread = threading.Thread(target=lambda: (time.sleep(0.1), log.write("of a thread")))
 thread.start()
-atexit.register(lambda: print(gc.get_freeze_count() > 1000, end=""))
 exits.leave(int(sys.argv[2]))
 """
 
 
 @pytest.mark.parametrize("code", [0, 2])
-def test_the_end_of_a_process_loses_nothing_and_collects_no_garbage(
-    tmp_path: Path, code: int
-) -> None:
-    """Threads end, `atexit` is heard and files are flushed."""
-    assert child(LEAVING, tmp_path / "log", code, code=code) == "True"
+def test_the_end_of_a_process_loses_nothing(tmp_path: Path, code: int) -> None:
+    """Threads end and files are flushed."""
+    child(LEAVING, tmp_path / "log", code, code=code)
     assert (tmp_path / "log").read_text() == "buffered, of a thread"

@@ -1,7 +1,7 @@
 """Psycholinguistic diagnostics for masked, causal and encoder-decoder language models.
 
-`load_stimuli`, `load_model`, `measure`, `compare`, `load_run` and `load_multiverse` are the Python
-API (`lmdiag.api`); nothing is imported before it is used.
+`load_stimuli`, `load_model`, `measure`, `compare`, `analyse`, `fit`, `load_run` and
+`load_multiverse` are the Python API (`lmdiag.api`); nothing is imported before it is used.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lmdiag.api import (
+        analyse,
         compare,
+        fit,
         load_model,
         load_multiverse,
         load_run,
@@ -20,8 +22,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "__version__", "compare", "load_model", "load_multiverse", "load_run", "load_stimuli",
-    "measure",
+    "__version__", "analyse", "compare", "fit", "load_model", "load_multiverse", "load_run",
+    "load_stimuli", "measure",
 ]  # fmt: skip
 
 

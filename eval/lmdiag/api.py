@@ -22,13 +22,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmdiag import comparison, perturb
+from lmdiag.analysis.fit import HumanFit, fit_surprisals
+from lmdiag.analysis.human import read_human, read_surprisals
+from lmdiag.analysis.procedures import Procedure, procedure_for
 from lmdiag.comparison import RESAMPLES
 from lmdiag.controls import control_warning, text_warning
-from lmdiag.display import Comparisons, FinishedRun, LoadedMultiverse, Measures, load_multiverse
+from lmdiag.display import (
+    Analysed,
+    Comparisons,
+    FinishedRun,
+    LoadedMultiverse,
+    Measures,
+    load_multiverse,
+)
 from lmdiag.display import load_finished as load_run
 from lmdiag.questions import Setting
 from lmdiag.results import Run
 from lmdiag.runs.asking import predict
+from lmdiag.runs.human import ask_about_words
 from lmdiag.runs.surprisals import to_arrow, word_surprisals
 from lmdiag.schema import ASKED, BadInput, Predictions, Protocol, checked_ranks, checked_threshold
 from lmdiag.stimuli import Stimuli, load_verbs
@@ -37,10 +48,12 @@ from lmdiag.stimuli import load as load_stimuli
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from lmdiag.analysis.mixed import Coding
     from lmdiag.models import LoadOptions, Model
 
 __all__ = [
-    "Comparisons", "FinishedRun", "LanguageModel", "LoadedMultiverse", "Measures", "compare",
+    "Analysed", "Comparisons", "FinishedRun", "LanguageModel", "LoadedMultiverse", "Measures",
+    "analyse", "compare", "fit",
     "load_model", "load_multiverse", "load_run", "load_stimuli", "measure",
 ]  # fmt: skip
 
@@ -191,12 +204,101 @@ def measure(
     return Measures(predictions, stimuli, protocol, cased)
 
 
+def fit(
+    human: str | Path | DataFrame,
+    *,
+    models: str | LanguageModel | Iterable[str | LanguageModel] = (),
+    surprisal: str | Sequence[str] = (),
+    profile: str | None = None,
+    output: str | Path | None = None,
+    batch_size: int | None = None,
+    quiet: bool = True,
+    **procedure: Any,
+) -> HumanFit:
+    """Fits human measures with and without surprisals (docs/specification.md, section 14).
+
+    Args:
+        human: a table with a row per word, or per word and reader: a file or a DataFrame.
+        models: models that are asked, in order.
+        surprisal: columns of the table, or files, with surprisals that were made elsewhere.
+        profile: a published procedure, of `lmdiag.analysis.procedures.PROFILES`.
+        output: folder that keeps models' answers, so that no model is asked twice.
+        batch_size: texts in a batch; None for what suits the device.
+        quiet: no progress bar.
+        procedure: fields of `lmdiag.analysis.procedures.Procedure`, e.g. response="time".
+
+    Raises:
+        BadInput: a column or a value cannot be used (column and row are named), or there are
+            neither models nor surprisals.
+    """
+    if unknown := procedure.keys() - Procedure.__dataclass_fields__.keys():
+        known = ", ".join(Procedure.__dataclass_fields__)
+        raise BadInput(f"fit has no option {min(unknown)!r}: choose from {known}")
+    chosen: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in procedure.items()
+    }
+    table = read_human(human)
+    how = procedure_for(table.frame.columns, profile, Procedure(**chosen))
+    files = [surprisal] if isinstance(surprisal, str) else surprisal
+    sources = [read_surprisals(table, source, how) for source in files]
+    for given in [models] if isinstance(models, str | LanguageModel) else models:
+        model = load_model(given) if isinstance(given, str) else given
+        sources.append(
+            ask_about_words(
+                model.model, model.options, table, how, output=Path(output) if output else None,
+                batch_size=batch_size, label=None if quiet else model.info.id,
+            )
+        )  # fmt: skip
+    if not sources:
+        raise BadInput("no surprisals: name a model to ask, or a column or file with surprisals")
+    return fit_surprisals(table, sources, how)
+
+
 def _asked(predictions: Predictions, task: str) -> dict[str, Any]:
     """Returns how predictions were made, as fields of a protocol; a single shuffle is one run."""
     perturbation = predictions.perturbation
     asked: dict[str, Any] = {"shuffles": 1} if perturb.is_shuffled(task, perturbation) else {}
     asked |= {name: getattr(predictions, name) for name in ASKED}
     return asked | {"perturb": () if perturbation == perturb.NONE else (perturbation,)}
+
+
+def analyse(
+    source: DataFrame | Run | str | Path | Sequence[Run | str | Path],
+    *,
+    response: str = "surprisal",
+    conditions: Sequence[str] = (),
+    formula: str = "",
+    region: str = "",
+    coding: Coding = "sum",
+    task: str = "",
+) -> Analysed:
+    """Analyses the conditions of items: cell means, effects over items, mixed models.
+
+    Args:
+        source: runs or their directories; or a table with a column `item`, made by `run.items()` or
+            another program, or its file (csv, tsv or Parquet).
+        response, conditions, formula, region, coding: see `lmdiag.analysis.designs.analyse_table`.
+        task: of runs with several tasks.
+
+    Raises:
+        BadInput: there are no items, no conditions or no such columns; the formula cannot be
+            fitted.
+    """
+    from lmdiag.analysis.designs import analyse_table
+    from lmdiag.analysis.items import items_of
+
+    table = items_of(source, task=task, per="region" if region else "row")
+    return Analysed(
+        analyse_table(
+            table,
+            response=response,
+            conditions=conditions,
+            formula=formula,
+            region=str(region),
+            coding=coding,
+        )
+    )
 
 
 Comparable = Measures | Run | str | Path

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmdiag import evaluation
+from lmdiag.analysis.items import Per, items_table
 from lmdiag.comparison import Comparison, Side
 from lmdiag.results import Measure, Run, frame_of, load_run, signature
 from lmdiag.results.multiverse import Multiverse
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
     from rich.console import Console
 
+    from lmdiag.analysis.designs import Analysis
     from lmdiag.measures import Scores
     from lmdiag.stimuli import Stimuli
 
@@ -133,7 +135,15 @@ class Measures(Shown, Mapping[str, Measure]):
 
 
 class FinishedRun(Run):
-    """A finished run, read back, with its charts; see `lmdiag.results.Run`."""
+    """A finished run, read back, with its items and charts; see `lmdiag.results.Run`."""
+
+    def items(self, per: Per = "row") -> DataFrame:
+        """Returns the items as a pandas table; see `lmdiag.analysis.items.items_table`.
+
+        Args:
+            per: "row" for a row per row of the data, "region" or "word" for those of sentences.
+        """
+        return items_table(self, per)
 
     def charts(self) -> dict[str, altair.TopLevelMixin]:
         """Returns the charts of the report as altair charts, by name."""
@@ -147,6 +157,38 @@ def load_finished(path: str | Path, data: str | None = None) -> FinishedRun:
     """Reads a finished run and its data; see `lmdiag.results.load_run`."""
     run = load_run(path, data)
     return FinishedRun(run.path, run.results, run.stimuli)
+
+
+class Analysed(Shown):
+    """Cell means, effects and mixed models, as `lmdiag analyse` prints them.
+
+    Attributes:
+        analysis: the figures, see `lmdiag.analysis.designs.Analysis`.
+        cells, effects, differences: its pandas tables.
+        mixed: model -> `lmdiag.analysis.mixed.MixedFit`.
+    """
+
+    def __init__(self, analysis: Analysis) -> None:
+        self.analysis = analysis
+        self.cells, self.effects = analysis.cells, analysis.effects
+        self.differences, self.mixed = analysis.differences, analysis.mixed
+
+    def __repr__(self) -> str:
+        conditions = " x ".join(self.analysis.conditions)
+        return f"<Analysis of {self.analysis.response} by {conditions or 'a formula'}>"
+
+    def chart(self) -> altair.TopLevelMixin:
+        """Returns the means of the conditions and the items as an altair chart."""
+        from lmdiag.report.charts.conditions import condition_plot
+        from lmdiag.report.charts.output import notebook
+
+        return notebook(condition_plot("conditions", {"": self.analysis}))
+
+    def show(self, console: Console) -> None:
+        """Prints the tables."""
+        from lmdiag.report.formats.terminal import print_analysis
+
+        print_analysis(self.analysis, console)
 
 
 class Comparisons(Shown, Sequence[Comparison]):

@@ -71,6 +71,7 @@ def summarise(
         _unscored(rows, runs, "unscorable"),
         censored=_unscored(rows, runs, "censored"),
         without_first=_without_first(runs),
+        equal_contrasts=max((each.equal for scores in of_runs for each in scores), default=0),
     )
 
 

@@ -10,6 +10,11 @@ from typing import Any
 _HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 """Unicode categories of invisible characters: controls, direction marks, surrogates, unassigned."""
 
+_FORMULA = tuple("=+-@＝＋－＠")
+"""Characters that a spreadsheet takes for the start of a formula."""
+
+_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
+
 _JOINERS = "\u200c\u200d"
 """Formatting characters that the spelling of some scripts needs."""
 
@@ -27,6 +32,18 @@ def visible(text: str) -> str:
         else character
         for character in text
     )
+
+
+def csv_cell(value: Any) -> Any:
+    """Returns a value that no spreadsheet takes for a formula.
+
+    A text that begins with `=`, `+`, `-` or `@` gets an apostrophe in front, unless it is a number.
+
+    >>> csv_cell("=1+1"), csv_cell("-0.5"), csv_cell(-0.5)
+    ("'=1+1", '-0.5', -0.5)
+    """
+    is_formula = isinstance(value, str) and value.lstrip().startswith(_FORMULA)
+    return f"'{value}" if is_formula and not _NUMBER.fullmatch(value) else value
 
 
 def all_visible(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What is asked, and random models of published shapes, in folders such as the Hub has.
+"""Random models of published shapes, in folders such as the Hub has.
 
 Weights do not matter to speed. Tokenizers are the published ones where `LMDIAG_TOKENIZERS` (or
 `../shared/tokenizers` beside the repository) has them, so that texts have their real length; else
@@ -7,19 +7,13 @@ small ones of the same conventions, which split more.
 
 from __future__ import annotations
 
-import json
 import os
-import random
-import re
 import shutil
-import subprocess
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import tokenizer_files
-import vocabularies
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -82,37 +76,6 @@ def is_masked(name: str) -> bool:
     return SHAPES[name].model.endswith("ForMaskedLM")
 
 
-def write_texts(path: Path, count: int, words: int) -> Path:
-    """Writes texts of so many random everyday words with a period at the end; returns the file."""
-    rng = random.Random(0)
-    known = sorted(set(re.findall(r"[A-Za-z]+", vocabularies.TEXT)))
-    texts = [" ".join(rng.choices(known, k=words)) + "." for _ in range(count)]
-    path.write_text(json.dumps([{"sentence": text} for text in texts]))
-    return path
-
-
 def tokenizers() -> Path:
     """Returns where published tokenizers are, if anywhere."""
     return Path(os.environ.get("LMDIAG_TOKENIZERS") or ROOT.parent / "shared" / "tokenizers")
-
-
-def build(folder: Path) -> tuple[Path, Path, str]:
-    """Builds the data set, unless it is there, from the upstream copies or else from the demo.
-
-    Returns:
-        the data set, a file with contexts and targets of the three diagnostics for programs that
-        know nothing of ours, and the name of the source.
-    """
-    from lmdiag import stimuli
-    from lmdiag.schema import DIAGNOSTICS
-
-    upstream = Path(os.environ.get("LMDIAG_UPSTREAM") or ROOT.parent / "shared" / "upstream")
-    source = "upstream" if (upstream / "lm-diagnostics").is_dir() else "demo"
-    data, rows = folder / f"data-{source}", folder / f"rows-{source}.json"
-    if not (data / "README.md").exists():
-        command = [sys.executable, str(ROOT / "datasets/lmdiag/build.py"), str(data), "--source"]
-        subprocess.run([*command, str(upstream) if source == "upstream" else "demo"], check=True)
-    columns = [stimuli.load(str(data), task).columns() for task in DIAGNOSTICS]
-    pairs = [pair for some in columns for pair in zip(some["context"], some["target"], strict=True)]
-    rows.write_text(json.dumps([{"context": c, "target": t} for c, t in pairs]))
-    return data, rows, source

@@ -12,34 +12,16 @@ from limits import HANG
 
 
 @pytest.mark.slow
-def test_tiny(root: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "benchmarks", "speed", "--shapes", "gpt2-tiny"]
-    command += ["--rounds", "1", "--threads", "1", "--folder", str(tmp_path)]
-    command += ["--contenders", "floor", "lmdiag", "minicons"]
+def test_every_table_is_printed(root: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "benchmarks", "--shapes", "gpt2-tiny"]
+    command += ["--rounds", "1", "--threads", "1", "--sentences", "20", "--folder", str(tmp_path)]
     environment = os.environ | {"PYTHONPATH": str(root / "tests"), "LMDIAG_UPSTREAM": "nowhere"}
     done = subprocess.run(
         command, capture_output=True, text=True, env=environment, timeout=HANG, check=False
     )
     assert done.returncode == 0, done.stderr
-    table = {line.split()[0]: line.split()[1:] for line in done.stdout.splitlines() if line.strip()}
-    assert table["floor"][1] == "1.00"
-    rate, ratio, _, memory = table["lmdiag"]
-    assert float(rate) > 0 < float(ratio)
-    assert float(memory) > 50
-    assert "not installed" in done.stdout
-
-
-@pytest.mark.slow
-def test_sweep(root: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "benchmarks", "sweep", "--shapes", "bert-tiny"]
-    command += ["--rounds", "1", "--threads", "1", "--checkpoints", "3", "--folder", str(tmp_path)]
-    environment = os.environ | {"PYTHONPATH": str(root / "tests"), "LMDIAG_UPSTREAM": "nowhere"}
-    done = subprocess.run(
-        command, capture_output=True, text=True, env=environment, timeout=HANG, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    (row,) = (line for line in done.stdout.splitlines() if line.strip().startswith("round 1"))
-    whole, loading, rest, asking, ahead, ratio = map(float, row.split()[2:])
-    assert 0 < asking <= rest < whole
-    assert 0 < loading < whole
-    assert ahead > 0 < ratio
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert [row[2] for row in rows if row[:1] == ["bare"]] == ["1.00"] * 3
+    assert all(float(row[2]) > 0 for row in rows if row[:1] == ["lmdiag"])
+    assert sum(row[:1] == ["lmdiag"] for row in rows) == 3
+    assert done.stdout.count("lmdiag run") == 1

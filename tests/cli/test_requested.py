@@ -59,7 +59,6 @@ def test_a_mistake_names_file_and_line(tmp_path: Path, text: str, message: str) 
         (["--model", "x", "y", "--revisions", "*"], "--revisions is for one model, not 2"),
         (["--model", "demo:masked", "--revisions", "*"], "has no branches"),
         (["--model", ".", "--revisions", "*"], "has no branches"),
-        (["--model", "x", "--prefetch", "-1"], "at least 0, not '-1'"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(

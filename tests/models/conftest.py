@@ -9,14 +9,6 @@ from pathlib import Path
 import pytest
 from families import FAMILIES, OTHER_BLANKS
 
-from lmdiag.models.forward import layout
-
-
-@pytest.fixture(autouse=True)
-def first_checkpoints(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test takes over what another one's models have shown about their layout."""
-    monkeypatch.setattr(layout, "_packing", {})
-
 
 @pytest.fixture(scope="session")
 def family_dir(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:

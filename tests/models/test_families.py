@@ -19,7 +19,7 @@ from vocabularies import UNKNOWN
 
 from lmdiag import stimuli
 from lmdiag.models import LoadOptions, Model, load
-from lmdiag.models.forward.prefixes import KeyValues, Rereading, Sources
+from lmdiag.models.forward.reuse import EncoderReuse, KeyValueReuse, NoReuse
 from lmdiag.models.whole_words.search import WordSearch
 from lmdiag.schema import DIAGNOSTICS, Query, Question, Unit
 from models.comparison import (
@@ -41,11 +41,12 @@ FamilyDir = Callable[[str], Path]
 BOS_FAMILIES = ("gpt2", "opt", "llama3", "llama", "gemma", "gpt_neox", "mamba", "bloom")
 """With and without a beginning-of-sequence token by default."""
 
-PADDED = {"deberta", "deberta-v2", "deberta-v3", "bloom", "falcon-alibi", "mamba", "rwkv"}
-"""Families whose position schemes do not let several contexts share a row."""
-
-NARROW = {"modernbert", "gpt_neo", "mistral", "gemma2", "gemma3", "big_bird"}
-"""Families that could, but have a window or a limit here that is too narrow to be worth it."""
+EQUAL = {
+    "deberta", "deberta-v2", "deberta-v3", "bloom", "falcon-alibi", "mamba", "rwkv", "fnet",
+    "modernbert", "gpt_neo", "mistral", "gemma2", "gemma3", *(family.name for family in SEQ2SEQ),
+}  # fmt: skip
+"""Families whose position schemes do not let several contexts share a row, or whose windows here
+are too narrow to be worth it."""
 
 SOME = (
     "bert", "roberta", "albert", "fnet", "gpt2", "bloom", "mamba", "mistral", "llama", "t5", "bart",
@@ -131,38 +132,20 @@ def test_all_rows_with_a_published_vocabulary(
 class TestCompany:
     """No number depends on what goes through the model together."""
 
+    @pytest.mark.parametrize("unit", ["token", "word"])
     @pytest.mark.parametrize("name", family_params(FAMILIES))
-    def test_batches(self, name: str, loaded: Callable[..., Model]) -> None:
-        self.check(loaded(name), "token")
-
-    @pytest.mark.parametrize("name", family_params(SOME))
-    def test_batches_of_whole_words(self, name: str, loaded: Callable[..., Model]) -> None:
-        self.check(loaded(name, "word"), "word")
-
-    def check(self, model: Model, unit: Unit) -> None:
+    def test_batches(self, name: str, unit: Unit, loaded: Callable[..., Model]) -> None:
+        model = loaded(name, unit)
         alone = ask(model, QUESTIONS, 1)
         check_same(alone, ask(model, QUESTIONS), unit)
-        check_same(alone, ask(model, QUESTIONS, 2), unit)
-        check_same(alone[::-1], ask(model, QUESTIONS[::-1]), unit)
+        check_same(alone[::-1], ask(model, QUESTIONS[::-1], 2), unit)
 
     @pytest.mark.parametrize("name", family_params(FAMILIES))
     def test_packing(self, name: str, family_dir: FamilyDir, loaded: Callable[..., Model]) -> None:
         packed, plain = loaded(name), load(str(family_dir(name)), LoadOptions(packing="never"))
         check_same(ask(packed, QUESTIONS), ask(plain, QUESTIONS))
-        padded = PADDED | NARROW | {family.name for family in SEQ2SEQ}
-        # FNet mixes all positions, padded ones too: only rows of one length go together.
-        expected = "equal" if name == "fnet" else "padded" if name in padded else "packed"
-        assert packed.reader.layout == expected
-        assert plain.reader.layout == ("equal" if name == "fnet" else "padded")
-
-    @pytest.mark.parametrize("name", ["bert", "roberta", "gpt2", "llama", "mamba", "bloom", "t5"])
-    @pytest.mark.parametrize("side", ["left", "right"])
-    def test_padding_side(
-        self, name: str, side: str, loaded: Any, family_dir: FamilyDir, tmp_path: Path
-    ) -> None:
-        folder = shutil.copytree(family_dir(name), tmp_path / name)
-        edit(folder, "tokenizer_config.json", padding_side=side)
-        check_same(ask(loaded(name), QUESTIONS), ask(load(str(folder)), QUESTIONS))
+        assert packed.reader.layout == ("equal" if name in EQUAL else "packed")
+        assert plain.reader.layout == "equal"
 
     def test_padding_token_without_an_embedding(
         self, family_dir: FamilyDir, tmp_path: Path
@@ -172,10 +155,10 @@ class TestCompany:
         folder = shutil.copytree(family_dir("llama"), tmp_path / "llama")
         edit(folder, "tokenizer_config.json", pad_token="[PAD]")
         plain, model = (
-            load(str(each), LoadOptions(packing="never")) for each in (family_dir("llama"), folder)
+            load(str(made), LoadOptions(unit="word")) for made in (family_dir("llama"), folder)
         )
         assert AutoTokenizer.from_pretrained(folder).pad_token_id >= model.info.vocab_size
-        check_same(ask(plain, QUESTIONS), ask(model, QUESTIONS))
+        check_same(ask(plain, QUESTIONS), ask(model, QUESTIONS), "word")
 
 
 @pytest.mark.parametrize("name", family_params(BOS_FAMILIES))
@@ -241,17 +224,16 @@ class TestWholeWords:
             assert log_probs == pytest.approx(one.top_log_probs, abs=TOLERANCES["word"])
 
     @pytest.mark.parametrize("name", family_params(FAMILIES))
-    def test_what_is_shared(self, name: str, loaded: Callable[..., Model]) -> None:
-        shared = {"masked": Rereading, "causal": KeyValues, "seq2seq": Sources}
-        expected = Rereading if name in NO_CACHE else shared[FAMILIES[name].kind]
-        assert loaded(name, "word").words.share is expected
-
-    @pytest.mark.parametrize("name", ["gpt2", "bloom", "gpt_neo", "mistral", "falcon-alibi", "t5"])
-    def test_same_as_reading_again(self, name: str, loaded: Callable[..., Model]) -> None:
+    def test_what_is_reused(self, name: str, loaded: Callable[..., Model]) -> None:
+        """And that it gives what reading again gives."""
         model = loaded(name, "word")
-        again = WordSearch(model.encoder, model.reader, model.vocabulary, model.info)
-        again.share = Rereading
-        check_same(ask(model, QUESTIONS), ask(again, QUESTIONS), "word")  # type: ignore[arg-type]
+        reuses = {"masked": NoReuse, "causal": KeyValueReuse, "seq2seq": EncoderReuse}
+        expected = NoReuse if name in NO_CACHE else reuses[FAMILIES[name].kind]
+        assert model.words.reuse is expected
+        if expected is not NoReuse:
+            again = WordSearch(model.encoder, model.reader, model.vocabulary, model.info)
+            again.reuse = NoReuse
+            check_same(ask(model, QUESTIONS), ask(again, QUESTIONS), "word")  # type: ignore[arg-type]
 
     def test_contexts_are_read_once(self, family_dir: FamilyDir) -> None:
         """All rounds together read each context's tokens once, and then the pieces alone."""

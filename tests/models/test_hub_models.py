@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -12,7 +11,6 @@ from typing import ClassVar
 import pytest
 from hub import LoopbackHub
 
-from lmdiag import models
 from lmdiag.models.loading.load import LoadOptions, load_parts
 
 from .refusals import refusal
@@ -46,31 +44,6 @@ def test_once_read_no_network_is_needed(published: str, monkeypatch: pytest.Monk
     commit = load_parts(published).commit
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     assert load_parts(published).commit == commit
-
-
-@pytest.mark.parametrize("shard", ["1GB", "20KB"], ids=["one file", "shards"])
-def test_what_the_main_thread_loads_is_fetched_before(
-    hub: LoopbackHub,
-    family_dir: Callable[[str], Path],
-    tmp_path: Path,
-    shard: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    from huggingface_hub import HfApi
-    from transformers import AutoModelForCausalLM
-
-    folder = Path(shutil.copytree(family_dir("gpt2"), tmp_path / "model"))
-    model = AutoModelForCausalLM.from_pretrained(folder)
-    (folder / "model.safetensors").unlink()
-    model.save_pretrained(folder, max_shard_size=shard)
-    api = HfApi(endpoint=hub.url, token="hf_test")
-    api.create_repo("org/tiny")
-    api.upload_folder(repo_id="org/tiny", folder_path=folder)
-    rest = models.load_ahead("org/tiny", LoadOptions(dtype="bfloat16"), beside=True)
-    fetched = {path.rpartition("/")[2] for method, path, _ in hub.log if method == "GET"}
-    assert {path.name for path in folder.glob("*.safetensors")} <= fetched
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    assert rest().info.dtype == "bfloat16"
 
 
 class Refusing(BaseHTTPRequestHandler):

@@ -2,310 +2,395 @@
 
 from __future__ import annotations
 
+import gzip
 import math
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
-from engines import FAULTS, DemoWeights, Dialect, Engine, TableWeights, every
+from engines import TOKENIZER, Answer, Document, Engine, Weights, faults, refusal
+from limits import HANG
 
 import lmdiag
-from lmdiag import models
+from lmdiag import models, schema
 from lmdiag.models import LoadOptions, Model
-from lmdiag.models.demo import demo_folder
+from lmdiag.models.server import client as requests
 from lmdiag.models.server.client import Client
+from lmdiag.models.server.served import score_word
 from lmdiag.schema import BadInput, Query, Question, Sentence
 
-TOKENIZER = str(demo_folder("causal"))
 TOLERANCE = 1e-4
-TASKS = ("cprag102", "role88", "neg136")
 TEXTS = (
     "The robin is a bird.",
     "“A robin’s nest,” she said, “is naïve.”",
-    "The  old man   saw the trout .",
+    " ".join(["The old man saw the trout ."] * 30),  # longer than the server's 128 tokens
 )
-BOS, SPECIAL = "<|endoftext|>", "[no text]"
-"""The special token of the demo model, and how a token is shown that comes without a text."""
-
-SCREENS = [("vllm", TOKENIZER, {}), ("vllm", None, {}), ("llama", None, {"bos": "always"})]
-"""Dialect, tokenizer that is given, and options with which the local model reads the same."""
 
 
 @pytest.fixture(scope="module")
-def demo() -> DemoWeights:
-    return DemoWeights()
+def weights() -> Weights:
+    return Weights()
 
 
-@pytest.fixture(scope="module")
-def table() -> TableWeights:
-    return TableWeights()
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(requests, "FIRST_PAUSE", 0.001)
 
 
 def load(engine: Engine, **options: Any) -> Model:
-    return models.load(engine.name, LoadOptions(server=engine.url, **options))
+    given = {"server": engine.url, "tokenizer": TOKENIZER} | options
+    return models.load("tiny", LoadOptions(**given))
 
 
-def refusal(engine: Engine, **options: Any) -> str:
-    """The one line with which a server is refused."""
+def asked(model: Model, context: str, words: tuple[str, ...] = (), top: int = 5) -> schema.Answer:
+    (answer,) = model.answer([model.encode(Question(Query(context), words))], top)
+    assert isinstance(answer, schema.Answer)
+    return answer
+
+
+def refused(call: Callable[[], object]) -> str:
+    """The one line with which something is refused."""
     with pytest.raises(BadInput) as error:
-        load(engine, **options)
+        call()
     assert "\n" not in str(error.value)
+    assert len(str(error.value)) < 700
     return str(error.value)
 
 
 # ---- the same numbers ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("dialect", "tokenizer", "same"), SCREENS)
-def test_words_and_lists_are_those_of_the_weights(
-    demo: DemoWeights, demo_dir: Path, dialect: Dialect, tokenizer: str | None, same: dict[str, Any]
+@pytest.mark.parametrize("dialect", ["vllm", "sglang"])
+def test_numbers_are_those_of_the_weights(
+    weights: Weights, demo_dir: Path, dialect: Literal["vllm", "sglang"]
 ) -> None:
-    local = lmdiag.load_model("demo:causal", **same)
-    with Engine(demo, dialect) as engine:
-        served = lmdiag.load_model("tiny", server=engine.url, tokenizer=tokenizer)
-        for task in TASKS:
+    local = lmdiag.load_model("demo:causal")
+    with Engine(weights, dialect) as engine:
+        served = lmdiag.load_model("tiny", server=engine.url, tokenizer=TOKENIZER)
+        for task in ("cprag102", "neg136"):
             rows = lmdiag.load_stimuli(str(demo_dir), task)
-            ours, theirs = local.predict(rows), served.predict(rows)
-            assert theirs.log_prob == pytest.approx(ours.log_prob, abs=TOLERANCE)
-            assert theirs.n_tokens == ours.n_tokens
-            assert theirs.top_words == [
-                [SPECIAL if tokenizer is None and word == BOS else word for word in words or ()]
-                for words in ours.top_words
-            ]
-            for a, b in zip(theirs.top_log_probs, ours.top_log_probs, strict=True):
+            expected, given = local.predict(rows), served.predict(rows)
+            assert given.log_prob == pytest.approx(expected.log_prob, abs=TOLERANCE)
+            assert given.n_tokens == expected.n_tokens
+            assert given.top_words == expected.top_words
+            for a, b in zip(given.top_log_probs, expected.top_log_probs, strict=True):
                 assert a == pytest.approx(b, abs=TOLERANCE)
-            known = [i for i, rank in enumerate(theirs.rank) if rank is not None]
-            assert known
-            assert [theirs.rank[i] for i in known] == [ours.rank[i] for i in known]
-            assert all(
-                rank > 20 for rank in map(ours.rank.__getitem__, {*range(len(rows))} - {*known})
-            )
+            ranks = [*zip(given.rank, expected.rank, strict=True)]
+            assert any(rank is not None for rank, _ in ranks)
+            assert all(a == b or (a is None and b > 20) for a, b in ranks)
+        texts = local.surprisals(TEXTS[:2]), served.surprisals(TEXTS[:2])
+        assert len(served.surprisals(TEXTS[2:])) == 210  # read in windows
+    assert texts[1].surprisal.to_numpy() == pytest.approx(texts[0].surprisal.to_numpy(), abs=1e-3)
+    assert texts[1].drop(columns="surprisal").equals(texts[0].drop(columns="surprisal"))
 
 
-@pytest.mark.parametrize(("dialect", "tokenizer", "same"), SCREENS)
-def test_sentences_are_those_of_the_weights(
-    demo: DemoWeights, dialect: Dialect, tokenizer: str | None, same: dict[str, Any]
-) -> None:
-    # Without a tokenizer nothing stands before a text, or the server does not tell of it.
-    has_first = tokenizer is not None
-    same = same if has_first or same else {"bos": "never"}
-    local = lmdiag.load_model("demo:causal", **same)
-    with Engine(demo, dialect) as engine:
-        served = lmdiag.load_model("tiny", server=engine.url, tokenizer=tokenizer)
-        ours, theirs = local.surprisals(TEXTS), served.surprisals(TEXTS)
-    columns = ["text", "word", "start", "n_tokens"]
-    assert theirs[columns].equals(ours[columns])
-    for row in range(len(ours)):
-        if ours["start"][row] == 0 and not has_first:
-            assert math.isnan(theirs["surprisal"][row])
-        else:
-            assert theirs["surprisal"][row] == pytest.approx(ours["surprisal"][row], abs=1e-3)
-
-
-def test_a_prompt_and_the_case_of_letters_reach_the_server(demo: DemoWeights) -> None:
-    question = Question(Query("a robin is a"), ("bird",))
+def test_a_prompt_reaches_the_server(weights: Weights) -> None:
     options: dict[str, Any] = {"prompt": "It is true that {context}", "first_letter": "upper"}
     local = models.load("demo:causal", LoadOptions(**options))
-    (ours,) = local.answer([local.encode(question)], 5)
-    with Engine(demo) as engine:
-        for tokenizer in (TOKENIZER, None):
-            served = load(engine, tokenizer=tokenizer, **options)
-            assert served.prompt == local.prompt
-            (theirs,) = served.answer([served.encode(question)], 5)
-            expected = ours.words["bird"].log_prob  # type: ignore[union-attr]
-            assert theirs.words["bird"].log_prob == pytest.approx(expected, abs=TOLERANCE)  # type: ignore[union-attr]
+    with Engine(weights) as engine:
+        served = load(engine, **options)
+        words = ("a robin is a", ("bird", "<|endoftext|>"))
+        given, expected = (asked(model, *words).words for model in (served, local))
+    assert served.prompt == local.prompt
+    assert given["bird"].log_prob == pytest.approx(expected["bird"].log_prob, abs=TOLERANCE)
+    assert given["<|endoftext|>"] == (None, None, 0)  # unscorable
+    assert served.control_names(["a <|endoftext|>"]) == [["<|endoftext|>"]]
 
 
-def test_the_tokenizer_says_which_words_are_unscorable(demo: DemoWeights) -> None:
-    question = Question(Query("A robin is a"), ("bird", "<|endoftext|>"))
-    with Engine(demo) as engine:
-        served = load(engine, tokenizer=TOKENIZER)
-        (answer,) = served.answer([served.encode(question)], 5)
-        assert answer.words["<|endoftext|>"] == (None, None, 0)  # type: ignore[union-attr]
-        assert served.control_names(["a <|endoftext|>"]) == [["<|endoftext|>"]]
+def test_a_word_below_what_the_server_tells_is_censored(weights: Weights) -> None:
+    def clamp(body: Document, document: Document) -> Document:
+        if stone[-1] == body["prompt"][-1]:
+            document["choices"][0]["prompt_logprobs"][-1][str(stone[-1])]["logprob"] = -9999.0
+        return document
 
-
-def test_a_word_below_what_the_server_tells_is_censored(demo: DemoWeights) -> None:
-    with Engine(demo) as engine:
+    stone = weights.ids(" stone")
+    with Engine(weights) as engine:
         served = load(engine)
-        complete = engine.complete
-
-        def clamped(body: dict[str, Any]) -> dict[str, Any]:
-            document = complete(body)
-            values = document["choices"][0]["logprobs"]["token_logprobs"]
-            if body["prompt"].endswith(" stone"):
-                values[-2] = -9999.0
-            return document
-
-        engine.complete = clamped  # type: ignore[method-assign]
-        question = served.encode(Question(Query("A robin is a"), ("bird", "stone")))
-        (answer,) = served.answer([question], 5)
-        assert answer.words["stone"] == (None, None, 3)  # type: ignore[union-attr]
-        assert answer.words["bird"].log_prob is not None  # type: ignore[union-attr]
-        (words,) = served.answer([served.encode(Sentence("A robin is a stone"))], 0)
-        assert words.log_prob is None  # type: ignore[union-attr]
+        engine.spoil = clamp
+        words = asked(served, "A robin is a", ("bird", "stone")).words
+        assert words["stone"] == (None, None, len(stone))
+        assert words["bird"].log_prob is not None
+        (sentence,) = served.answer([served.encode(Sentence("A robin is a stone"))], 0)
+        assert isinstance(sentence, schema.SentenceAnswer)
+        assert sentence.words[-1].log_prob is None
 
 
-def test_a_list_is_there_where_the_model_ends_the_text(table: TableWeights) -> None:
-    with Engine(table, "llama") as engine:
-        served = load(engine)
-        (answer,) = served.answer([served.encode(Question(Query("wab wtt"), ("wab",)))], 5)
-        plain = engine.complete({"model": "tiny", "prompt": "wab wtt", "logprobs": 5})
-    assert plain["choices"][0]["logprobs"]["top_logprobs"] == []
-    best = sorted(table.log_probs(table.encode(" wtt"))[0], reverse=True)[:5]
-    assert answer.top_log_probs == pytest.approx(best)  # type: ignore[union-attr]
-    assert answer.top_words[0] == SPECIAL  # type: ignore[union-attr]
-
-
-@pytest.mark.parametrize("most", [1, 3, 7, 50])
-def test_lists_are_as_long_as_the_servers(table: TableWeights, most: int) -> None:
-    with Engine(table) as engine:
+@pytest.mark.parametrize(("most", "length"), [(1, 1), (7, 5), (50, 30)])
+def test_lists_are_as_long_as_the_servers(weights: Weights, most: int, length: int) -> None:
+    with Engine(weights) as engine:
         engine.most = most
         served = load(engine)
-        (answer,) = served.answer([served.encode(Question(Query("wab wcd"), ("wef",)))], 30)
-        lengths = {1: 1, 3: 2, 7: 5, 50: 30}  # 20, 10, 5, 2 and 1 are tried
-        assert len(answer.top_words) == lengths[most]  # type: ignore[union-attr]
+        assert len(asked(served, "A robin is a", top=30).top_words) == length
 
 
-# ---- what passes, and what does not --------------------------------------------------------------
+LISTED = [(id, math.log(p)) for id, p in enumerate([0.4, 0.2, 0.1])]
 
 
-def questions(served: Model, n: int = 40) -> list[Any]:
-    words = [f"w{a}{b}" for a in "abcdefgh" for b in "abcde"]
-    return [served.encode(Question(Query(f"wab {word}"), (word, "wcd"))) for word in words[:n]]
+@pytest.mark.parametrize(
+    ("first", "probabilities", "rank"),
+    [
+        (1, [0.2001], 2),  # its token stands in the list, which decides
+        (2, [0.0999], 3),  # the engine rounds otherwise in a prompt
+        (9, [0.15], 3),
+        (9, [0.05], None),  # below the list
+        (0, [0.4, 0.3], 2),  # 0.12: above it is 0.2, and 0.4 is its own first token
+        (0, [0.4, 0.1], None),  # 0.04
+    ],
+)
+def test_the_rank_of_a_word(first: int, probabilities: list[float], rank: int | None) -> None:
+    scored = score_word(first, [*map(math.log, probabilities)], LISTED)
+    assert scored.rank == rank
+    assert scored.log_prob == pytest.approx(math.log(math.prod(probabilities)))
 
 
-def test_faults_that_pass_change_nothing(table: TableWeights) -> None:
-    with Engine(table) as engine:
-        served = load(engine, in_flight=4)
-        undisturbed = served.answer(questions(served), 5)
-        before = len(engine.bodies)
-        engine.fault = every(5)
-        again = served.answer(questions(served), 5)
-        sent = len(engine.bodies) - before
-    assert again == undisturbed
-    assert sent >= 80 * 5 / 4 - 1  # a fifth of all requests failed
-    assert engine.most_at_once <= 4
+# ---- refusals ------------------------------------------------------------------------------------
 
 
-def test_requests_go_side_by_side(table: TableWeights) -> None:
-    with Engine(table) as engine:
-        served = load(engine, in_flight=4)
-        assert engine.most_at_once == 1
-        engine._held.clear()
-        engine.hold = 4  # it would wait for ever if fewer came
-        served.answer(questions(served), 5)
-        assert engine.most_at_once == 4
+def shifted(_: Document, document: Document) -> Document:
+    records = document["choices"][0]["prompt_logprobs"]
+    values = [next(iter(record.values())) for record in records[1:]]
+    for value, before in zip(reversed(values), [*reversed(values)][1:], strict=False):
+        value["logprob"] = before["logprob"]
+    return document
 
 
-@pytest.mark.parametrize("fault", ["429", "slow 429"])
-def test_a_server_that_stays_busy_ends_the_run(table: TableWeights, fault: str) -> None:
-    assert fault in FAULTS
-    with Engine(table) as engine:
-        client = Client(engine.url, 1)
-        engine.fault = lambda number: fault
-        with pytest.raises(BadInput, match=r"gave no answer in 3 attempts \(status 429: busy\)"):
-            client.post("completions", {}, attempts=3)
-        assert len(engine.bodies) == 3
+def restless() -> Callable[[Document, Document], Document]:
+    count = iter(range(1000))
+
+    def spoil(_: Document, document: Document) -> Document:
+        first = document["choices"][0]["prompt_logprobs"][1]
+        next(iter(first.values()))["logprob"] -= 0.01 * next(count)
+        return document
+
+    return spoil
 
 
-def test_a_server_that_is_not_there_is_named(table: TableWeights) -> None:
-    with Engine(table) as engine:
-        url = engine.url
-    line = refusal(engine)
-    assert line.startswith(f"server {url}/v1 gave no answer in 4 attempts (")
+def top(change: Callable[[Document], object]) -> Callable[[Document, Document], Document]:
+    def spoil(_: Document, document: Document) -> Document:
+        change(document["choices"][0]["logprobs"]["top_logprobs"][-1])
+        return document
+
+    return spoil
 
 
-HABITS = {
-    "no prompt": "no log-probabilities of the prompt",
-    "null prompt": "gives no log-probability for",
-    "shifted": "gives a next token another log-probability than the same token in a prompt",
-    "warm": "gives a next token another log-probability than the same token in a prompt",
-    "logits": "of probability together",
-    "restless": "gives other log-probabilities when the same is asked again",
-    "nan": "gives nan for a log-probability",
-    "positive": "gives a log-probability above 0",
-    "other text": "gives tokens that join to 'JOINED",
+def value(text: str) -> Callable[[Document, Document], Answer]:
+    """An answer whose first log-probability of the prompt is this JSON."""
+
+    def spoil(body: Document, _: Document) -> Answer:
+        record = f'{{"{body["prompt"][1]}": {{"logprob": {text}}}}}'
+        return Answer(f'{{"choices": [{{"prompt_logprobs": [null, {record}]}}]}}'.encode())
+
+    return spoil
+
+
+def prompt(change: Callable[[list[Any]], object]) -> Callable[[Document, Document], Document]:
+    def spoil(_: Document, document: Document) -> Document:
+        choice = document["choices"][0]
+        choice["prompt_logprobs"] = change(choice["prompt_logprobs"])
+        return document
+
+    return spoil
+
+
+def raw(body: bytes | Callable[[], Iterator[bytes]], status: int = 200, **headers: str) -> Any:
+    named = {name.replace("_", "-"): text for name, text in headers.items()}
+    return lambda *_: Answer(body if isinstance(body, bytes) else body(), status, named)
+
+
+def drops() -> Iterator[bytes]:
+    while True:
+        time.sleep(0.05)
+        yield b" "
+
+
+def endless() -> Iterator[bytes]:
+    while True:
+        yield b" " * 2**16
+
+
+PACKED = gzip.compress(bytes(2**20) * 80, 1)
+CONTRADICTS = "gives a next token another log-probability than the same token in a prompt"
+SPOILED: dict[str, tuple[Callable[[Document, Document], Any], str]] = {
+    # what the self-check finds
+    "no prompt": (prompt(lambda records: None), "gives no log-probabilities of the prompt"),
+    "gaps": (prompt(lambda records: [None] * len(records)), "gives no log-probability for"),
+    "too short": (prompt(lambda records: records[1:]), "of other tokens than were sent"),
+    "shifted": (shifted, CONTRADICTS),
+    "warm": (top(lambda t: t.update({k: 0.1 * v - 5 for k, v in t.items()})), CONTRADICTS),
+    "no distribution": (top(lambda t: t.update(dict.fromkeys(t, -0.1))), "of probability together"),
+    "no list": (top(lambda t: t.clear()), "gives no list of the most probable next tokens"),
+    "restless": (restless(), "gives other log-probabilities when the same is asked again"),
+    # numbers
+    "NaN": (value("NaN"), "should be a finite number, not nan"),
+    "-inf": (value("-Infinity"), "should be a finite number, not -inf"),
+    "-1e308": (value("-1e308"), r"greater than -100000, not -1e\+308"),
+    "-10**400": (value("-1" + "0" * 400), "should be a valid number, not -1000000"),
+    "above 0": (value("0.5"), "less than or equal to 0, not 0.5"),
+    "text": (value('"-1"'), "valid number, not '-1'"),
+    "truth": (value("true"), "valid number, not True"),
+    "25 digits": (top(lambda t: t.update({f"token_id:{'9' * 25}": -9e3})), "names a token 'tok"),
+    # forms
+    "a page": (raw(b"<html>please wait</html>"), r"Invalid JSON: .* not b'<html>please"),
+    "200,000 [": (raw(b"[" * 200_000), "Invalid JSON: recursion limit"),
+    "a list": (raw(b"[]"), r"of another form \(.*, not \[\]\)"),
+    "no choice": (raw(b'{"choices": []}'), "choices List should have at least 1 item"),
+    "llama-server": (raw(b'{"choices": [{"logprobs": {"content": []}}]}'), "of the prompt"),
+    "no gzip": (raw(b"plain", Content_Encoding="gzip"), "gives a damaged answer"),
+    # sizes and times
+    "gzip of blanks": (raw(PACKED, Content_Encoding="gzip"), "an answer of more than 64 MiB"),
+    "endless": (raw(endless), "an answer of more than 64 MiB"),
+    "endless error": (raw(endless, 400), "refuses the request .status 400"),
+    "50 MB error": (raw(b"x" * 50_000_000, 404), "refuses the request .status 404: xxxxx"),
+    "drop by drop": (raw(drops), "gave no answer within 1 seconds"),
+    "retry in 1e999 s": (raw(b"", 429, Retry_After="1e999"), r"in 4 attempts \(status 429"),
+    "retry in NaN s": (raw(b"", 503, Retry_After="nan"), r"in 4 attempts \(status 503"),
+    "retry in 99999": (raw(b"", 429, Retry_After="Fri, 31 Dec 99999999999 23:59:59"), "status 429"),
+    "a control character": (raw(b'{"error": "a\\u001b[2Jb"}', 400), r"400: a⟨U\+001B⟩\[2Jb"),
 }
 
 
-@pytest.mark.parametrize("habit", HABITS)
-def test_a_server_with_wrong_numbers_is_refused(table: TableWeights, habit: str) -> None:
-    with Engine(table) as engine:
-        engine.habit = habit
-        assert HABITS[habit] in refusal(engine)
-
-
-def test_wrong_numbers_in_the_middle_of_a_run_end_it(table: TableWeights) -> None:
-    with Engine(table) as engine:
-        served = load(engine)
-        engine.habit = "nan"
-        with pytest.raises(BadInput, match=r"gives nan .*; the text is 'wab waa'"):
-            served.answer(questions(served, 1), 5)
-
-
-def test_the_tokenizer_of_another_model_is_refused(
-    demo: DemoWeights, tiny_models: dict[str, Path]
+@pytest.mark.parametrize("name", SPOILED)
+def test_a_server_whose_answers_cannot_be_used_is_refused(
+    weights: Weights, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with Engine(demo) as engine:
-        line = refusal(engine, tokenizer=str(tiny_models["gpt2"]))
-    assert "give --tokenizer the one of the model that is served" in line
+    spoil, said = SPOILED[name]
+    if name == "drop by drop":
+        monkeypatch.setattr(requests, "MAX_SECONDS", 1)
+    with Engine(weights) as engine:
+        engine.spoil = spoil
+        assert re.search(said, refused(lambda: load(engine)))
+        engine.spoil = lambda _, document: document
+        served = load(engine)
+        engine.spoil = spoil  # in the middle of a run, one request is enough
+        if name not in ("shifted", "warm", "restless", "no list"):
+            monkeypatch.setattr(served.connection.client, "attempts", 4)  # type: ignore[attr-defined]
+            line = refused(lambda: asked(served, "A robin is a", ("bird",)))
+            assert engine.url in line
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
+        ({"tokenizer": None}, "--server needs the tokenizer"),
         ({"unit": "word"}, "--unit word needs the whole distribution"),
         ({"kind": "masked"}, "--kind masked is not for a server"),
         ({"revision": "main"}, "--revision is for weights in this process"),
-        ({"dtype": "bfloat16"}, "--dtype is for weights in this process"),
-        ({"bos": "always"}, "--bos needs the tokenizer"),
-        ({"chat": True}, "--chat needs the tokenizer"),
         ({"server": "localhost:8000"}, "is not an address"),
         ({"server": "http://user:secret@"}, "is not an address"),
     ],
 )
 def test_options_that_a_server_cannot_follow(
-    table: TableWeights, options: dict[str, Any], said: str
+    weights: Weights, options: dict[str, Any], said: str
 ) -> None:
-    with Engine(table) as engine, pytest.raises(BadInput) as error:
-        models.load("tiny", LoadOptions(**{"server": engine.url} | options))
-    assert said in str(error.value)
-    assert "secret" not in str(error.value)
+    with Engine(weights) as engine:
+        line = refused(lambda: load(engine, **options))
+    assert said in line
+    assert "secret" not in line
 
 
-def test_a_model_that_the_server_does_not_have_is_named(table: TableWeights) -> None:
-    with Engine(table) as engine, pytest.raises(BadInput, match=r"has no model tinny.*tiny"):
-        models.load("tinny", LoadOptions(server=engine.url))
+def test_another_model_tokenizer_or_server(weights: Weights, tiny_models: dict[str, Path]) -> None:
+    with Engine(weights) as engine:
+        options = LoadOptions(server=engine.url, tokenizer=TOKENIZER)
+        line = refused(lambda: models.load("tinny", options))
+        assert "has no model tinny (did you mean 'tiny'?)" in line
+        line = refused(lambda: load(engine, tokenizer=str(tiny_models["gpt2"])))
+        assert "give --tokenizer the one of the model that is served" in line
+    line = refused(lambda: load(engine))
+    assert line.startswith(f"server {engine.url}/v1 gave no answer in 4 attempts (")
 
 
-# ---- the key -------------------------------------------------------------------------------------
+# ---- requests ------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def key(monkeypatch: pytest.MonkeyPatch) -> str:
+def questions(served: Model) -> list[Any]:
+    words = ("robin", "trout", "man", "bird", "stone", "nest", "hammer", "child")
+    return [
+        served.encode(Question(Query(f"The {a} saw the {b}"), (a, b))) for a in words for b in words
+    ]
+
+
+def test_requests_go_side_by_side_and_faults_pass(weights: Weights) -> None:
+    with Engine(weights) as engine:
+        served = load(engine, in_flight=4)
+        assert engine.most_at_once == 1
+        engine.hold = 4  # it would wait for ever if fewer came
+        undisturbed = served.answer(questions(served), 5)
+        before = len(engine.bodies)
+        engine.spoil = faults(5)
+        assert served.answer(questions(served), 5) == undisturbed
+        assert len(engine.bodies) - before >= 128 * 5 / 4 - 1
+        assert engine.most_at_once == 4
+
+
+def test_an_error_does_not_wait_for_other_requests(weights: Weights) -> None:
+    def spoil(body: Document, _: Document) -> Answer:
+        if body["number"] != 7:
+            engine.end.wait(HANG)
+        return refusal(400, "no")
+
+    async def ask(number: int) -> bytes:
+        return await client.send("completions", {"logprobs": 1, "prompt": [0, 0], "number": number})
+
+    with Engine(weights) as engine:
+        engine.spoil = spoil
+        client = Client(engine.url, 8)
+        assert "(status 400: no)" in refused(lambda: client.gather(map(ask, range(8))))
+        assert not engine.end.is_set()
+
+
+@pytest.mark.parametrize("ends_by", ["an error", "Ctrl-C"])
+def test_the_process_ends_while_requests_hang(weights: Weights, ends_by: str) -> None:
+    script = (
+        "import sys; from lmdiag.models.server.client import Client\n"
+        "client = Client(sys.argv[1], 2)\n"
+        "async def ask(n): return await client.send('completions', "
+        "{'logprobs': 1, 'prompt': [0, 0], 'number': n})\n"
+        "client.gather([ask(0), ask(int(sys.argv[2]))])"
+    )
+
+    def spoil(body: Document, _: Document) -> Answer:
+        if body["number"] == 0:
+            engine.end.wait(HANG)
+        return refusal(400, "no")
+
+    with Engine(weights) as engine:
+        engine.spoil = spoil
+        words = [sys.executable, "-c", script, engine.url, "1" if ends_by == "an error" else "0"]
+        process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+        if ends_by == "Ctrl-C":
+            while len(engine.bodies) < 2:
+                time.sleep(0.05)
+            process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=HANG)
+        assert not engine.end.is_set()
+    assert ("ServerRefusal" if ends_by == "an error" else "KeyboardInterrupt") in err
+
+
+def test_the_key_goes_to_the_server_and_into_no_message(
+    weights: Weights, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "of-someone-else")
     monkeypatch.setenv("LMDIAG_SERVER_KEY", "sesame")
-    return "sesame"
-
-
-def test_the_key_goes_to_the_server_and_into_no_message(table: TableWeights, key: str) -> None:
-    with Engine(table) as engine:
-        engine.key = key
+    with Engine(weights) as engine:
+        engine.key = "sesame"
         load(engine)
-        assert {*engine.keys} == {f"Bearer {key}"}
+        assert {*engine.keys} == {"Bearer sesame"}
         engine.key = "another"
-        line = refusal(engine)
+        line = refused(lambda: load(engine))
     assert "status 401" in line
     assert "LMDIAG_SERVER_KEY" in line
-    assert key not in line
-    assert "of-someone-else" not in line
+    assert "sesame" not in line
 
 
-def test_a_password_in_the_address_is_used_and_not_recorded(table: TableWeights) -> None:
-    with Engine(table) as engine:
-        url = engine.url.replace("//", "//me:secret@")
-        served = models.load("tiny", LoadOptions(server=url))
-        assert {*engine.keys} == {"Basic bWU6c2VjcmV0"}
+def test_a_password_in_the_address_is_used_and_not_recorded(weights: Weights) -> None:
+    with Engine(weights) as engine:
+        served = load(engine, server=engine.url.replace("//", "//me:secret@"))
+    assert {*engine.keys} == {"Basic bWU6c2VjcmV0"}
     assert served.info.server == f"{engine.url}/v1"
     assert served.device == f"server {engine.url}/v1"

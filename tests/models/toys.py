@@ -54,21 +54,6 @@ def asked(
     return assemble("toy", parts, LoadOptions(**options))
 
 
-def checkpoint(
-    network: PreTrainedModel, tokenizer: PreTrainedTokenizerFast, kind: Kind
-) -> tuple[LocalModel, int]:
-    """The same for a network as it comes from a folder; and how often it was run."""
-    runs = 0
-
-    def count(*_: Any) -> None:
-        nonlocal runs
-        runs += 1
-
-    network.register_forward_pre_hook(count)
-    parts = Parts(network, tokenizer, kind, commit="toy", training_step=None)
-    return assemble("toy", parts, LoadOptions(), is_as_loaded=True), runs
-
-
 def ask(model: Any, *questions: Question, top: int = 5) -> list[Answer]:
     """Returns the answers to questions asked together."""
     return model.answer([model.encode(question) for question in questions], top)

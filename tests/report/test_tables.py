@@ -118,6 +118,15 @@ def test_every_figure_is_in_some_table() -> None:
         assert {(figure.value, figure.n) for figure in figures} == shown
 
 
+def test_contrasts_that_compare_nothing_are_counted() -> None:
+    content = replace(cprag102()["none"], equal_contrasts=3)
+    [section] = sections([results({"cprag102": {"none": content}})])
+    [line] = [remark for remark in section.remarks if remark.startswith("not compared")]
+    assert line == (
+        "not compared: 3 contrasts whose good and bad rows have the same text or the same tokens"
+    )
+
+
 def test_csv_has_every_figure_at_full_precision() -> None:
     run = published_run()
     records = list(csv.DictReader(io.StringIO(render_tables("csv", [run]))))

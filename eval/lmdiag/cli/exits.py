@@ -7,11 +7,9 @@ Where `accelerate launch` or `torchrun` started several processes, the first one
 
 from __future__ import annotations
 
-import gc
 import os
 import signal
 import sys
-import threading
 from types import FrameType
 from typing import NoReturn
 
@@ -82,17 +80,12 @@ def _raise_terminated(number: int, frame: FrameType | None) -> NoReturn:
 def leave(code: int) -> NoReturn:
     """Ends the process.
 
-    After an interruption, and where a thread still loads a model, it ends at once: threads that
-    import or compute would otherwise abort the interpreter while it shuts down. Otherwise Python
-    shuts down as always (it flushes files, joins threads, calls what `atexit` registered), but for
-    its last garbage collections: they only look for cycles among some 400,000 objects of torch and
-    transformers, which takes a tenth of the time of a short run.
+    After an interruption it ends at once: threads that import or compute would otherwise abort the
+    interpreter while it shuts down.
     """
-    is_loading = any(thread.name == "lmdiag-loading" for thread in threading.enumerate())
-    if code in (INTERRUPTED, TERMINATED) or is_loading:
+    if code in (INTERRUPTED, TERMINATED):
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
-    gc.freeze()
     sys.exit(code)

@@ -20,7 +20,6 @@ from lmdiag.cli.run import (
     stopped,
     write_report,
 )
-from lmdiag.collector import uncollected
 from lmdiag.models.loading.options import INSTRUCTION, LoadOptions
 from lmdiag.schema import KNOBS, BadInput
 
@@ -71,7 +70,7 @@ def main(args: argparse.Namespace) -> int:
 
     models = requested_models(args)
     with Processes(together=args.tp) as processes:
-        with uncollected(), processes.shared_errors():
+        with processes.shared_errors():
             given = {"revision": None, "device": processes.device}
             options = LoadOptions(**fields_of(LoadOptions, args) | given)
             knobs = _knobs(args)

@@ -202,8 +202,7 @@ def add_server(group: argparse._ActionsContainer) -> None:
     )  # fmt: skip
     group.add_argument(
         "--tokenizer", metavar="ID",
-        help="Hub id or folder of the tokenizer of the server's model (default: the server's own "
-        "tokens)",
+        help="Hub id or folder of the tokenizer of the server's model (needed with --server)",
     )  # fmt: skip
     group.add_argument(
         "--in-flight", type=whole_number, metavar="N",

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import gc
 import json
 import sys
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,7 +24,6 @@ from lmdiag.cli.parser import (
     whole_number,
 )
 from lmdiag.cli.requested import RequestedModel, add_models, requested_models
-from lmdiag.collector import uncollected
 from lmdiag.models.loading.options import LoadOptions
 from lmdiag.perturb import names, tasks_with
 from lmdiag.schema import DIAGNOSTICS, BadInput, Protocol
@@ -36,7 +33,6 @@ if TYPE_CHECKING:
 
     from lmdiag.results import Run
     from lmdiag.runs.inputs import Inputs
-    from lmdiag.runs.prefetch import Prefetcher
     from lmdiag.runs.processes import Processes
     from lmdiag.runs.run import RunOptions
 
@@ -50,13 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_framing(scoring)
     add_loading_and_splitting(parser.add_argument_group("loading the model"))
     add_server(parser.add_argument_group("a model behind a server"))
-    running = parser.add_argument_group("running")
-    add_running(running)
-    running.add_argument(
-        "--prefetch", type=partial(whole_number, least=0), default=1, metavar="N",
-        help="load the next N models while one is asked, which takes the memory of N + 1 models "
-        "(default: %(default)s)",
-    )  # fmt: skip
+    add_running(parser.add_argument_group("running"))
 
 
 def add_loading_and_splitting(group: argparse._ArgumentGroup) -> None:
@@ -125,25 +115,19 @@ def stopped(args: argparse.Namespace) -> str:
 
 def main(args: argparse.Namespace) -> int:
     """Runs every model at every revision; one that fails does not stop the rest."""
-    from lmdiag.runs.prefetch import Prefetcher
     from lmdiag.runs.processes import Processes
 
     if args.instruction is not None and not args.chat:
         raise BadInput("--instruction is the user's turn of a chat: add --chat")
     options = LoadOptions(**fields_of(LoadOptions, args) | {"revision": None})
-    with uncollected():
-        group = Processes(together=args.tp)  # imports torch if there are several
-    with group as processes:
+    with Processes(together=args.tp) as processes:
         with processes.shared_errors():
             models = requested_models(args)
         models = processes.share(models)  # what the Hub lists may change
         options = replace(options, device=processes.device)
-        wanted = [(model.id, replace(options, revision=model.revision)) for model in models]
-        with Prefetcher(wanted, args.prefetch) as prefetcher:
-            with uncollected(), processes.shared_errors():
-                inputs = load_asked(args, options)
-            gc.freeze()  # the garbage collector need not look through what was imported
-            runs, failures = _run_all(models, args, inputs, prefetcher, processes)
+        with processes.shared_errors():
+            inputs = load_asked(args, options)
+        runs, failures = _run_all(models, args, inputs, options, processes)
         _show_all(runs, args)
     return _report_failures(failures, len(models)) if processes.first else 0
 
@@ -152,7 +136,7 @@ def _run_all(
     models: Sequence[RequestedModel],
     args: argparse.Namespace,
     inputs: Inputs,
-    prefetcher: Prefetcher,
+    options: LoadOptions,
     processes: Processes,
 ) -> tuple[list[Run], list[tuple[RequestedModel, str]]]:
     """Runs each model; returns the runs (on the first process), and what failed with its reason.
@@ -163,7 +147,7 @@ def _run_all(
     runs, failures = [], []
     for model in models:
         try:
-            if run := _run(model, args, inputs, prefetcher, processes):
+            if run := _run(model, args, inputs, options, processes):
                 runs.append(run)
         except BadInput as error:
             if len(models) == 1:
@@ -224,15 +208,14 @@ def _run(
     model: RequestedModel,
     args: argparse.Namespace,
     inputs: Inputs,
-    prefetcher: Prefetcher,
+    options: LoadOptions,
     processes: Processes,
 ) -> Run | None:
     """Runs one model, writes its report and prints its tables; None but on the first process."""
-    from lmdiag.runs.run import load_and_run
+    from lmdiag.runs.run import run_model
 
-    is_shown = processes.first and not args.quiet
-    load = partial(prefetcher.take, (model.name or model.id) if is_shown else None)
-    run = load_and_run(load, inputs, run_options(args, model), processes)
+    options = replace(options, revision=model.revision)
+    run = run_model(model.id, options, inputs, run_options(args, model), processes)
     if run is not None:
         _show(run, as_tables=not args.json)
     return run

@@ -61,12 +61,10 @@ def main(args: argparse.Namespace) -> int:
         check_new_file(args.output, _SUFFIXES, overwrite=args.overwrite)
     texts = _texts(args.file)
     from lmdiag import models
-    from lmdiag.collector import uncollected
     from lmdiag.controls import text_warning
     from lmdiag.runs.surprisals import word_surprisals
 
-    with uncollected():
-        model = models.load(args.model, LoadOptions(**fields_of(LoadOptions, args)))
+    model = models.load(args.model, LoadOptions(**fields_of(LoadOptions, args)))
     label = None if args.quiet else args.model
     rows = word_surprisals(model, texts, batch_size=args.batch_size, label=label)
     lines = {f"line {number}": text for number, text in enumerate(texts, start=1)}

@@ -312,7 +312,7 @@ class Diagnostic:
         from lmdiag import measures
 
         levels = self.levels(rows)
-        trials = measures.Trials(rows, predictions, levels, left_only)
+        trials = measures.Trials(rows, predictions, levels, left_only, cased)
         scores = []
         if self.asks == "word":
             further = levels | self.accuracy_levels(rows)

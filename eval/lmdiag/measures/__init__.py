@@ -30,7 +30,7 @@ from lmdiag.measures.sensitivity import (
     within_category_boost,
 )
 from lmdiag.measures.sentences import sentence_measures
-from lmdiag.measures.suites import suite_measures
+from lmdiag.measures.suites import part_bits, suite_measures
 from lmdiag.measures.surprisal import rank, surprisal
 from lmdiag.measures.top_words import accuracy, determiner_match, with_expected
 from lmdiag.measures.trials import Trials
@@ -38,7 +38,7 @@ from lmdiag.measures.trials import Trials
 __all__ = [
     "AGREEMENT_LAYOUT", "CUTOFFS", "Columns", "Cutoff", "Labels", "Scores", "Statistic", "Trials",
     "accuracy", "agreement", "correlations", "determiner_match", "ew_mw", "human",
-    "probability_difference", "quartiles", "rank", "score", "sensitivity",
+    "part_bits", "probability_difference", "quartiles", "rank", "score", "sensitivity",
     "sentence_measures", "suite_measures", "surprisal", "with_expected", "within_category_boost",
 ]  # fmt: skip
 

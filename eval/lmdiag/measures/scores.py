@@ -41,6 +41,7 @@ class Scores:
         left_out: ids of items that could not be scored (an unscorable word, no verb kept).
         chance: probability that guessing counts an item as right, (n,); None for a measure without
             a chance level.
+        equal: number of contrasts that were left out because their rows ask the same.
         not_defined: why no item has a value, for readers; "" where some have or may have one.
     """
 
@@ -51,6 +52,7 @@ class Scores:
     by: Mapping[str, Mapping[str, Scores]] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
     chance: Floats | None = None
+    equal: int = 0
     not_defined: str = ""
 
     def take(self, where: Where) -> Scores:

@@ -83,12 +83,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def region_bits(trials: Trials, conditions: _Conditions, region: RegionOf) -> float:
-    """Returns the surprisal of a region of an item in bits; NaN where it is undefined.
-
-    It is the sum over the words that begin in the region, 0 for an empty one. The first word of a
-    sentence may have no probability (a causal model without a beginning-of-sequence token): it is
-    left out of the sum, as of that of the sentence, and a region of this word alone is undefined.
-    So is a region with a word that the tokenizer cannot represent.
+    """Returns the surprisal of a region of an item in bits; see `part_bits`.
 
     Args:
         trials: rows with `regions`, and predictions with `words`.
@@ -100,11 +95,24 @@ def region_bits(trials: Trials, conditions: _Conditions, region: RegionOf) -> fl
         return -float(trials.log_prob[row]) / math.log(2)
     words = trials.predictions["words"][row] if trials.has("words") else None
     place = next(each for each in trials.rows["regions"][row] if each["number"] == region.number)
-    if place["start"] == place["end"]:
+    return part_bits(words, place["start"], place["end"])
+
+
+def part_bits(words: Sequence[Any] | None, start: int, end: int) -> float:
+    """Returns the surprisal of a part of a sentence in bits; NaN where it is undefined.
+
+    It is the sum over the words that begin in the part, 0 for an empty one. The first word of a
+    sentence may have no probability (a causal model without a beginning-of-sequence token): it is
+    left out of the sum, as of that of the sentence, and a part of this word alone is undefined. So
+    is a part with a word that the tokenizer cannot represent.
+
+    Args:
+        words: of the sentence, `lmdiag.schema.WordSpan`; None where they are not known.
+        start, end: of the part, in characters.
+    """
+    if start == end:
         return 0.0
-    if words is None:
-        return math.nan
-    own = [word for word in words if place["start"] <= word.start < place["end"]]
-    known = [word.log_prob for word in own if word.log_prob is not None]
-    unknown = any(word.log_prob is None and not word.n_tokens for word in own)
-    return math.nan if unknown or not known else -sum(known) / math.log(2)
+    inside = [word for word in words or () if start <= word.start < end]
+    known = [word.log_prob for word in inside if word.log_prob is not None]
+    unknown = any(word.log_prob is None and not word.n_tokens for word in inside)
+    return math.nan if unknown or not known else 0.0 - sum(known) / math.log(2)

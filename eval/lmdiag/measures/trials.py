@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -30,6 +32,12 @@ SAME_QUESTION = (
 SAME_SENTENCE = "the good sentence and a bad one of each contrast are the same"
 """Why a comparison of sentences is not defined."""
 
+_UNSEEN = ("Mn", "Cf")
+"""Categories of accents and of characters without width."""
+
+_ROUNDING = 1e-4
+"""Nats by which two log-probabilities of the same tokens may differ: rounding of float32."""
+
 
 @dataclass(frozen=True, eq=False)
 class Trials:
@@ -42,12 +50,14 @@ class Trials:
         levels: break-down -> level of each row.
         left_only: whether the model saw the left context alone, which decides what contexts are
             distinct.
+        cased: whether the tokenizer distinguishes capital letters, likewise.
     """
 
     rows: Columns
     predictions: Columns
     levels: Mapping[str, Labels]
     left_only: bool = False
+    cased: bool = True
 
     def has(self, name: str) -> bool:
         """Returns whether a column of the predictions has any value."""
@@ -66,7 +76,13 @@ class Trials:
     @cached_property
     def contrasts(self) -> Contrasts:
         """The contrasts of the rows; see `Contrasts.of` for errors."""
-        return Contrasts.of(self.rows, self.levels, left_only=self.left_only)
+        return Contrasts.of(
+            self.rows,
+            self.levels,
+            left_only=self.left_only,
+            cased=self.cased,
+            log_prob=self.log_prob if self.has("log_prob") else None,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +95,9 @@ class Contrasts:
         bad: positions of all bad rows, (m,).
         bad_of: position in `ids` of the contrast of each bad row, (m,).
         levels: break-down -> level of each contrast.
-        same: whether a bad row asks the model exactly what the good row asks, (n,). Such a contrast
-            is not a comparison: its rows have the same probability by construction.
+        same: whether a bad row asks the model exactly what the good row asks, (n,), as texts or as
+            tokens. Such a contrast is not a comparison: its rows have the same probability by
+            construction.
         why_same: says so, for readers.
     """
 
@@ -94,12 +111,19 @@ class Contrasts:
 
     @classmethod
     def of(
-        cls, rows: Columns, levels: Mapping[str, Labels], *, left_only: bool = False
+        cls,
+        rows: Columns,
+        levels: Mapping[str, Labels],
+        *,
+        left_only: bool = False,
+        cased: bool = True,
+        log_prob: Floats | None = None,
     ) -> Contrasts:
         """Groups rows by their `contrast`.
 
         Args:
-            rows, levels, left_only: see `Trials`.
+            rows, levels, left_only, cased: see `Trials`.
+            log_prob: of each row in nats, (n,); None if it is not known.
 
         Raises:
             ValueError: a contrast has several good rows.
@@ -122,7 +146,9 @@ class Contrasts:
             bad=bad,
             bad_of=group[bad],
             levels=_contrast_levels(levels, group, good),
-            same=_same_question(rows, good, bad, group[bad], left_only=left_only),
+            same=_same_question(
+                rows, good, bad, group[bad], left_only=left_only, cased=cased, log_prob=log_prob
+            ),
             why_same=SAME_QUESTION if "target" in rows else SAME_SENTENCE,
         )
 
@@ -153,6 +179,7 @@ class Contrasts:
     ) -> Scores:
         """Returns scores over the contrasts whose value (for a proportion 1 or 0) is not NaN."""
         scores = build(name, self.ids, values, statistic, self.levels, chance)
+        scores = replace(scores, equal=int(self.same.sum()))
         if len(scores.items) or not len(self.ids) or not self.same.all():
             return scores
         return replace(scores, not_defined=self.why_same)
@@ -173,16 +200,43 @@ def _same_question(
     bad_of: NDArray[np.intp],
     *,
     left_only: bool,
+    cased: bool,
+    log_prob: Floats | None,
 ) -> NDArray[np.bool_]:
-    """Which contrasts have a bad row that asks what the good row asks."""
+    """Which contrasts have a bad row that asks what the good row asks.
+
+    Tokens are not known here. They are the same where the texts are, for a tokenizer without
+    capital letters where the texts differ in these alone, and where the texts differ in case,
+    accents or white space alone and the log-probabilities are the same.
+    """
     names = ("target", "context", "right_context")[: 2 if left_only else 3]
     asked = [rows[name] for name in (names if "target" in rows else ("sentence",))]
     same = np.zeros(len(good), dtype=bool)
     for row, contrast in zip(bad.tolist(), bad_of.tolist(), strict=True):
         other = good[contrast]
-        if other >= 0 and all(column[row] == column[other] for column in asked):
+        if other < 0:
+            continue
+        pairs = [(column[row], column[other]) for column in asked]
+        tied = log_prob is not None and math.isclose(
+            log_prob[row], log_prob[other], rel_tol=0, abs_tol=_ROUNDING
+        )
+        if all(a == b or (not cased and a.lower() == b.lower()) for a, b in pairs) or (
+            tied and all(_plain(a) == _plain(b) for a, b in pairs)
+        ):
             same[contrast] = True
     return same
+
+
+def _plain(text: str) -> str:
+    """A text without what tokenizers may remove: case, accents, characters without width, blanks.
+
+    >>> _plain("The  Caf\u00e9") == _plain("the cafe")
+    True
+    """
+    kept = (
+        c for c in unicodedata.normalize("NFKD", text) if unicodedata.category(c) not in _UNSEEN
+    )
+    return " ".join("".join(kept).casefold().split())
 
 
 def _contrast_levels(

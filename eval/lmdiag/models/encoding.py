@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from lmdiag.models.loading.options import LoadOptions
 from lmdiag.models.tokens.encoders import (
@@ -146,10 +147,27 @@ def first_position(parts: Parts) -> int:
 
 
 def longest_input(parts: Parts) -> int | None:
-    """Returns the longest input in tokens; None for a model without a limit."""
+    """Returns the longest input in tokens; None for a model without a limit.
+
+    LongRoPE models (Phi-3 128k) have two sets of rotation factors, and the longest text of a batch
+    selects the set for all: they are read up to the length of the first set, where a text's numbers
+    do not depend on its batch.
+    """
     config = parts.model.config.get_text_config()
     if config.model_type in _UNLIMITED:
         return None
     limits = [getattr(config, name, None) for name in _LIMITS]
     limit = next((int(limit) for limit in limits if limit and limit > 0), None)
-    return limit if limit is None else limit - first_position(parts)
+    if limit is None:
+        return None
+    return min([limit, *_longrope_boundaries(config)]) - first_position(parts)
+
+
+def _longrope_boundaries(config: Any) -> Iterator[int]:
+    """Yields the lengths up to which the short factors are used, one per kind of layer."""
+    rope = getattr(config, "rope_parameters", None) or {}
+    for parameters in (rope, *rope.values()):  # of all layers, or by kind of layer
+        if isinstance(parameters, Mapping) and parameters.get("rope_type") == "longrope":
+            boundary = parameters.get("original_max_position_embeddings")
+            if boundary := boundary or getattr(config, "original_max_position_embeddings", None):
+                yield int(boundary)

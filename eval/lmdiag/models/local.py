@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, cast
 
@@ -20,17 +20,11 @@ from lmdiag.models.encoding import (
     sentence_encoder,
 )
 from lmdiag.models.forward.batches import plan_batches
-from lmdiag.models.forward.layout import choose_layout
+from lmdiag.models.forward.probing import choose_layout
 from lmdiag.models.forward.reader import Reader
 from lmdiag.models.loading.checks import check_precision
 from lmdiag.models.loading.errors import is_out_of_memory, one_line_errors
-from lmdiag.models.loading.load import (
-    Parts,
-    fetch_weights,
-    load_parts,
-    load_weights,
-    open_checkpoint,
-)
+from lmdiag.models.loading.load import Parts, load_parts
 from lmdiag.models.loading.options import LoadOptions
 from lmdiag.models.sentences import SentenceScorer
 from lmdiag.models.tokens.controls import control_names
@@ -61,11 +55,8 @@ from lmdiag.text import truncated
 _BUDGET = 16_384
 """Tokens in a batch on accelerators, halved until they fit."""
 
-_PACKED_BUDGET, _PADDED_BUDGET = 1536, 384
-"""The same on processors: what suits their caches; smaller batches need less padding."""
-
-_SHARE_AHEAD = 0.5
-"""Part of the free memory that the weights of the next model may take while one is asked."""
+_BUDGET_ON_CPU = 1536
+"""The same on processors: what suits their caches."""
 
 _VERB_QUERY = Query("The old man", "it.")
 """Shows whether the form of a verb is a single token."""
@@ -150,7 +141,7 @@ class LocalModel:
         if self.words is None:
             return own
         opens = self.encoder.opens_line(encoded.question.query)
-        return *own, self.words.share.__name__, opens
+        return *own, self.words.reuse.__name__, opens
 
     def encode(self, question: Question | Sentence) -> EncodedQuestion | EncodedSentence:
         """See `Model.encode`; runs on the CPU."""
@@ -181,14 +172,12 @@ class LocalModel:
             count=batch_size,
             packed=self.reader.layout == "packed",
             causal=self.reader.causal,
-            short_limit=self.reader.short_limit,
         )
 
     @property
     def _budget(self) -> int:
         """Tokens in a batch."""
-        on_cpu = _PACKED_BUDGET if self.reader.layout == "packed" else _PADDED_BUDGET
-        return on_cpu if self.reader.device.type == "cpu" else _BUDGET
+        return _BUDGET_ON_CPU if self.reader.device.type == "cpu" else _BUDGET
 
     @cached_property
     def _scorer(self) -> SentenceScorer:
@@ -262,24 +251,7 @@ def load_local(model_id: str, options: LoadOptions, *, folder: str | None = None
         BadInput: it cannot be loaded or queried; names the model and the remedy.
     """
     parts = load_parts(folder or model_id, options)
-    return assemble(model_id, parts, options, is_as_loaded=True)
-
-
-def load_local_ahead(
-    model_id: str, options: LoadOptions, *, beside: bool, folder: str | None = None
-) -> Callable[[], LocalModel]:
-    """Does in a thread what of `load_local` can be done there; see `models.load_ahead`.
-
-    On the processor in float32 that is everything. Weights that go elsewhere, or have another
-    dtype, are only fetched.
-    """
-    opened = open_checkpoint(folder or model_id, options)
-    if opened.suits_thread:
-        parts = load_weights(opened, share=_SHARE_AHEAD if beside else 1.0)
-        model = assemble(model_id, parts, options, is_as_loaded=True)
-        return lambda: model
-    fetch_weights(opened.checkpoint)
-    return lambda: assemble(model_id, load_weights(opened), options, is_as_loaded=True)
+    return assemble(model_id, parts, options)
 
 
 def assemble(
@@ -287,8 +259,6 @@ def assemble(
     parts: Parts,
     options: LoadOptions,
     reader: Reader | None = None,
-    *,
-    is_as_loaded: bool = False,
 ) -> LocalModel:
     """Puts a loaded network and its tokenizer together.
 
@@ -297,7 +267,6 @@ def assemble(
         parts: the network and its tokenizer.
         options: how it is queried.
         reader: of the same network, its layout not chosen yet; None for a new one.
-        is_as_loaded: see `choose_layout`.
 
     Raises:
         BadInput: see `load_local`.
@@ -326,7 +295,7 @@ def assemble(
     reader = reader or _reader(parts)
     model = LocalModel(info, parts, options, encoder, reader)
     with one_line_errors(model_id):
-        choose_layout(reader, encoder, options.packing, model_id, is_as_loaded=is_as_loaded)
+        choose_layout(reader, encoder, options.packing, model_id)
         if options.unit == "word":
             check_precision(parts.model, model_id)
             model.words = WordSearch(encoder, reader, model.vocabulary, info)

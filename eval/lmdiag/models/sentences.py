@@ -53,9 +53,9 @@ class SentenceScorer:
         rows = [encoded.rows for encoded in batch]
         wanted = [_wanted(encoded, some) for encoded, some in zip(batch, rows, strict=True)]
         ids = [*chain.from_iterable(wanted)]
-        end = self._boundaries.end if self._boundaries else None
+        end = self._boundaries.blank if self._boundaries else None
         values: list[list[float]] = []
-        for chunk in self._chunks([*chain.from_iterable(rows)], len(batch), budget):
+        for chunk in filter(None, self._chunks([*chain.from_iterable(rows)], len(batch), budget)):
             stop = len(values) + sum(len(row.reads) for row in chunk)
             values += self._reader.score(chunk, ids[len(values) : stop], end).tolist()
         starts = [0, *accumulate(map(len, wanted))]
@@ -97,7 +97,7 @@ class SentenceScorer:
         Args:
             encoded: the sentence.
             values: of each scored token its log-probability, and in unit `word` that of the event
-                that it does not continue the word before it; last, the same after the last token.
+                that white space stands there; last, the same after the last token.
         """
         if any(map(math.isnan, chain.from_iterable(values))):
             raise BadInput(
@@ -126,7 +126,8 @@ class SentenceScorer:
     ) -> float:
         """Returns the boundary correction of a word, or its share of it where it is cut, in nats.
 
-        Source: Pimentel & Meister (2024); `lmdiag.models.whole_words.search` has the formula.
+        Source: Pimentel & Meister (2024); `lmdiag.models.whole_words.search` has the formula. Here
+        words end at white space alone, see `Boundaries.blank`.
         `edges` are the numbers of the tokens at which words begin, and of the one after the last.
         """
         if self._boundaries is None or span.first == span.last:

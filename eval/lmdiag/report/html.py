@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from lmdiag.collector import uncollected
 from lmdiag.diagnostics import Diagnostic
 from lmdiag.report.charts.charted import Charted
 from lmdiag.report.charts.kinds import plots
@@ -68,27 +67,26 @@ def render(runs: Run | Sequence[Run], *, chosen: Sequence[str] = ()) -> str:
     """
     several, sources = _in_order(runs)
     close = [sources[i] for i in ends(several)]
-    with uncollected():
-        views = [
-            _view(section, _charted(section.task, several, sources), chosen, close)
-            for section in sections([source.results for source in sources])
-        ]
-        training = progress(sources)
-        page = environment().get_template("report.html.j2")
-        return page.render(
-            title=_title(several),
-            sources=sources,
-            close=[source.label for source in close],
-            comparisons=compared(several, sources),
-            progress=training,
-            views=views,
-            asked=asked(sources[0].results),
-            is_percent=is_percent,
-            grid_of=grid_of,
-            model_facts=model_facts,
-            framing_facts=framing_facts,
-            **frame("report", charts=any(view.plots for view in views) or bool(training)),
-        )
+    views = [
+        _view(section, _charted(section.task, several, sources), chosen, close)
+        for section in sections([source.results for source in sources])
+    ]
+    training = progress(sources)
+    page = environment().get_template("report.html.j2")
+    return page.render(
+        title=_title(several),
+        sources=sources,
+        close=[source.label for source in close],
+        comparisons=compared(several, sources),
+        progress=training,
+        views=views,
+        asked=asked(sources[0].results),
+        is_percent=is_percent,
+        grid_of=grid_of,
+        model_facts=model_facts,
+        framing_facts=framing_facts,
+        **frame("report", charts=any(view.plots for view in views) or bool(training)),
+    )
 
 
 def charts(runs: Run | Sequence[Run]) -> list[Plot]:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
 from lmdiag import diagnostics
-from lmdiag.collector import uncollected
 from lmdiag.report.charts import specs
 from lmdiag.report.charts.specs import Plot
 from lmdiag.report.labels import short_commit
@@ -64,24 +63,23 @@ def render(multiverse: Multiverse) -> str:
     Raises:
         BadInput: a data file of the package is missing.
     """
-    with uncollected():
-        numbers = range(len(multiverse.models))
-        tasks = dict.fromkeys(figure.task for figure in multiverse.figures)
-        page = environment().get_template("multiverse.html.j2")
-        return page.render(
-            title=" and ".join(visible(model.label) for model in multiverse.models),
-            multiverse=multiverse,
-            tasks=[_task(multiverse, task) for task in tasks],
-            knobs=[*multiverse.choices(*numbers)],
-            prompts=[c for c in multiverse.choices(*numbers).get("prompt", ()) if "{" in c],
-            link=lambda path: quote(f"{path}/{REPORT}"),
-            protocols=protocols,
-            choice_label=choice_label,
-            shown_choices=shown_choices,
-            remarks=[*remarks(multiverse)],
-            short_commit=short_commit,
-            **frame("report", charts=bool(multiverse.figures)),
-        )
+    numbers = range(len(multiverse.models))
+    tasks = dict.fromkeys(figure.task for figure in multiverse.figures)
+    page = environment().get_template("multiverse.html.j2")
+    return page.render(
+        title=" and ".join(visible(model.label) for model in multiverse.models),
+        multiverse=multiverse,
+        tasks=[_task(multiverse, task) for task in tasks],
+        knobs=[*multiverse.choices(*numbers)],
+        prompts=[c for c in multiverse.choices(*numbers).get("prompt", ()) if "{" in c],
+        link=lambda path: quote(f"{path}/{REPORT}"),
+        protocols=protocols,
+        choice_label=choice_label,
+        shown_choices=shown_choices,
+        remarks=[*remarks(multiverse)],
+        short_commit=short_commit,
+        **frame("report", charts=bool(multiverse.figures)),
+    )
 
 
 def multiverse_plots(multiverse: Multiverse) -> list[Plot]:

@@ -95,3 +95,8 @@ def p_value(p: float) -> str:
     if p < 0.001:
         return "< .001"
     return "1" if p > 0.9995 else f"{p:.3f}".removeprefix("0")
+
+
+def decimals(value: float, digits: int = 2) -> str:
+    """A mean, a difference, a coefficient or a test statistic, e.g. `−0.92`."""
+    return UNDEFINED if math.isnan(value) else f"{value:.{digits}f}".replace("-", "−")

@@ -157,6 +157,13 @@ def _left_out(task: str, sources: Sequence[Source]) -> Iterator[str]:
                     where = "" if setting == "none" else f" in {setting}"
                     count = "1 row" if len(rows) == 1 else f"{len(rows):,} rows"
                     yield f"{state}{by}{where}: {count} ({named})"
+            compared = content.measures.get("sensitivity")
+            if content.equal_contrasts and compared and compared.value is not None:
+                n = content.equal_contrasts
+                yield (
+                    f"not compared{by}: {n:,} contrast{'s' * (n > 1)} whose good and bad rows have "
+                    "the same text or the same tokens"
+                )
             if content.without_first:
                 yield (
                     f"not scored{by}: the first word of {content.without_first:,} sentences, which "

@@ -157,6 +157,8 @@ class SettingResults:
             the model returns.
         without_first: number of whole sentences whose first word has no probability, since nothing
             stands before it; it is left out of their sums.
+        equal_contrasts: number of contrasts that were left out, because a good and a bad row have
+            the same text or the same tokens.
     """
 
     measures: dict[str, Measure]
@@ -164,6 +166,7 @@ class SettingResults:
     signature: str = ""
     censored: list[UnscoredWord] = field(default_factory=list)
     without_first: int = 0
+    equal_contrasts: int = 0
 
     def __post_init__(self) -> None:
         """Names the statistics, which files of schema version 1 do not say."""
@@ -187,6 +190,7 @@ class SettingResults:
             "unscorable": [vars(each) for each in self.unscorable],
             **({"censored": [vars(each) for each in self.censored]} if self.censored else {}),
             **({"without_first": self.without_first} if self.without_first else {}),
+            **({"equal_contrasts": self.equal_contrasts} if self.equal_contrasts else {}),
         }
 
 

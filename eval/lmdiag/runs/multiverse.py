@@ -7,7 +7,6 @@ differ in its last bits from the one that the run alone would get.
 
 from __future__ import annotations
 
-import gc
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +16,6 @@ from itertools import chain, groupby, product
 from typing import TYPE_CHECKING, Any
 
 from lmdiag import results
-from lmdiag.collector import uncollected
 from lmdiag.questions import collect_parts
 from lmdiag.results import Run
 from lmdiag.results.multiverse import Questions
@@ -152,24 +150,19 @@ def run_members(
     """
     members: list[FinishedMember] = []
     counts = Questions(0, 0, 0)
-    try:
-        weights = _Weights(model_id, options, processes)
-        if alone and weights.kind != "causal":
-            _refuse_prompts(model_id, knobs)
-        tried = [*_combinations(weights.kind, asks_of(inputs), knobs)]
-        _refuse_coarse(options, tried)
-        for _, group in groupby(tried, key=lambda fields: fields.get("unit")):
-            variants, counted = _variants(
-                weights, options, [*group], inputs, run_options.batch_size
-            )
-            counts += counted
-            members += _run_variants(
-                weights, variants, inputs, run_options, processes, warns=not members
-            )
-            del variants  # so that their weights are gone before those of the next unit are read
-        return members, counts
-    finally:
-        gc.unfreeze()
+    weights = _Weights(model_id, options, processes)
+    if alone and weights.kind != "causal":
+        _refuse_prompts(model_id, knobs)
+    tried = [*_combinations(weights.kind, asks_of(inputs), knobs)]
+    _refuse_coarse(options, tried)
+    for _, group in groupby(tried, key=lambda fields: fields.get("unit")):
+        variants, counted = _variants(weights, options, [*group], inputs, run_options.batch_size)
+        counts += counted
+        members += _run_variants(
+            weights, variants, inputs, run_options, processes, warns=not members
+        )
+        del variants  # so that their weights are gone before those of the next unit are read
+    return members, counts
 
 
 def _refuse_prompts(model_id: str, knobs: OpenKnobs) -> None:
@@ -288,14 +281,13 @@ class _Weights:
     def asked(self, options: LoadOptions) -> Model:
         """Returns the model with other options."""
         model: Any = self._model
-        with self._processes.shared_errors(), uncollected():
+        with self._processes.shared_errors():
             variant = model.with_options(options) if self.reusable else None
         if variant is None:
             from lmdiag.models import load
 
             del model
             self._model = None
-            gc.unfreeze()
             loads = partial(load, self._id, options)
             self._model = variant = load_everywhere(loads, self._processes)
         return variant

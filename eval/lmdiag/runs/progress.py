@@ -117,27 +117,6 @@ def show_progress(
             log(prefix + _closing(pace, unit))
 
 
-@contextmanager
-def show_waiting(label: str | None) -> Iterator[None]:
-    """Says on a terminal that a model is waited for; elsewhere nothing.
-
-    Args:
-        label: name of the model; None to say nothing.
-    """
-    if label is None:
-        yield
-        return
-    from rich.console import Console
-    from rich.markup import escape
-
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield
-        return
-    with console.status(f"{escape(visible(label))}: loading"):
-        yield
-
-
 def _bar(console: Console) -> Progress:
     """Returns an empty bar: label, bar, count, rate and time left."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lmdiag import evaluation, results
-from lmdiag.collector import uncollected
 from lmdiag.controls import control_warning
 from lmdiag.results import (
     DataInfo,
@@ -83,30 +82,15 @@ def run_model(
     """
     from lmdiag import models
 
-    load = partial(models.load, model_id, options)
-    return load_and_run(load, inputs, run_options, processes or Processes(alone=True))
-
-
-def load_and_run(
-    load: Callable[[], Model], inputs: Inputs, run_options: RunOptions, processes: Processes
-) -> Run | None:
-    """Runs the model that a function gives; see `run_model`.
-
-    Args:
-        load: gives the model, on every process.
-        inputs, run_options, processes: see `run_model`.
-    """
+    processes = processes or Processes(alone=True)
     started = time.monotonic()
-    try:
-        model = load_everywhere(load, processes)
-        seconds = time.monotonic() - started
-        return run_loaded(model, inputs, run_options, processes, seconds=seconds)
-    finally:
-        gc.unfreeze()
+    model = load_everywhere(partial(models.load, model_id, options), processes)
+    seconds = time.monotonic() - started
+    return run_loaded(model, inputs, run_options, processes, seconds=seconds)
 
 
 def load_everywhere(load: Callable[[], Model], processes: Processes) -> Model:
-    """Loads a model on every process; the caller ends with `gc.unfreeze()`.
+    """Loads a model on every process.
 
     Args:
         load: gives the model.
@@ -116,10 +100,8 @@ def load_everywhere(load: Callable[[], Model], processes: Processes) -> Model:
         BadInput: see `models.load`; on every process.
     """
     gc.collect()  # frees the model before, if there was one
-    with processes.shared_errors(), uncollected():
-        model = load()
-        gc.freeze()  # the collector need not look through what was loaded while the run lasts
-    return model
+    with processes.shared_errors():
+        return load()
 
 
 def run_loaded(

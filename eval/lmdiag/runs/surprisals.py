@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from lmdiag.models import Model
+    from lmdiag.runs.journal import Journal
 
 
 class WordSurprisal(NamedTuple):
@@ -34,7 +35,12 @@ class WordSurprisal(NamedTuple):
 
 
 def word_surprisals(
-    model: Model, texts: Sequence[str], *, batch_size: int | None = None, label: str | None = None
+    model: Model,
+    texts: Sequence[str],
+    *,
+    batch_size: int | None = None,
+    journal: Journal | None = None,
+    label: str | None = None,
 ) -> list[WordSurprisal]:
     """Returns a row per word of the texts, in their order; equal texts are asked once.
 
@@ -42,6 +48,7 @@ def word_surprisals(
         model: a masked or a causal model.
         texts: sentences, or texts of any length. One without a word has a number, but no rows.
         batch_size: texts in a batch; None for what suits the device.
+        journal: saves finished batches, see `ask`.
         label: name of the model in the progress bar; None for no bar.
 
     Raises:
@@ -49,7 +56,7 @@ def word_surprisals(
     """
     # Blanks around a text are not read: they would be tokens of their own.
     questions = [Sentence(text) for text in dict.fromkeys(map(str.strip, texts)) if text]
-    answers = ask(model, questions, top=0, batch_size=batch_size, label=label)
+    answers = ask(model, questions, top=0, batch_size=batch_size, journal=journal, label=label)
     words = {asked.text: answer.words for asked, answer in zip(questions, answers, strict=True)}
     rows = []
     for number, text in enumerate(texts, start=1):

@@ -8,7 +8,6 @@ again; no run imports it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -29,16 +28,6 @@ def load_demo(model_id: str, options: LoadOptions) -> LocalModel:
     from lmdiag.models.local import load_local
 
     return load_local(model_id, options, folder=folder)
-
-
-def load_demo_ahead(
-    model_id: str, options: LoadOptions, *, beside: bool
-) -> Callable[[], LocalModel]:
-    """Loads a demo model in a thread; see `lmdiag.models.load_ahead`."""
-    folder = str(demo_folder(model_id.removeprefix("demo:")))
-    from lmdiag.models.local import load_local_ahead
-
-    return load_local_ahead(model_id, options, beside=beside, folder=folder)
 
 
 def demo_folder(name: str) -> Path:

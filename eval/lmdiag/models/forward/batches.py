@@ -7,7 +7,7 @@ that continues an interrupted one, computes identical batches.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from lmdiag.models.forward.packing import PrefixTree
 from lmdiag.models.tokens.questions import EncodedQuestion
@@ -16,92 +16,66 @@ from lmdiag.models.tokens.sentences import EncodedSentence
 _FULL_BATCH = 15 / 16
 """Part of a batch's packs that can be filled: contexts do not add up to their width."""
 
+Encoded = EncodedQuestion | EncodedSentence
+
 
 def plan_batches(
-    encoded: Sequence[EncodedQuestion | EncodedSentence],
-    *,
-    budget: int,
-    count: int | None,
-    packed: bool,
-    causal: bool,
-    short_limit: int | None = None,
+    encoded: Sequence[Encoded], *, budget: int, count: int | None, packed: bool, causal: bool
 ) -> list[list[int]]:
-    """Deals questions out to batches, the one with the most tokens first.
+    """Groups questions into batches, largest first.
 
-    If that one fits into memory, so do the others. Padded rows go with rows of similar length,
-    packed rows with rows of all lengths, which fills the packs, and packed rows of causal models
-    with rows that begin alike, which share their beginning.
+    If the largest one fits into memory, so do the others. Rows of one length go together, packed
+    rows with rows of all lengths, which fills the packs, and packed rows of causal models with rows
+    that begin alike, which share their prefix.
 
     Args:
         encoded: the questions.
-        budget: tokens in a batch, padding included.
+        budget: tokens in a batch.
         count: questions in a batch, whatever their length; None to go by the budget.
         packed: whether rows are packed.
-        causal: whether packed rows share their beginnings.
-        short_limit: see `Reader`; questions with longer rows have batches of their own.
+        causal: whether packed rows share their prefixes.
 
     Returns:
         for each batch, the numbers of its questions; every number is in exactly one.
     """
     order = sorted(range(len(encoded)), key=lambda number: (-encoded[number].longest, number))
+    limit = budget * _FULL_BATCH if packed else budget
     if packed and causal:
-        order.sort(key=lambda number: encoded[number].rows[0].ids)
-    limit = math.inf if short_limit is None else short_limit
-    long = [number for number in order if encoded[number].longest > limit]
-    short = [number for number in order if encoded[number].longest <= limit]
-    dealt: list[list[int]] = []
-    for some in filter(None, (long, short)):
-        if packed and causal:
-            dealt += _cut(encoded, some, budget * _FULL_BATCH, count, _tree_size)
-        elif packed:
-            total = sum(encoded[number].length for number in some)
-            n_batches = math.ceil(len(some) / count if count else total / (budget * _FULL_BATCH))
-            dealt += [some[first::n_batches] for first in range(min(n_batches, len(some)))]
-        else:
-            dealt += _cut(encoded, some, budget, count, _padded_size)
-    return sorted(dealt, key=lambda batch: -sum(encoded[number].length for number in batch))
+        # A sentence of one token with nothing before it has no rows.
+        order.sort(key=lambda number: [row.ids for row in encoded[number].rows[:1]])
+    if packed and not causal:
+        total = sum(question.length for question in encoded)
+        n_batches = max(1, math.ceil(len(order) / count if count else total / limit))
+        batches = [order[first::n_batches] for first in range(min(n_batches, len(order)))]
+    else:
+        batches = [*_cut(encoded, order, limit, count, shares=packed)]
+    return sorted(batches, key=lambda batch: -sum(encoded[number].length for number in batch))
 
 
 def _cut(
-    encoded: Sequence[EncodedQuestion | EncodedSentence],
+    encoded: Sequence[Encoded],
     order: Sequence[int],
-    budget: float,
+    limit: float,
     count: int | None,
-    sizes: Callable[[], Callable[[EncodedQuestion | EncodedSentence], int]],
+    *,
+    shares: bool,
 ) -> Iterator[list[int]]:
-    """Cuts the order where a batch reaches the budget or the count."""
+    """Cuts the order where a batch reaches the limit of tokens, or the count of questions."""
     batch: list[int] = []
-    size = sizes()
+    tree, total = PrefixTree(shares=True), 0
     for number in order:
-        tokens = size(encoded[number])
-        if batch and (len(batch) >= count if count else tokens > budget):
+        total = _add(tree, encoded[number]) if shares else total + encoded[number].length
+        if batch and (len(batch) >= count if count else total > limit):
             yield batch
-            batch, size = [], sizes()
-            size(encoded[number])
+            batch, tree = [], PrefixTree(shares=True)
+            total = _add(tree, encoded[number]) if shares else encoded[number].length
         batch.append(number)
     if batch:
         yield batch
 
 
-def _tree_size() -> Callable[[EncodedQuestion | EncodedSentence], int]:
-    """Returns a function that adds a question and returns the tokens of the prefix tree of all."""
-    tree = PrefixTree(causal=True)
-
-    def add(question: EncodedQuestion | EncodedSentence) -> int:
-        for row in question.rows:
-            tree.add(row.ids)
-        return len(tree)
-
-    return add
-
-
-def _padded_size() -> Callable[[EncodedQuestion | EncodedSentence], int]:
-    """Returns a function that adds a question and returns the tokens of all rows, padded."""
-    rows, width = 0, 0
-
-    def add(question: EncodedQuestion | EncodedSentence) -> int:
-        nonlocal rows, width
-        rows, width = rows + len(question.rows), max(width, question.longest)
-        return rows * width
-
-    return add
+def _add(tree: PrefixTree, question: Encoded) -> int:
+    """Adds the rows of a question to a tree, and returns the tokens in it."""
+    for row in question.rows:
+        tree.add(row.ids)
+    return len(tree)

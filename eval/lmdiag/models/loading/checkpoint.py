@@ -6,14 +6,12 @@ resolved to its commit, a folder to a digest of the files that decide the model'
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import re
-import threading
 from collections.abc import Iterator
-from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from lmdiag.reading import is_file, is_folder, real_path, user_path
@@ -27,9 +25,6 @@ MODEL_FILES = (
 )  # fmt: skip
 """Files of a model folder that decide what it answers; cards and optimizer states do not."""
 
-_LARGEST_TEXT = 256 * 2**20
-"""Bytes of the largest file of `MODEL_FILES` without weights."""
-
 
 @dataclass(frozen=True)
 class Checkpoint:
@@ -40,25 +35,22 @@ class Checkpoint:
         location: what transformers is given: a folder's path or a Hub id.
         revision: the resolved commit of a Hub repository; None for a folder.
         training_step: see `lmdiag.training_steps`.
-        digest: of a folder's files (`model_digest`), which a thread computes; None for a
-            repository.
     """
 
     id: str
     location: str
     revision: str | None
     training_step: int | None
-    digest: Future[str] | None = None
 
-    @property
+    @cached_property
     def commit(self) -> str:
-        """The commit of a Hub repository, or the digest of a folder, which this waits for.
+        """The commit of a Hub repository, or `model_digest` of a folder, computed at first use.
 
         Raises:
             BadInput: a file of the folder cannot be read.
         """
         with _readable(self.id):
-            return self.revision or (self.digest or _begin(Path(self.location))).result()
+            return self.revision or model_digest(Path(self.location))
 
     @property
     def folder(self) -> Path | None:
@@ -91,8 +83,6 @@ class Checkpoint:
 def resolve(model_id: str, revision: str | None = None) -> Checkpoint:
     """Finds the model and pins it to a commit, before anything large is fetched.
 
-    The digest of a folder is begun here.
-
     Args:
         model_id: Hub id or local folder; a folder of that name comes first.
         revision: branch, tag or commit of a Hub repository.
@@ -112,65 +102,19 @@ def resolve(model_id: str, revision: str | None = None) -> Checkpoint:
     return Checkpoint(model_id, model_id, commit, step)
 
 
-def begin_digest(model_id: str) -> None:
-    """Has a thread compute the digest of a model's folder, if it is one.
-
-    It takes a second for half a billion bytes, without Python's lock: the time in which torch and
-    transformers are imported is enough for most models. Errors show when the model is resolved.
-    """
-    with suppress(BadInput, OSError):
-        if is_folder(folder := user_path(model_id)):
-            _begin(folder)
-
-
 def model_digest(folder: Path) -> str:
     """Returns `sha256:` and 16 hex digits of a SHA-256 over names and contents of `MODEL_FILES`.
-
-    It is computed once per process as long as sizes and times of the files stay the same.
 
     Raises:
         OSError: a file cannot be read.
     """
-    return _begin(folder).result()
-
-
-def _begin(folder: Path) -> Future[str]:
-    """Returns the digest of a folder, which a thread computes if it is not known."""
-    states = [(path, path.stat()) for path in _model_files(real_path(folder))]
-    files = tuple((path, state.st_size, state.st_mtime_ns) for path, state in states)
-    digest = _digest(files)
-    if digest.done() and digest.exception():
-        _digest.cache_clear()  # this time the files may be readable
-        digest = _digest(files)
-    return digest
-
-
-def _model_files(folder: Path) -> list[Path]:
-    """Returns the files of `MODEL_FILES` in a folder, in the order of their names."""
-    files = {path for pattern in MODEL_FILES for path in folder.glob(pattern) if path.is_file()}
-    return sorted(files, key=lambda path: path.name)
-
-
-@functools.lru_cache(maxsize=64)
-def _digest(files: tuple[tuple[Path, int, int], ...]) -> Future[str]:
-    """Begins the digest of files, given with their sizes and times."""
-    digest: Future[str] = Future()
-    # A daemon, since the process may end for another reason.
-    threading.Thread(target=_compute, args=(files, digest), daemon=True).start()
-    return digest
-
-
-def _compute(files: tuple[tuple[Path, int, int], ...], digest: Future[str]) -> None:
     total = hashlib.sha256()
-    try:
-        for path, _, _ in files:
-            with path.open("rb") as file:
-                content = hashlib.file_digest(file, "sha256")
-            total.update(f"{content.hexdigest()}  {path.name}\n".encode())
-    except BaseException as error:  # whoever waits for the digest raises it
-        digest.set_exception(error)
-    else:
-        digest.set_result(f"sha256:{total.hexdigest()[:16]}")
+    names = {path for pattern in MODEL_FILES for path in real_path(folder).glob(pattern)}
+    for path in sorted(filter(Path.is_file, names), key=lambda path: path.name):
+        with path.open("rb") as file:
+            content = hashlib.file_digest(file, "sha256")
+        total.update(f"{content.hexdigest()}  {path.name}\n".encode())
+    return f"sha256:{total.hexdigest()[:16]}"
 
 
 @contextmanager
@@ -193,15 +137,7 @@ def _resolve_folder(model_id: str, folder: Path, revision: str | None) -> Checkp
             adapter = (folder / "adapter_config.json").is_file()
             why = "merge the adapter into its base model" if adapter else "is it a model's folder?"
             raise BadInput(f"model folder {model_id} has no config.json: {why}")
-        for path in _model_files(folder):
-            if path.suffix not in (".safetensors", ".bin") and path.stat().st_size > _LARGEST_TEXT:
-                raise BadInput(
-                    f"model folder {model_id}: {path.name} is larger than "
-                    f"{_LARGEST_TEXT // 2**20} MB: not a file of a transformers model"
-                )
-            path.open("rb").close()
-        digest = _begin(folder)
-    return Checkpoint(model_id, str(folder), None, training_step(real_path(folder).name), digest)
+    return Checkpoint(model_id, str(folder), None, training_step(real_path(folder).name))
 
 
 def _hub_commit(model_id: str, revision: str | None) -> str:

@@ -10,10 +10,6 @@ from lmdiag.models.loading.checkpoint import Checkpoint
 from lmdiag.schema import BadInput
 
 
-class NotEnoughMemory(BadInput):
-    """A model does not fit into the memory that is free; it may once another one has gone."""
-
-
 def explain(
     checkpoint: Checkpoint, what: str, error: BaseException, *, source: str = ""
 ) -> BadInput:
@@ -28,7 +24,7 @@ def explain(
     text = str(error)
     head = f"model {checkpoint.id}"
     if is_out_of_memory(error):
-        return NotEnoughMemory(
+        return BadInput(
             f"{head} does not fit into the device's memory: try --dtype bfloat16, --device-map "
             "auto or --quantization 4bit"
         )
@@ -63,7 +59,7 @@ def one_line_errors(model_id: str) -> Iterator[None]:
         raise
     except Exception as error:  # models raise exceptions of any type
         if is_out_of_memory(error):
-            raise NotEnoughMemory(
+            raise BadInput(
                 f"model {model_id} runs out of memory on a short text: use a smaller --dtype, "
                 "--device-map auto, or another device"
             ) from error

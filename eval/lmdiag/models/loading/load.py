@@ -5,14 +5,12 @@ What would give wrong numbers is refused (`loading.checks`), not only warned of.
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import reprlib
-import threading
 import warnings
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
@@ -27,23 +25,12 @@ from transformers.utils import logging as transformers_logging
 from lmdiag.models.loading.checkpoint import Checkpoint, resolve
 from lmdiag.models.loading.checks import check_report, check_tokenizer, check_vocabulary
 from lmdiag.models.loading.errors import explain, first_line
-from lmdiag.models.loading.files import check_model_files
+from lmdiag.models.loading.files import check_memory, check_model_files
 from lmdiag.models.loading.kinds import AUTO_CLASSES, detect, needs_decoder_flag
-from lmdiag.models.loading.memory import check_memory
 from lmdiag.models.loading.options import DEVICE_MAPS, LoadOptions
 from lmdiag.schema import BadInput, Kind
 
 _TOKENIZER_FILES = "tokenizer.json, tokenizer_config.json"
-
-_READ_AT_ONCE = 2**24
-"""Bytes of a file of weights that are held while it is brought into memory."""
-
-_making = threading.Lock()
-"""Held while a model is made: transformers replaces functions of its own classes meanwhile."""
-
-_silencing = threading.Lock()
-_silenced = ExitStack()
-_n_loading = 0
 
 
 @dataclass(frozen=True)
@@ -65,54 +52,13 @@ class Parts:
     training_step: int | None
 
 
-@dataclass(frozen=True)
-class Opened:
-    """A checkpoint of which everything but the weights is read.
-
-    Attributes:
-        checkpoint: where the weights are.
-        options: how it is loaded.
-        device: where the weights go.
-        config: its configuration.
-        kind: masked, causal or seq2seq.
-        tokenizer: see `Parts`.
-    """
-
-    checkpoint: Checkpoint
-    options: LoadOptions
-    device: torch.device
-    config: PretrainedConfig
-    kind: Kind
-    tokenizer: PreTrainedTokenizerFast
-
-    @property
-    def suits_thread(self) -> bool:
-        """Whether the weights can be loaded while another thread asks a model.
-
-        transformers changes torch's default dtype while it makes a model of another dtype, which
-        all threads see; accelerators and the processes of a split model belong to the main thread.
-        """
-        split = self.options.tp or self.options.quantization or self.options.device_map
-        default = str(torch.get_default_dtype()).removeprefix("torch.")
-        on_processor = self.device.type == "cpu" and not split
-        return on_processor and _dtype(self.options, self.device) == default
-
-
 def load_parts(model_id: str, options: LoadOptions | None = None) -> Parts:
     """Loads a model and its tokenizer from the Hub or a folder.
 
     Raises:
         BadInput: the model cannot be loaded or queried; names the model and the remedy.
     """
-    return load_weights(open_checkpoint(model_id, options or LoadOptions()))
-
-
-def open_checkpoint(model_id: str, options: LoadOptions) -> Opened:
-    """Reads and checks everything but the weights; any thread may do this.
-
-    Raises:
-        BadInput: see `load_parts`.
-    """
+    options = options or LoadOptions()
     checkpoint = resolve(model_id, options.revision)
     device = _device(checkpoint, options)
     # Without this, transformers asks a service on the Hub to convert pickled weights.
@@ -125,44 +71,11 @@ def open_checkpoint(model_id: str, options: LoadOptions) -> Opened:
             config.is_decoder = kind == "causal"
         tokenizer = _load_part(transformers.AutoTokenizer, "tokenizer", checkpoint, options)
         tokenizer = check_tokenizer(checkpoint, tokenizer, kind)
-    return Opened(checkpoint, options, device, config, kind, tokenizer)
-
-
-def load_weights(opened: Opened, *, share: float = 1.0) -> Parts:
-    """Loads the weights of a checkpoint.
-
-    Args:
-        opened: the checkpoint.
-        share: part of the free memory that they may take.
-
-    Raises:
-        BadInput: see `load_parts`.
-    """
-    checkpoint, options, device = opened.checkpoint, opened.options, opened.device
-    with _making, _quiet():
-        check_memory(checkpoint, opened.config, opened.kind, options, device, share)
-        model = _load_model(checkpoint, opened.config, opened.kind, options, device)
-    check_vocabulary(checkpoint, opened.tokenizer, model)
-    step = checkpoint.training_step
-    return Parts(model, opened.tokenizer, opened.kind, checkpoint.commit, step)
-
-
-def fetch_weights(checkpoint: Checkpoint) -> None:
-    """Brings safetensors weights from the Hub into the cache, and into the memory for files.
-
-    Whatever goes wrong shows again, and is explained, when the weights are loaded.
-    """
-    if checkpoint.folder is not None:
-        return  # read for the digest of the folder
-    index = checkpoint.file("model.safetensors.index.json")
-    names = ["model.safetensors"]
-    if index is not None:
-        names = sorted({*json.loads(index.read_text("utf-8"))["weight_map"].values()})
-    for name in names:
-        if (path := checkpoint.file(name)) is not None:
-            with path.open("rb") as file:
-                while file.read(_READ_AT_ONCE):
-                    pass
+        check_memory(checkpoint, options, device)
+        commit = checkpoint.commit  # of the files as they are before the weights are read
+        model = _load_model(checkpoint, config, kind, options, device)
+    check_vocabulary(checkpoint, tokenizer, model)
+    return Parts(model, tokenizer, kind, commit, checkpoint.training_step)
 
 
 def load_tokenizer(model_id: str, *, trust_remote_code: bool = False) -> PreTrainedTokenizerFast:
@@ -180,30 +93,15 @@ def load_tokenizer(model_id: str, *, trust_remote_code: bool = False) -> PreTrai
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Silences transformers while it loads; its warnings are checked here, as errors.
-
-    Two threads may load at a time: the first to come silences, the last to go undoes it.
-    """
-    global _n_loading
-    with _silencing:
-        _n_loading += 1
-        if _n_loading == 1:
-            _silence()
-    try:
-        yield
-    finally:
-        with _silencing:
-            _n_loading -= 1
-            if not _n_loading:
-                _silenced.close()
-
-
-def _silence() -> None:
+    """Silences transformers while it loads; its warnings are checked here, as errors."""
     verbosity = transformers_logging.get_verbosity()
-    _silenced.callback(transformers_logging.set_verbosity, verbosity)
     transformers_logging.set_verbosity(max(verbosity, logging.ERROR))
     transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    _silenced.enter_context(warnings.catch_warnings(action="ignore"))
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            yield
+    finally:
+        transformers_logging.set_verbosity(verbosity)
 
 
 def _load_part(auto_class: Any, what: str, checkpoint: Checkpoint, options: LoadOptions) -> Any:

@@ -77,8 +77,7 @@ class LoadOptions:
         tp: split each layer over the processes (tensor parallel).
         server: address of an OpenAI-compatible completions endpoint that has the model; None for
             weights in this process.
-        tokenizer: Hub id or folder of the tokenizer of the server's model; None for what the server
-            tells of its tokens.
+        tokenizer: Hub id or folder of the tokenizer of the server's model; needed with `server`.
         in_flight: requests to the server at the same time.
 
     Raises:

@@ -1,23 +1,21 @@
-"""Requests to a server: side by side, repeated after faults that may pass, with a key that stays
-secret."""
+"""HTTP requests to a server: several at a time, bounded in size and time, repeated after faults."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Coroutine, Iterable, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+from functools import cache
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 import httpx2
+from pydantic_core import from_json
 
 from lmdiag.schema import BadInput
-from lmdiag.text import truncated
+from lmdiag.text import truncated, visible
 
 KEY_VARIABLES = ("LMDIAG_SERVER_KEY", "OPENAI_API_KEY")
 """Environment variables that may have the server's key; the first one that is set counts."""
@@ -25,30 +23,48 @@ KEY_VARIABLES = ("LMDIAG_SERVER_KEY", "OPENAI_API_KEY")
 ATTEMPTS = 8
 """Times that a request is sent before the run ends."""
 
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 30.0
+FIRST_ATTEMPTS = 4
+"""The same for the first requests, so that a wrong address is reported within seconds."""
+
+MAX_ANSWER = 64 * 2**20
+"""Bytes of an answer at most, after decompression."""
+
+MAX_SECONDS = 600.0
+"""Time that a request may take, with all its attempts and pauses."""
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
 """Seconds between two attempts: doubled each time, up to the longest one."""
 
-_LONGEST_WAIT = 300.0
-"""Seconds that a server may ask for with Retry-After."""
+LONGEST_RETRY_AFTER = 300.0
+"""Seconds; a longer pause that a server asks for is ignored."""
 
-_TIMEOUT = httpx2.Timeout(300.0, connect=10.0)
+_MAX_ERROR_PAGE = 2**16
+"""Bytes that are read of an answer that reports an error."""
+
 _MAX_REASON = 200
 """Characters of a server's message that are repeated in an error."""
 
-Sent = TypeVar("Sent")
 Value = TypeVar("Value")
 
 
+class WrongReply(Exception):
+    """An answer that cannot be used; the text continues "server URL ..."."""
+
+
+class ServerFault(BadInput):
+    """The server could not be reached, or failed as often as the request was sent."""
+
+
 class ServerRefusal(BadInput):
-    """The server answered that it will not do what a request asks (a status from 400 to 499)."""
+    """The server answered that it will not do what a request asks.
+
+    Attributes:
+        status: of the answer, from 300 to 499.
+    """
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
         self.status = status
-
-
-class ServerFault(BadInput):
-    """The server failed as often as the request was sent, or could not be reached."""
 
 
 class Client:
@@ -56,11 +72,11 @@ class Client:
 
     Attributes:
         address: of the API, without a user name and a password.
-        in_flight: requests at the same time.
+        attempts: times that a request is sent; see `ATTEMPTS`.
 
     Args:
         address: as the user gave it; `/v1` is added where it has no path.
-        in_flight: see above.
+        in_flight: requests at the same time.
 
     Raises:
         BadInput: not an address.
@@ -68,94 +84,87 @@ class Client:
 
     def __init__(self, address: str, in_flight: int) -> None:
         url = _checked(address)
-        host = url.netloc.rpartition("@")[2]
-        self.address = f"{url.scheme}://{host}{url.path.rstrip('/') or '/v1'}"
-        self.in_flight = in_flight
-        self._key = next(filter(None, (os.environ.get(x, "").strip() for x in KEY_VARIABLES)), "")
-        self._http = httpx2.Client(
-            timeout=_TIMEOUT,
-            headers={"Authorization": f"Bearer {self._key}"} if self._key else {},
-            auth=None if self._key or not url.username else (url.username, url.password or ""),
+        path = url.path.rstrip("/") or "/v1"
+        self.address = str(url.copy_with(username=None, password=None, path=path, query=None))
+        self.attempts = FIRST_ATTEMPTS
+        key = next(filter(None, (os.environ.get(x, "").strip() for x in KEY_VARIABLES)), "")
+        self._secrets = [*filter(None, (key, url.password))]
+        self._slots = asyncio.Semaphore(in_flight)
+        self._http = httpx2.AsyncClient(
+            timeout=httpx2.Timeout(MAX_SECONDS / 2, connect=10.0),
+            headers={"Authorization": f"Bearer {key}"} if key else {},
+            auth=(url.username, url.password) if url.username and not key else None,
             limits=httpx2.Limits(max_connections=in_flight, max_keepalive_connections=in_flight),
         )
 
-    def post(
-        self,
-        path: str,
-        body: Mapping[str, Any],
-        *,
-        attempts: int = ATTEMPTS,
-        stop: threading.Event | None = None,
-    ) -> Any:
-        """Returns the JSON document that answers a request.
+    def gather(self, requests: Iterable[Coroutine[Any, Any, Value]]) -> list[Value]:
+        """Returns the values of coroutines, in their order.
 
-        Args:
-            path: below the address.
-            body: of the request.
-            attempts: times that it is sent while the server is busy or fails.
-            stop: when it is set, no further attempt is made.
+        The first exception ends all others at once, and so does Ctrl-C. The requests are sent from
+        an event loop in a daemon thread: they work in a notebook, which has a loop of its own, and
+        none of them keeps the process from ending.
+        """
+
+        async def all_values() -> list[Value]:
+            try:
+                async with asyncio.TaskGroup() as group:
+                    tasks = [group.create_task(request) for request in requests]
+            except ExceptionGroup as errors:
+                raise errors.exceptions[0] from None
+            return [task.result() for task in tasks]
+
+        future = asyncio.run_coroutine_threadsafe(all_values(), _loop())
+        try:
+            return future.result()
+        finally:
+            future.cancel()
+
+    async def send(self, path: str, body: Mapping[str, Any] | None = None) -> bytes:
+        """Returns the answer to a request: POST with a body, else GET.
 
         Raises:
-            ServerRefusal: the server answers with a status from 400 to 499, but for 429.
-            ServerFault: no attempt had an answer.
+            ServerRefusal: the server answers with a status from 300 to 499, but for 429.
+            ServerFault: no attempt had an answer, or it took too long.
+            WrongReply: the answer is too long, or compressed and damaged.
         """
-        return self._send("POST", path, body, attempts, stop or threading.Event())
-
-    def get(self, path: str, *, attempts: int = ATTEMPTS) -> Any:
-        """Returns the JSON document at a path; see `post`."""
-        return self._send("GET", path, None, attempts, threading.Event())
-
-    def side_by_side(
-        self, function: Callable[[Sent, threading.Event], Value], items: Sequence[Sent]
-    ) -> list[Value]:
-        """Returns the value of a function for each item, `in_flight` of them at a time.
-
-        Args:
-            function: takes an item, and the event that ends its attempts when another item fails.
-            items: in any order; the values are in theirs.
-        """
-        stop = threading.Event()
-        pool = ThreadPoolExecutor(self.in_flight)
-        try:
-            futures = [pool.submit(function, item, stop) for item in items]
-            return [future.result() for future in futures]
-        finally:
-            stop.set()
-            pool.shutdown(wait=False, cancel_futures=True)
-
-    def _send(
-        self,
-        method: str,
-        path: str,
-        body: Mapping[str, Any] | None,
-        attempts: int,
-        stop: threading.Event,
-    ) -> Any:
-        fault, asked_to_wait = "", None
-        for attempt in range(attempts):
-            if attempt and stop.wait(asked_to_wait or _pause(attempt)):
-                break
+        async with self._slots:
             try:
-                response = self._http.request(method, f"{self.address}/{path}", json=body)
-            except httpx2.TransportError as error:
-                fault, asked_to_wait = self._plain(str(error) or type(error).__name__), None
-                continue
-            status, asked_to_wait = response.status_code, _retry_after(response.headers)
-            fault = f"status {status}: {self._plain(_reason(response))}"
-            if status == 200:
-                with suppress(ValueError):
-                    return response.json()
-                fault = "its answer is not JSON"
-            elif status < 500 and status != 429:
-                raise self._refusal(status, fault)
-        times = f"{attempts} attempts" if attempts > 1 else "1 attempt"
-        raise ServerFault(
-            f"server {self.address} gave no answer in {times} ({fault}): check that it runs; the "
-            "same command continues a run"
+                async with asyncio.timeout(MAX_SECONDS):
+                    return await self._send("GET" if body is None else "POST", path, body)
+            except TimeoutError:
+                raise self._fault(f"within {MAX_SECONDS:g} seconds") from None
+
+    async def _send(self, method: str, path: str, body: Mapping[str, Any] | None) -> bytes:
+        fault = ""
+        for attempt in range(self.attempts):
+            pause = min(FIRST_PAUSE * 2.0**attempt, LONGEST_PAUSE) * random.uniform(0.75, 1.0)
+            try:
+                request = self._http.stream(method, f"{self.address}/{path}", json=body)
+                async with request as response:
+                    status, failed = response.status_code, response.status_code != 200
+                    content = await _content(response, cut=failed)
+            except httpx2.DecodingError as error:
+                raise WrongReply(f"gives a damaged answer ({self._plain(error)})") from error
+            except httpx2.RequestError as error:
+                fault = self._plain(str(error) or type(error).__name__)
+            else:
+                if not failed:
+                    return content
+                fault = f"status {status}: {self._plain(_reason(content, response))}"
+                if status < 500 and status != 429:
+                    raise self._refusal(status, fault)
+                pause = _retry_after(response, pause)
+            if attempt + 1 < self.attempts:
+                await asyncio.sleep(pause)
+        raise self._fault(f"in {self.attempts} attempts ({fault})")
+
+    def _fault(self, how: str) -> ServerFault:
+        return ServerFault(
+            f"server {self.address} gave no answer {how}: check that it runs; the same command "
+            "continues a run"
         )
 
     def _refusal(self, status: int, fault: str) -> ServerRefusal:
-        """What a status from 300 to 499 means, in one line."""
         advice = ""
         if status in (401, 403):
             advice = f": set {KEY_VARIABLES[0]} to a key that it accepts"
@@ -163,46 +172,58 @@ class Client:
             advice = ": give --server the address that ends before /completions, often in /v1"
         return ServerRefusal(f"server {self.address} refuses the request ({fault}){advice}", status)
 
-    def _plain(self, text: str) -> str:
+    def _plain(self, message: object) -> str:
         """A message of the server or of a library in one line, without the key."""
-        if self._key:
-            text = text.replace(self._key, "***")
-        return truncated(" ".join(text.split()), _MAX_REASON)
+        text = str(message)
+        for secret in self._secrets:
+            text = text.replace(secret, "***")
+        return visible(truncated(" ".join(text.split()), _MAX_REASON))
 
 
-def _checked(address: str) -> Any:
+@cache
+def _loop() -> asyncio.AbstractEventLoop:
+    """The event loop of all requests of this process."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="lmdiag-requests", daemon=True).start()
+    return loop
+
+
+async def _content(response: httpx2.Response, *, cut: bool) -> bytes:
+    """Returns the body, or only the first bytes of one that is too long."""
+    content, most = bytearray(), _MAX_ERROR_PAGE if cut else MAX_ANSWER
+    async for chunk in response.aiter_bytes():
+        content += chunk
+        if len(content) > most and not cut:
+            raise WrongReply(f"gives an answer of more than {MAX_ANSWER >> 20} MiB")
+        if len(content) > most:
+            break
+    return bytes(content)
+
+
+def _checked(address: str) -> httpx2.URL:
     """Returns the parts of an address, or refuses it."""
-    with suppress(ValueError):
-        url = urlsplit(address)
-        if url.scheme in ("http", "https") and url.hostname and url.port != 0:
+    with suppress(httpx2.InvalidURL, ValueError):
+        url = httpx2.URL(address.strip())
+        if url.scheme in ("http", "https") and url.host and url.port != 0:
             return url
     shown = address.rpartition("@")[2]  # what stands before may be a password
     raise BadInput(f"--server {shown} is not an address: give one such as http://localhost:8000/v1")
 
 
-def _pause(attempt: int) -> float:
-    """Seconds before an attempt, from 1: growing, and not the same for all that wait."""
-    pause = min(_FIRST_PAUSE * 2.0 ** (attempt - 1), _LONGEST_PAUSE)
-    return pause * random.uniform(0.75, 1.0)
-
-
-def _retry_after(headers: httpx2.Headers) -> float | None:
-    """Seconds that the server asks to wait; None if it does not say."""
-    given = headers.get("retry-after", "")
+def _retry_after(response: httpx2.Response, pause: float) -> float:
+    """The seconds of the Retry-After header; `pause` if it has none, a date, or too many."""
     with suppress(ValueError):
-        seconds = float(given)
-        return min(max(seconds, 0.001), _LONGEST_WAIT) if seconds == seconds else None
-    with suppress(ValueError, TypeError):
-        seconds = (parsedate_to_datetime(given) - datetime.now(UTC)).total_seconds()
-        return min(max(seconds, 0.001), _LONGEST_WAIT)
-    return None
+        seconds = float(response.headers.get("retry-after", ""))
+        return seconds if 0 <= seconds <= LONGEST_RETRY_AFTER else pause
+    return pause
 
 
-def _reason(response: httpx2.Response) -> str:
+def _reason(content: bytes, response: httpx2.Response) -> str:
     """The message of an error: engines put it in different places."""
-    with suppress(ValueError, AttributeError):
-        document = response.json()
-        error = document.get("error", document)
-        message = error.get("message") if isinstance(error, dict) else error
-        return str(message or error.get("detail") or error)
-    return response.text or response.reason_phrase
+    with suppress(ValueError):
+        document = from_json(content)
+        error = document.get("error", document) if isinstance(document, dict) else document
+        if isinstance(error, dict):
+            error = error.get("message") or error.get("detail") or error
+        return str(error)
+    return content[: _MAX_REASON * 4].decode(errors="replace") or response.reason_phrase

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from lmdiag.models.server.checks import CHECKED, LONGEST_LIST, REMEDY, Connection
-from lmdiag.models.server.client import ServerRefusal
-from lmdiag.models.server.dialects import (
-    Prompt,
-    Reply,
-    WrongReply,
-)
-from lmdiag.models.server.prompts import (
-    ServedQuestion,
-    ServedSentence,
-)
-from lmdiag.models.server.scoring import is_complete, score_tokens
+from lmdiag.models.server.checks import REMEDY, Connection
+from lmdiag.models.server.client import ServerRefusal, WrongReply
+from lmdiag.models.server.replies import Ids, Reply
 from lmdiag.models.tokens.controls import control_names
+from lmdiag.models.tokens.encoders import CausalEncoder
+from lmdiag.models.tokens.questions import EncodedQuestion
+from lmdiag.models.tokens.sentences import CausalSentences, EncodedSentence, TokenSpan
 from lmdiag.schema import (
     Answer,
     BadInput,
@@ -29,6 +22,7 @@ from lmdiag.schema import (
     Sentence,
     SentenceAnswer,
     WordScore,
+    WordSpan,
 )
 from lmdiag.text import truncated
 
@@ -38,17 +32,13 @@ if TYPE_CHECKING:
 _BATCH = 64
 """Questions in a batch: as many as are lost when a run is killed."""
 
-ServedAsked = ServedQuestion | ServedSentence
+_LIST = 20
+"""Top tokens that are asked for, if the protocol needs no more: a longer list gives more ranks."""
+
+ServedInput = EncodedQuestion | EncodedSentence
 
 
-class _Job(NamedTuple):
-    """A prompt to ask, the text that it belongs to, and the lengths of lists; () for no list."""
-
-    prompt: Prompt
-    text: str
-    lengths: tuple[int, ...] = ()
-
-
+@dataclass
 class ServedModel:
     """Implements `lmdiag.models.Model` by requests to a server.
 
@@ -56,145 +46,181 @@ class ServedModel:
         info: what a run records about it.
         prompt: what stands around contexts; see `Model`.
         connection: to the server.
-        tokenizer: of the model; None if the user named none.
+        tokenizer: of the model.
+        encoder, sentences: turn questions and sentences into token ids.
     """
 
-    def __init__(
-        self,
-        info: ModelInfo,
-        prompt: str,
-        connection: Connection,
-        tokenizer: PreTrainedTokenizerFast | None,
-    ) -> None:
-        self.info, self.prompt = info, prompt
-        self.connection, self.tokenizer = connection, tokenizer
-        self._lists: dict[int, int] = {}
+    info: ModelInfo
+    prompt: str
+    connection: Connection
+    tokenizer: PreTrainedTokenizerFast
+    encoder: CausalEncoder
+    sentences: CausalSentences
 
     @property
     def device(self) -> str:
-        """See `Model.device`."""
+        """The address, in place of `Model.device`."""
         return f"server {self.connection.client.address}"
 
     def set_verbs(self, pairs: Sequence[tuple[str, str]]) -> int:
-        """See `Model.set_verbs`; no verb counts, since the server's list does not have them all."""
+        """Returns 0: EW and MW need the whole distribution, and the server gives a list."""
         return 0
 
     def control_names(self, texts: Sequence[str]) -> list[list[str]]:
-        """See `Model.control_names`; without a tokenizer there are none."""
-        return (
-            [[] for _ in texts] if self.tokenizer is None else control_names(self.tokenizer, texts)
-        )
+        """Returns the names of control tokens in each text, which the model reads as tokens."""
+        return control_names(self.tokenizer, texts)
 
-    def encode(self, question: Question | Sentence) -> ServedAsked:
-        """See `Model.encode`."""
+    def encode(self, question: Question | Sentence) -> ServedInput:
+        """Returns a question as token ids; see `Model.encode` for the errors."""
         if isinstance(question, Question):
-            return self.connection.prompts.question(question)
+            return self.encoder.encode(question)
         if self.prompt:
             raise BadInput(
                 "--prompt and --chat are for data with a blank: leave them out for whole sentences"
             )
-        return self.connection.prompts.sentence(question)
+        return self.sentences.encode(question)
 
     def plan(
-        self, encoded: Sequence[ServedAsked], batch_size: int | None = None
+        self, encoded: Sequence[ServedInput], batch_size: int | None = None
     ) -> list[list[int]]:
-        """See `Model.plan`: in the order of the questions, however many requests are in flight."""
+        """Groups questions in their order, however many requests are in flight."""
         numbers, size = [*range(len(encoded))], batch_size or _BATCH
         return [numbers[start : start + size] for start in range(0, len(numbers), size)]
 
-    def answer(self, batch: Sequence[ServedAsked], top: int) -> list[Answer | SentenceAnswer]:
-        """See `Model.answer`; all requests of a batch go side by side.
+    def answer(self, batch: Sequence[ServedInput], top: int) -> list[Answer | SentenceAnswer]:
+        """Returns the answers to a batch; its distinct prompts are asked side by side.
 
         Raises:
             BadInput: the server fails, refuses a request, or gives numbers that cannot be used.
         """
-        lengths = self._lengths(top)
-        jobs: dict[Prompt, _Job] = {}
-        for asked in batch:
-            for prompt in asked.prompts:
-                jobs.setdefault(prompt, _Job(prompt, asked.text))
-            if isinstance(asked, ServedQuestion):
-                jobs[asked.context] = _Job(asked.context, asked.text, lengths)
+        longest = min(self.connection.longest, max(top, _LIST))
+        # A list that lacks a token is asked for again, shorter.
+        lengths = [longest, *range(min(top, longest - 1), 0, -1)]
+        texts: dict[Ids, str] = {}
+        contexts = set()
+        for encoded in batch:
+            if isinstance(encoded, EncodedSentence):
+                prompts = sentence_prompts(encoded)
+            else:
+                context, words = question_prompts(encoded)
+                contexts.add(context)
+                prompts = [context, *filter(None, words.values())]
+            texts |= dict.fromkeys(prompts, encoded.text)
 
-        values = self.connection.client.side_by_side(self._ask, [*jobs.values()])
-        replies = dict(zip(jobs, values, strict=True))
-        answers: list[Answer | SentenceAnswer] = []
-        for asked in batch:
-            with self._one_line(asked.text):
-                if isinstance(asked, ServedSentence):
-                    parts = [replies[prompt] for prompt in asked.prompts]
-                    words = self.connection.prompts.of_sentence(asked, parts)
-                    answers.append(SentenceAnswer(tuple(words)))
-                else:
-                    answers.append(self._answer_blank(asked, replies, top))
-        return answers
+        values = self.connection.client.gather(
+            self._ask(prompt, text, lengths if prompt in contexts else [0])
+            for prompt, text in texts.items()
+        )
+        replies = dict(zip(texts, values, strict=True))
+        return [
+            _sentence_answer(encoded, replies)
+            if isinstance(encoded, EncodedSentence)
+            else self._answer(encoded, replies, top)
+            for encoded in batch
+        ]
 
-    def _lengths(self, top: int) -> tuple[int, ...]:
-        """Lengths of lists to ask for, until one lacks no token.
-
-        The first is more than the protocol needs, since a longer list gives ranks.
-        """
-        longest = self.connection.longest
-        if top > longest >= LONGEST_LIST:
-            if top not in self._lists:
-                context = self.connection.prompts.question(CHECKED).context
-                with suppress(ServerRefusal, WrongReply):
-                    self._lists[top] = len(self.connection.ask(context, top).top)
-            longest = max(longest, self._lists.setdefault(top, 0))
-        return (longest, *range(min(top, longest - 1), 0, -1))
-
-    def _ask(self, job: _Job, stop: threading.Event) -> Reply:
-        """Returns the reply to a prompt, with a list of next tokens if one is wanted."""
-        with self._one_line(job.text):
-            if not job.lengths:
-                return self.connection.ask(job.prompt, 0, stop=stop)
-            for length in job.lengths:
-                reply = self.connection.ask(job.prompt, length, stop=stop)
-                extra = 0
-                if not reply.top:
-                    reply, extra = self._with_list(job.prompt, reply, length, stop), 1
-                if is_complete(reply.top, length + extra):
-                    return replace(reply, top=reply.top[:length])
-            raise WrongReply("gives lists of top tokens that lack some")
-
-    def _with_list(self, prompt: Prompt, reply: Reply, length: int, stop: threading.Event) -> Reply:
-        """Returns a reply with the list that stands before the next token of a longer prompt.
-
-        llama-cpp-python gives no next token where the model ends the text. The longer prompt's own
-        token may be in the list in addition.
-        """
-        prompts, longer = self.connection.prompts, self.connection.prompts.followed(prompt)
-        whole = self.connection.ask(longer, length, stop=stop)
-        place = len(whole.prompt) - len(prompts.of_word(prompt, longer, reply, whole))
-        if not (tokens := whole.top_before(place)):
-            raise WrongReply("gives no list of the most probable next tokens")
-        return replace(reply, top=tokens)
-
-    @contextmanager
-    def _one_line(self, text: str) -> Iterator[None]:
-        """Turns what is wrong with an answer into one line that names the server and the text."""
+    async def _ask(self, prompt: Ids, text: str, lengths: Sequence[int]) -> Reply:
+        """Returns a reply with a list of the first length whose list lacks no token."""
         where = f"the text is {truncated(text)!r}"
         try:
-            yield
+            for length in lengths:
+                reply = await self.connection.ask(prompt, length)
+                if _is_complete(reply.top, length):
+                    break
+            return reply
         except ServerRefusal as refusal:
             raise BadInput(f"{refusal}; {where}") from refusal
         except WrongReply as wrong:
             address = self.connection.client.address
             raise BadInput(f"server {address} {wrong}; {where}; {REMEDY}") from wrong
 
-    def _answer_blank(
-        self, asked: ServedQuestion, replies: Mapping[Prompt, Reply], top: int
-    ) -> Answer:
-        before, prompts = replies[asked.context], self.connection.prompts
-        tokens = before.top
-        words = {}
-        for word, whole in asked.words.items():
-            words[word] = WordScore(None, None, 0)
-            if whole is not None:
-                own = prompts.of_word(asked.context, whole, before, replies[whole])
-                words[word] = score_tokens(own, tokens)
-        return Answer(
-            words,
-            tuple(prompts.show(token, bare=asked.bare) for token in tokens[:top]),
-            tuple(token.nats for token in tokens[:top]),
+    def _answer(self, encoded: EncodedQuestion, replies: Mapping[Ids, Reply], top: int) -> Answer:
+        context, words = question_prompts(encoded)
+        listed = replies[context].top
+        scores = {word: WordScore(None, None, 0) for word in words}
+        for word, prompt in words.items():
+            if prompt is not None:
+                nats = replies[prompt].nats[len(context) :]
+                scores[word] = score_word(prompt[len(context)], nats, listed)
+        show = self.connection.vocabulary.show
+        names = (
+            show(name, bare=encoded.bare) if isinstance(name, int) else repr(name)
+            for name, _ in listed[:top]
         )
+        return Answer(scores, tuple(names), tuple(nats for _, nats in listed[:top]))
+
+
+def question_prompts(encoded: EncodedQuestion) -> tuple[Ids, dict[str, Ids | None]]:
+    """Returns the context's tokens, and those of context and word; None for an unscorable word."""
+    reads = [(row.ids, position + 1) for row in encoded.rows for position in row.reads]
+    ids, end = reads[0]
+    words: dict[str, Ids | None] = {}
+    for word, pieces in encoded.words.items():
+        words[word] = None
+        if pieces:
+            before, stop = reads[pieces[-1].read]
+            words[word] = (*before[:stop], pieces[-1].token)
+    return ids[:end], words
+
+
+def sentence_prompts(encoded: EncodedSentence) -> list[Ids]:
+    """Returns what is asked for a sentence: for each of its rows, the row and its last token."""
+    prompts, n_read = [], 0
+    for row in encoded.rows:
+        n_read += len(row.reads)
+        last = encoded.ids[encoded.scored[n_read - 1]]
+        prompts.append((*row.ids[: row.reads[-1] + 1], last))
+    return prompts
+
+
+def score_word(
+    first: int, nats: Sequence[float | None], listed: Sequence[tuple[int | str, float]]
+) -> WordScore:
+    """Returns the score of a word.
+
+    Its rank is known where it is not less probable than the last of the top tokens. Its first token
+    does not count, and a word of one token has the place of its token in the list.
+
+    Args:
+        first: id of its first token.
+        nats: log-probabilities of its tokens.
+        listed: the most probable tokens at the blank with theirs, best first.
+    """
+    total = math.fsum(value for value in nats if value is not None)
+    if total == -math.inf:
+        return WordScore(None, None, len(nats))
+    value = dict(listed).get(first, total) if len(nats) == 1 else total
+    above = sum(other > value for name, other in listed if name != first)
+    is_known = bool(listed) and value >= listed[-1][1]
+    return WordScore(total, 1 + above if is_known else None, len(nats))
+
+
+def _is_complete(listed: Sequence[tuple[int | str, float]], length: int) -> bool:
+    """Returns whether a list of top tokens lacks none.
+
+    In a list of texts, tokens that have a part of a character may share a text; then only one of
+    them is there.
+    """
+    return len(listed) >= length or all(isinstance(name, int) for name, _ in listed)
+
+
+def _sentence_answer(encoded: EncodedSentence, replies: Mapping[Ids, Reply]) -> SentenceAnswer:
+    values: list[float | None] = [None] * encoded.scored.start
+    for row, prompt in zip(encoded.rows, sentence_prompts(encoded), strict=True):
+        values += [replies[prompt].nats[position + 1] for position in row.reads]
+    return SentenceAnswer(
+        tuple(_word(span, values[span.first : span.last]) for span in encoded.spans)
+    )
+
+
+def _word(span: TokenSpan, nats: Sequence[float | None]) -> WordSpan:
+    """A word of a sentence from its tokens.
+
+    A word that is less probable than the server tells counts as one that cannot be represented:
+    without it the sentence would be too probable.
+    """
+    if not span.spelled or -math.inf in nats:
+        return WordSpan(span.start, span.end, None, 0)
+    known = [value for value in nats if value is not None]
+    total = math.fsum(known) if len(known) == len(nats) else None
+    return WordSpan(span.start, span.end, total, len(nats))

@@ -13,6 +13,9 @@ One item decides, as in Pimentel & Meister (2024): after `dog` a single `'` cont
 word is over if it turns out to be a quotation mark. So nothing is counted twice. WordPiece never
 joins across a hyphen or an apostrophe: for it `don`, `'`, `t` are three words. In vocabularies that
 mark ends (`bird</w>`) a word ends with its own last piece.
+
+The words of whole sentences are something else: what white space separates, so that `tool.` is a
+word. They end at white space and special tokens alone (`Boundaries.blank`).
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from __future__ import annotations
 import codecs
 import re
 import unicodedata
+from functools import cached_property
 from typing import NamedTuple
 
 import torch
@@ -110,6 +114,34 @@ class Boundaries:
         continues = self.continues.to(log_probs.device)
         return log_probs.masked_fill(continues, -torch.inf).logsumexp(-1).clamp(max=0.0)
 
+    def blank(self, log_probs: torch.Tensor) -> torch.Tensor:
+        """Returns the log-probability that white space, or the end of the text, comes next.
+
+        Args:
+            log_probs: (reads, vocabulary), nats.
+
+        Returns:
+            (reads,) nats, at most 0.
+        """
+        others = ~self._blanks.to(log_probs.device)
+        return log_probs.masked_fill(others, -torch.inf).logsumexp(-1).clamp(max=0.0)
+
+    @cached_property
+    def _blanks(self) -> torch.Tensor:
+        """(vocabulary,) whether white space, or the end of the text, comes with an item."""
+        follows = _begins_with_blank if self._vocabulary.writes_blanks else self._may_follow_blank
+        return torch.tensor([surface is None or follows(surface) for surface in self._surfaces])
+
+    def _may_follow_blank(self, surface: bytes) -> bool:
+        """Whether an item of a vocabulary without white space follows white space in a text.
+
+        Punctuation touches what is before it, but for opening brackets and quotation marks.
+        """
+        if not (self._vocabulary.marks_ends or surface.startswith(b" ")):
+            return False
+        kind = unicodedata.category(surface.decode("utf-8", "replace").strip()[:1] or " ")
+        return kind[0] != "P" or kind in ("Ps", "Pi")
+
     def _text(self, pieces: Pieces, bare: bool) -> tuple[str | None, bool]:
         """Returns the text of pieces without the space before it, and whether bytes are missing.
 
@@ -133,6 +165,10 @@ class Boundaries:
         if self._vocabulary.marks_ends:  # what comes after a piece without the mark
             return True
         return bool(_CONTINUING.match(_classes(surface.decode("utf-8", "replace")[:2])))
+
+
+def _begins_with_blank(surface: bytes) -> bool:
+    return surface.decode("utf-8", "ignore")[:1].isspace()
 
 
 def _classes(text: str) -> str:

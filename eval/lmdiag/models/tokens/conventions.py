@@ -42,9 +42,11 @@ class Convention(ABC):
 
     Attributes:
         marks_ends: whether the last piece of a word is marked, and not the first.
+        writes_blanks: whether white space is a part of items, so that "bird ." and "bird." differ.
     """
 
     marks_ends = False
+    writes_blanks = False
 
     @classmethod
     @abstractmethod
@@ -63,6 +65,8 @@ class Convention(ABC):
 
 class ByteLevel(Convention):
     """GPT-2: each byte is written as one visible character, a space as `Ġ`."""
+
+    writes_blanks = True
 
     @classmethod
     def of(cls, tokenizer: PreTrainedTokenizerFast) -> ByteLevel | None:
@@ -139,6 +143,7 @@ class SentencePiece(Convention):
 
     def __init__(self, mark: str) -> None:
         self._mark = mark
+        self.writes_blanks = bool(mark)
 
     def read(self, name: str) -> VocabularyItem:
         if byte := re.fullmatch(r"<0x([0-9A-F]{2})>", name):

@@ -18,6 +18,7 @@ class Vocabulary:
 
     Attributes:
         marks_ends: whether the last piece of a word is marked, and not the first (`bird</w>`).
+        writes_blanks: whether white space is a part of items.
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerFast) -> None:
@@ -27,6 +28,7 @@ class Vocabulary:
         self._convention = convention_of(tokenizer)
         self._items: dict[int, VocabularyItem] = {}
         self.marks_ends = self._convention.marks_ends
+        self.writes_blanks = self._convention.writes_blanks
 
     def show(self, token: int, *, bare: bool = False) -> str:
         """Returns an item as it is shown in a list of answers.

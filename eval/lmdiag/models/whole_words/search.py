@@ -46,8 +46,8 @@ import torch
 
 from lmdiag.models.agreement import Verbs
 from lmdiag.models.answers import look_up, refuse_nan, verb_agreement
-from lmdiag.models.forward.prefixes import Prefixes, choose_sharing
 from lmdiag.models.forward.reader import Reader
+from lmdiag.models.forward.reuse import Continuations, choose_reuse
 from lmdiag.models.tokens.boundaries import Boundaries
 from lmdiag.models.tokens.encoders import Blank, QuestionEncoder
 from lmdiag.models.tokens.questions import (
@@ -114,7 +114,7 @@ class WordSearch:
         width: continuations of a node that are opened at first.
 
     Attributes:
-        share: what the beginnings at a blank share, see `forward.prefixes`.
+        reuse: what the continuations of a blank reuse, see `forward.reuse`.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ class WordSearch:
         self._vocabulary = vocabulary
         self._info = info
         self._lengths, self._most_nodes, self._width = lengths, most_nodes, width
-        self.share = choose_sharing(reader, encoder)
+        self.reuse = choose_reuse(reader, encoder)
 
     @cached_property
     def boundaries(self) -> Boundaries:
@@ -181,12 +181,12 @@ class WordSearch:
             BadInput: NaN or infinite logits; a search that reaches `most_nodes`, since the model
                 hardly prefers any word to others; a word too long for the model.
         """
-        prefixes = self.share(self._reader, [encoded.rows[0] for encoded in batch])
+        continuations = self.reuse(self._reader, [encoded.rows[0] for encoded in batch])
         frontiers = [self._frontier(encoded, top) for encoded in batch]
         blanks = [(n, Node(0.0, encoded.read[0], self._width)) for n, encoded in enumerate(batch)]
         agreement: list[tuple[float | None, ...] | None] = []
         for some in self._chunks(blanks):
-            log_probs = self._read(batch, frontiers, prefixes, some)
+            log_probs = self._read(batch, frontiers, continuations, some)
             agreement += verb_agreement([batch[n] for n, _ in some], log_probs, verbs)
         nodes = [
             (n, Node(0.0, beginning, self._width))
@@ -197,7 +197,7 @@ class WordSearch:
             (n, node) for n, frontier in enumerate(frontiers) for node in frontier.next()
         ]:
             for some in self._chunks(nodes):
-                self._read(batch, frontiers, prefixes, some)
+                self._read(batch, frontiers, continuations, some)
             self._refuse_endless(batch, frontiers)
             nodes = []
         return [_answer(*parts) for parts in zip(batch, frontiers, agreement, strict=True)]
@@ -227,7 +227,7 @@ class WordSearch:
         self,
         batch: Sequence[WholeWordQuestion],
         frontiers: Sequence[Frontier],
-        prefixes: Prefixes,
+        continuations: Continuations,
         nodes: Sequence[NumberedNode],
     ) -> torch.Tensor:
         """Reads nodes and tells the frontiers; returns (nodes, vocabulary) log-probabilities."""
@@ -235,7 +235,7 @@ class WordSearch:
         queries = [batch[n].question.query for n, _ in nodes]
         for (_, row), query in zip(requests, queries, strict=True):
             self._encoder.check_length([row], query)
-        log_probs = prefixes.read(requests)
+        log_probs = continuations.read(requests)
         refuse_nan(queries, log_probs, self._info.id)
         for (n, node), reading in zip(nodes, self._readings(batch, nodes, log_probs), strict=True):
             if reading.end == -math.inf and not node.beginning.filled:

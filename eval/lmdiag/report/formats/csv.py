@@ -10,7 +10,7 @@ from typing import Any
 from lmdiag.report.listing import Chosen
 from lmdiag.results import Results
 from lmdiag.results.published import published_beside
-from lmdiag.text import visible
+from lmdiag.text import csv_cell, visible
 
 _NUMBERS = ("value", "n", "ci_low", "ci_high", "chance", "versus_chance", "sd", "runs")
 _COLUMNS = (
@@ -64,23 +64,8 @@ def _csv(columns: Sequence[str], records: Iterable[list[Any]]) -> str:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows([csv_cell(value) for value in record] for record in records)
+    writer.writerows(
+        [csv_cell(visible(value) if isinstance(value, str) else value) for value in record]
+        for record in records
+    )
     return buffer.getvalue()
-
-
-def csv_cell(value: Any) -> Any:
-    """Returns a text that no spreadsheet takes for a formula and no terminal for a command.
-
-    One that begins with `=`, `+`, `-` or `@` gets an apostrophe in front; numbers stay numbers.
-
-    >>> csv_cell("=1+1"), csv_cell(-0.5)
-    ("'=1+1", -0.5)
-    """
-    if not isinstance(value, str):
-        return value
-    text = visible(value)
-    return f"'{text}" if text.lstrip().startswith(_FORMULA) else text
-
-
-_FORMULA = tuple("=+-@＝＋－＠")
-"""Characters that a spreadsheet takes for the start of a formula."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lmdiag import diagnostics
 from lmdiag.report import numbers
+from lmdiag.report.designs import analysis_grids, analysis_remarks
 from lmdiag.report.formats.grid import CellText, Grid, grid_of
 from lmdiag.report.labels import (
     asked,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table as RichTable
 
+    from lmdiag.analysis.designs import Analysis
     from lmdiag.comparison import Comparison
     from lmdiag.results.multiverse import HeadlineCurves, Multiverse
 
@@ -216,6 +218,25 @@ def _rich_table(label: int, padding: tuple[int, ...] = (0, 1)) -> RichTable:
     )
     drawn.add_column("", overflow="fold", min_width=label)
     return drawn
+
+
+# ---- conditions --------------------------------------------------------------------------------
+
+
+def print_analysis(analysis: Analysis, console: Console) -> None:
+    """Prints the effects of conditions, the cells, and mixed models; a warning of a fit first."""
+    for fit in analysis.mixed.values():
+        if fit.warning:
+            _print_line(fit.warning, "bold", console, wrap=False)
+    for grid in analysis_grids(analysis):
+        console.print()
+        _print_line(grid.caption, "", console)
+        several = len(grid.label_headings) > 1
+        rows = [row._replace(labels=(": ".join(row.labels),)) for row in grid.rows]
+        console.print(_drawn(grid._replace(rows=tuple(rows)) if several else grid, console.width))
+    console.print()
+    for line in analysis_remarks(analysis):
+        _print_line(line, "dim", console, wrap=False)
 
 
 # ---- comparisons ---------------------------------------------------------------------------------

@@ -1,25 +1,20 @@
-"""Many beginnings of words at a few blanks, without reading the text around each blank again.
+"""Many continuations of a few blanks, without reading the text around each blank again.
 
-What can be shared depends on the model: a causal one keeps the keys and values of the context, an
-encoder-decoder the output of its encoder; a masked one can share nothing, since every token sees
-the others. As with layouts, it is tried once per model whether sharing leaves the numbers
-unchanged; otherwise every row is read from its beginning.
-
-For the shape of gpt2 and the contexts of the diagnostics, sharing takes 23% off the CPU time of
-unit `word` (one thread).
+What can be reused depends on the model: a causal one keeps the keys and values of the context, an
+encoder-decoder the output of its encoder; a masked one can reuse nothing, since every token sees
+the others. As with layouts, it is tried once per model whether that leaves the numbers unchanged.
 """
 
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import torch
 from transformers import DynamicCache
 
-from lmdiag.models.forward.layout import PROBES, reach, same
+from lmdiag.models.forward.probing import PROBES, reach, same
 from lmdiag.models.forward.reader import Reader, select_sources
 from lmdiag.models.tokens.encoders import QuestionEncoder
 from lmdiag.models.tokens.questions import TokenRow
@@ -28,7 +23,7 @@ Request = tuple[int, TokenRow]
 """Number of a blank, and a row that begins as the blank's root does and has one read, its last."""
 
 
-class Prefixes(Protocol):
+class Continuations(Protocol):
     """Reads rows that continue the roots (rows without a word) of a few blanks."""
 
     def read(self, requests: Sequence[Request]) -> torch.Tensor:
@@ -36,35 +31,31 @@ class Prefixes(Protocol):
         ...
 
 
-Share = Callable[[Reader, Sequence[TokenRow]], Prefixes]
+Reuse = Callable[[Reader, Sequence[TokenRow]], Continuations]
 """Given the reader and the root of each blank, opens the blanks."""
 
 
-class Rereading:
-    """Reads every row from its beginning, in the reader's layout."""
+class NoReuse:
+    """Reads every row from its first token, in the reader's layout."""
 
     def __init__(self, reader: Reader, roots: Sequence[TokenRow]) -> None:
         self._reader = reader
 
     def read(self, requests: Sequence[Request]) -> torch.Tensor:
-        """See `Prefixes.read`."""
+        """Returns (requests, vocabulary) log-probabilities, nats."""
         return self._reader.read([row for _, row in requests])
 
 
-class KeyValues:
+class KeyValueReuse:
     """Reads the roots once and keeps their keys and values: for causal models."""
 
     def __init__(self, reader: Reader, roots: Sequence[TokenRow]) -> None:
         self._reader = reader
-        limits = (reach(reader.model.config), reader.short_limit)
-        self._window = min(limit or math.inf for limit in limits)  # padding counts in it, too
+        self._window = reach(reader.model.config)  # padding counts in it, too
         self._lengths = torch.tensor([len(root.ids) for root in roots])
         self._cache = DynamicCache()  # keeps all tokens, also for layers with a sliding window
         inputs = reader.fill([root.ids for root in roots])
         self._mask = inputs["attention_mask"]
-        if self._mask.shape[1] > (reader.short_limit or math.inf):
-            self._roots = reader.read(roots)
-            return
         positions = reader.first_position + torch.arange(self._mask.shape[1])
         self._roots = reader.run(
             inputs
@@ -73,7 +64,7 @@ class KeyValues:
         )
 
     def read(self, requests: Sequence[Request]) -> torch.Tensor:
-        """See `Prefixes.read`."""
+        """Returns (requests, vocabulary) log-probabilities, nats."""
         lengths = self._lengths.tolist()
         log_probs = self._roots[[blank for blank, _ in requests]]
         longer = [n for n, (blank, row) in enumerate(requests) if len(row.ids) > lengths[blank]]
@@ -86,7 +77,8 @@ class KeyValues:
         blanks = torch.tensor([blank for blank, _ in requests])
         starts = self._lengths[blanks].tolist()
         pieces = [row.ids[start:] for (_, row), start in zip(requests, starts, strict=True)]
-        if self._mask.shape[1] + max(map(len, pieces)) > self._window:
+        width = self._mask.shape[1] + max(map(len, pieces))
+        if self._window is not None and width > self._window:
             return self._reader.read([row for _, row in requests])
         inputs = self._reader.fill(pieces)
         steps = torch.arange(inputs["input_ids"].shape[1])
@@ -101,7 +93,7 @@ class KeyValues:
         return self._reader.run(inputs | {"past_key_values": cache}, last)
 
 
-class Sources:
+class EncoderReuse:
     """Reads the sentences around the blanks once: for encoder-decoders."""
 
     def __init__(self, reader: Reader, roots: Sequence[TokenRow]) -> None:
@@ -109,7 +101,7 @@ class Sources:
         self._encoded = reader.encode([root.source for root in roots])
 
     def read(self, requests: Sequence[Request]) -> torch.Tensor:
-        """See `Prefixes.read`."""
+        """Returns (requests, vocabulary) log-probabilities, nats."""
         decoder = self._reader.fill([row.ids for _, row in requests])
         inputs: dict[str, Any] = {f"decoder_{name}": tensor for name, tensor in decoder.items()}
         inputs |= select_sources(self._encoded, [blank for blank, _ in requests])
@@ -117,26 +109,26 @@ class Sources:
         return self._reader.run(inputs, last)
 
 
-def choose_sharing(reader: Reader, encoder: QuestionEncoder) -> Share:
-    """Returns what shares most among the prefixes of a model without changing its numbers.
+def choose_reuse(reader: Reader, encoder: QuestionEncoder) -> Reuse:
+    """Returns what reuses most without changing a model's numbers.
 
     Args:
         reader: has the model, its layout chosen.
         encoder: makes rows of the probes.
     """
-    if encoder.masked or reader.layout in ("equal", "alone"):
-        return Rereading
+    if encoder.masked or reader.layout == "alone":
+        return NoReuse
     blanks = [encoder.blank(question.query) for question in PROBES]
     requests = []
     for number, question in enumerate(PROBES):
         spelt = [encoder.spell(word, question.query) or () for word in question.words]
-        beginnings = {pieces[:n] for pieces in spelt for n in range(len(pieces) + 1)}
-        requests += [(number, blanks[number].row(filled)) for filled in sorted(beginnings)]
+        prefixes = {pieces[:n] for pieces in spelt for n in range(len(pieces) + 1)}
+        requests += [(number, blanks[number].row(filled)) for filled in sorted(prefixes)]
     roots = [blank.row(()) for blank in blanks]
-    share: Share = Sources if roots[0].source else KeyValues
+    reuse: Reuse = EncoderReuse if roots[0].source else KeyValueReuse
     try:
-        together = share(reader, roots).read(requests)
-    except Exception:  # whatever a model raises that keeps its past in another form
-        return Rereading
-    expected = reader.read([row for _, row in requests])
-    return share if same(reader, together, expected) else Rereading
+        together = reuse(reader, roots).read(requests)
+        expected = reader.read([row for _, row in requests])
+    except Exception:  # of a model that keeps its past in another form, or has few positions
+        return NoReuse
+    return reuse if same(reader, together, expected) else NoReuse

@@ -1,0 +1,401 @@
+"""How well surprisals predict human measures: delta log-likelihood of each model, and compared."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lmdiag import stats
+from lmdiag.analysis.human import Flags, HumanTable, Predictors, SurprisalSource, passes
+from lmdiag.analysis.mixed import MixedTerm
+from lmdiag.analysis.procedures import SURPRISAL, Procedure
+from lmdiag.analysis.regression import (
+    Regression,
+    least_squares,
+    mixed_model,
+    names_in,
+    sides,
+    term_interval,
+)
+from lmdiag.schema import BadInput
+from lmdiag.stats import Values
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+_Z = 1.96
+"""Standard errors on either side of a mean delta, as Wilcox et al. (2023) have it."""
+
+
+@dataclass(frozen=True)
+class ModelFit:
+    """How well one model's surprisals predict the response.
+
+    Attributes:
+        name: of the model.
+        n: number of rows.
+        delta_log_likelihood: log-likelihood of the full model less that of the baseline.
+        per_word: delta_log_likelihood / n.
+        ci_low, ci_high: per_word -+ 1.96 standard errors over rows; NaN for mixed models.
+        p: sign-flip test over rows that per_word is 0; NaN for mixed models.
+        aic, baseline_aic: of both models, in sample.
+        mean_surprisal: of the rows, bits.
+        terms: of the full model in sample, per unit of the surprisals that were read.
+        per_bit: coefficient of the current word's surprisal per bit; NaN without this term.
+        left_out: reason -> number of rows.
+        warning: what makes the estimates unreliable, or "".
+        rows: (n,), numbers of the rows in the table, from 0.
+        surprisal: (n,), bits.
+        response, residuals: (n,), residuals of the full model in sample; None for mixed models.
+        deltas: (n,), delta of the log density of each row; None for mixed models.
+    """
+
+    name: str
+    n: int
+    delta_log_likelihood: float
+    per_word: float
+    ci_low: float
+    ci_high: float
+    p: float
+    aic: float
+    baseline_aic: float
+    mean_surprisal: float
+    terms: tuple[MixedTerm, ...]
+    per_bit: float
+    left_out: Mapping[str, int]
+    warning: str
+    rows: NDArray[np.intp]
+    surprisal: Values
+    response: Values
+    residuals: Values | None
+    deltas: Values | None
+
+
+@dataclass(frozen=True)
+class DeltaComparison:
+    """Two models on the same rows, paired by row.
+
+    Attributes:
+        first, second: names of the models.
+        difference: mean of first less second delta log density per row.
+        ci_low, ci_high: difference -+ 1.96 standard errors.
+        p: sign-flip test; p_adjusted: by Holm's method over all comparisons.
+    """
+
+    first: str
+    second: str
+    difference: float
+    ci_low: float
+    ci_high: float
+    p: float
+    p_adjusted: float
+
+
+@dataclass(frozen=True)
+class HumanFit:
+    """The fits of some models to one response.
+
+    Attributes:
+        signature: equal for fits of the same rows by the same procedure.
+        procedure: what was fitted.
+        full, baseline: formulas.
+        models: a fit for each model.
+        comparisons: of the first model with each of the others; none for mixed models.
+        notes: what was computed or averaged, for readers.
+        table: the human measures.
+    """
+
+    signature: str
+    procedure: Procedure
+    full: str
+    baseline: str
+    models: Sequence[ModelFit]
+    comparisons: Sequence[DeltaComparison]
+    notes: Sequence[str]
+    table: HumanTable
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns all figures as plain values; undefined is None."""
+        models = []
+        for fit in self.models:
+            figures = {
+                name: value
+                for name, value in vars(fit).items()
+                if isinstance(value, str | int | float) or name == "left_out"
+            }
+            figures["coefficients"] = {term.term: term.estimate for term in fit.terms}
+            figures["intervals"] = {term.term: list(term_interval(term)) for term in fit.terms}
+            models.append(figures)
+        plain: dict[str, Any] = _plain({
+            "signature": self.signature, "full": self.full, "baseline": self.baseline,
+            "units": self.procedure.units or "bits", "models": models,
+            "comparisons": [asdict(compared) for compared in self.comparisons],
+            "notes": list(self.notes),
+        })  # fmt: skip
+        return plain
+
+    def to_frame(self) -> DataFrame:
+        """Returns a pandas table with a row per model."""
+        from pandas import DataFrame
+
+        return DataFrame(
+            [
+                {name: v for name, v in vars(fit).items() if isinstance(v, str | int | float)}
+                for fit in self.models
+            ]
+        )
+
+    def _repr_html_(self) -> str:
+        return str(self.to_frame().to_html(index=False))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _plain(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_plain(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def fit_surprisals(
+    table: HumanTable, sources: Sequence[SurprisalSource], procedure: Procedure
+) -> HumanFit:
+    """Fits the response with and without each model's surprisals, on the same rows.
+
+    Args:
+        table: the human measures.
+        sources: surprisals of each model; names must differ.
+        procedure: how.
+
+    Raises:
+        BadInput: a column is missing, not numeric, infinite or constant on the fitted rows; too few
+            rows are left; the response is not defined.
+    """
+    names = [source.name for source in sources]
+    if doubled := [name for name in names if names.count(name) > 1]:
+        raise BadInput(f"two sets of surprisals are called {doubled[0]}: rename one")
+    full, baseline = procedure.formulas()
+    if sides(full)[0] != sides(baseline)[0]:
+        raise BadInput(f"the baseline {baseline!r} must have the response of {full!r}")
+    used = names_in(f"{full} {baseline}")
+    if SURPRISAL not in used and f"{SURPRISAL}_prev_1" not in used:
+        raise BadInput(f"formula {full!r} has no term {SURPRISAL}, which stands for the surprisals")
+    selected = [_Selection(table, procedure, source, used, _grouping(full)) for source in sources]
+    common = np.logical_and.reduce([selection.kept for selection in selected])
+    fits = [_fit(selection, common, full, baseline, procedure) for selection in selected]
+    notes = dict.fromkeys(note for selection in selected for note in selection.notes())
+    signature = "|".join(
+        [
+            "lmdiag:fit", f"human:{table.fingerprint}", f"full:{full}", f"baseline:{baseline}",
+            *(f"{name}:{value}" for name, value in _knobs(procedure)),
+        ]
+    )  # fmt: skip
+    return HumanFit(signature, procedure, full, baseline, fits, _compare(fits), list(notes), table)
+
+
+def _knobs(procedure: Procedure) -> list[tuple[str, str]]:
+    """The fields that change figures and that the formulas do not show."""
+    named = ("folds", "units", "filter", "average", "distinct", "complete", "fill", "lags_as_text")
+    return [
+        (name, ",".join(value) if isinstance(value, tuple) else str(value).lower())
+        for name in named
+        if (value := getattr(procedure, name))
+    ]
+
+
+def _grouping(formula: str) -> set[str]:
+    """The grouping factors of a mixed model."""
+    parts = formula.split("|")
+    return {name for part in parts[1:] for name in names_in(part.partition(")")[0])}
+
+
+class _Selection:
+    """Which rows of a table can be fitted with one model's surprisals, and why others cannot."""
+
+    def __init__(
+        self,
+        table: HumanTable,
+        procedure: Procedure,
+        source: SurprisalSource,
+        used: Sequence[str],
+        grouping: set[str],
+    ) -> None:
+        everything = np.ones(len(table.frame), dtype=bool)
+        self.source = source
+        self.predictors = Predictors(table, procedure, source, everything)
+        self.kept = everything.copy()
+        self.left_out: dict[str, int] = {}
+        self.response = sides(procedure.formulas()[0])[0]
+        self.averaged: Values | None = None
+        self.averaging = ""
+        if procedure.distinct:
+            self._leave_out("repeated row", table.frame.duplicated().to_numpy())
+        varying = [f for f in (procedure.filter or ()) if self._varies_within_words(f)]
+        for condition in varying:
+            self._filter(condition)
+        self.predictors.chosen = self.kept.copy()
+        if procedure.average:
+            self._average(names_in(self.response)[0])
+        for condition in procedure.filter or ():
+            if condition not in varying:
+                self._filter(condition)
+        for name in used:
+            missing = table.missing(name) if name in grouping else np.isnan(self.numbers(name))
+            self._leave_out(f"{name} is missing", missing)
+        if procedure.complete:
+            for name in map(str, table.frame.columns):
+                if name not in names_in(self.response):
+                    self._leave_out(f"{name} is missing", table.missing(name))
+
+    def numbers(self, name: str) -> Values:
+        """The values of all rows; the response is the mean over readers if it was averaged."""
+        if self.averaged is not None and name in names_in(self.response):
+            return self.averaged
+        return self.predictors.numbers(name)
+
+    def notes(self) -> list[str]:
+        """What was computed, for readers."""
+        return [*([self.averaging] if self.averaging else []), *self.predictors.notes.values()]
+
+    def _leave_out(self, reason: str, rows: Flags) -> None:
+        if n := int((self.kept & rows).sum()):
+            self.left_out[reason] = self.left_out.get(reason, 0) + n
+            self.kept &= ~rows
+
+    def _filter(self, condition: str) -> None:
+        column, present, passed = passes(condition, self.predictors)
+        self._leave_out(f"{column} is missing", ~present)
+        self._leave_out(f"not {condition}", ~passed)
+
+    def _varies_within_words(self, condition: str) -> bool:
+        """Whether a filter tells rows of one word apart, e.g. readers or models."""
+        procedure = self.predictors.procedure
+        if not (procedure.text and procedure.position):
+            return False
+        code = self.predictors.words.word
+        if len(np.unique(code)) == len(code):
+            return False
+        _, _, passed = passes(condition, self.predictors)
+        share = np.bincount(code, passed) / np.bincount(code)
+        return bool(((share > 0) & (share < 1)).any())
+
+    def _average(self, response: str) -> None:
+        """Keeps one row per word, with the mean response over its rows."""
+        values, code = self.predictors.numbers(response), self.predictors.words.word
+        counted = self.kept & ~np.isnan(values)
+        with np.errstate(invalid="ignore"):
+            means = np.bincount(code, np.where(counted, values, 0)) / np.bincount(code, counted)
+        self.averaged = means[code]
+        first = np.zeros(len(code), dtype=bool)
+        rows = np.flatnonzero(self.kept)
+        first[rows[np.unique(code[rows], return_index=True)[1]]] = True
+        if len(rows) > first.sum():
+            self.averaging = (
+                f"{response}: mean over the rows of a word, {len(rows):,} rows of "
+                f"{first.sum():,} words"
+            )
+        self.kept &= first
+
+
+class _Rows:
+    """The rows that a model is fitted to; see `regression.Rows`."""
+
+    def __init__(self, selection: _Selection, kept: Flags) -> None:
+        self.selection = selection
+        self.kept = np.flatnonzero(kept)
+
+    def numbers(self, column: str) -> Values:
+        values = self.selection.numbers(column)[self.kept]
+        if (bad := np.flatnonzero(~np.isfinite(values))).size:
+            raise BadInput(f"{self.where(int(bad[0]))}: column {column} is infinite")
+        return values
+
+    def labels(self, column: str) -> list[str]:
+        texts = self.selection.predictors.table.texts(column)
+        return [texts[row] for row in self.kept]
+
+    def where(self, row: int) -> str:
+        return self.selection.predictors.table.where(int(self.kept[row]))
+
+
+def _fit(
+    selection: _Selection, common: Flags, full: str, baseline: str, procedure: Procedure
+) -> ModelFit:
+    left_out = dict(selection.left_out)
+    if others := int((selection.kept & ~common).sum()):
+        left_out["no surprisal of another model"] = others
+    rows = _Rows(selection, common)
+    if not common.any():
+        reasons = ", ".join(f"{reason} ({n:,})" for reason, n in left_out.items())
+        raise BadInput(f"{selection.source.name}: no row is left: {reasons}")
+    first, second = (
+        _regression(formula, rows, procedure.folds or 0) for formula in (full, baseline)
+    )
+    n = len(rows.kept)
+    delta = first.log_likelihood - second.log_likelihood
+    deltas, bounds, p = None, (math.nan, math.nan), math.nan
+    if first.densities is not None and second.densities is not None:
+        deltas = first.densities - second.densities
+        bounds, p = _interval(deltas), stats.sign_flip(deltas)
+    in_bits = math.log(2) if procedure.units == "nats" else 1.0
+    bits = selection.source.values[rows.kept] / in_bits
+    per_unit = next((term.estimate for term in first.terms if term.term == SURPRISAL), math.nan)
+    return ModelFit(
+        name=selection.source.name,
+        n=n,
+        delta_log_likelihood=delta,
+        per_word=delta / n,
+        ci_low=bounds[0],
+        ci_high=bounds[1],
+        p=p,
+        aic=first.aic,
+        baseline_aic=second.aic,
+        mean_surprisal=float(np.nanmean(bits)),
+        terms=first.terms,
+        per_bit=per_unit * in_bits,
+        left_out=left_out,
+        warning=first.warning or second.warning,
+        rows=rows.kept,
+        surprisal=bits,
+        response=rows.numbers(names_in(sides(full)[0])[0]),
+        residuals=first.residuals,
+        deltas=deltas,
+    )
+
+
+def _regression(formula: str, rows: _Rows, folds: int) -> Regression:
+    if "|" not in formula:
+        return least_squares(formula, rows, folds)
+    if folds:
+        raise BadInput("folds are for least squares: a mixed model is fitted in sample, --folds 0")
+    return mixed_model(formula, rows)
+
+
+def _interval(deltas: Values) -> tuple[float, float]:
+    """Mean -+ 1.96 standard errors."""
+    mean, margin = deltas.mean(), _Z * deltas.std(ddof=1) / math.sqrt(len(deltas))
+    return float(mean - margin), float(mean + margin)
+
+
+def _compare(fits: Sequence[ModelFit]) -> list[DeltaComparison]:
+    """Compares the first model with each of the others, Holm-adjusted."""
+    first, *others = fits
+    pairs = [
+        (other, first.deltas - other.deltas)
+        for other in others
+        if first.deltas is not None and other.deltas is not None
+    ]
+    p_values = [stats.sign_flip(difference) for _, difference in pairs]
+    return [
+        DeltaComparison(
+            first.name, other.name, float(difference.mean()), *_interval(difference), p, adjusted
+        )
+        for (other, difference), p, adjusted in zip(
+            pairs, p_values, stats.holm(p_values), strict=True
+        )
+    ]

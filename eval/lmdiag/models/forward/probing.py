@@ -1,0 +1,170 @@
+"""How rows may go through a model together without changing its numbers: tried once per model.
+
+Position schemes, convolutions, state-space recurrences and Fourier mixing differ in which positions
+influence each other. So instead of relying on a list of families, a few contexts are read one at a
+time, by the plain model, and then together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+import torch
+from transformers import PretrainedConfig, PreTrainedModel
+
+from lmdiag.models.forward.causality import check_causality
+from lmdiag.models.forward.reader import Reader
+from lmdiag.models.tokens.encoders import QuestionEncoder
+from lmdiag.models.tokens.questions import TokenRow
+from lmdiag.schema import BadInput, Query, Question
+
+PROBES = (
+    Question(Query("The old man said that it was a"), ("house", "wheelbarrow", "wheelhouse")),
+    Question(Query("The old dog had a"), ("home", "philosophy")),
+)
+"""Two contexts of different length that begin alike, with words of several pieces."""
+
+_SHORT_PROBE = Question(Query("It is a"), ())
+"""For models of very few positions."""
+
+_ROUNDING, _COARSE_ROUNDING = 100.0, 8.0
+"""Tolerance in units of the dtype's epsilon times the largest value: for float32 or better, and for
+half precision, where 100 units would accept anything."""
+
+_NARROWEST = 16
+"""Packs of fewer tokens gain nothing."""
+
+
+def choose_layout(reader: Reader, encoder: QuestionEncoder, packing: str, model_id: str) -> None:
+    """Sets the reader's gate, and the first of the layouts packed, equal and alone that is exact.
+
+    Packing is tried on processors, which gain by it, and in float32 or better, where rounding does
+    not hide an error.
+
+    Args:
+        reader: its `layout`, `width` and `gate` are set.
+        encoder: makes rows of the probes.
+        packing: auto, always (also on accelerators and in half precision) or never.
+        model_id: for messages.
+
+    Raises:
+        BadInput: packing is asked for and changes the model's numbers, or a causal model sees to
+            the right.
+    """
+    probes = _rows(encoder, PROBES)
+    rows = probes or _rows(encoder, (_SHORT_PROBE,))
+    reader.layout, reader.gate = "equal", None
+    if rows:
+        whole = [reader.whole(row) for row in rows]
+        if not encoder.masked:
+            check_causality(reader, rows[0], whole[0], model_id)
+        reader.gate = _find_gate(reader, rows[0], whole[0])
+        alone = torch.cat([nats[list(row.reads)] for row, nats in zip(rows, whole, strict=True)])
+        reader.width = min(reader.width, reach(reader.model.config) or reader.width)
+        if probes and packing != "never" and _takes_packs(reader, packing == "always"):
+            reader.layout = "packed"
+            if _agrees(reader, lambda: reader.read(rows), alone):
+                return
+            reader.layout = "equal"
+        if not _agrees(reader, lambda: reader.read([*rows, *rows]), torch.cat([alone, alone])):
+            reader.layout = "alone"
+    if packing == "always":
+        raise BadInput(
+            f"model {model_id} cannot read several contexts in one row, or gives other numbers "
+            "then: leave --packing always out"
+        )
+
+
+def same(reader: Reader, log_probs: torch.Tensor, expected: torch.Tensor) -> bool:
+    """Whether two sets of log-probabilities differ by no more than the rounding of the dtype.
+
+    NaN equals NaN here: a broken model is refused with the context that it cannot answer.
+
+    Args:
+        reader: has the model.
+        log_probs, expected: (reads, vocabulary), nats.
+    """
+    epsilon = max(torch.finfo(reader.model.dtype).eps, torch.finfo(torch.float32).eps)
+    steps = _ROUNDING if _is_fine(reader) else _COARSE_ROUNDING
+    scale = max(1.0, float(expected.nan_to_num(0.0, 0.0, 0.0).abs().max()))
+    if log_probs.shape != expected.shape:  # a gate that is called otherwise than by position
+        return False
+    tolerance = steps * epsilon * scale
+    return torch.allclose(log_probs, expected, rtol=0.0, atol=tolerance, equal_nan=True)
+
+
+def reach(config: PretrainedConfig) -> int | None:
+    """Returns how far apart two tokens may be that see each other in every layer; None: any.
+
+    The mask of a pack replaces a sliding window, so that packs must fit into it.
+    """
+    text = config.get_text_config()
+    windows = [getattr(text, name, None) for name in ("sliding_window", "window_size")]
+    local = getattr(text, "local_attention", None)  # both sides together (ModernBERT)
+    windows.append(local // 2 if local else None)
+    return min((int(window) for window in windows if window), default=None)
+
+
+def gates(model: PreTrainedModel) -> list[torch.nn.Module]:
+    """Returns the modules that might be a model's gate, the one that saves most first.
+
+    The attention of BERT and its relatives ends with a module that adds the residual. After the
+    last one nothing mixes positions, so that the rest of the last layer is computed only where it
+    is wanted. Almost all models have the projection to the vocabulary.
+    """
+    closing = [m for m in model.modules() if type(m).__name__.endswith("SelfOutput")]
+    head = model.get_output_embeddings()  # type: ignore[no-untyped-call]
+    return [*closing[-1:], *([] if head is None else [head])]
+
+
+def _find_gate(reader: Reader, row: TokenRow, whole: torch.Tensor) -> torch.nn.Module | None:
+    """Returns the first gate that leaves the numbers of a row alone; None if none does.
+
+    The positions are read in reverse order, and there are more of them than the row is long: some
+    models count the rows behind the gate (XMOD) or cut off positions beyond the length of a row
+    (LUKE), and a module after which positions still see each other would not have all of them in
+    their order.
+    """
+    backwards = list(reversed(range(len(row.ids))))
+    last = backwards[:1] * len(row.ids)
+    reads = [(0, position) for position in backwards] + [(1, position) for position in last]
+    inputs, _ = reader.side_by_side([row, row])
+    for gate in gates(reader.model):
+        reader.gate = gate
+        if _agrees(reader, lambda: reader.run(inputs, reads), whole[backwards + last]):
+            return gate
+    return None
+
+
+def _agrees(reader: Reader, read: Callable[[], torch.Tensor], expected: torch.Tensor) -> bool:
+    """Whether the model runs at all and gives the expected numbers."""
+    with suppress(Exception):  # models raise anything for masks or states that they do not expect
+        return same(reader, read(), expected)
+    return False
+
+
+def _rows(encoder: QuestionEncoder, questions: Sequence[Question]) -> list[TokenRow]:
+    """Returns some rows of each probe; none if the model cannot read as many tokens.
+
+    The rows of a probe differ in their length; those of a masked model in nothing else.
+    """
+    most = 1 if encoder.masked else 2
+    with suppress(BadInput):
+        return [row for question in questions for row in encoder.encode(question).rows[:most]]
+    return []
+
+
+def _takes_packs(reader: Reader, wherever: bool) -> bool:
+    attention = getattr(reader.model.config, "_attn_implementation", None)
+    return (
+        (wherever or (_is_fine(reader) and reader.device.type == "cpu"))
+        and reader.width >= _NARROWEST
+        and attention in (None, "eager", "sdpa")
+        and {"attention_mask", "position_ids"} <= reader.accepted
+    )
+
+
+def _is_fine(reader: Reader) -> bool:
+    """Whether the model computes in float32 or better."""
+    return torch.finfo(reader.model.dtype).eps <= torch.finfo(torch.float32).eps

@@ -1,0 +1,198 @@
+"""How engines are asked for log-probabilities, and what is taken from their answers.
+
+Both dialects extend OpenAI's completions endpoint. `prompt_logprobs` is vLLM's: the answer has null
+or `{id: {logprob, decoded_token}}` for each token of the prompt. `echo` repeats the prompt in the
+list of tokens (SGLang, vLLM). One token is generated in either case, and the server's most probable
+tokens at its place are the list of top tokens.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import reprlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+
+from lmdiag.models.server.client import WrongReply
+
+DIALECTS: Mapping[str, Mapping[str, Any]] = {
+    "prompt_logprobs": {"prompt_logprobs": 0},
+    "echo": {"echo": True},
+}
+"""What is asked beyond OpenAI's parameters, in the order in which a server is tried."""
+
+LOWEST = -9999.0
+"""vLLM gives this for everything below, since JSON has no infinity."""
+
+LARGEST_SUM = 1 + 1e-3
+"""Of the probabilities of a list of top tokens; what is above 1 is rounding."""
+
+_LONGEST_LIST = 10_000
+_ID = re.compile(r"token_id:(\d+)", re.ASCII)
+"""How vLLM names a token that is asked for by its id."""
+
+_MAX_DIGITS = 9
+
+Ids = tuple[int, ...]
+Schema = TypeVar("Schema")
+
+# A list is refused at its first wrong item: collecting the errors of a long answer takes gigabytes.
+# Records of lists are validated when they are read, since few of them are.
+_First = Field(fail_fast=True)
+Nats = Annotated[float, Field(strict=True, gt=-1e5, le=0, allow_inf_nan=False)]
+_Records = Annotated[list[dict[str, Any] | None], _First]
+
+
+class _PromptToken(BaseModel):
+    logprob: Nats | None
+    decoded_token: str | None = None
+
+
+class _Logprobs(BaseModel):
+    tokens: Annotated[list[str], _First] | None = None
+    token_logprobs: Annotated[list[Nats | None], _First] | None = None
+    top_logprobs: _Records | None = None
+
+
+class _Choice(BaseModel):
+    logprobs: _Logprobs | None = None
+    prompt_logprobs: _Records | None = None
+
+
+class Completion(BaseModel):
+    """An answer to a request for a completion; other fields are ignored."""
+
+    choices: Annotated[list[_Choice], Field(min_length=1, fail_fast=True)]
+
+
+class ListedModel(BaseModel):
+    """A model of a server; `max_model_len` is vLLM's: tokens of a prompt and its completion."""
+
+    id: str
+    max_model_len: Annotated[int, Field(strict=True, gt=1)] | None = None
+
+
+class ModelList(BaseModel):
+    """An answer of `/models`."""
+
+    data: Annotated[list[ListedModel], _First] = []
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a server says of a prompt.
+
+    Attributes:
+        nats: log-probability of each token of the prompt; -inf if it is below what the server
+            tells; None where it gives none, as for the first token.
+        texts: the same tokens as texts, in the server's spelling; None where it gives none.
+        top: most probable next tokens, best first, with their log-probabilities; the name is a
+            token id, or a text if the server gives no ids.
+    """
+
+    nats: Sequence[float | None]
+    texts: Sequence[str | None]
+    top: Sequence[tuple[int | str, float]]
+
+
+def read_reply(content: bytes, prompt: Ids) -> Reply:
+    """Returns what an answer says of a prompt.
+
+    Raises:
+        WrongReply: it has not the form of an answer, lacks log-probabilities of the prompt, or has
+            wrong ones.
+    """
+    choice = parsed(Completion, content).choices[0]
+    logprobs = choice.logprobs or _Logprobs()
+    if choice.prompt_logprobs:
+        tokens, generated = _recorded(choice.prompt_logprobs, prompt), 0
+    else:
+        tokens, generated = _echoed(logprobs, prompt), len(prompt)
+    if not tokens:
+        raise WrongReply("gives no log-probabilities of the prompt")
+    if len(tokens) != len(prompt):
+        raise WrongReply(
+            f"gives log-probabilities of {len(tokens)} tokens for a prompt of {len(prompt)}"
+        )
+    nats = [None if token is None else token.logprob for token in tokens]
+    if lacking := sum(value is None for value in nats[1:]):
+        raise WrongReply(
+            f"gives no log-probability for {lacking} of {len(nats)} tokens of a prompt"
+        )
+    tops = logprobs.top_logprobs or []
+    return Reply(
+        [-math.inf if value and value <= LOWEST else value for value in nats],
+        [None if token is None else token.decoded_token for token in tokens],
+        _top_tokens((tops[generated] if generated < len(tops) else None) or {}),
+    )
+
+
+def _recorded(
+    records: Sequence[dict[str, Any] | None], prompt: Ids
+) -> Sequence[_PromptToken | None]:
+    """The tokens of vLLM's `prompt_logprobs`."""
+    ids = [*map(str, prompt), *[""] * len(records)][: len(records)]
+    if any(record and id not in record for id, record in zip(ids, records, strict=True)):
+        raise WrongReply("gives log-probabilities of other tokens than were sent")
+    picked = [record and record[id] for id, record in zip(ids, records, strict=True)]
+    return _valid(_PROMPT.validate_python, picked)
+
+
+def _echoed(logprobs: _Logprobs, prompt: Ids) -> Sequence[_PromptToken | None]:
+    """The tokens of an `echo`, which stand before the generated one."""
+    nats, names = logprobs.token_logprobs or [], logprobs.tokens or []
+    if len(names) != len(nats):
+        raise WrongReply(f"gives {len(nats)} log-probabilities for {len(names)} tokens")
+    if len(names) < len(prompt):
+        return []
+    given = [token_id(name) for name in names[: len(prompt)]]
+    if any(name not in (id, str(name)) for id, name in zip(prompt, given, strict=False)):
+        raise WrongReply("gives log-probabilities of other tokens than were sent")
+    return [
+        _PromptToken(logprob=value, decoded_token=name if isinstance(name, str) else None)
+        for name, value in zip(given, nats, strict=False)
+    ]
+
+
+_PROMPT = TypeAdapter(Annotated[list[_PromptToken | None], _First])
+_TOP = TypeAdapter(dict[str, Nats])
+
+
+def parsed(schema: type[Schema], content: bytes) -> Schema:
+    """Returns a JSON document as a schema has it. Raises `WrongReply` naming what is wrong."""
+    return _valid(TypeAdapter(schema).validate_json, content)
+
+
+def _valid(validate: Callable[[Any], Schema], value: Any) -> Schema:
+    try:
+        return validate(value)
+    except ValidationError as error:
+        wrong = error.errors(include_url=False, include_context=False)[0]
+        given = value[:40] if wrong["type"] == "json_invalid" else wrong["input"]
+        place = ".".join(["", *map(str, wrong["loc"])])[1:60]
+        message = f"{place} {wrong['msg'][:100]}, not {reprlib.repr(given)}".strip()
+        raise WrongReply(f"gives an answer of another form ({message})") from error
+
+
+def token_id(name: str) -> int | str:
+    """Returns the id in vLLM's name of a token; the name itself if it has none."""
+    match = _ID.fullmatch(name)
+    if match and len(match[1]) > _MAX_DIGITS:
+        raise WrongReply(f"names a token {name[:40]!r}")
+    return int(match[1]) if match else name
+
+
+def _top_tokens(record: dict[str, Any]) -> list[tuple[int | str, float]]:
+    """A list of top tokens, best first, equal ones by id or text."""
+    if len(record) > _LONGEST_LIST:
+        raise WrongReply(f"gives a list of {len(record)} top tokens")
+    values = _valid(_TOP.validate_python, record)
+    total = math.fsum(map(math.exp, values.values()))
+    if total > LARGEST_SUM:
+        raise WrongReply(f"gives {len(values)} top tokens with {total:.4f} of probability together")
+    told = [(token_id(name), nats) for name, nats in values.items() if nats > LOWEST]
+    return sorted(told, key=lambda item: (-item[1], str(item[0]).rjust(10)))

@@ -1,0 +1,87 @@
+"""Asks a model for the surprisals of the words of a table of human measures."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lmdiag.analysis.human import SurprisalSource, Words
+from lmdiag.results import model_slug
+from lmdiag.runs.journal import Journal
+from lmdiag.runs.surprisals import word_surprisals
+from lmdiag.schema import BadInput
+from lmdiag.writing import write_atomically
+
+if TYPE_CHECKING:
+    from lmdiag.analysis.human import HumanTable
+    from lmdiag.analysis.procedures import Procedure
+    from lmdiag.models import LoadOptions, Model
+
+
+def ask_about_words(
+    model: Model,
+    options: LoadOptions,
+    table: HumanTable,
+    procedure: Procedure,
+    *,
+    output: Path | None = None,
+    batch_size: int | None = None,
+    label: str | None = None,
+) -> SurprisalSource:
+    """Returns the surprisals of the words of a table, in the units of the procedure.
+
+    The words of each text, joined by blanks, are what the model reads.
+
+    Args:
+        model: a masked or a causal model.
+        options: how it was loaded.
+        table, procedure: the rows and which columns place them.
+        output: folder that keeps answers, so that an interrupted run resumes and a finished one is
+            not asked again; None to keep nothing.
+        batch_size, label: see `word_surprisals`.
+
+    Raises:
+        BadInput: the procedure names no column of words, a word has a blank, or the model cannot
+            score texts.
+    """
+    if not procedure.word:
+        raise BadInput(f"{table.name}: which column has the words? Name it, --word COLUMN")
+    order = Words(table, procedure)
+    texts, words = order.joined(table, procedure.word)
+    info = model.info
+    facts = [info.id, info.commit, info.dtype, str(info.quantization), str(info.server)]
+    facts += [options.unit, str(options.bos), str(options.pll), *texts.values()]
+    identity = json.dumps(facts)
+    name = f"texts-{hashlib.sha256(identity.encode()).hexdigest()[:12]}"
+    folder = output and output / model_slug(info.id, info.revision, info.name) / name
+    file = folder and folder / "surprisals.json"
+    if file and file.is_file():
+        asked = json.loads(file.read_text("utf-8"))
+    else:
+        journal = Journal(folder / "journal", owner=identity) if folder else None
+        rows = word_surprisals(
+            model, [*texts.values()], batch_size=batch_size, journal=journal, label=label
+        )
+        asked = [[row.word, row.surprisal] for row in rows]
+        if folder and file:
+            folder.mkdir(parents=True, exist_ok=True)
+            write_atomically(file, json.dumps(asked).encode())
+            shutil.rmtree(folder / "journal", ignore_errors=True)
+    read = [text for text, _ in asked]
+    if read != words:
+        i = next(
+            (i for i, pair in enumerate(zip(words, read, strict=False)) if pair[0] != pair[1]), 0
+        )
+        raise BadInput(
+            f"{table.where(int(order.first_row[i]))}: column {procedure.word}: the model read "
+            f"{[*read, ''][i]!r} where {words[i]!r} stands"
+        )
+    in_units = math.log(2) if procedure.units == "nats" else 1.0
+    values = np.array([math.nan if bits is None else bits * in_units for _, bits in asked])
+    return SurprisalSource(info.name or info.id, values[order.word])

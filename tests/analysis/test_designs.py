@@ -1,0 +1,254 @@
+"""Designs: conditions, cell means within items, effects over items."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.stats
+
+from lmdiag.analysis.designs import analyse_table, find_conditions
+from lmdiag.schema import BadInput
+
+
+def design(
+    levels: dict[str, tuple[str, ...]], n: int, seed: int, missing: int = 0, model: str = "m"
+) -> pd.DataFrame:
+    """A table of n items in all cells, without some rows of the first items."""
+    rng = np.random.default_rng(seed)
+    rows = [
+        {"model": model, "item": f"i{item}", **dict(zip(levels, cell, strict=True)),
+         "frequency": item % 5, "context": f"{item} {cell}", "surprisal": rng.gamma(4, 2)}
+        for item in range(n) for cell in itertools.product(*levels.values())
+    ]  # fmt: skip
+    return pd.DataFrame(rows).drop(
+        index=[i * math.prod(map(len, levels.values())) for i in range(missing)]
+    )
+
+
+TWO = {"a": ("x", "y"), "b": ("p", "q")}
+
+
+def test_cell_means_and_intervals_by_hand() -> None:
+    # item means 3, 6, 9; grand mean 6; within: 6 + (-1, 1), 6 + (-2, 2), 6 + (0, 0)
+    # cell x: 5, 4, 6: mean 5, sd 1; Morey's factor sqrt(2 / 1); t(2) = 4.302653
+    # margin 4.302653 * 1 * sqrt(2) / sqrt(3) = 3.513100
+    table = pd.DataFrame(
+        {"item": [1, 1, 2, 2, 3, 3], "a": ["x", "y"] * 3, "surprisal": [2.0, 4, 4, 8, 9, 9]}
+    )
+    found = analyse_table(table)
+    margin = 4.302652729696142 * math.sqrt(2 / 3)
+    first, second = found.cells.to_dict("records")
+    assert (first["a"], first["n"], first["mean"]) == ("x", 3, pytest.approx(5))
+    assert (first["ci_low"], first["ci_high"]) == pytest.approx((5 - margin, 5 + margin))
+    assert (second["mean"], second["ci_low"]) == pytest.approx((7, 7 - margin))
+    # differences 2, 4, 0: mean 2, sd 2, t = 2 / (2 / sqrt(3)); 2 of the 8 sign patterns reach 6
+    (effect,) = found.to_json()["effects"]
+    t = math.sqrt(3)
+    assert effect == {
+        "effect": "a", "n": 3, "estimate": pytest.approx(2), "t": pytest.approx(t), "df": 2,
+        "ci_low": pytest.approx(2 - 4.302652729696142 * 2 / t),
+        "ci_high": pytest.approx(2 + 4.302652729696142 * 2 / t),
+        "p": pytest.approx(2 * scipy.stats.t.sf(t, 2)), "d_z": pytest.approx(1),
+        "p_sign_flip": pytest.approx(2 / 4),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("missing", [0, 2])
+@pytest.mark.parametrize("n", [4, 30])
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_effects_are_paired_t_tests(k: int, n: int, missing: int) -> None:
+    names = dict(zip("abc"[:k], (("x", "y"), ("p", "q"), ("s", "t")), strict=False))
+    table = design(names, n, seed=k)
+    found = analyse_table(table.drop(index=[i * 2**k for i in range(missing)]))
+    assert found.items["m"].left_out == missing
+    whole = table[~table["item"].isin([f"i{i}" for i in range(missing)])]
+    for effect in found.to_json()["effects"]:
+        crossed = effect["effect"].split(":")
+        # rows in which an even number of the crossed conditions has the first level count positive
+        first = sum((whole[name] == names[name][0]).astype(int) for name in crossed)
+        sums = [
+            whole[first % 2 == odd].groupby("item").surprisal.mean() * 2 ** (len(crossed) - 1)
+            for odd in (0, 1)
+        ]
+        expected = scipy.stats.ttest_rel(*sums)
+        assert effect["t"] == pytest.approx(expected.statistic, rel=1e-9)
+        assert effect["p"] == pytest.approx(expected.pvalue, rel=1e-9)
+        assert effect["df"] == n - missing - 1
+        assert effect["estimate"] == pytest.approx((sums[0] - sums[1]).mean())
+        interval = expected.confidence_interval()
+        assert (effect["ci_low"], effect["ci_high"]) == pytest.approx(tuple(interval))
+        assert ("p_sign_flip" in effect) == (n - missing <= 16)
+    assert len(found.effects) == 2**k - 1
+
+
+def test_pairs_of_three_levels_are_adjusted() -> None:
+    table = design({"c": ("high", "low", "mid")}, 20, seed=5)
+    found = analyse_table(table).effects
+    assert list(found["effect"]) == ["c[low - high]", "c[mid - high]", "c[mid - low]"]
+    wide = table.pivot(index="item", columns="c", values="surprisal")
+    p = [scipy.stats.ttest_rel(wide[b], wide[a]).pvalue for a, b in
+         (("high", "low"), ("high", "mid"), ("low", "mid"))]  # fmt: skip
+    assert list(found["p"]) == pytest.approx(p)
+    order = np.argsort(p)
+    holm = np.minimum(1, np.maximum.accumulate(np.array(p)[order] * [3, 2, 1]))
+    assert list(found["p_holm"].iloc[order]) == pytest.approx(list(holm))
+
+
+def test_the_difference_of_effects_between_two_models() -> None:
+    first, second = design(TWO, 12, seed=1, model="A"), design(TWO, 12, seed=2, model="B")
+    found = analyse_table(pd.concat([first, second]))
+    by_item = [
+        table[table.a == "y"].groupby("item").surprisal.mean()
+        - table[table.a == "x"].groupby("item").surprisal.mean()
+        for table in (first, second)
+    ]
+    expected = scipy.stats.ttest_rel(*by_item)
+    record = found.to_json()
+    assert [effect["model"] for effect in record["effects"]] == ["A"] * 3 + ["B"] * 3
+    assert record["differences"][0]["effect"] == "a"
+    assert record["differences"][0]["model"] == "A - B"
+    assert record["differences"][0]["t"] == pytest.approx(expected.statistic)
+
+
+# ---- what is a condition -------------------------------------------------------------------------
+
+
+def test_conditions_differ_within_items() -> None:
+    table = design(TWO, 6, seed=3)
+    table["list"] = ["odd", "even"] * 12  # differs within items, but is b again
+    table["cell"] = table.a + table.b  # names the cells of a and b
+    table["length"] = [3, 4, 5, 4] * 6  # follows from a and b, with levels that items lack
+    assert find_conditions(table.drop(columns=["list", "length"])) == ["a", "b"]
+    assert "frequency" not in find_conditions(table)
+
+
+@pytest.mark.parametrize(
+    ("values", "levels"),
+    [([True, False], ("false", "true")), ([2, 10], ("2", "10")), ([2.0, 10.0], ("2", "10")),
+     (["yes", "no"], ("no", "yes"))],
+)  # fmt: skip
+def test_levels_are_texts_in_order(values: list[object], levels: tuple[str, ...]) -> None:
+    table = pd.DataFrame({"item": [1, 1, 2, 2], "a": values * 2, "surprisal": [1.0, 2, 3, 5]})
+    found = analyse_table(table)
+    assert found.conditions == {"a": levels}
+    assert abs(found.effects.estimate[0]) == pytest.approx(1.5)
+
+
+# ---- responses -----------------------------------------------------------------------------------
+
+
+def test_responses_follow_from_the_surprisal() -> None:
+    table = pd.DataFrame({"item": [1, 1, 2, 2], "a": ["x", "y"] * 2, "surprisal": [1.0, 2, 1, 3]})
+    # p = 1/2 and 1/4, 1/2 and 1/8; log odds 0 and ln(1/3), 0 and ln(1/7)
+    assert analyse_table(table, response="probability").effects.estimate[0] == pytest.approx(
+        -0.3125
+    )
+    expected = (math.log(1 / 3) + math.log(1 / 7)) / 2
+    assert analyse_table(table, response="log_odds").effects.estimate[0] == pytest.approx(expected)
+
+
+def test_correct_is_the_outcome_of_a_contrast() -> None:
+    rows = [
+        (item, polarity, good, bits)
+        for item, polarity, pair in [(1, "aff", (1, 2)), (1, "neg", (3, 2)), (2, "aff", (1, 1.5)),
+                                     (2, "neg", (2, 1)), (3, "aff", (2, 2)), (3, "neg", (1, 4))]
+        for good, bits in zip((True, False), pair, strict=True)
+    ]  # fmt: skip
+    table = pd.DataFrame(rows, columns=["item", "polarity", "good", "surprisal"])
+    table["contrast"] = table.item.astype(str) + table.polarity
+    cells = analyse_table(table, response="correct", conditions=["polarity"]).cells
+    assert list(cells["mean"]) == pytest.approx([2 / 3, 1 / 3])  # a tie is not correct
+
+
+def test_rows_without_a_surprisal_leave_their_items_out() -> None:
+    table = design(TWO, 8, seed=1)
+    table.loc[[0, 5], "surprisal"] = [np.nan, np.inf]
+    found = analyse_table(table)
+    assert (found.items["m"].left_out, found.cells["n"][0]) == (2, 6)
+
+
+def test_a_region_of_a_table() -> None:
+    parts = [design(TWO, 5, seed).assign(number=seed, name=f"r{seed}", text="", start=0)
+             for seed in (1, 2)]  # fmt: skip
+    table = pd.concat(parts)
+    expected = analyse_table(design(TWO, 5, seed=2)).effects
+    for region in ("2", "r2"):
+        pd.testing.assert_frame_equal(analyse_table(table, region=region).effects, expected)
+    with pytest.raises(BadInput, match="choose a region with --region from 1 r1, 2 r2"):
+        analyse_table(table)
+
+
+# ---- mixed models --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("coding", "values"), [("sum", (-0.5, 0.5)), ("treatment", (0, 1))])
+def test_conditions_are_coded(coding: str, values: tuple[float, float]) -> None:
+    from lmdiag.analysis.mixed import fit_mixed
+
+    table = design(TWO, 20, seed=6)
+    formula = "surprisal ~ a * b + frequency + (1 + a || item)"
+    found = analyse_table(table, formula=formula, coding=coding).mixed["m"]
+    for name, (low, high) in TWO.items():
+        table[name] = table[name].map({low: values[0], high: values[1]})
+    assert found.terms == fit_mixed(formula, table).terms
+
+
+def test_a_balanced_design_has_the_same_effects_with_and_without_a_formula() -> None:
+    found = analyse_table(design(TWO, 20, seed=7), formula="surprisal ~ a * b + (1 | item)")
+    estimates = {term.term: term.estimate for term in found.mixed["m"].terms}
+    for effect in found.to_json()["effects"]:
+        assert estimates[effect["effect"]] == pytest.approx(effect["estimate"])
+
+
+# ---- bad input -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"response": "time"}, "no column 'time': choose --response from frequency, surprisal"),
+        ({"response": "a"}, "the column a has values that are not numbers"),
+        ({"conditions": ["c"]}, "no column 'c': choose from model, item"),
+        ({"conditions": ["context"]}, "no item has a value in all 24 cells of context"),
+        ({"region": "3"}, "the table has no regions"),
+        ({"response": "correct"}, "correct needs the columns good and contrast"),
+    ],
+)
+def test_what_cannot_be_analysed_is_one_line(options: dict[str, object], message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        analyse_table(design(TWO, 6, seed=1), **options)
+
+
+def test_a_table_without_items_or_conditions() -> None:
+    table = design(TWO, 6, seed=1)
+    with pytest.raises(BadInput, match="no column item"):
+        analyse_table(table.drop(columns="item"))
+    with pytest.raises(BadInput, match="differs within items"):
+        analyse_table(table.drop(columns=["a", "b"]))
+
+
+# ---- simulations, in small -----------------------------------------------------------------------
+
+
+def test_the_size_of_the_tests_and_the_coverage_of_the_intervals() -> None:
+    """On 200 designs without an effect: 5% of the tests reject, and the interval of a difference,
+    sqrt(2) as wide as those of two cells, covers 0 in 95%; within 4 standard errors."""
+    rejected, covered, n = 0, 0, 200
+    for seed in range(n):
+        rng = np.random.default_rng(seed)
+        item = rng.normal(0, 3, 10)[:, None]
+        values = (item + rng.normal(0, 1, (10, 2))).ravel()
+        table = pd.DataFrame(
+            {"item": np.repeat(range(10), 2), "a": ["x", "y"] * 10, "surprisal": values}
+        )
+        found = analyse_table(table, conditions=["a"])
+        rejected += found.effects.p[0] < 0.05
+        gap = abs(found.cells["mean"][1] - found.cells["mean"][0])
+        covered += gap <= (found.cells.ci_high[0] - found.cells["mean"][0]) * math.sqrt(2)
+    margin = 4 * math.sqrt(0.05 * 0.95 / n)
+    assert rejected / n == pytest.approx(0.05, abs=margin)
+    assert covered / n == pytest.approx(0.95, abs=margin)

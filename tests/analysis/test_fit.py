@@ -1,0 +1,323 @@
+"""Fits to human measures: published figures to the printed digit, and arithmetic done by hand."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from published_fits import KURIBAYASHI, MICHAELOV, kuribayashi, michaelov, printed
+
+from lmdiag.analysis.fit import HumanFit, ModelFit, fit_surprisals
+from lmdiag.analysis.human import read_human, read_surprisals
+from lmdiag.analysis.procedures import Procedure, procedure_for
+from lmdiag.analysis.regression import fold_numbers, without_terms
+from lmdiag.schema import BadInput
+
+
+def fitted(
+    frame: pd.DataFrame, *sources: str, profile: str | None = None, **chosen: object
+) -> HumanFit:
+    table = read_human(frame)
+    procedure = procedure_for(table.frame.columns, profile, Procedure(**chosen))
+    return fit_surprisals(table, [read_surprisals(table, s, procedure) for s in sources], procedure)
+
+
+def coefficients(model: ModelFit) -> dict[str, float]:
+    return {term.term: term.estimate for term in model.terms}
+
+
+# ---- published figures --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", KURIBAYASHI)
+def test_natural_stories_equal_the_published_fit(human: Path, model: str) -> None:
+    fit, text = kuribayashi(human, model)
+    (figures,) = fit.models
+    published = printed(text)
+    assert figures.delta_log_likelihood == pytest.approx(published["delta loglik"], rel=1e-10)
+    assert figures.per_word == pytest.approx(published["delta loglik per tokens"], rel=1e-10)
+    assert figures.mean_surprisal == pytest.approx(published["average surprisal"], rel=1e-10)
+    ours = {t.term: f"{t.estimate:.4f}" for t in figures.terms}
+    assert ours == published["coefficients"]
+    errors = {t.term: f"{t.se:.3f}" for t in figures.terms}
+    assert errors == published["errors"]
+    assert figures.n == 9198
+    assert figures.n + sum(figures.left_out.values()) == 10256
+
+
+@pytest.mark.parametrize(
+    ("data", "model"),
+    [
+        pytest.param(data, model, marks=[pytest.mark.slow] if data == "brothers" else [])
+        for data, model in MICHAELOV
+    ],
+)
+def test_trials_equal_the_published_aic(human: Path, data: str, model: str) -> None:
+    fit, published = michaelov(human, data, model)
+    assert fit.models[0].aic == pytest.approx(published, abs=1e-6)
+    assert fit.models[0].n == {"boyce": 56447, "brothers": 46022}[data]
+
+
+# ---- held out -----------------------------------------------------------------------------------
+
+
+def test_folds_are_those_of_r() -> None:
+    # cut(1:25, 10): the bounds are 3.4, 5.8, 8.2, 10.6, 13, 15.4, 17.8, 20.2, 22.6; 13 is not
+    # beyond the fifth
+    sizes = [3, 2, 3, 2, 3, 2, 2, 3, 2, 3]
+    assert np.bincount(fold_numbers(25, 10)).tolist() == sizes
+    assert np.bincount(fold_numbers(20, 10)).tolist() == [2] * 10
+
+
+def test_wilcox_equals_a_direct_computation_fold_by_fold() -> None:
+    rng = np.random.default_rng(0)
+    rows = []
+    for text, length in (("a", 40), ("b", 33), ("c", 31)):
+        for position in range(1, length + 1):
+            word = {"text": text, "position": position, "len": int(rng.integers(1, 12))}
+            word |= {"freq": float(rng.uniform(4, 20)), "bits": float(rng.exponential(6))}
+            if (text, position) in {("a", 20), ("b", 5)}:
+                word["freq"] = math.inf if text == "a" else 0.0
+            for reader in range(3):
+                time = 200 + 3 * word["bits"] + rng.normal(0, 20)
+                missing = (text, position, reader) == ("c", 9, 1)
+                rows.append({**word, "reader": reader, "rt": math.nan if missing else time})
+    frame = pd.DataFrame(rows)
+    # the reader's cells are missing, but the word has a mean over two others
+    fit = fitted(frame, "bits", profile="wilcox2023", response="rt")
+
+    words = frame.groupby(["text", "position"])["rt"].mean().reset_index()
+    first = frame.drop_duplicates(["text", "position"]).reset_index(drop=True)
+    y, x = [], []
+    for i in range(len(words)):
+        lags = [i, i - 1, i - 2]
+        if i < 2 or first["text"][i - 2] != first["text"][i]:
+            continue  # the first two words of a text
+        if not all(0 < first["freq"][j] < math.inf for j in lags):
+            continue
+        y.append(words["rt"][i])
+        x.append([1.0] + [first[c][j] for c in ("freq", "len", "bits") for j in lags])
+    y, x = np.array(y), np.array(x)
+    n = len(y)
+    assert n == 104 - 3 * 2 - 2 * 3  # two words of each text, and three around each bad frequency
+    bounds = [1 + k * (n - 1) / 10 for k in range(1, 10)]
+    deltas = []
+    for fold in range(10):
+        low = bounds[fold - 1] if fold else -math.inf
+        high = bounds[fold] if fold < 9 else math.inf
+        test = np.array([low < i <= high for i in range(1, n + 1)])
+        density = []
+        for columns in (range(10), range(7)):
+            train = x[~test][:, columns]
+            beta = np.linalg.solve(train.T @ train, train.T @ y[~test])
+            rss = ((y[~test] - train @ beta) ** 2).sum()
+            sd = math.sqrt(rss / (len(train) - len(columns)))
+            z = (y[test] - x[test][:, columns] @ beta) / sd
+            density.append(-(z**2) / 2 - math.log(sd * math.sqrt(2 * math.pi)))
+        deltas.append(density[0] - density[1])
+        rows_of_fold = fit.models[0].deltas[test]
+        assert rows_of_fold == pytest.approx(deltas[-1], rel=1e-9)
+    delta = np.concatenate(deltas)
+    (model,) = fit.models
+    assert model.n == n
+    assert model.per_word == pytest.approx(delta.mean())
+    margin = 1.96 * delta.std(ddof=1) / math.sqrt(n)
+    assert (model.ci_low, model.ci_high) == pytest.approx(
+        (delta.mean() - margin, delta.mean() + margin)
+    )
+    assert model.p < 0.001
+
+
+def test_the_lags_of_a_file_are_used() -> None:
+    """Files of the corpus hold the lags of words that have no row themselves."""
+    rng = np.random.default_rng(1)
+    names = ["surp", "prev_surp", "prev2_surp", "freq", "prev_freq", "prev2_freq", "len"]
+    frame = pd.DataFrame(rng.uniform(1, 9, (60, 9)), columns=[*names, "prev_len", "prev2_len"])
+    frame = frame.assign(trialid=1, ianum=range(60), gaze_rt=rng.normal(200, 9, 60), model="m")
+    frame.loc[:1, ["prev2_surp", "prev2_freq", "prev2_len"]] = math.nan
+    other = frame.assign(model="other", surp=0.0)
+    both = pd.concat([frame, other])
+    fit = fitted(both, "surp", profile="wilcox2023", filter=("model=m",))
+    x = frame[2:][[*names, "prev_len", "prev2_len"]]
+    x = np.column_stack([np.ones(58), x])
+    beta = np.linalg.lstsq(x, frame["gaze_rt"][2:], rcond=None)[0]
+    assert coefficients(fit.models[0])["surprisal_prev_2"] == pytest.approx(beta[3])
+    assert fit.models[0].left_out["not model=m"] == 60
+    assert fit.models[0].n == 58
+
+
+# ---- without a profile --------------------------------------------------------------------------
+
+
+def corpus(n: int = 60, seed: int = 0) -> pd.DataFrame:
+    """Two texts, told apart by numbers that sort differently as text."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(rng.uniform(1, 9, (n, 2)), columns=["a", "log_frequency"])
+    frame = frame.assign(text=np.repeat([2, 10], n // 2), position=[*range(n // 2)] * 2)
+    frame["word"] = ["word" * (i % 4 + 1) for i in range(n)]
+    return frame.assign(rt=300 + 4 * frame["a"] + rng.normal(0, 5, n), keep=np.arange(n) % 3 > 0)
+
+
+def test_lags_stay_within_texts_and_precede_filters() -> None:
+    frame = corpus()
+    fit = fitted(frame.sample(frac=1, random_state=0), "a", response="rt", filter=("keep=True",))
+    (model,) = fit.models
+    before = frame.groupby("text")[["a", "log_frequency"]]
+    x = pd.DataFrame({"a0": frame["a"], "f0": frame["log_frequency"]})
+    x["l0"] = frame["word"].str.len()
+    for lag in (1, 2):
+        x[[f"a{lag}", f"f{lag}"]] = before.shift(lag)
+        x[f"l{lag}"] = x.groupby(frame["text"])["l0"].shift(lag)
+    kept = x[frame["keep"] & x.notna().all(axis=1)]
+    y = frame["rt"][kept.index]
+    beta, rss, *_ = np.linalg.lstsq(np.column_stack([np.ones(len(kept)), kept]), y)
+    likelihood = -len(y) / 2 * (math.log(2 * math.pi * rss[0] / len(y)) + 1)
+    assert coefficients(model)["surprisal"] == pytest.approx(beta[1])
+    assert model.aic == pytest.approx(2 * 11 - 2 * likelihood)  # ten coefficients, a variance
+    # of each text's 30 rows 10 are filtered, and of its first two words the second
+    assert model.left_out == {
+        "not keep=True": 20, "surprisal_prev_2 is missing": 2,
+    }  # fmt: skip
+    assert "length: characters of word" in fit.notes
+
+
+def test_coefficients_are_per_unit_and_per_bit() -> None:
+    frame = corpus()
+    bits = fitted(frame, "a", response="rt").models[0]
+    frame["a"] *= math.log(2)
+    nats = fitted(frame, "a", response="rt", units="nats").models[0]
+    assert coefficients(nats)["surprisal"] == pytest.approx(bits.per_bit / math.log(2))
+    assert nats.per_bit == pytest.approx(bits.per_bit)
+    assert nats.mean_surprisal == pytest.approx(bits.mean_surprisal)
+    assert nats.delta_log_likelihood == pytest.approx(bits.delta_log_likelihood)
+
+
+def test_models_are_compared_on_the_same_rows() -> None:
+    frame = corpus()
+    rng = np.random.default_rng(5)
+    frame["b"] = rng.uniform(1, 9, len(frame))
+    frame["c"] = frame["a"] + rng.normal(0, 0.1, len(frame))
+    frame.loc[7, "b"] = math.nan
+    fit = fitted(frame, "a", "b", "c", response="rt", lags=0)
+    first, second, third = fit.models
+    assert {model.n for model in fit.models} == {59}
+    assert first.left_out == {"no surprisal of another model": 1}
+    assert second.left_out == {"surprisal is missing": 1}
+    against_b, against_c = fit.comparisons
+    assert against_b.difference == pytest.approx(first.per_word - second.per_word)
+    assert against_b.p_adjusted == pytest.approx(2 * against_b.p)
+    assert against_c.p > 0.01
+    assert against_c.ci_low < first.per_word - third.per_word < against_c.ci_high
+
+
+def test_formulas_have_products_and_functions() -> None:
+    frame = corpus()
+    fit = fitted(frame, "a", formula="log(rt) ~ surprisal * log_frequency + scale(length)")
+    f, s = frame["log_frequency"], frame["a"]
+    length = frame["word"].str.len()
+    x = np.column_stack([np.ones(60), s, f, s * f, (length - length.mean()) / length.std()])
+    beta = np.linalg.lstsq(x, np.log(frame["rt"]), rcond=None)[0]
+    names = ["Intercept", "surprisal", "log_frequency", "surprisal:log_frequency", "scale(length)"]
+    assert coefficients(fit.models[0]) == pytest.approx(dict(zip(names, beta, strict=True)))
+    assert fit.baseline == "log(rt) ~ scale(length)"
+
+
+def test_the_baseline_of_a_mixed_model_has_no_slope_of_surprisal() -> None:
+    formula = "y ~ surprisal + a + (surprisal | s) + (1 + a + scale(surprisal) || i:j)"
+    assert without_terms(formula, "surprisal") == "y ~ a + (1 | s) + (1 + a || i:j)"
+
+
+# ---- bad input ----------------------------------------------------------------------------------
+
+
+def changed(**columns: object) -> pd.DataFrame:
+    frame = corpus()
+    for name, value in columns.items():
+        if isinstance(value, tuple):
+            frame[name] = frame[name].astype(object)
+            frame.loc[value[0], name] = value[1]
+        else:
+            frame[name] = value
+    return frame
+
+
+@pytest.mark.parametrize(
+    ("frame", "chosen", "message"),
+    [
+        (changed(a=1.5), {}, "column surprisal is constant (1.5) on the fitted rows: drop it"),
+        (changed(log_frequency=2), {}, "column log_frequency is constant"),
+        (changed(), {"controls": ("length", "nothing",)}, "rows: no column 'nothing'"),
+        (changed(), {"response": "time"}, "rows: no column 'time'"),
+        (changed(a=(4, math.inf)), {"lags": 0}, "rows:5: column surprisal is infinite"),
+        (changed(rt=(4, -math.inf)), {"lags": 0}, "rows:5: column rt is infinite"),
+        (changed(rt=(4, "fast")), {}, "rows:5: column rt: 'fast' is not a number"),
+        (changed(rt=(4, 0.0)), {"formula": "log(rt) ~ surprisal"}, "rows:5: log(rt) of 0"),
+        (changed(b=corpus()["a"]), {"controls": ("b",), "lags": 0}, "repeats column surprisal"),
+        (changed(position=(4, None)), {}, "rows:5: column position is missing"),
+        (changed(position=0), {}, "in an earlier row of the same word"),
+        (changed(), {"folds": 1}, "folds must be 0"),
+        (changed(), {"filter": ("keep",)}, "filter 'keep': write it as COLUMN=VALUE"),
+        (changed(), {"filter": ("rt>9999",)}, "a: no row is left: not rt>9999 (60)"),
+        (changed(), {"filter": ("position<9",), "folds": 2}, "14 rows are too few for 10"),
+        (changed(), {"formula": "rt ~ length"}, "has no term surprisal"),
+        (changed(), {"formula": "rt ~ surprisal ~ a"}, "write it as in time ~"),
+        (changed(), {"formula": "rt ~ surprisal^2"}, "cannot read 'surprisal^2'"),
+        (changed().drop(columns="position"), {}, "which column is the position of a word?"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_line(
+    frame: pd.DataFrame, chosen: dict[str, object], message: str
+) -> None:
+    with pytest.raises(BadInput) as refused:
+        fitted(frame, "a", **{"response": "rt"} | chosen)
+    assert message in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("rt,a,rt\n1,2,3\n", "human.csv: the column rt stands there twice: rename one"),
+        ("rt,a\n", "human.csv has no rows"),
+        ("rt,a\n1,2\n1,2,3\n", "is not a table"),
+    ],
+)
+def test_files_that_are_not_tables(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "human.csv"
+    path.write_text(text)
+    with pytest.raises(BadInput, match=message):
+        read_human(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("s.tsv", "text\tposition\tsurprisal\n2\t0\t1\n2\t0\t3\n", "s.tsv:3: a second surprisal"),
+        ("s.tsv", "text\tbits\n2\t0\n", "needs a column 'surprisal'"),
+        ("s.tsv", "t\tsurprisal\n2\t0\n", "needs a column of rows"),
+        ("s.tsv", "text\tsurprisal\n7\t0\n", "s.tsv and rows have no text in common"),
+        ("s.json", '{"2": [[1, 2]]}', "must be an object with the texts of rows"),
+        ("s.json", '{"2": [[1, 2]], "10": [[1]]}', "text 2 has 2 surprisals; rows has 30 words"),
+        ("s.json", '{"2": [["x"]], "10": [[1]]}', "text 2 is not a list of lists of numbers"),
+        ("s.txt", "", "is neither a column of rows nor a file"),
+    ],
+)
+def test_surprisals_that_do_not_fit(tmp_path: Path, name: str, text: str, message: str) -> None:
+    if text:
+        (tmp_path / name).write_text(text)
+    with pytest.raises(BadInput, match=message):
+        fitted(corpus(), str(tmp_path / name), response="rt")
+
+
+def test_surprisals_are_joined_by_the_columns_that_tables_share(tmp_path: Path) -> None:
+    frame = corpus()
+    other = frame[["text", "position", "a"]].rename(columns={"a": "Surprisal"})
+    other = other.astype({"text": float}).sample(frac=1, random_state=0)
+    other.to_csv(tmp_path / "model.csv", index=False)
+    joined = fitted(frame, str(tmp_path / "model.csv"), response="rt")
+    direct = fitted(frame, "a", response="rt")
+    assert joined.models[0].name == "model"
+    assert joined.models[0].deltas == pytest.approx(direct.models[0].deltas)

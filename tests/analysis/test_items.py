@@ -1,0 +1,174 @@
+"""The items of runs as one table, and its files."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from runs import make_run
+
+import lmdiag
+from lmdiag.analysis.items import items_of, items_table, read_items, write_items
+from lmdiag.results import load_run
+from lmdiag.schema import BadInput, Protocol
+
+ROWS = """\
+item,voice,frequency,context,target,surprisal
+01,active,3.5,A robin is a,bird,fast
+01,passive,3.5,A bird is a,robin,slow
+02,active,1e3,"=cmd, a café",bird,fast
+02,passive,1e3,A trout is a,fish,slow
+"""
+
+
+def made(folder: Path, text: str, name: str = "mine.csv", **options: Any) -> Path:
+    data = folder / name
+    data.write_text(text, "utf-8")
+    return make_run(folder / "run", data, Protocol(tasks=(data.stem,)), **options)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return made(tmp_path, ROWS, unscorable=1)
+
+
+def test_a_row_per_blank_with_the_columns_of_the_user(run: Path) -> None:
+    table = lmdiag.load_run(run).items()
+    assert list(table) == [
+        "model", "signature", "task", "id", "item", "context", "target", "voice", "frequency",
+        "surprisal_data", "surprisal", "probability", "rank", "n_tokens", "state", "top_word",
+    ]  # fmt: skip
+    assert list(table["item"]) == ["01", "01", "02", "02"]
+    assert list(table["frequency"]) == ["3.5", "3.5", "1e3", "1e3"]
+    assert list(table["surprisal_data"]) == ["fast", "slow"] * 2
+    predictions = load_run(run).predictions["mine"]["none", 0]
+    bits = [math.nan if p is None else -p / math.log(2) for p in predictions.log_prob]
+    assert list(table["surprisal"]) == pytest.approx(bits, nan_ok=True)
+    assert list(table["probability"])[1:] == pytest.approx([2**-b for b in bits[1:]])
+    assert list(table["state"]) == ["unscorable", "scored", "scored", "scored"]
+    assert table["rank"].isna().tolist() == [True, False, False, False]
+    assert list(table["top_word"]) == [words[0] for words in predictions.top_words if words]
+    assert set(table["model"]) == {"org/model"}
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "parquet"])
+def test_a_file_has_the_table(run: Path, tmp_path: Path, suffix: str) -> None:
+    table, file = items_of([run, run]), tmp_path / f"items.{suffix}"
+    write_items(table, file)
+    back = read_items(file)
+    assert list(back) == list(table)
+    assert list(back["surprisal"]) == pytest.approx(list(table["surprisal"]), nan_ok=True, rel=0)
+    assert len(back) == 8
+
+
+def test_a_csv_file_is_safe_and_plain(run: Path, tmp_path: Path) -> None:
+    file = tmp_path / "items.csv"
+    write_items(items_of(run).assign(coded="-0.5", good=[True, False] * 2), file)
+    content = file.read_bytes()
+    assert content.startswith(b"\xef\xbb\xbf")  # for Excel, since there is a letter beyond ASCII
+    first, *_, third, _ = csv.DictReader(content.decode("utf-8-sig").splitlines())
+    assert third["context"] == "'=cmd, a café"
+    assert first["coded"] == "-0.5"  # a number is no formula
+    assert (first["surprisal"], first["rank"], first["good"]) == ("", "", "TRUE")
+    write_items(pd.DataFrame({"item": [1]}), file)
+    assert file.read_bytes() == b"item\r\n1\r\n"
+
+
+def test_a_table_of_another_program_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "r.csv"
+    file.write_text('"";"item";"voice";"surprisal"\n"1";"a";"none";1.5\n"2";"a";"null";NA\n')
+    table = read_items(file)
+    assert list(table) == ["item", "voice", "surprisal"]
+    assert list(table["voice"]) == ["none", "null"]
+    assert table["surprisal"].isna().tolist() == [False, True]
+
+
+# ---- sentences -----------------------------------------------------------------------------------
+
+SUITE = {
+    "meta": {"name": "number", "metric": "sum"},
+    "region_meta": {"1": "subject", "2": "comma", "3": "verb"},
+    "predictions": [{"type": "formula", "formula": "(3;%mis%) > (3;%match%)"}],
+    "items": [
+        {"item_number": n, "conditions": [
+            {"condition_name": name, "regions": [
+                {"region_number": 1, "content": f"The dogs {n}"},
+                {"region_number": 2, "content": ""},
+                {"region_number": 3, "content": verb}]}
+            for name, verb in (("match", "bark loudly."), ("mis", "barks loudly."))]}
+        for n in (1, 2)
+    ],
+}  # fmt: skip
+
+
+def test_a_row_per_region_of_a_suite(tmp_path: Path) -> None:
+    run = load_run(made(tmp_path, json.dumps(SUITE), "number.json", unscorable=1))
+    table = items_table(run, "region")
+    assert len(table) == 4 * 3
+    assert list(table["number"][:3]) == [1, 2, 3]
+    assert list(table["name"][:3]) == ["subject", "comma", "verb"]
+    assert list(table["text"][:3]) == ["The dogs 1", "", "bark loudly."]
+    words = run.predictions["number"]["none", 0].words[1]
+    assert words is not None
+    verb = [word.log_prob for word in words[3:]]
+    assert table["surprisal"][5] == pytest.approx(-sum(verb) / math.log(2))
+    assert (table["surprisal"][4], table["state"][4]) == (0, "scored")  # an empty region
+    assert math.isnan(table["surprisal"][2])
+    assert table["state"][2] == "unscorable"
+    assert "regions" not in table
+    assert len(items_table(run)) == 4
+
+
+def test_a_row_per_word(tmp_path: Path) -> None:
+    text = "item,condition,sentence\n1,a,The cook ate.\n1,b,The cook slept here.\n"
+    run = load_run(made(tmp_path, text))
+    table = items_table(run, "word")
+    assert list(table["text"]) == ["The", "cook", "ate.", "The", "cook", "slept", "here."]
+    assert list(table["number"]) == [1, 2, 3, 1, 2, 3, 4]
+    assert list(table["start"][:3]) == [0, 4, 9]
+    whole = items_table(run)["surprisal"]
+    sums = table.groupby("condition")["surprisal"].sum()
+    assert list(sums) == pytest.approx(list(whole))
+    with pytest.raises(BadInput, match="has no regions: give columns region_1"):
+        items_table(run, "region")
+
+
+# ---- the built-in sets ---------------------------------------------------------------------------
+
+
+def test_the_settings_of_a_run_with_perturbations(demo_dir: Path, tmp_path: Path) -> None:
+    protocol = Protocol(tasks=("cprag102", "role88"), perturb=("shuf", "obj"), shuffles=2)
+    run = load_run(make_run(tmp_path / "run", demo_dir, protocol))
+    table = items_table(run)
+    settings = table[["task", "perturbation"]].drop_duplicates().to_numpy().tolist()
+    assert settings == [
+        ["cprag102", "none"],
+        ["cprag102", "shuf"],
+        ["role88", "none"],
+        ["role88", "obj"],
+    ]
+    shuffled = table[table["perturbation"] == "shuf"]
+    assert set(shuffled["shuffle"]) == {0, 1}
+    unperturbed = table[(table["task"] == "cprag102") & (table["perturbation"] == "none")]
+    assert shuffled["context"].iloc[0] != unperturbed["context"].iloc[0]
+    with pytest.raises(BadInput, match="no task 'neg136': choose from cprag102, role88"):
+        items_of(run, task="neg136")
+    with pytest.raises(BadInput, match="--per word needs whole sentences"):
+        items_table(run, "word")
+    # conditions of the items, and of negation the two that cross
+    found = lmdiag.analyse(run, task="cprag102")
+    assert list(found.analysis.conditions) == ["condition"]
+
+
+def test_negation_is_polarity_by_truth(demo_dir: Path, tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run", demo_dir, Protocol(tasks=("neg136",)))
+    found = lmdiag.analyse(run)
+    assert found.analysis.conditions == {
+        "good": ("false", "true"), "polarity": ("affirmative", "negative")
+    }  # fmt: skip
+    assert list(found.effects["effect"]) == ["good", "polarity", "good:polarity"]
