@@ -69,17 +69,18 @@ def test_headings_sort_by_mouse_and_keyboard_and_ranks_follow(board: Page) -> No
 
 
 def test_rows_and_columns_can_be_chosen(board: Page) -> None:
-    board.get_by_label("Kind").select_option("causal")
+    controls = board.locator("#board-controls")
+    controls.get_by_label("Kind").select_option("causal")
     assert names(board) == [MIDDLE, WEAK]
-    board.get_by_label("Parameters").select_option(label="below 150M")
+    controls.get_by_label("Parameters").select_option(label="below 150M")
     assert names(board) == [WEAK]
     assert board.locator("#board-count").inner_text() == "1 of 3 rows"
     for label in ("Kind", "Parameters"):
-        board.get_by_label(label).select_option("")
-    board.get_by_label("Find a model").fill("STRO")
+        controls.get_by_label(label).select_option("")
+    controls.get_by_label("Find a model").fill("STRO")
     assert names(board) == [STRONG]
     for group, n in (("overview", 7), ("neg136", 5), ("", 13)):
-        board.get_by_label("Columns").select_option(group)
+        controls.get_by_label("Columns").select_option(group)
         assert board.locator("#board thead th.figure:visible").count() == n
 
 
@@ -125,10 +126,8 @@ def test_every_figure_can_be_read_at_every_width(
         at = [box["x"] + box["width"] / 2, box["y"] + box["height"] / 2]
         on_top = page.evaluate("([x, y]) => document.elementFromPoint(x, y).className", at)
         assert on_top == "value", "covered by the column of names"
-    colours = page.evaluate(
-        "[getComputedStyle(document.body)].map(s => [s.color, s.backgroundColor])"
-    )
-    assert contrast(*colours[0]) > 12
+    style = "getComputedStyle(document.body)"
+    assert contrast(*page.evaluate(f"[{style}.color, {style}.backgroundColor]")) > 12
     assert page.locator(".pictures svg").count() == 7
     assert "org/later" in page.locator(".unranked").inner_text()
 

@@ -17,7 +17,7 @@ from runs import make_run
 from lmdiag.cli import main
 from lmdiag.hub import publish
 from lmdiag.hub.benchmark import columns
-from lmdiag.hub.requests import Request, read_requests
+from lmdiag.hub.requests import RunRequest, read_requests
 from lmdiag.hub.submit import EVAL_RESULTS
 from lmdiag.results import Place, read_results
 from lmdiag.schema import DIAGNOSTICS, BadInput
@@ -201,7 +201,7 @@ def test_a_model_is_requested(
     api.merge_pull_request("org/results", 1, repo_type="dataset")
     (entry,), refused = read_requests(["org/results"])
     assert not refused
-    assert entry.request == Request(model="org/model", commit=commit, dtype="bfloat16")
+    assert entry.request == RunRequest(model="org/model", commit=commit, dtype="bfloat16")
     for arguments, message in (
         (["org/nothing", "--results-repo", "org/results"], "cannot find model org/nothing: not f"),
         (["org/model"], "--results-repo ORG/NAME is needed"),
@@ -263,7 +263,7 @@ def test_a_run_is_offered_to_model_and_leaderboard(
         (
             {"commit": "sha256:0123456789abcdef"},
             ["--data", "org/lmdiag"],
-            "is not a commit of a mo",
+            "is not a commit",
         ),
         ({}, ["--data", "org/lmdiag"], "cannot find model org/model at aaaaaa"),
     ],

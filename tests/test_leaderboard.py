@@ -201,7 +201,7 @@ def test_claimed_figures_change_no_rank_and_are_marked_where_they_differ(
     assert absent["claimed"][FIRST] == 1.0
     page = ParsedPage((tmp_path / "board/index.html").read_text()).text
     assert page.count("claimed figures differ") == 2  # on the row and in the legend
-    assert page.index("Requests without a run") < page.index("org/not-there")
+    assert page.index("Requests without a run") < page.index("not-there")
 
 
 def test_rounding_of_the_dtype_is_not_marked(

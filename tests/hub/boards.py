@@ -10,7 +10,7 @@ from typing import Any
 from runs import make_run
 
 from lmdiag.cli import main
-from lmdiag.hub.requests import Request
+from lmdiag.hub.requests import RunRequest
 from lmdiag.leaderboard.board import Board
 from lmdiag.results import REPORT
 
@@ -37,12 +37,12 @@ def edit(run: Path, change: Callable[[dict[str, Any]], object]) -> Path:
     return run
 
 
-def request(model: str, **fields: Any) -> Request:
+def request(model: str, **fields: Any) -> RunRequest:
     """A request in float32, at a commit that no other test uses."""
-    return Request(**{"model": model, "commit": "a" * 40, "dtype": "float32"} | fields)
+    return RunRequest(**{"model": model, "commit": "a" * 40, "dtype": "float32"} | fields)
 
 
-def write_request(folder: Path, wanted: Request, text: str | None = None) -> Path:
+def write_request(folder: Path, wanted: RunRequest, text: str | None = None) -> Path:
     """Writes a request into a folder of requests; `text` takes the place of its content."""
     file = folder / wanted.path
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -50,7 +50,7 @@ def write_request(folder: Path, wanted: Request, text: str | None = None) -> Pat
     return file
 
 
-def run_of(board: Board, wanted: Request, **invented: Any) -> Path:
+def run_of(board: Board, wanted: RunRequest, **invented: Any) -> Path:
     """Writes the run of an invented model where the board keeps the run of this request.
 
     Args:

@@ -53,7 +53,7 @@ def main(args: argparse.Namespace) -> int:
     import psutil
 
     from lmdiag.cli.requested import read_models
-    from lmdiag.hub.requests import listed, read_requests
+    from lmdiag.hub.requests import listed_models, read_requests
     from lmdiag.leaderboard.board import Board
     from lmdiag.leaderboard.rows import make_rows
     from lmdiag.leaderboard.running import Limits, run_missing
@@ -62,7 +62,7 @@ def main(args: argparse.Namespace) -> int:
 
     files = [place for place in args.requests if is_file(Path(place))]
     entries, refused = read_requests([place for place in args.requests if place not in files])
-    entries += [entry for file in files for entry in listed(read_models(file))]
+    entries += [entry for file in files for entry in listed_models(read_models(file))]
     runs = args.out.with_name(f"{args.out.name}-runs")
     board = Board(runs, args.data, args.data_revision, tuple(args.tasks))
     check_target(args.out)

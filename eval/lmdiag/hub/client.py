@@ -72,12 +72,19 @@ def plain_errors(doing: str) -> Iterator[None]:
         doing: start of the message, e.g. "cannot publish to org/lmdiag".
     """
     import httpx2
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, OfflineModeIsEnabled
+    from huggingface_hub.errors import (
+        HfHubHTTPError,
+        HFValidationError,
+        LocalEntryNotFoundError,
+        OfflineModeIsEnabled,
+    )
 
     try:
         yield
     except OfflineModeIsEnabled:
         raise BadInput(f"{doing}: HF_HUB_OFFLINE is set; unset it to reach the Hub") from None
+    except LocalEntryNotFoundError:
+        raise BadInput(f"{doing}: the Hub cannot be reached, and it is not in the cache") from None
     except HfHubHTTPError as error:
         raise BadInput(without_secrets(f"{doing}: {_explain(error)}")) from None
     except (httpx2.TransportError, ConnectionError):

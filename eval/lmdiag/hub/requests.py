@@ -48,7 +48,7 @@ def _commit(text: str) -> str:
     return text
 
 
-class Request(BaseModel):
+class RunRequest(BaseModel):
     """What is to be run.
 
     Attributes:
@@ -92,7 +92,7 @@ class Entry:
         claimed: the results that the submitter has; None for none. They are shown and never ranked.
     """
 
-    request: Request
+    request: RunRequest
     claimed: Results | None = None
 
 
@@ -104,7 +104,7 @@ class Refusal:
     reason: str
 
 
-def parse_request(text: str) -> Request:
+def parse_request(text: str) -> RunRequest:
     """Returns the request of a YAML text.
 
     Raises:
@@ -113,7 +113,7 @@ def parse_request(text: str) -> Request:
     try:
         # Texts only: no value becomes a number, a date or null by its look.
         content = yaml.load(text, Loader=yaml.BaseLoader)
-        return Request.model_validate(content)
+        return RunRequest.model_validate(content)
     except ValidationError as error:
         raise BadInput(first_problem(error).replace("value error, ", "")) from None
     except (yaml.YAMLError, RecursionError, ValueError):
@@ -122,7 +122,7 @@ def parse_request(text: str) -> Request:
 
 def request_of(
     model: str, revision: str | None, dtype: str, quantization: str | None = None, note: str = ""
-) -> Request:
+) -> RunRequest:
     """Returns the request of a model on the Hub: its full id, and the commit of a revision.
 
     Raises:
@@ -134,12 +134,12 @@ def request_of(
         info = HfApi().model_info(model, revision=revision)
     fields = {"model": info.id, "commit": info.sha, "dtype": dtype, "quantization": quantization}
     try:
-        return Request.model_validate(fields | {"note": note})
+        return RunRequest.model_validate(fields | {"note": note})
     except ValidationError as error:
         raise BadInput(f"model {model} cannot be requested: {first_problem(error)}") from None
 
 
-def listed(models: Iterable[tuple[str, str | None]]) -> Iterator[Entry]:
+def listed_models(models: Iterable[tuple[str, str | None]]) -> Iterator[Entry]:
     """Yields the requests of models that the owner of a leaderboard lists, in float32.
 
     Args:
@@ -150,7 +150,7 @@ def listed(models: Iterable[tuple[str, str | None]]) -> Iterator[Entry]:
     """
     for model, revision in models:
         if model.startswith("demo:") or is_folder(user_path(model)):
-            yield Entry(Request.model_construct(model=model, commit="", dtype="float32"))
+            yield Entry(RunRequest.model_construct(model=model, commit="", dtype="float32"))
         else:
             yield Entry(request_of(model, revision, "float32"))
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from lmdiag import diagnostics
 from lmdiag.hub.benchmark import columns, leaderboard_figures, protocol_problem
 from lmdiag.hub.client import check_repo_id, is_commit, is_on_hub, plain_errors
-from lmdiag.hub.requests import MAX_CLAIM, Request, request_of
+from lmdiag.hub.requests import MAX_CLAIM, RunRequest, request_of
 from lmdiag.reading import exists, read_bytes
 from lmdiag.redact import find_secret
 from lmdiag.results import RESULTS, Results, load_run
@@ -76,7 +76,7 @@ class Offer:
         return commit.pr_url
 
 
-def offer_request(request: Request, results_repo: str, claimed: bytes | None = None) -> Offer:
+def offer_request(request: RunRequest, results_repo: str, claimed: bytes | None = None) -> Offer:
     """Returns the pull request on a results repository.
 
     Args:

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from lmdiag import stimuli
-from lmdiag.hub.requests import Request
+from lmdiag.hub.requests import RunRequest
 from lmdiag.reading import is_file
 from lmdiag.results import REPORT, RESULTS, Run, combine, model_slug, read_results, signature
 from lmdiag.schema import AGREEMENT, DIAGNOSTICS, BadInput, Protocol
@@ -48,16 +48,16 @@ class Board:
         rows = {task: loaded.fingerprint for task, loaded in self.stimuli.items()}
         return signature(Protocol(tasks=self.tasks, verbs=verbs), combine(rows))
 
-    def output(self, request: Request) -> Path:
+    def output(self, request: RunRequest) -> Path:
         """Returns the `--output` of the run of a request; another signature is another folder."""
         digest = hashlib.sha256(self.signature.encode()).hexdigest()[:8]
         return self.runs / digest / request.precision
 
-    def folder(self, request: Request) -> Path:
+    def folder(self, request: RunRequest) -> Path:
         """Returns the folder of the model in `output`."""
         return self.output(request) / model_slug(request.model, request.commit or None)
 
-    def run(self, request: Request) -> Run | None:
+    def run(self, request: RunRequest) -> Run | None:
         """Returns the finished run of a request, with checked predictions; None without one."""
         for file in sorted(self.folder(request).glob(f"*/{RESULTS}")):
             try:

@@ -12,7 +12,7 @@ import numpy as np
 from lmdiag import stats
 from lmdiag.comparison import side_of
 from lmdiag.hub.benchmark import columns, leaderboard_figures
-from lmdiag.hub.requests import Entry, Refusal, Request
+from lmdiag.hub.requests import Entry, Refusal, RunRequest
 from lmdiag.leaderboard.board import Board
 from lmdiag.leaderboard.running import failure
 from lmdiag.results import Figure, Results, Run
@@ -34,7 +34,7 @@ class Row:
         rank: by the first column of the overview; equal figures share one.
     """
 
-    request: Request
+    request: RunRequest
     run: Run
     figures: Mapping[str, Figure]
     differing: Mapping[str, float] = field(default_factory=dict)
@@ -114,7 +114,7 @@ def _claimed_values(entry: Entry) -> dict[str, float]:
 
 
 def _differing(
-    claimed: Mapping[str, float], figures: Mapping[str, Figure], request: Request
+    claimed: Mapping[str, float], figures: Mapping[str, Figure], request: RunRequest
 ) -> dict[str, float]:
     """Returns the claimed values that differ from the computed ones by more than rounding."""
     flips = _MAY_FLIP[request.dtype] if request.quantization is None else max(_MAY_FLIP.values())

@@ -23,7 +23,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from lmdiag.hub.client import plain_errors
-from lmdiag.hub.requests import Entry, Request
+from lmdiag.hub.requests import Entry, RunRequest
 from lmdiag.leaderboard.board import Board
 from lmdiag.reading import is_file, read_json
 from lmdiag.redact import without_secrets
@@ -97,7 +97,7 @@ def run_missing(
             write_atomically(file, json.dumps({"reason": reason, "seconds": seconds}).encode())
 
 
-def failure(board: Board, request: Request) -> str:
+def failure(board: Board, request: RunRequest) -> str:
     """Returns why a request has no run."""
     file = board.folder(request) / _FAILURE
     return str(_record(file).get("reason", "not run yet")) if is_file(file) else "not run yet"
@@ -117,7 +117,7 @@ def _exceeded(file: Path, seconds: float) -> bool:
     return isinstance(limit, float | int) and limit >= seconds
 
 
-def _attempt(board: Board, request: Request, limits: Limits) -> tuple[str | None, float | None]:
+def _attempt(board: Board, request: RunRequest, limits: Limits) -> tuple[str | None, float | None]:
     """Runs a request; returns why it failed, and the limit on time if it exceeded that."""
     try:
         if request.commit:
@@ -129,7 +129,7 @@ def _attempt(board: Board, request: Request, limits: Limits) -> tuple[str | None
         return _public(str(error)), None
 
 
-def _check_model(request: Request, most: int) -> None:
+def _check_model(request: RunRequest, most: int) -> None:
     """Checks a model by what the Hub says of it, before its weights are downloaded.
 
     Raises:
@@ -154,7 +154,7 @@ def _check_model(request: Request, most: int) -> None:
         raise BadInput(f"{where} has {n:,} parameters, more than {most:,}")
 
 
-def _run_child(board: Board, request: Request, limits: Limits) -> str | None:
+def _run_child(board: Board, request: RunRequest, limits: Limits) -> str | None:
     """Runs `lmdiag run` for a request; returns the reason of a failure.
 
     Raises:
