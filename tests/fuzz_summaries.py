@@ -17,6 +17,7 @@ from runs import make_run
 from lmdiag import stimuli
 from lmdiag.hub.requests import read_requests
 from lmdiag.multiverse import RunOfMember, multiverse_of
+from lmdiag.protocol import Protocol
 from lmdiag.questions import Setting, collect
 from lmdiag.report.formats.terminal import print_multiverse
 from lmdiag.report.multiverse import multiverse_plots
@@ -24,7 +25,7 @@ from lmdiag.report.multiverse import render as render_multiverse
 from lmdiag.results import load_run
 from lmdiag.results.multiverse import Multiverse, Questions
 from lmdiag.runs.journal import Journal
-from lmdiag.schema import Protocol, SentenceAnswer, WordSpan
+from lmdiag.types import SentenceAnswer, WordSpan
 
 SET = "NEG-1500-SIMP-GEN"
 TASKS = {

@@ -20,7 +20,7 @@ from lmdiag.hub.benchmark import columns
 from lmdiag.hub.requests import RunRequest, read_requests
 from lmdiag.hub.submit import EVAL_RESULTS
 from lmdiag.results import Place, read_results
-from lmdiag.schema import DIAGNOSTICS, BadInput
+from lmdiag.types import DIAGNOSTICS, BadInput
 
 pytest_plugins = ["hub.fixtures"]
 

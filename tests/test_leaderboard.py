@@ -29,7 +29,7 @@ from lmdiag.leaderboard.rows import Row, comparisons, outcomes, ranked
 from lmdiag.leaderboard.running import Limits, failure, run_missing
 from lmdiag.report.page import digest
 from lmdiag.results import Figure, read_results
-from lmdiag.schema import BadInput
+from lmdiag.types import BadInput
 
 pytest_plugins = ["hub.fixtures"]
 

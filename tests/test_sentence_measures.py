@@ -20,10 +20,11 @@ from lmdiag.cli import main
 from lmdiag.evaluation import evaluate, not_computed, scores
 from lmdiag.hub.benchmark import protocol_problem
 from lmdiag.measures import Scores
+from lmdiag.protocol import Predictions, Protocol
 from lmdiag.results.external import read_external
 from lmdiag.results.predictions import sentence_schema
-from lmdiag.schema import DIAGNOSTICS, Predictions, Protocol
 from lmdiag.stimuli import Stimuli
+from lmdiag.types import DIAGNOSTICS
 
 BITS_PER_NAT = 1 / math.log(2)
 

@@ -22,8 +22,8 @@ from lmdiag.analysis.regression import (
     sides,
     term_interval,
 )
-from lmdiag.schema import BadInput
 from lmdiag.stats import Values
+from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
     from pandas import DataFrame

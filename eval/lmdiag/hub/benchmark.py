@@ -6,9 +6,10 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 from lmdiag import diagnostics
+from lmdiag.protocol import Protocol
 from lmdiag.results import Figure, Place, Results
-from lmdiag.schema import DIAGNOSTICS, Protocol
 from lmdiag.text import first_few
+from lmdiag.types import DIAGNOSTICS
 
 if TYPE_CHECKING:
     from lmdiag.diagnostics import LeaderboardColumn

@@ -27,7 +27,7 @@ from lmdiag.reading import (
 )
 from lmdiag.results import Results
 from lmdiag.results.results import first_problem
-from lmdiag.schema import BadInput
+from lmdiag.types import BadInput
 
 REQUESTS = "requests"
 """Folder of a results repository."""

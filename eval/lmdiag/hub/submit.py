@@ -18,7 +18,7 @@ from lmdiag.hub.requests import MAX_CLAIM, RunRequest, request_of
 from lmdiag.reading import exists, read_bytes
 from lmdiag.redact import find_secret
 from lmdiag.results import RESULTS, Results, load_run
-from lmdiag.schema import DIAGNOSTICS, BadInput
+from lmdiag.types import DIAGNOSTICS, BadInput
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResultEntry, HfApi

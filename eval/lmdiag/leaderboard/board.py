@@ -9,10 +9,11 @@ from pathlib import Path
 
 from lmdiag import stimuli
 from lmdiag.hub.requests import RunRequest
+from lmdiag.protocol import Protocol
 from lmdiag.reading import is_file
 from lmdiag.results import REPORT, RESULTS, Run, combine, model_slug, read_results, signature
-from lmdiag.schema import AGREEMENT, DIAGNOSTICS, BadInput, Protocol
 from lmdiag.stimuli import Stimuli
+from lmdiag.types import AGREEMENT, DIAGNOSTICS, BadInput
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,8 @@ from lmdiag.hub.requests import Entry, RunRequest
 from lmdiag.leaderboard.board import Board
 from lmdiag.reading import is_file, read_json
 from lmdiag.redact import without_secrets
-from lmdiag.schema import BadInput
 from lmdiag.text import shortened
+from lmdiag.types import BadInput
 from lmdiag.writing import clear_drafts, write_atomically
 
 _FAILURE = "failure.json"

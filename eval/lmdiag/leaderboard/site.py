@@ -25,8 +25,8 @@ from lmdiag.reading import real_path
 from lmdiag.report.page import environment, frame
 from lmdiag.results import REPORT
 from lmdiag.results.published import human_facts
-from lmdiag.schema import BadInput
 from lmdiag.text import all_visible
+from lmdiag.types import BadInput
 
 _SCHEMA_VERSION = 1
 _HUB = "https://huggingface.co"
