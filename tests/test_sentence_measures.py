@@ -69,6 +69,8 @@ def test_sensitivity_by_the_sum_and_by_the_mean() -> None:
     # means: a 9/3 over 10/5; b 6/3 under 5.5/2 and 7/3; c 8/4 under 8/3
     predictions = with_tokens(of(rows, bits), [3, 5, 3, 2, 3, 4, 3])
     found = measured(rows, predictions)
+    per_word = found.pop("surprisal_per_word")  # each sentence has three words
+    assert per_word.values.tolist() == pytest.approx([sum(of_row) / 3 for of_row in bits])
     assert list(found) == ["sensitivity", "sensitivity_mean"]
     assert found["sensitivity"].values.tolist() == [1, 0, 0]
     assert found["sensitivity_mean"].values.tolist() == [0, 1, 1]
@@ -291,10 +293,10 @@ def test_sums_of_another_program_allow_formulas_on_whole_sentences() -> None:
 @pytest.mark.parametrize("kinds", [("causal", "causal"), ("masked", "causal")])
 def test_two_models_on_the_same_sentences(kinds: tuple[str, str]) -> None:
     compared = _names(pairs(), [(1, 1, 1)] * 7, kinds)
-    assert compared == ["sensitivity", "sensitivity_mean"]
-    rows = stimuli.load([{"sentence": "One two"}, {"sentence": "A b"}])
     # a pseudo-log-likelihood is no probability of a sentence
     expected = [] if "masked" in kinds else ["surprisal_per_word"]
+    assert compared == ["sensitivity", "sensitivity_mean", *expected]
+    rows = stimuli.load([{"sentence": "One two"}, {"sentence": "A b"}])
     assert _names(rows, [(1, 2), (1, 3)], kinds) == expected
 
 

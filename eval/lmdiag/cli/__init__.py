@@ -28,6 +28,8 @@ COMMANDS = {
     "surprisal": "write the surprisal of every word of a text as a table",
     "score": "compute the measures from predictions of any program",
     "compare": "compare two or more runs on the same rows, with paired statistics",
+    "items": "write the items of runs as one table for R, Excel or pandas",
+    "analyse": "test the conditions of items: effects, cell means, mixed models",
     "multiverse": "run every combination of knobs and show how far the figures depend on them",
     "report": "write tables and charts of one or several runs",
     "template": "write a starter file for your own diagnostic",
