@@ -61,7 +61,7 @@ function tested(first, second) {
   const bounds = wins >= losses ? [low, high] : [-high, -low];
   return {
     difference: (wins - losses) / n,
-    interval: bounds.map(points).join(" to "),
+    interval: low === null ? "–" : bounds.map(points).join(" to "),
     p: p < 0.001 ? "< .001" : p > 0.9995 ? "1" : p.toFixed(3).slice(1),
   };
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -160,7 +161,7 @@ def _verdicts(run: Run) -> Iterator[tuple[str, dict[str, str]]]:
             yield column.task_id, dict(zip(map(str, part.items), values, strict=True))
 
 
-def comparisons(by_row: Sequence[Mapping[str, str]]) -> dict[str, list[float]]:
+def comparisons(by_row: Sequence[Mapping[str, str]]) -> dict[str, list[float | None]]:
     """Returns the interval and the p of every comparison that two rows can give.
 
     They depend on three numbers only: on how many items both have an outcome, and on how many of
@@ -168,7 +169,7 @@ def comparisons(by_row: Sequence[Mapping[str, str]]) -> dict[str, list[float]]:
 
     Returns:
         "n first second" -> lower and upper end of the 95% interval of first minus second, p of
-        McNemar's exact test; first is at least second.
+        McNemar's exact test; first is at least second. None for an end that is not defined.
     """
     counts = {
         (n, max(first, second), min(first, second))
@@ -187,11 +188,11 @@ def _discordant(a: str, b: str) -> tuple[int, int, int]:
 
 
 @cache
-def _interval_and_p(n: int, first: int, second: int) -> list[float]:
+def _interval_and_p(n: int, first: int, second: int) -> list[float | None]:
     """As `lmdiag compare` computes them: paired bootstrap over items, exact McNemar."""
     a, b = np.zeros(n), np.zeros(n)
     a[:first] = 1.0
     b[first : first + second] = 1.0
     rng = np.random.default_rng([n, first, second])
-    difference = stats.paired_bootstrap(a, b, "proportion", rng)
-    return [round(x, 4) for x in (difference.ci_low, difference.ci_high, stats.mcnemar(a, b))]
+    figures = *stats.paired_bootstrap(a, b, "proportion", rng), stats.mcnemar(a, b)
+    return [None if math.isnan(figure) else round(figure, 4) for figure in figures]
