@@ -105,7 +105,7 @@ class LocalModel:
         return control_names(self.parts.tokenizer, texts)
 
     def with_options(self, options: LoadOptions) -> LocalModel | None:
-        """See `Reusable.with_options`; the options of loading must be those of this model."""
+        """See `Reconfigurable.with_options`; the options of loading must be those of this model."""
         on_cpu = self.reader.device.type == "cpu" and options.device_map is None
         is_float32 = options.unit == "word" and self.parts.model.dtype == torch.float32
         keeps_dtype = options.dtype != "auto" or options.unit == self.options.unit
@@ -114,7 +114,7 @@ class LocalModel:
         return assemble(self.info.id, self.parts, options, self.reader.again())
 
     def key(self, batch: Sequence[EncodedQuestion | EncodedSentence], top: int) -> bytes:
-        """See `Reusable.key`."""
+        """See `Reconfigurable.key`."""
         layout = (self.reader.layout, self.reader.width)
         content = repr((layout, [self._identified(encoded, top) for encoded in batch]))
         return hashlib.sha256(content.encode("utf-8", "surrogatepass")).digest()
