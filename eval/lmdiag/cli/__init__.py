@@ -34,8 +34,8 @@ COMMANDS = {
     "report": "write tables and charts of one or several runs",
     "template": "write a starter file for your own diagnostic",
     "publish": "push the data set, the metric or the leaderboard to the Hub",
-    "submit": "submit a run to the model's repository and to a leaderboard",
-    "leaderboard": "build a static leaderboard from runs",
+    "submit": "request a model on a leaderboard, or offer the figures of a run",
+    "leaderboard": "run what is requested and build a static leaderboard",
 }
 """Command name -> one line of help; each command is the module `lmdiag.cli.<name>`."""
 

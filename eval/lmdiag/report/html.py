@@ -6,11 +6,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from lmdiag.comparison import RESAMPLES
 from lmdiag.diagnostics import Diagnostic
 from lmdiag.report.charts.charted import Charted
 from lmdiag.report.charts.kinds import plots
 from lmdiag.report.charts.specs import Plot
-from lmdiag.report.comparing import compared, differences, ends, is_percent, progress
+from lmdiag.report.comparing import (
+    compared,
+    differences,
+    ends,
+    is_percent,
+    notes,
+    p_text,
+    progress,
+)
 from lmdiag.report.designs import designs_of
 from lmdiag.report.formats.grid import grid_of
 from lmdiag.report.items import items
@@ -77,12 +86,15 @@ def render(runs: Run | Sequence[Run], *, chosen: Sequence[str] = (), region: str
     ]
     training = progress(sources)
     designs = designs_of([several[i] for i in ends(several)], region)
+    pairs = compared(several, sources)
     page = environment().get_template("report.html.j2")
     return page.render(
         title=_title(several),
         sources=sources,
         close=[source.label for source in close],
-        comparisons=compared(several, sources),
+        comparisons=pairs,
+        comparison_notes=notes([one for pair in pairs for one in pair.comparisons], RESAMPLES),
+        p_text=p_text,
         progress=training,
         views=views,
         designs=designs,
