@@ -74,7 +74,7 @@ dist: $(VENV)/release-done
 	@$(BIN)/twine check --strict dist/*
 
 demo-models: setup
-	$(BIN)/python -m lmdiag.models.demo.training
+	$(BIN)/python datasets/lmdiag/demo/training.py
 
 bench: setup
 	PYTHONPATH=tests $(BIN)/python -m benchmarks $(ARGS)

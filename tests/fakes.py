@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from lmdiag.schema import Answer, ModelInfo, SentenceAnswer
+from lmdiag.types import Answer, ModelInfo, SentenceAnswer
 
 
 class FakeModel:

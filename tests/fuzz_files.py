@@ -17,6 +17,7 @@ from runs import make_run
 
 from lmdiag import evaluation, results, stimuli
 from lmdiag.measures import AGREEMENT_LAYOUT
+from lmdiag.protocol import Protocol
 from lmdiag.questions import Setting, collect
 from lmdiag.report.formats import format_names, render_tables
 from lmdiag.report.formats.terminal import print_results
@@ -24,7 +25,7 @@ from lmdiag.report.html import render
 from lmdiag.results import predictions
 from lmdiag.results.external import read_external
 from lmdiag.runs.journal import Journal
-from lmdiag.schema import Answer, Protocol, WordScore
+from lmdiag.types import Answer, WordScore
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from lmdiag.leaderboard.collect import find_submissions, read_entries
 from lmdiag.leaderboard.site import write_site
 from lmdiag.leaderboard.standing import standings
 from lmdiag.multiverse import RunOfMember, multiverse_of
+from lmdiag.protocol import Protocol
 from lmdiag.questions import Setting, collect
 from lmdiag.report.formats.terminal import print_multiverse
 from lmdiag.report.multiverse import multiverse_plots
@@ -26,7 +27,7 @@ from lmdiag.report.multiverse import render as render_multiverse
 from lmdiag.results import load_run
 from lmdiag.results.multiverse import Multiverse, Questions
 from lmdiag.runs.journal import Journal
-from lmdiag.schema import Protocol, SentenceAnswer, WordSpan
+from lmdiag.types import SentenceAnswer, WordSpan
 
 SET = "NEG-1500-SIMP-GEN"
 TASKS = {

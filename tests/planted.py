@@ -8,7 +8,7 @@ from typing import NamedTuple
 from fakes import FakeModel
 
 from lmdiag.models import LoadOptions
-from lmdiag.schema import Answer, ModelInfo, Question, WordScore
+from lmdiag.types import Answer, ModelInfo, Question, WordScore
 
 Prefers = Callable[[LoadOptions, int], bool]
 """(options, number of the contrast) -> whether the model prefers the good word there."""

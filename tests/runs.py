@@ -14,17 +14,16 @@ from typing import Any
 from fakes import FakeModel
 
 from lmdiag.measures import AGREEMENT_LAYOUT, Scores
+from lmdiag.protocol import Predictions, Protocol
 from lmdiag.questions import row_keys
 from lmdiag.results import RESULTS
 from lmdiag.runs.asking import predict
 from lmdiag.runs.inputs import Inputs, load_inputs
 from lmdiag.runs.run import save
-from lmdiag.schema import (
+from lmdiag.types import (
     DIAGNOSTICS,
     Answer,
     ModelInfo,
-    Predictions,
-    Protocol,
     Query,
     Question,
     Sentence,

@@ -20,7 +20,7 @@ from spelling import Speller, read_bytes
 
 
 class ReferenceWord(NamedTuple):
-    """A word of a text, by the reference; the fields of `lmdiag.schema.WordSpan`."""
+    """A word of a text, by the reference; the fields of `lmdiag.types.WordSpan`."""
 
     start: int
     end: int

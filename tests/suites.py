@@ -8,7 +8,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lmdiag.schema import Predictions, SentenceAnswer, WordSpan
+from lmdiag.protocol import Predictions
+from lmdiag.types import SentenceAnswer, WordSpan
 
 CONDITIONS = ("match", "mismatch")
 

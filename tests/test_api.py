@@ -17,7 +17,7 @@ from runs import predictions_of
 import lmdiag
 from lmdiag.cli import main
 from lmdiag.results import read_results
-from lmdiag.schema import BadInput
+from lmdiag.types import BadInput
 
 TASKS = ("cprag102", "role88", "neg136", "agreement")
 NAMES = ("bert", "gpt2")

@@ -47,7 +47,8 @@ NEVER: Mapping[str, set[str]] = {
 """Room -> siblings that it never imports: data flows one way."""
 
 ALONE: Mapping[str, set[str]] = {
-    "schema": set(), "formulas": set(), "measures": {"formulas"}, "stats": set(), "text": set(),
+    "types": set(), "protocol": {"types"}, "formulas": set(), "measures": {"formulas"},
+    "stats": set(), "text": set(),
 }  # fmt: skip
 """Room -> the only siblings that it imports."""
 
@@ -60,7 +61,7 @@ HEAVY = {"torch", "transformers", "tokenizers", "accelerate", "evaluate", "datas
 }
 """Libraries that no `--help` waits for."""
 
-SAME_ROLE = {"main", "add_arguments", "stopped", "DIAGNOSTIC", "render", "load"}
+SAME_ROLE = {"main", "Options", "stopped", "DIAGNOSTIC", "render", "load"}
 """Names that several modules define in the same role: commands, diagnostics, formats, and `load`,
 which is always used with its room, as `models.load` and `stimuli.load`."""
 
@@ -144,13 +145,13 @@ def libraries(importer: str) -> set[str]:
 
 def test_the_reader_of_imports_sees_every_form() -> None:
     source = (
-        "import torch.nn as nn\nfrom . import stats\nfrom .. import schema\n"
+        "import torch.nn as nn\nfrom . import stats\nfrom .. import types\n"
         "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from lmdiag import hub\n"
         "def late():\n    from lmdiag.measures import score\n"
     )
     assert set(imports_of(source, "lmdiag.models.causal", is_package=False)) == {
         Import("torch.nn", False), Import("lmdiag.models.stats", False),
-        Import("lmdiag.schema", False), Import("typing.TYPE_CHECKING", False),
+        Import("lmdiag.types", False), Import("typing.TYPE_CHECKING", False),
         Import("lmdiag.hub", True), Import("lmdiag.measures.score", False),
     }  # fmt: skip
 
@@ -261,5 +262,5 @@ def test_help_imports_nothing_heavy(command: str | None) -> None:
         [sys.executable, "-c", HELP, *arguments], capture_output=True, text=True, check=True
     )
     said, _, modules = done.stdout.rpartition("|")
-    assert said.startswith(f"usage: lmdiag{f' {command}' if command else ''}")
+    assert said.startswith(f"Usage: lmdiag{f' {command}' if command else ''}")
     assert not HEAVY & set(modules.split())

@@ -21,7 +21,7 @@ from torch.distributed import HashStore
 from lmdiag.runs.asking import ask, unanswered
 from lmdiag.runs.journal import Journal
 from lmdiag.runs.processes import Processes, Queue
-from lmdiag.schema import Answer, BadInput, Query, Question, WordScore
+from lmdiag.types import Answer, BadInput, Query, Question, WordScore
 
 QUESTIONS = [Question(Query("x" * (n % 7) + str(n)), ("bird",)) for n in range(23)]
 

@@ -11,8 +11,8 @@ import pytest
 import lmdiag
 from lmdiag import stimuli
 from lmdiag.cli import main
-from lmdiag.schema import BadInput
 from lmdiag.stimuli.building import BUILT, cached, script
+from lmdiag.types import BadInput
 
 
 @pytest.fixture(autouse=True)

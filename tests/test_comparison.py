@@ -18,8 +18,9 @@ from lmdiag.comparison import Comparison, average
 from lmdiag.comparison import compare_runs as compare
 from lmdiag.evaluation import evaluate
 from lmdiag.measures import AGREEMENT_LAYOUT, Scores
-from lmdiag.schema import BadInput, Predictions, Protocol
+from lmdiag.protocol import Predictions, Protocol
 from lmdiag.stimuli import Stimuli
+from lmdiag.types import BadInput
 
 POLARITIES = ("affirmative", "negative")
 

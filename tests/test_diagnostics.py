@@ -19,10 +19,11 @@ from lmdiag.comparison import compare_runs
 from lmdiag.diagnostics import Line
 from lmdiag.hub.benchmark import columns, leaderboard_figures
 from lmdiag.measures import AGREEMENT_LAYOUT
+from lmdiag.protocol import Protocol
 from lmdiag.report.formats import format_names, render_tables
 from lmdiag.report.html import render
 from lmdiag.results import Place, load_run, read_results
-from lmdiag.schema import DIAGNOSTICS, Protocol
+from lmdiag.types import DIAGNOSTICS
 
 ROOT = Path(__file__).parents[1]
 

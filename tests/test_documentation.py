@@ -32,7 +32,7 @@ from test_original_code import write_files
 
 from lmdiag import diagnostics
 from lmdiag.cli import COMMANDS as COMMAND_NAMES
-from lmdiag.cli import build_parser, main
+from lmdiag.cli import main, parse
 from lmdiag.results import Place, Results
 from lmdiag.results.multiverse import Multiverse
 from lmdiag.results.published import published_figures
@@ -131,7 +131,7 @@ def test_every_command_is_accepted_by_its_program(command: str) -> None:
             assert launcher[0] == "torchrun"
             get_args_parser().parse_args([*launcher[1:], "eval/run.py"])
     assert words[0] == "lmdiag"
-    build_parser(words[1]).parse_args(words[1:])
+    parse(words[1:])
 
 
 # ---- pages that are run --------------------------------------------------------------------------
@@ -407,8 +407,8 @@ FOLDERS = {
     "--unit word": "diagnostics-word",
     "--bos always": "diagnostics-token-bosalways",
     '--prompt "It is true that {context}"': "diagnostics-token-prompt46ef9ebb",
-    "--first-letter lower": "diagnostics-token-lower",
-    "--final-period never": "diagnostics-token-noperiod",
+    "--first-letter lower": "diagnostics-token-letterlower",
+    "--final-period never": "diagnostics-token-periodnever",
 }
 
 
@@ -543,4 +543,4 @@ def test_the_job_of_the_hub_is_accepted(hub: LoopbackHub, tmp_path: Path) -> Non
     inside = [words[1:] for words in parts if words and words[0] == "lmdiag"]
     assert [words[0] for words in inside] == ["run", "submit"]
     for words in inside:
-        build_parser(words[0]).parse_args(words)
+        parse(words)

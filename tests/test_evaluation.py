@@ -12,8 +12,9 @@ from runs import perfect, predictions_of, rows_of, uniform
 
 from lmdiag import measures, stats, stimuli
 from lmdiag.evaluation import evaluate, not_computed, scores_of_run, summarise
+from lmdiag.protocol import Predictions, Protocol
 from lmdiag.results import Measure, SettingResults
-from lmdiag.schema import BadInput, Predictions, Protocol
+from lmdiag.types import BadInput
 
 ETTINGER = ("cprag102", "role88", "neg136")
 SUBSETS = ("simp", "nat")

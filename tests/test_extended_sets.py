@@ -18,6 +18,7 @@ from lmdiag import cli, diagnostics, stimuli
 from lmdiag.evaluation import evaluate
 from lmdiag.hub.benchmark import columns, protocol_reasons
 from lmdiag.hub.publish import plan_data
+from lmdiag.protocol import Protocol
 from lmdiag.report.html import charts, render
 from lmdiag.report.sections import sections
 from lmdiag.report.tables import Table
@@ -34,7 +35,7 @@ from lmdiag.results import (
 )
 from lmdiag.results.joining import joined_results, joined_runs
 from lmdiag.results.published import published_beside
-from lmdiag.schema import DIAGNOSTICS, BadInput, Protocol
+from lmdiag.types import DIAGNOSTICS, BadInput
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi

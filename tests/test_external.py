@@ -13,9 +13,10 @@ import pytest
 from runs import predictions_of
 
 from lmdiag import stimuli
+from lmdiag.protocol import Predictions
 from lmdiag.results import predictions
 from lmdiag.results.external import read_external
-from lmdiag.schema import BadInput, Predictions, WordSpan
+from lmdiag.types import BadInput, WordSpan
 
 GOOD = {"id": "1-good", "top_words": ["bird"], "log_prob": -0.5}
 BAD = {"id": "1-bad", "top_words": ["bird"], "log_prob": -3}

@@ -21,7 +21,7 @@ from fuzz_summaries import make_summaries, summary_readers
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from lmdiag.schema import BadInput
+from lmdiag.types import BadInput
 
 SECONDS = 5.0
 """Processor time that a case may take."""

@@ -17,7 +17,7 @@ from runs import make_run
 from lmdiag.cli import main
 from lmdiag.hub import publish, submit
 from lmdiag.hub.benchmark import columns
-from lmdiag.schema import BadInput
+from lmdiag.types import BadInput
 
 pytest_plugins = ["hub.fixtures"]
 

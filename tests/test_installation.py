@@ -17,7 +17,7 @@ import pytest
 from limits import HANG
 
 from lmdiag.resources import resource_path
-from lmdiag.schema import BadInput
+from lmdiag.types import BadInput
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("cards", "metrics/cloze_diagnostics", "datasets/lmdiag")

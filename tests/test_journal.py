@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lmdiag.runs.journal import Journal
-from lmdiag.schema import Answer, WordScore
+from lmdiag.types import Answer, WordScore
 
 LOG_PROBS = st.floats(max_value=0.0, allow_nan=False, allow_infinity=False)
 SCORES = st.builds(WordScore, st.none() | LOG_PROBS, st.none() | st.integers(1), st.integers(0, 9))

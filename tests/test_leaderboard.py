@@ -30,8 +30,8 @@ from lmdiag.leaderboard.site import write_site
 from lmdiag.leaderboard.standing import HUMAN_ROW, Standing, ranked, standings
 from lmdiag.report.page import breakable
 from lmdiag.results import Figure, Place, read_results
-from lmdiag.schema import DIAGNOSTICS
 from lmdiag.text import all_visible, file_name, visible
+from lmdiag.types import DIAGNOSTICS
 
 pytest_plugins = ["hub.fixtures"]
 

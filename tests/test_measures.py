@@ -20,7 +20,7 @@ from lmdiag import diagnostics, stimuli
 from lmdiag.measures import Scores, quartiles
 from lmdiag.measures.scores import number_text
 from lmdiag.measures.top_words import fits
-from lmdiag.schema import Predictions
+from lmdiag.protocol import Predictions
 
 Rows = dict[str, list[Any]]
 

@@ -26,14 +26,15 @@ from lmdiag import models
 from lmdiag.cli import main
 from lmdiag.models import LoadOptions
 from lmdiag.models.local import LocalModel
+from lmdiag.protocol import Protocol
 from lmdiag.questions import collect
 from lmdiag.report.formats.terminal import print_multiverse
 from lmdiag.report.multiverse import multiverse_plots, render
 from lmdiag.report.protocols import said
 from lmdiag.results.multiverse import Multiverse, Questions, effects_of
 from lmdiag.runs.inputs import load_inputs
-from lmdiag.schema import BadInput, Protocol
 from lmdiag.text import visible
+from lmdiag.types import BadInput
 
 CHATML = (
     "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
@@ -329,9 +330,9 @@ def test_whole_sentences(command: Commands) -> None:
         (["--knobs", "pll"], "--knobs pll does not apply to rows with a blank"),
         (["--prompt", "no place"], "that has {context} in it once"),
         (["--prompt", PROMPT, "--knobs", "unit"], "add prompt to --knobs"),
-        (["--instruction", "Go on."], "give --chat, too"),
+        (["--instruction", "Go on."], "give chat, too"),
         (["--chat"], "has no chat template"),
-        (["--unit", "word"], "there is no option --unit"),
+        (["--unit", "word"], "Unknown option: --unit"),
     ],
 )
 def test_bad_input_is_one_line(

@@ -16,7 +16,7 @@ from lmdiag import stimuli
 from lmdiag.cli import main
 from lmdiag.results.external import read_external
 from lmdiag.results.original_code import is_original
-from lmdiag.schema import BadInput
+from lmdiag.types import BadInput
 
 MODEL = "bert-base-uncased"
 TASKS = ("cprag102", "role88", "neg136")

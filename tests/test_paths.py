@@ -21,12 +21,13 @@ from lmdiag.hub.benchmark import Benchmark
 from lmdiag.hub.names import is_on_hub
 from lmdiag.leaderboard.collect import find_submissions
 from lmdiag.models.loading.checkpoint import Checkpoint, resolve
+from lmdiag.protocol import Protocol
 from lmdiag.results import load_run, model_slug, read_results
 from lmdiag.results.external import read_external
 from lmdiag.results.multiverse import Multiverse
 from lmdiag.results.original_code import read_original
-from lmdiag.schema import BadInput, Protocol
 from lmdiag.stimuli.building import script
+from lmdiag.types import BadInput
 
 ODD = {
     "long name": "x" * 300,

@@ -10,7 +10,7 @@ import pytest
 
 from lmdiag import perturb, stimuli
 from lmdiag.diagnostics.cprag102 import random_order
-from lmdiag.schema import BadInput
+from lmdiag.types import BadInput
 
 
 @pytest.fixture(scope="module")

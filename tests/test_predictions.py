@@ -19,10 +19,11 @@ from runs import predictions_of
 
 from lmdiag import stimuli
 from lmdiag.measures import AGREEMENT_LAYOUT
+from lmdiag.protocol import Predictions
 from lmdiag.questions import Setting
 from lmdiag.results import predictions as saved
 from lmdiag.results.predictions import align, read, read_agreement, read_run, write
-from lmdiag.schema import BadInput, Predictions
+from lmdiag.types import BadInput
 
 
 def some(n: int = 3, **more: Any) -> Predictions:

@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 import scipy.stats
 from commands import Commands
-from hub.boards import edit
-from runs import make_run, model_info, predictions_of
+from runs import model_info, predictions_of
 
 import lmdiag
 from lmdiag.hub.benchmark import protocol_reasons
+from lmdiag.protocol import Protocol
 from lmdiag.report.labels import framing_facts
 from lmdiag.results import identity, load_run, protocol_slug, signature
-from lmdiag.schema import BadInput, Protocol
+from lmdiag.types import BadInput
 
 PROMPT = "Go on:\n{context}"
 CHAT = "<u>Complete the sentence.</u><a>{context}"
@@ -40,8 +40,8 @@ CHANGED = {
         f"prompt:{digest(CHAT)}",
         f"chat{digest(CHAT)}",
     ),
-    "period": (Protocol(final_period="never"), "period:never", "noperiod"),
-    "letter": (Protocol(first_letter="lower"), "letter:lower", "lower"),
+    "period": (Protocol(final_period="never"), "period:never", "periodnever"),
+    "letter": (Protocol(first_letter="lower"), "letter:lower", "letterlower"),
 }
 """A protocol, the part of its signature, and the part of its folder's name."""
 
@@ -62,16 +62,6 @@ def test_another_prompt_is_another_run() -> None:
     protocols += [Protocol(prompt="{context} …"), Protocol(first_letter="upper")]
     identities = [json.dumps(identity(info, each, "1a2b3c4d")) for each in protocols]
     assert len(set(identities)) == len(set(map(protocol_slug, protocols))) == len(protocols)
-
-
-def test_runs_of_earlier_versions_are_read(demo_dir: Path, tmp_path: Path) -> None:
-    run = make_run(tmp_path / "run", demo_dir)
-    before = load_run(run).results
-    later = ("prompt", "chat", "instruction", "final_period", "first_letter")
-    edit(run, lambda results: [results["protocol"].pop(name) for name in later])
-    after = load_run(run).results
-    assert (after.protocol, after.signature) == (before.protocol, before.signature)
-    assert signature(after.protocol, after.data.fingerprint) == after.signature
 
 
 @pytest.mark.parametrize("name", CHANGED)
@@ -154,20 +144,25 @@ def test_runs_with_prompts_and_chats(command: Commands, chatty: Path) -> None:
 
 
 def test_commands_that_are_refused(command: Commands, chatty: Path) -> None:
-    start = ["run", "--data", command.data, "--output", command.folder, "--model", chatty]
-    masked = command.models["bert"]
-    for options, told in {
-        ("--instruction", "Go on."): "--instruction is the user's turn of a chat: add --chat",
-        ("--chat", "--bos", "never"): "options chat and bos exclude each other",
-        ("--prompt", "x" * 5000): "option prompt must be a text, or a file with a text, that has",
-        ("--prompt", "no-such.txt"): "where the context goes, not 'no-such.txt'",
-        ("--chat", "--model", command.models["gpt2"]): "has no chat template: leave out --chat",
-        ("--chat", "--model", masked): "is not causal, and --chat is for models that continue",
-        ("--prompt", PROMPT, "--model", masked): "is not causal, and --prompt is for",
+    start = ["run", "--data", command.data, "--output", command.folder, "--model"]
+    masked, causal = command.models["bert"], command.models["gpt2"]
+    for (model, *options), told in {
+        (
+            chatty,
+            "--instruction",
+            "Go on.",
+        ): "option instruction is the user's turn of a chat: give",
+        (chatty, "--chat", "--bos", "never"): "options chat and bos exclude each other",
+        (chatty, "--prompt", "x" * 5000): "option prompt must be a text, or a file",
+        (chatty, "--prompt", "no-such.txt"): "where the context goes, not 'no-such.txt'",
+        (causal, "--chat"): "has no chat template: leave out --chat",
+        (masked, "--chat"): "is not causal, and --chat is for models that continue",
+        (masked, "--prompt", PROMPT): "is not causal, and --prompt is for",
     }.items():
-        assert told in command.refused(*start, *options)
+        assert told in command.refused(*start, model, *options)
     # what is wrong with every model is said once
-    assert "exclude each other" in command.refused(*start, masked, "--chat", "--prompt", PROMPT)
+    both = command.refused(*start, chatty, masked, "--chat", "--prompt", PROMPT)
+    assert "exclude each other" in both
 
 
 def test_whole_sentences_are_refused(command: Commands, chatty: Path) -> None:

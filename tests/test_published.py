@@ -11,6 +11,7 @@ from runs import model_info, perfect
 
 from lmdiag import stimuli
 from lmdiag.evaluation import evaluate
+from lmdiag.protocol import Protocol
 from lmdiag.results import DataInfo, Device, Figure, Measure, Results, SettingResults, TaskData
 from lmdiag.results.published import (
     PublishedFigure,
@@ -19,7 +20,7 @@ from lmdiag.results.published import (
     published_figures,
     published_for,
 )
-from lmdiag.schema import DIAGNOSTICS, Protocol
+from lmdiag.types import DIAGNOSTICS
 
 MODELS = ("bert-base-uncased", "bert-large-uncased")
 ETTINGER, SHIVAGUNDE = "ettinger-2020", "shivagunde-2023"

@@ -8,8 +8,8 @@ import pytest
 
 from lmdiag.perturb import perturb
 from lmdiag.questions import Setting, collect, spread
-from lmdiag.schema import Answer, Query, Question, WordScore
 from lmdiag.stimuli import Stimuli, load
+from lmdiag.types import Answer, Query, Question, WordScore
 
 
 def setting(*rows: dict[str, Any], task: str = "mine", name: str = "none", run: int = 0) -> Setting:

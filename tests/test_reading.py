@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lmdiag.reading import parse_json, parse_yaml, read_json, read_parquet, read_text
-from lmdiag.schema import BadInput
+from lmdiag.types import BadInput
 
 
 @pytest.mark.parametrize(

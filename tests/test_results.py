@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lmdiag import stats
+from lmdiag.protocol import Protocol
 from lmdiag.report.formats import render_tables
 from lmdiag.results import (
     CHANCE_LEGEND,
@@ -31,7 +32,7 @@ from lmdiag.results import (
     protocol_slug,
     signature,
 )
-from lmdiag.schema import BadInput, Protocol
+from lmdiag.types import BadInput
 
 VERSION_1 = Path(__file__).parent / "data" / "results-version-1.json"
 IDENTITY = {"model": "demo:masked", "commit": "0123", "signature": "lmdiag:0.1|data:1a2b3c4d"}

@@ -18,7 +18,7 @@ from limits import largest_file
 
 from lmdiag import cli
 from lmdiag.runs.journal import Journal
-from lmdiag.schema import Answer, WordScore
+from lmdiag.types import Answer, WordScore
 from lmdiag.writing import clear_drafts
 
 FILES = {"results.json", "predictions.parquet", "report.html"}

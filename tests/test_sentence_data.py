@@ -16,8 +16,9 @@ from suites import CONDITIONS, FORMULAS, suite
 
 from lmdiag import stimuli
 from lmdiag.diagnostics import SENTENCE_COLUMNS
+from lmdiag.protocol import Protocol
 from lmdiag.runs.inputs import load_inputs
-from lmdiag.schema import BadInput, Protocol
+from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi

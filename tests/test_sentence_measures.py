@@ -20,9 +20,9 @@ from lmdiag.cli import main
 from lmdiag.evaluation import evaluate, not_computed, scores
 from lmdiag.hub.benchmark import protocol_reasons
 from lmdiag.measures import Scores
+from lmdiag.protocol import Predictions, Protocol
 from lmdiag.results.external import read_external
 from lmdiag.results.predictions import sentence_schema
-from lmdiag.schema import Predictions, Protocol
 from lmdiag.stimuli import Stimuli
 
 BITS_PER_NAT = 1 / math.log(2)

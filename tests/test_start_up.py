@@ -13,7 +13,7 @@ import pytest
 from limits import HANG
 
 from lmdiag.report.charts import output
-from lmdiag.schema import DIAGNOSTICS
+from lmdiag.types import DIAGNOSTICS
 
 IMPORTED = """
 import sys
@@ -26,7 +26,7 @@ sys.exit(code)
 NEEDS_ASKING = {"torch", "transformers", "tokenizers", "accelerate", "safetensors"}
 
 SLOW = {"pandas", "scipy.stats", "pyarrow.dataset", "datasets", "evaluate"} | {
-    *("altair", "vl_convert", "lmdiag.models.demo.training"),
+    *("altair", "vl_convert"),
     *("lmdiag.leaderboard", "lmdiag.hub", "lmdiag.api"),
 }
 """Modules that take long to import, and that neither a run nor a report uses."""

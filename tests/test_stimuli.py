@@ -20,8 +20,8 @@ import pytest
 from lmdiag import diagnostics, stimuli
 from lmdiag.cli import main
 from lmdiag.diagnostics import CORE_COLUMNS
-from lmdiag.schema import BadInput
 from lmdiag.stimuli.rows import fingerprint
+from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi

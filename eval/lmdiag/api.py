@@ -36,14 +36,15 @@ from lmdiag.display import (
     load_multiverse,
 )
 from lmdiag.display import load_finished as load_run
+from lmdiag.protocol import Predictions, Protocol, asking_of, checked_ranks, checked_threshold
 from lmdiag.questions import Setting
 from lmdiag.results import Run
 from lmdiag.runs.asking import predict
 from lmdiag.runs.human import ask_about_words
 from lmdiag.runs.surprisals import to_arrow, word_surprisals
-from lmdiag.schema import ASKED, BadInput, Predictions, Protocol, checked_ranks, checked_threshold
 from lmdiag.stimuli import Stimuli, load_verbs
 from lmdiag.stimuli import load as load_stimuli
+from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -132,14 +133,9 @@ class LanguageModel:
         return replace(
             answered,
             model=self.info,
-            unit=self.options.unit,
-            bos=self.options.bos,
-            pll=self.options.pll,
-            prompt=self.model.prompt,
-            final_period=self.options.final_period,
-            first_letter=self.options.first_letter,
             seed=seed,
             verbs=verbs,
+            **asking_of(self.options) | {"prompt": self.model.prompt},
         )
 
     def surprisals(
@@ -263,7 +259,7 @@ def _asked(predictions: Predictions, task: str) -> dict[str, Any]:
     """Returns how predictions were made, as fields of a protocol; a single shuffle is one run."""
     perturbation = predictions.perturbation
     asked: dict[str, Any] = {"shuffles": 1} if perturb.is_shuffled(task, perturbation) else {}
-    asked |= {name: getattr(predictions, name) for name in ASKED}
+    asked |= {"seed": predictions.seed, "verbs": predictions.verbs} | asking_of(predictions)
     return asked | {"perturb": () if perturbation == perturb.NONE else (perturbation,)}
 
 
@@ -323,7 +319,7 @@ def compare(
         first, others: results of `measure`, or finished runs or their directories; not both.
         seed: of the bootstrap.
         resamples: of the bootstrap.
-        across: options in which they may differ, e.g. "prompt"; see `lmdiag.schema.KNOBS`.
+        across: options in which they may differ, e.g. "prompt"; see `lmdiag.protocol.KNOBS`.
 
     Raises:
         BadInput: fewer than two are given, or they were not measured on the same data in the same

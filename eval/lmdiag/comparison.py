@@ -18,8 +18,9 @@ import numpy as np
 from lmdiag import diagnostics, stats
 from lmdiag.evaluation import HUMAN_MEASURES, scores
 from lmdiag.measures import Scores
-from lmdiag.schema import KNOBS, BadInput, Kind
+from lmdiag.protocol import KNOBS
 from lmdiag.suggestions import suggest
+from lmdiag.types import BadInput, Kind
 
 if TYPE_CHECKING:
     from lmdiag.results import Place, Run

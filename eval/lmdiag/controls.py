@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from lmdiag.questions import row_keys
-from lmdiag.schema import Sentence
+from lmdiag.types import Sentence
 
 if TYPE_CHECKING:
     from lmdiag.models import Model

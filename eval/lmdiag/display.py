@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from lmdiag import evaluation
 from lmdiag.analysis.items import Per, items_table
 from lmdiag.comparison import Comparison, Side
+from lmdiag.protocol import Predictions, Protocol
 from lmdiag.results import Measure, Run, frame_of, load_run, signature
 from lmdiag.results.multiverse import Multiverse
-from lmdiag.schema import Predictions, Protocol
 from lmdiag.suggestions import suggest
 
 if TYPE_CHECKING:

@@ -12,10 +12,11 @@ import numpy as np
 
 from lmdiag import diagnostics, measures, stats
 from lmdiag.perturb import NONE, is_shuffled, perturb
+from lmdiag.protocol import Predictions, Protocol
 from lmdiag.results import Figure, Measure, SettingResults, UnscoredWord
-from lmdiag.schema import BadInput, Kind, Predictions, Protocol, WordSpan, WordState
 from lmdiag.suggestions import suggest
 from lmdiag.text import truncated
+from lmdiag.types import BadInput, Kind, WordSpan, WordState
 
 if TYPE_CHECKING:
     from lmdiag.diagnostics import Diagnostic

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lmdiag import diagnostics
-from lmdiag.schema import BadInput
 from lmdiag.stimuli import Stimuli
 from lmdiag.suggestions import suggest
+from lmdiag.types import BadInput
 
 NONE = "none"
 """The setting without a perturbation."""

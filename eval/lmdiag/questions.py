@@ -13,15 +13,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from lmdiag.schema import (
-    Kind,
-    Number,
-    Predictions,
-    Query,
-    Question,
-    Sentence,
-    SentenceAnswer,
-)
+from lmdiag.protocol import Predictions
+from lmdiag.types import Kind, Number, Query, Question, Sentence, SentenceAnswer
 
 if TYPE_CHECKING:
     from lmdiag.stimuli import Stimuli

@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lmdiag.schema import BadInput
 from lmdiag.text import truncated
+from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sysconfig
 from pathlib import Path
 
-from lmdiag.schema import BadInput
+from lmdiag.types import BadInput
 
 
 def resource_path(*parts: str) -> Path:

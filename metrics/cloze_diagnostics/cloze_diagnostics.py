@@ -10,10 +10,11 @@ import evaluate
 
 from lmdiag import diagnostics
 from lmdiag.evaluation import beyond_lists, scores_of_run, summarise
+from lmdiag.protocol import checked_ranks, checked_threshold
 from lmdiag.results.external import to_predictions
-from lmdiag.schema import BadInput, checked_ranks, checked_threshold
 from lmdiag.stimuli.columns import converted
 from lmdiag.stimuli.table import from_rows
+from lmdiag.types import BadInput
 
 _DESCRIPTION = """
 Measures of psycholinguistic diagnostics for language models: accuracy@k against human responses,
@@ -56,7 +57,7 @@ Returns:
     out, with a warning.
 
 Raises:
-    lmdiag.schema.BadInput: malformed predictions, missing columns, repeated ids, k that is not a
+    lmdiag.types.BadInput: malformed predictions, missing columns, repeated ids, k that is not a
         list of integers from 1 up, a threshold that is not a number from 0 up to below 1.
 
 Example:

@@ -11,7 +11,7 @@ import pytest
 import scipy.stats
 
 from lmdiag.analysis.designs import analyse_table, find_conditions
-from lmdiag.schema import BadInput
+from lmdiag.types import BadInput
 
 
 def design(

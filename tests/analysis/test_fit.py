@@ -14,7 +14,7 @@ from lmdiag.analysis.fit import HumanFit, ModelFit, fit_surprisals
 from lmdiag.analysis.human import read_human, read_surprisals
 from lmdiag.analysis.procedures import Procedure, procedure_for
 from lmdiag.analysis.regression import fold_numbers, without_terms
-from lmdiag.schema import BadInput
+from lmdiag.types import BadInput
 
 
 def fitted(

@@ -14,8 +14,9 @@ from runs import make_run
 
 import lmdiag
 from lmdiag.analysis.items import items_of, items_table, read_items, write_items
+from lmdiag.protocol import Protocol
 from lmdiag.results import load_run
-from lmdiag.schema import BadInput, Protocol
+from lmdiag.types import BadInput
 
 ROWS = """\
 item,voice,frequency,context,target,surprisal

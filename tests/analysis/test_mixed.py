@@ -11,7 +11,7 @@ import pytest
 from profiled import Grouping, Profiled, fit_profiled
 
 from lmdiag.analysis.mixed import MixedFit, fit_mixed
-from lmdiag.schema import BadInput
+from lmdiag.types import BadInput
 
 
 def simulated(seed: int) -> pd.DataFrame:

@@ -11,7 +11,7 @@ import pytest
 
 import lmdiag
 from lmdiag.analysis.regression import term_interval
-from lmdiag.schema import BadInput
+from lmdiag.types import BadInput
 
 
 def texts(n: int, rng: np.random.Generator) -> pd.DataFrame:

@@ -9,8 +9,8 @@ import pytest
 from commands import Commands
 from runs import make_run
 
+from lmdiag.protocol import Protocol
 from lmdiag.results import Place, Results, read_results
-from lmdiag.schema import Protocol
 
 
 def value(results: Results, one: dict[str, str]) -> float | None:

@@ -1,4 +1,4 @@
-"""How commands end when they are interrupted, and what launchers show after an error."""
+"""How commands end when they are interrupted, and errors of several processes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from commands import Commands
 from launched import SCRIPT, alone, environment, finished, torchrun
 from limits import HANG
 
-from lmdiag.cli import exits, launchers
+from lmdiag.cli import exits
 
 
 def interrupt(command: list[str], output: Path, number: signal.Signals) -> tuple[int, str]:
@@ -92,7 +92,7 @@ def test_an_interrupted_run_with_overwrite_continues_without_it(
     command: Commands, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "lmdiag.cli.run.requested_models", lambda _: signal.raise_signal(signal.SIGINT)
+        "lmdiag.cli.run.Models.requested", lambda *_: signal.raise_signal(signal.SIGINT)
     )
     code, _, err = command("run", "--model", "x", "--overwrite")
     assert code == 130
@@ -110,61 +110,11 @@ def test_only_the_first_of_several_processes_speaks(
     assert capsys.readouterr().err == "lmdiag: error: of this process alone\n"
 
 
-# ---- launchers -----------------------------------------------------------------------------------
-
-
-def test_the_table_of_torchrun_quotes_the_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
-
-    file = str(tmp_path / "error.json")
-    monkeypatch.setenv("TORCHELASTIC_ERROR_FILE", file)
-    exits.fail("no mask token", code=2)
-    table = str(ChildFailedError("run.py", {0: ProcessFailure(0, 1, 2, file)}))
-    assert "traceback : lmdiag: error: no mask token\n" in table
-
-
-ACCELERATE = "/usr/bin/python /env/bin/accelerate launch"
-
-
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        (f"{ACCELERATE} eval/run.py --model x", True),
-        (f"{ACCELERATE} eval/run.py --model x --quiet", True),
-        (f"{ACCELERATE} --quiet eval/run.py --model x", False),
-        (f"{ACCELERATE} -q eval/run.py", False),
-        ("/bin/bash", False),
-        ("", False),
-        ("/usr/bin/python /env/bin/torchrun eval/run.py --model launch", False),
-    ],
-)
-def test_the_traceback_of_accelerate_is_foreseen(
-    monkeypatch: pytest.MonkeyPatch, line: str, expected: bool
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["eval/run.py"])
-    monkeypatch.delenv("RANK", raising=False)
-    assert launchers.prints_traceback(line.split()) is expected
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("options", [[], ["--quiet"]], ids=["plain", "quiet"])
-def test_accelerate_launch_shows_our_line_last(options: list[str]) -> None:
-    launcher = [str(Path(sys.executable).with_name("accelerate")), "launch", *options]
-    done = finished(launcher, SCRIPT, "--modle", "x")
-    assert done.returncode == 1
-    assert done.stderr.splitlines()[-1].startswith("lmdiag: error: there is no option --modle")
-    assert f'{SCRIPT}", line' not in done.stderr
-    assert ("Traceback" in done.stderr) is (not options)
-
-
 @pytest.mark.slow
 def test_several_processes_report_a_model_that_cannot_be_loaded_once(
     demo_dir: Path, tmp_path: Path
 ) -> None:
     arguments = ["--model", tmp_path / "absent", "--data", demo_dir, "--output", tmp_path]
     done = finished(torchrun(2), *arguments)
-    first, second = (line for line in done.stderr.splitlines() if "lmdiag: error:" in line)
-    assert first.startswith("lmdiag: error: no model folder ")
-    assert second.strip() == f"traceback : {first}"  # in the table of torchrun
+    (line,) = (line for line in done.stderr.splitlines() if "lmdiag: error:" in line)
+    assert line.startswith("lmdiag: error: no model folder ")

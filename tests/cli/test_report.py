@@ -94,4 +94,4 @@ def test_figures_go_into_a_directory_with_their_captions(command: Commands) -> N
         assert "give --figures DIR --format svg" in error
     code, _, err = command("report", command.runs[0], "--figures", folder, "--width", 1)
     assert code == 2
-    assert "must be between 4 and 60 cm" in err
+    assert "--width. Must be >= 4" in err

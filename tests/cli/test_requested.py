@@ -11,7 +11,7 @@ from hub import LoopbackHub
 from huggingface_hub import HfApi
 
 from lmdiag.cli.requested import matching_revisions, read_models
-from lmdiag.schema import BadInput
+from lmdiag.types import BadInput
 
 pytest_plugins = ["hub.fixtures"]
 
@@ -54,7 +54,7 @@ def test_a_mistake_names_file_and_line(tmp_path: Path, text: str, message: str) 
         (["--models-from", "no/such/file"], "no/such/file cannot be read"),
         (["--models-from", "x", "--revision", "main"], "leave --revision out"),
         (["--models-from", "x", "--revisions", "*"], "leave --revisions out"),
-        (["--models-from", "x", "--model", "y"], "not allowed with argument"),
+        (["--models-from", "x", "--model", "y"], "give --model or --models-from, and not both"),
         (["--model", "x", "--revision", "a", "--revisions", "*"], "exclude each other"),
         (["--model", "x", "y", "--revisions", "*"], "--revisions is for one model, not 2"),
         (["--model", "demo:masked", "--revisions", "*"], "has no branches"),

@@ -16,8 +16,8 @@ from runs import make_run, perfect
 from suites import BITS, suite, words_of
 
 from lmdiag import evaluation, results, stimuli
+from lmdiag.protocol import Protocol
 from lmdiag.results import predictions
-from lmdiag.schema import Protocol
 
 Json = dict[str, Any]
 

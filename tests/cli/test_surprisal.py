@@ -14,7 +14,7 @@ from fakes import FakeModel
 from families import FAMILIES
 
 from lmdiag import models
-from lmdiag.schema import ModelInfo, Sentence, SentenceAnswer, WordSpan
+from lmdiag.types import ModelInfo, Sentence, SentenceAnswer, WordSpan
 
 COLUMNS = ["text", "word", "start", "surprisal", "n_tokens"]
 

@@ -17,7 +17,8 @@ import yaml
 from runs import perfect, uniform
 
 from lmdiag import evaluation, stimuli
-from lmdiag.schema import BadInput, Predictions, Protocol
+from lmdiag.protocol import Predictions, Protocol
+from lmdiag.types import BadInput
 
 ROWS: list[dict[str, Any]] = [
     {

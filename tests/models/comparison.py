@@ -11,7 +11,8 @@ from reference import Reference, Scored
 from vocabularies import UNKNOWN
 
 from lmdiag.models import LoadOptions, Model, load
-from lmdiag.schema import Answer, Query, Question, Unit
+from lmdiag.protocol import Unit
+from lmdiag.types import Answer, Query, Question
 
 QUERIES = (
     Query("He said “the Café on Mondays is not so quiet”, but a robin is a"),

@@ -10,7 +10,7 @@ import pytest
 
 from lmdiag.models.loading.load import load_parts
 from lmdiag.models.loading.options import LoadOptions
-from lmdiag.schema import BadInput
+from lmdiag.types import BadInput
 
 
 def refusal(model: object, **options: Any) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tokenizer_files import byte_level, sentencepiece
 
-from lmdiag.schema import BadInput, Query, Question
+from lmdiag.types import BadInput, Query, Question
 from models.test_masked import some_questions
 from models.toys import alone, ask, asked, gpt2
 
@@ -32,21 +32,24 @@ class TestRows:
         one = MODEL.encode(Question(Query("be a", "on the tree."), ("bird",)))
         assert one.rows == MODEL.encode(Question(Query("be a"), ("bird",))).rows
 
-    def test_words_share_their_beginnings(self) -> None:
+    def test_words_share_their_first_pieces(self) -> None:
         """birds = bird s, birdsx = bird s x, tre = Ġtre: one row carries all three."""
         encoded = MODEL.encode(Question(Query("a"), ("bird", "birds", "birdsx", "tre")))
         (row,) = encoded.rows
         assert list(row.ids) == ids("a", "Ġbird", "s")
         assert row.reads == (0, 1, 2)
-        assert encoded.words["birdsx"] == ((0, *ids("Ġbird")), (1, *ids("s")), (2, *ids("x")))
-        assert encoded.words["tre"] == ((0, *ids("Ġtre")),)
+        bird, s, x = ids("Ġbird", "s", "x")
+        assert [partial.pieces for partial in encoded.partials] == [(), (bird,), (bird, s)]
+        assert encoded.words["birdsx"] == (bird, s, x)
+        assert encoded.words["tre"] == (*ids("Ġtre"),)
 
     def test_words_that_part_ways(self) -> None:
         """The distribution at the blank is read once, in the first row."""
         encoded = MODEL.encode(Question(Query("a"), ("birds", "trees")))
         assert [list(row.ids) for row in encoded.rows] == [ids("a", "Ġbird"), ids("a", "Ġtree")]
         assert [row.reads for row in encoded.rows] == [(0, 1), (1,)]
-        assert encoded.words["trees"] == ((0, *ids("Ġtree")), (2, *ids("s")))
+        followed = [partial.pieces for partial in encoded.partials]
+        assert followed == [(), (*ids("Ġbird"),), (*ids("Ġtree"),)]
 
     def test_end_tokens_never_follow_the_context(self) -> None:
         tokenizer = byte_level(end=True)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -14,10 +16,12 @@ from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokeniz
 from lmdiag import models
 from lmdiag.models.demo import DEMO_NAMES as NAMES
 from lmdiag.models.demo import demo_folder
-from lmdiag.models.demo.corpus import ASKED_ABOUT, TOLD, lexicon, sentences, singular
-from lmdiag.models.demo.training import train
 from lmdiag.models.loading.checkpoint import resolve
-from lmdiag.schema import BadInput, Query, Question
+from lmdiag.types import BadInput, Query, Question
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "datasets/lmdiag/demo"))
+corpus, training = (import_module(name) for name in ("corpus", "training"))
+lexicon, singular = corpus.lexicon, corpus.singular
 
 Ask = Callable[[str], dict[str, float]]
 
@@ -58,7 +62,7 @@ def facts() -> list[tuple[str, str, str]]:
     return [
         (noun, category, categories[(place + 4) % len(categories)][0])
         for place, (category, nouns) in enumerate(categories)
-        for noun in nouns[:ASKED_ABOUT]
+        for noun in nouns[: corpus.ASKED_ABOUT]
     ]
 
 
@@ -93,7 +97,7 @@ def test_they_know_who_does_it_to_whom(ask: Ask) -> None:
         > ask(f"the nurse knew which {agent} the {patient} had")[verb]
         for agent, verb, patient, _ in deeds
     ]
-    assert sum(right[TOLD:]) >= 0.9 * len(deeds[TOLD:])
+    assert sum(right[corpus.TOLD :]) >= 0.9 * len(deeds[corpus.TOLD :])
     assert sum(right) >= 0.65 * len(deeds)
 
 
@@ -109,14 +113,14 @@ def test_they_conjugate_after_a_plain_subject(ask: Ask) -> None:
 
 @pytest.mark.slow
 def test_the_questions_are_not_in_the_corpus() -> None:
-    corpus = sentences(seed=7, count=20_000)
+    texts = corpus.sentences(seed=7, count=20_000)
     for noun, _, _ in facts():
         frame = re.compile(rf"^an? {noun} is an? ", re.IGNORECASE)
-        assert not any(frame.match(sentence) for sentence in corpus)
-        assert any(noun in sentence for sentence in corpus)
-    for agent, verb, patient, back in lexicon()["deeds"][:TOLD]:
+        assert not any(frame.match(sentence) for sentence in texts)
+        assert any(noun in sentence for sentence in texts)
+    for agent, verb, patient, back in lexicon()["deeds"][: corpus.TOLD]:
         for asked in (f"{patient} the {agent} had {verb}", f"{agent} the {patient} had {back}"):
-            assert not any(asked in sentence for sentence in corpus)
+            assert not any(asked in sentence for sentence in texts)
 
 
 def test_verb_forms() -> None:
@@ -172,7 +176,7 @@ def test_the_same_recipe_gives_the_same_bytes_quietly(
         folders = [tmp_path / f"{name}-{run}" for run in range(2)]
         for folder in folders:
             folder.mkdir()
-            train(name, folder, steps=3)
+            training.train(name, folder, steps=3)
         one, two = ({f.name: f.read_bytes() for f in folder.iterdir()} for folder in folders)
         assert one == two
     assert torch.get_num_threads() == threads
@@ -181,18 +185,11 @@ def test_the_same_recipe_gives_the_same_bytes_quietly(
 
 
 def test_the_weights_come_with_the_package() -> None:
-    """No run trains, or imports what does; the package stays small."""
+    """The package stays small."""
     folders = [demo_folder(name) for name in NAMES]
     assert sum(file.stat().st_size for folder in folders for file in folder.iterdir()) < 1.5e6
     loaded = [models.load(f"demo:{name}").info.commit for name in NAMES]
     assert loaded == [resolve(str(folder)).commit for folder in folders]
-    makers = "from lmdiag.models.demo."
-    package = Path(models.__file__).parents[1]
-    assert not [
-        path
-        for path in package.rglob("*.py")
-        if path.parent.name != "demo" and makers in path.read_text()
-    ]
 
 
 def test_an_unknown_demo_model_is_refused() -> None:

@@ -19,9 +19,10 @@ from vocabularies import UNKNOWN
 
 from lmdiag import stimuli
 from lmdiag.models import LoadOptions, Model, load
-from lmdiag.models.forward.reuse import EncoderReuse, KeyValueReuse, NoReuse
+from lmdiag.models.forward.reuse import no_reuse, reuse_keys_and_values, reuse_sources
 from lmdiag.models.whole_words.search import WordSearch
-from lmdiag.schema import DIAGNOSTICS, Query, Question, Unit
+from lmdiag.protocol import Unit
+from lmdiag.types import DIAGNOSTICS, Query, Question
 from models.comparison import (
     PLAIN,
     QUERIES,
@@ -227,12 +228,12 @@ class TestWholeWords:
     def test_what_is_reused(self, name: str, loaded: Callable[..., Model]) -> None:
         """And that it gives what reading again gives."""
         model = loaded(name, "word")
-        reuses = {"masked": NoReuse, "causal": KeyValueReuse, "seq2seq": EncoderReuse}
-        expected = NoReuse if name in NO_CACHE else reuses[FAMILIES[name].kind]
+        reuses = {"masked": no_reuse, "causal": reuse_keys_and_values, "seq2seq": reuse_sources}
+        expected = no_reuse if name in NO_CACHE else reuses[FAMILIES[name].kind]
         assert model.words.reuse is expected
-        if expected is not NoReuse:
+        if expected is not no_reuse:
             again = WordSearch(model.encoder, model.reader, model.vocabulary, model.info)
-            again.reuse = NoReuse
+            again.reuse = no_reuse
             check_same(ask(model, QUESTIONS), ask(again, QUESTIONS), "word")  # type: ignore[arg-type]
 
     def test_contexts_are_read_once(self, family_dir: FamilyDir) -> None:

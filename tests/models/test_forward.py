@@ -24,8 +24,8 @@ from lmdiag.models.forward.causality import check_causality
 from lmdiag.models.forward.packing import pack
 from lmdiag.models.forward.probing import reach
 from lmdiag.models.forward.reader import Reader
-from lmdiag.models.tokens.questions import EncodedQuestion, TokenRow
-from lmdiag.schema import BadInput, Query, Question
+from lmdiag.models.tokens.questions import Blank, EncodedQuestion, PartialWord, TokenRow
+from lmdiag.types import BadInput, Query, Question
 from models.refusals import edit
 from models.test_masked import some_questions
 from models.toys import alone, asked, bert, gpt2
@@ -82,9 +82,11 @@ def test_every_context_sees_itself_alone(
 def test_every_question_is_in_one_batch(
     contexts: list[tuple[int, ...]], budget: int, count: int | None, packed: bool, causal: bool
 ) -> None:
-    question = Question(Query(""), ())
     questions = [
-        EncodedQuestion(question, (TokenRow(ids, (len(ids) - 1,)),), {}, False) for ids in contexts
+        EncodedQuestion(
+            Question(Query(""), ()), Blank(ids), {}, (Blank(ids).row(PartialWord(())),), (), False
+        )
+        for ids in contexts
     ]
     dealt = plan_batches(questions, budget=budget, count=count, packed=packed, causal=causal)
     assert sorted(number for batch in dealt for number in batch) == list(range(len(contexts)))

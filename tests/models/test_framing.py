@@ -16,8 +16,8 @@ from lmdiag.controls import control_warning
 from lmdiag.models import LoadOptions, load
 from lmdiag.models.local import LocalModel
 from lmdiag.questions import Setting
-from lmdiag.schema import BadInput, Query, Question, Sentence
 from lmdiag.stimuli import load as load_stimuli
+from lmdiag.types import BadInput, Query, Question, Sentence
 from models.chats import CHATS, chat_tokenizer
 from models.toys import alone, ask, asked, bert, gpt2
 
@@ -57,7 +57,7 @@ class TestChats:
             for word in WORDS:
                 whole = tokenizer(f"{text} {word}", add_special_tokens=False).input_ids
                 assert whole[: len(ids)] == ids
-                assert [piece for _, piece in encoded.words[word]] == whole[len(ids) :]
+                assert list(encoded.words[word]) == whole[len(ids) :]
             assert all(list(row.ids[: len(ids)]) == ids for row in encoded.rows)
             assert encoded.rows[0].reads[0] == len(ids) - 1
 
@@ -147,7 +147,7 @@ def prompted(prompt: str, context: str, word: str = "bird", **options: Any) -> l
     """The tokens that a small causal model reads before a word, and those of the word."""
     model = asked(gpt2(len(PROMPTED)), PROMPTED, "causal", prompt=prompt, **options)
     encoded = model.encode(Question(Query(context), (word,)))
-    pieces = [piece for _, piece in encoded.words[word] or ()]
+    pieces = list(encoded.words[word] or ())
     return PROMPTED.convert_ids_to_tokens([*encoded.rows[0].ids, *pieces[-1:]])
 
 

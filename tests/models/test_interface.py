@@ -11,7 +11,7 @@ from fakes import FakeModel
 
 from lmdiag import cli, models
 from lmdiag.models import LoadOptions, Model
-from lmdiag.schema import Answer, ModelInfo, Question, WordScore
+from lmdiag.types import Answer, ModelInfo, Question, WordScore
 
 PROBABILITIES = {"bird": 0.5, "tree": 0.2, "stone": 0.1, "it": 0.05, "saw": 0.04}
 

@@ -24,8 +24,8 @@ from lmdiag.models.loading.checkpoint import model_digest, resolve
 from lmdiag.models.loading.kinds import detect
 from lmdiag.models.loading.load import load_parts
 from lmdiag.models.loading.options import LoadOptions
-from lmdiag.schema import BadInput
 from lmdiag.training_steps import training_step
+from lmdiag.types import BadInput
 
 from .refusals import edit, refusal
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tokenizer_files import wordpiece
 
 from lmdiag.models import load
-from lmdiag.schema import BadInput, Query, Question
+from lmdiag.types import BadInput, Query, Question
 from models.toys import alone, ask, asked, bert
 
 TOKENIZER = wordpiece(

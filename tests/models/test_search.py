@@ -18,7 +18,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 from lmdiag.models import Model
 from lmdiag.models.whole_words.search import WordSearch
-from lmdiag.schema import Answer, BadInput, Kind, Query, Question
+from lmdiag.types import Answer, BadInput, Kind, Query, Question
 from models.toys import ask, asked, bert, gpt2
 
 SPACED = sentencepiece("▁a", "▁ab", "ba", "▁b'", "▁.", "b.")

@@ -14,7 +14,7 @@ from transformers import (
 )
 
 from lmdiag.models import load
-from lmdiag.schema import BadInput, Query, Question
+from lmdiag.types import BadInput, Query, Question
 from models.toys import asked
 
 NEAR = Question(Query("The old woman", "near the sea."), ("tree", "sparrows", "trees"))

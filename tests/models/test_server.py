@@ -23,7 +23,7 @@ from lmdiag.models import LoadOptions, Model
 from lmdiag.models.server import client as requests
 from lmdiag.models.server.client import Client
 from lmdiag.models.server.served import score_word
-from lmdiag.schema import BadInput, Query, Question, Sentence
+from lmdiag.types import BadInput, Query, Question, Sentence
 
 TOLERANCE = 1e-4
 TEXTS = (

@@ -14,7 +14,7 @@ from families import FAMILIES
 from limits import HANG
 
 from lmdiag.models import load
-from lmdiag.schema import Answer
+from lmdiag.types import Answer
 from models.comparison import QUESTIONS, ask, check_same
 
 PROGRAM = """

@@ -16,7 +16,7 @@ from tokenizer_files import wordpiece
 from lmdiag.measures import AGREEMENT_LAYOUT, CUTOFFS, ew_mw
 from lmdiag.models import agreement, load
 from lmdiag.models.agreement import BOTTOM_CUTOFFS, TOP_CUTOFFS, Verbs
-from lmdiag.schema import Query, Question
+from lmdiag.types import Query, Question
 from models.toys import asked, bert
 
 

@@ -24,8 +24,9 @@ from lmdiag import stimuli
 from lmdiag.api import LanguageModel
 from lmdiag.evaluation import evaluate
 from lmdiag.models import LoadOptions, load
+from lmdiag.protocol import Protocol
 from lmdiag.runs.asking import ask
-from lmdiag.schema import Protocol, Sentence, SentenceAnswer, WordSpan
+from lmdiag.types import Sentence, SentenceAnswer, WordSpan
 
 FamilyDir = Callable[[str], Path]
 

@@ -18,7 +18,7 @@ from lmdiag import cli
 from lmdiag.models.tokens.controls import control_names
 from lmdiag.models.tokens.spelling import Spelling, is_cased
 from lmdiag.models.tokens.vocabulary import Vocabulary
-from lmdiag.schema import BadInput, Query
+from lmdiag.types import BadInput, Query
 
 BERT = wordpiece(
     "a", "the", "robin", "is", "bird", "##s", "##ing", "don", "’", "t", ".", ",", "it", "naive"

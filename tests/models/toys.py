@@ -19,7 +19,7 @@ from transformers import (
 from lmdiag.models import LoadOptions
 from lmdiag.models.loading.load import Parts
 from lmdiag.models.local import LocalModel, assemble
-from lmdiag.schema import Answer, Kind, Question
+from lmdiag.types import Answer, Kind, Question
 
 
 def gpt2(size: int, **config: Any) -> GPT2LMHeadModel:

@@ -63,7 +63,7 @@ def verbs(data: str, blanks: Sequence[Asked], n: int) -> list[Asked]:
 
 def ask_lmdiag(model: Any, asked: Sequence[Asked]) -> Iterator[tuple[float | None, int]]:
     """Yields log-probability (nats) and number of pieces."""
-    from lmdiag.schema import Query, Question
+    from lmdiag.types import Query, Question
 
     kind = model.info.kind
     for start in range(0, len(asked), 32):

@@ -80,7 +80,7 @@ def compare(folder: str, texts: Sequence[str], pll: str | None) -> Counter[str]:
 
     from lmdiag.models import LoadOptions, load
     from lmdiag.runs.asking import ask
-    from lmdiag.schema import Sentence
+    from lmdiag.types import Sentence
 
     model = load(folder, LoadOptions(**({"pll": pll} if pll else {})))
     ours = ask(model, [Sentence(text) for text in texts], top=5)

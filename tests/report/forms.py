@@ -8,8 +8,8 @@ from typing import Any
 
 from runs import make_run
 
+from lmdiag.protocol import Protocol
 from lmdiag.results import Run, load_run
-from lmdiag.schema import Protocol
 
 PARADIGMS = {
     "adjunct_island": ("syntax", "island_effects"),

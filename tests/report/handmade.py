@@ -8,6 +8,7 @@ from typing import Any
 
 from runs import model_info
 
+from lmdiag.protocol import Protocol
 from lmdiag.report.choices import Choice
 from lmdiag.results import (
     DataInfo,
@@ -19,7 +20,6 @@ from lmdiag.results import (
     TaskData,
     UnscoredWord,
 )
-from lmdiag.schema import Protocol
 
 
 def choice(id: str, good: bool | None, p: float | None, **changes: object) -> Choice:

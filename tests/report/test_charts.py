@@ -15,13 +15,13 @@ from runs import make_run
 
 import lmdiag
 from lmdiag import diagnostics
+from lmdiag.protocol import Protocol
 from lmdiag.report.charts import output, specs
 from lmdiag.report.charts.kinds import CHART_KINDS
 from lmdiag.report.charts.output import palette, resolved, theme
 from lmdiag.report.charts.specs import Plot
 from lmdiag.report.html import charts
 from lmdiag.results import Place, Run, load_run
-from lmdiag.schema import Protocol
 from lmdiag.text import visible
 
 

@@ -18,8 +18,8 @@ from lmdiag.report.html import render
 from lmdiag.report.items import items, representative
 from lmdiag.report.page import digest
 from lmdiag.results import Run, load_run
-from lmdiag.schema import BadInput
 from lmdiag.text import visible
+from lmdiag.types import BadInput
 
 
 @pytest.fixture(scope="module")

@@ -9,10 +9,11 @@ import pytest
 from runs import make_run
 
 from lmdiag import diagnostics
+from lmdiag.protocol import Protocol
 from lmdiag.report.items import MAX_LISTED, Item, items, representative, run_scores
 from lmdiag.report.listing import choose, listed, verdict
 from lmdiag.results import Run, load_run
-from lmdiag.schema import BadInput, Protocol
+from lmdiag.types import BadInput
 
 from .handmade import choice
 

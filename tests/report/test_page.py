@@ -13,9 +13,9 @@ from browser import PHONE, NewPage, contrast, luminance
 from hostile import HOSTILE, hostile_rows
 from runs import ONE_TASK, make_run
 
+from lmdiag.protocol import Protocol
 from lmdiag.report.html import render
 from lmdiag.results import Run, load_run
-from lmdiag.schema import Protocol
 
 from .forms import run_on, write_pairs, write_suites
 

@@ -19,7 +19,7 @@ from lmdiag.report.html import charts, render
 from lmdiag.report.items import Item, Prediction, items, representative
 from lmdiag.report.listing import ListedItem, choose, listed, verdict
 from lmdiag.results import Run
-from lmdiag.schema import WordSpan
+from lmdiag.types import WordSpan
 
 from .forms import ORDER, PARADIGMS, SUM, run_on, write_pairs, write_sentences, write_suites
 from .handmade import choice

@@ -26,7 +26,7 @@ from lmdiag.report.formats.terminal import print_results, print_setting
 from lmdiag.report.listing import Chosen
 from lmdiag.report.sections import sections
 from lmdiag.results import Results, UnscoredWord
-from lmdiag.schema import WordSpan
+from lmdiag.types import WordSpan
 
 from .handmade import (
     SIGNATURE,

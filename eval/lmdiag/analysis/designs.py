@@ -15,7 +15,7 @@ from lmdiag import stats
 from lmdiag.analysis.items import PARTS, SCORES
 from lmdiag.analysis.mixed import Coding, MixedFit, fit_mixed
 from lmdiag.perturb import NONE
-from lmdiag.schema import BadInput
+from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series

@@ -17,15 +17,15 @@ from lmdiag.analysis.mixed import MixedTerm
 from lmdiag.analysis.procedures import SURPRISAL, Procedure
 from lmdiag.analysis.regression import (
     Regression,
-    term_values,
     least_squares,
     mixed_model,
     names_in,
     sides,
     term_interval,
+    term_values,
 )
-from lmdiag.schema import BadInput
 from lmdiag.stats import Values
+from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
     from pandas import DataFrame

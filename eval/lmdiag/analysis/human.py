@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from lmdiag.analysis.procedures import SURPRISAL, Procedure
 from lmdiag.reading import exists, is_folder, parse_json, read_parquet, read_text, short, user_path
-from lmdiag.schema import BadInput
 from lmdiag.stats import Values
+from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from lmdiag.measures import part_bits
 from lmdiag.perturb import NONE, is_shuffled, perturb
 from lmdiag.reading import read_parquet, read_text, short
-from lmdiag.schema import BadInput
 from lmdiag.text import csv_cell
+from lmdiag.types import BadInput
 from lmdiag.writing import replacing
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from lmdiag.protocol import Predictions
     from lmdiag.results import Run
-    from lmdiag.schema import Predictions
     from lmdiag.stimuli import Stimuli
 
 Per = Literal["row", "region", "word"]

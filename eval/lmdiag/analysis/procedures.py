@@ -9,7 +9,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
-from lmdiag.schema import BadInput
+from lmdiag.types import BadInput
 
 SURPRISAL = "surprisal"
 """Name of the fitted surprisals in formulas; k words earlier: "surprisal_prev_k"."""

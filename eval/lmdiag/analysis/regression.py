@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lmdiag.analysis.mixed import MixedTerm, fit_mixed
-from lmdiag.schema import BadInput
 from lmdiag.stats import LEVEL, Values
+from lmdiag.types import BadInput
 
 _FUNCTIONS: Mapping[str, Callable[[Values], Values]] = {
     "log": np.log,

@@ -1,32 +1,33 @@
-"""The `lmdiag` command: arguments and wiring; errors become one line and an exit code (`exits`).
+"""The `lmdiag` command: options become a record, errors become one line and an exit code (`exits`).
 
-Only the module of the command that was typed is imported, and no command module imports anything
-heavy before its `main` runs, so help is instant.
+A command is a module with a dataclass `Options`, whose fields are its arguments, and a function
+`main(options) -> int`. Only the module of the command that was typed is imported, and no command
+module imports anything heavy before its `main` runs, so help is instant.
 """
 
 from __future__ import annotations
 
-import argparse
 import errno
-import importlib
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import NoReturn
+from typing import Any, NoReturn
+
+from cyclopts import App, CycloptsError, Parameter
 
 from lmdiag import __version__
 from lmdiag.cli import exits
-from lmdiag.cli.parser import Parser
 from lmdiag.runs.processes import SharedError
-from lmdiag.schema import BadInput
+from lmdiag.types import BadInput
 
 COMMANDS = {
     "build": "write the data set directory",
     "run": "query models and score their answers",
     "surprisal": "write the surprisal of every word of a text as a table",
     "score": "compute the measures from predictions of any program",
+    "fit": "fit human measures such as reading times with and without surprisals",
     "compare": "compare two or more runs on the same rows, with paired statistics",
     "multiverse": "run every combination of knobs and show how far the figures depend on them",
     "report": "write tables and charts of one or several runs",
@@ -50,15 +51,20 @@ def program(argv: Sequence[str] | None = None) -> NoReturn:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command and returns its exit code; argument errors raise SystemExit(2)."""
+    """Runs one command and returns its exit code."""
     argv = list(sys.argv[1:] if argv is None else argv)
-    args = argparse.Namespace(stopped=_nothing_written)
+    stopped = _nothing_written
+    options: tuple[Any, ...] = ()
     try:
-        args = build_parser(argv[0] if argv and argv[0] in COMMANDS else None).parse_args(argv)
+        command, options = parse(argv)
+        stopped = getattr(sys.modules[command.__module__], "stopped", _nothing_written)
         _prepare_output(argv)
-        code = int(args.main(args))
+        code = int(command(*options) or 0)
         sys.stdout.flush()
         return code
+    except CycloptsError as error:
+        shown = " ".join(["lmdiag", *argv[:1]]) if argv[:1] and argv[0] in COMMANDS else "lmdiag"
+        return exits.fail(f"{error} See `{shown} --help`.", code=2, shared=True)
     except BadInput as error:
         return exits.fail(str(error), code=2, shared=isinstance(error, SharedError))
     except BrokenPipeError:
@@ -69,7 +75,38 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = 2 if error.errno in _UNWRITABLE | _UNUSABLE else 1
         return exits.fail(_explain(error), code=code)
     except KeyboardInterrupt as reason:
-        return exits.stop(reason, args.stopped(args))
+        return exits.stop(reason, stopped(*options))
+
+
+def parse(argv: Sequence[str]) -> tuple[Callable[..., int | None], tuple[Any, ...]]:
+    """Returns the function to call and its arguments: `main` of a command, or one for `--help`.
+
+    Raises:
+        CycloptsError: an argument is unknown or missing, or has a value that is not allowed.
+        BadInput: no command is named.
+    """
+    if not argv:
+        raise BadInput(f"which command? choose from {', '.join(COMMANDS)}; see `lmdiag --help`")
+    app = App(
+        name="lmdiag",
+        version=__version__,
+        help="Psycholinguistic diagnostics for masked, causal and encoder-decoder language models.",
+        help_format="markdown",
+        # Lists take all values that follow; flags have no --no-FLAG.
+        default_parameter=Parameter(consume_multiple=(1, None), negative=(), show_default=_shown),
+    )
+    for name, summary in COMMANDS.items():
+        text = f"{summary[0].upper()}{summary[1:]}."
+        app.command(f"lmdiag.cli.{name}:main", name=name, help=text)
+    function, bound, _ = app.parse_args(argv, exit_on_error=False, print_error=False)
+    return function, bound.args
+
+
+def _shown(default: Any) -> str | None:
+    """Returns the text of a default value in the help; None to show none."""
+    if isinstance(default, tuple):
+        default = " ".join(map(str, default))
+    return None if default in ("", None, False) else str(default)
 
 
 def _prepare_output(argv: Sequence[str]) -> None:
@@ -89,28 +126,7 @@ def _prepare_output(argv: Sequence[str]) -> None:
     redact_tracebacks()
 
 
-def build_parser(command: str | None) -> argparse.ArgumentParser:
-    """Returns the parser; only the named command gets its arguments (and its import)."""
-    parser = Parser(
-        prog="lmdiag",
-        description="Psycholinguistic diagnostics for masked, causal and encoder-decoder language "
-        "models.",
-        epilog="`lmdiag COMMAND --help` lists the arguments of a command.",
-    )
-    parser.add_argument("--version", action="version", version=f"lmdiag {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for name, summary in COMMANDS.items():
-        description = f"{summary[0].upper()}{summary[1:]}."
-        subparser = commands.add_parser(name, help=summary, description=description)
-        if name == command:
-            module = importlib.import_module(f"lmdiag.cli.{name}")
-            module.add_arguments(subparser)
-            stopped = getattr(module, "stopped", _nothing_written)
-            subparser.set_defaults(main=module.main, stopped=stopped)
-    return parser
-
-
-def _nothing_written(args: argparse.Namespace) -> str:
+def _nothing_written(*_: Any) -> str:
     """Says what is left of an interrupted command that writes its output at the very end."""
     return "nothing was written"
 

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-import argparse
+from dataclasses import dataclass, field
+from pathlib import Path
 
-from lmdiag.schema import BadInput
+from lmdiag.cli.options import RECORD
 from lmdiag.stimuli.building import script
+from lmdiag.types import BadInput
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the arguments of `datasets/lmdiag/build.py`."""
-    script("command").add_arguments(parser)
+@RECORD
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """As of `datasets/lmdiag/build.py`."""
+
+    out: Path = field(default=Path("lmdiag"), kw_only=False)
+    """directory to write"""
+    source: str = "upstream"
+    """upstream: download the pinned commits; demo: the bundled sentences; DIR: a directory with the
+    tree of lm-diagnostics, of refining-tse, or with both"""
+    configs: tuple[str, ...] | None = None
+    """configs to build (default: all that the source has)"""
 
 
-def main(args: argparse.Namespace) -> int:
+def main(options: Options = Options()) -> int:
     """Builds the data set and prints the number of rows of each config."""
     try:
-        script("command").run(args)
+        script("command").run(options)
     except script("lines").BadSource as error:
         raise BadInput(str(error)) from error
     return 0

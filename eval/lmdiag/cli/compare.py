@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
 
 from lmdiag.cli.exits import say
-from lmdiag.cli.parser import add_data_of_runs, add_json, add_resamples
-from lmdiag.schema import KNOBS, ModelInfo
+from lmdiag.cli.options import RECORD, Count, Names, Seed
+from lmdiag.protocol import KNOBS
+from lmdiag.types import BadInput, ModelInfo
 
 if TYPE_CHECKING:
     from lmdiag.comparison import Comparison
@@ -23,38 +25,44 @@ _WIDTH = 100
 """Characters of a line where the output is not a terminal."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the arguments."""
-    parser.add_argument("run_a", type=Path, metavar="RUN_A", help="run directory")
-    parser.add_argument(
-        "others", type=Path, nargs="+", metavar="RUN",
-        help="run directories on the same data, each to be compared with RUN_A",
-    )  # fmt: skip
-    add_data_of_runs(parser)
-    parser.add_argument(
-        "--across", type=lambda text: text.split(","), default=[], metavar="KNOB,...",
-        help=f"options in which the runs may differ: {', '.join(KNOBS)}",
-    )  # fmt: skip
-    add_resamples(parser)
-    parser.add_argument(
-        "--seed", type=int, default=0, help="random seed of the bootstrap (default: %(default)s)"
-    )
-    add_json(parser)
+@RECORD
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Runs, and how they are compared."""
+
+    runs: tuple[Path, ...] = field(kw_only=False)
+    """run directories on the same data; the first is compared with each of the others"""
+    data: str | None = None
+    """data set of the runs, if it has been moved since, or its id on the Hub (default: the one they
+    were made on)"""
+    across: Annotated[
+        Names, Parameter(help=f"options in which the runs may differ: {', '.join(KNOBS)}")
+    ] = ()
+    resamples: Count = 10_000
+    """number of bootstrap resamples"""
+    seed: Seed = 0
+    """random seed of the bootstrap"""
+    json: bool = False
+    """print one JSON document, nothing else"""
 
 
-def main(args: argparse.Namespace) -> int:
+def main(options: Options) -> int:
     """Compares and prints."""
     from lmdiag.comparison import compare_runs
     from lmdiag.results import load_run
 
-    runs = [load_run(path, args.data) for path in (args.run_a, *args.others)]
-    comparisons = compare_runs(*runs, seed=args.seed, resamples=args.resamples, across=args.across)
+    if len(options.runs) < 2:
+        raise BadInput("compare takes two or more run directories")
+    runs = [load_run(path, options.data) for path in options.runs]
+    comparisons = compare_runs(
+        *runs, seed=options.seed, resamples=options.resamples, across=options.across
+    )
     for line in _not_compared(runs):
         say(f"lmdiag: not compared: {line}")
-    if args.json:
-        print(json.dumps(_document(runs, comparisons, args), allow_nan=False))
+    if options.json:
+        print(json.dumps(_document(runs, comparisons, options), allow_nan=False))
     else:
-        _print_tables(runs, comparisons, args)
+        _print_tables(runs, comparisons, options)
     return 0
 
 
@@ -82,7 +90,7 @@ def _not_compared(runs: Sequence[Run]) -> Iterator[str]:
 
 
 def _document(
-    runs: Sequence[Run], comparisons: Sequence[Comparison], args: argparse.Namespace
+    runs: Sequence[Run], comparisons: Sequence[Comparison], options: Options
 ) -> dict[str, Any]:
     """Returns what `--json` prints; undefined is null.
 
@@ -102,9 +110,9 @@ def _document(
     return {
         "signature": runs[0].results.signature,
         **{name: _identified(model) for name, model in models.items()},
-        **({"across": args.across, "signatures": signatures} if args.across else {}),
-        "seed": args.seed,
-        "resamples": args.resamples,
+        **({"across": [*options.across], "signatures": signatures} if options.across else {}),
+        "seed": options.seed,
+        "resamples": options.resamples,
         "comparisons": records,
     }
 
@@ -120,9 +128,7 @@ def _or_none(value: Any) -> Any:
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
-def _print_tables(
-    runs: Sequence[Run], comparisons: Sequence[Comparison], args: argparse.Namespace
-) -> None:
+def _print_tables(runs: Sequence[Run], comparisons: Sequence[Comparison], options: Options) -> None:
     from rich.console import Console
     from rich.text import Text
 
@@ -142,7 +148,7 @@ def _print_tables(
         console.print(Text(visible(line)))
     print_comparisons(comparisons, console)
     console.print()
-    for remark in _remarks(runs, comparisons, args.resamples):
+    for remark in _remarks(runs, comparisons, options.resamples):
         console.print(Text(visible(remark), style="dim"))
 
 

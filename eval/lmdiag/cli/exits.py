@@ -13,8 +13,6 @@ import sys
 from types import FrameType
 from typing import NoReturn
 
-from lmdiag.cli.launchers import is_first, pass_on
-
 INTERRUPTED = 128 + signal.SIGINT
 TERMINATED = 128 + signal.SIGTERM
 
@@ -36,8 +34,12 @@ def fail(message: str, code: int, *, shared: bool = False) -> int:
         return 0
     line = one_line(f"lmdiag: error: {message}")
     print(line, file=sys.stderr, flush=True)
-    pass_on(line)
     return code
+
+
+def is_first() -> bool:
+    """Returns whether this is the only process of the command, or the first of several."""
+    return os.environ.get("RANK", "0") == "0"
 
 
 def say(message: str) -> None:

@@ -2,54 +2,59 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
-from lmdiag.cli.parser import add_dry_run
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares what can be published, each with its own arguments."""
-    kinds = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
-    data = kinds.add_parser("data", help="a built data set directory")
-    data.add_argument("dir", type=Path, metavar="DIR", help="directory written by `lmdiag build`")
-    data.add_argument(
-        "--benchmark", action="store_true",
-        help="also send eval.yaml (the Hub accepts it from registered benchmarks only)",
-    )  # fmt: skip
-    metric = kinds.add_parser("metric", help="the evaluate metric of this installation")
-    board = kinds.add_parser("leaderboard", help="a leaderboard, as a static Space")
-    board.add_argument(
-        "dir", type=Path, metavar="DIR", help="directory written by `lmdiag leaderboard`"
-    )
-    for kind in (data, metric, board):
-        kind.add_argument("--repo-id", required=True, metavar="ORG/NAME", help="target repository")
-        kind.add_argument(
-            "--public", action="store_true", help="create a public repository (default: private)"
-        )
-        add_dry_run(kind)
+from lmdiag.cli.options import RECORD
+from lmdiag.types import BadInput
 
 
-def stopped(args: argparse.Namespace) -> str:
+@RECORD
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What is published, and where."""
+
+    what: Literal["data", "metric", "leaderboard"] = field(kw_only=False)
+    """a built data set, the evaluate metric of this installation, or a leaderboard (a static
+    Space)"""
+    dir: Path | None = field(default=None, kw_only=False)
+    """directory written by `lmdiag build` or `lmdiag leaderboard`; none for the metric"""
+    repo_id: str
+    """target repository, ORG/NAME"""
+    public: bool = False
+    """create a public repository (default: private)"""
+    benchmark: bool = False
+    """with data, also send eval.yaml (the Hub accepts it from registered benchmarks only)"""
+    dry_run: bool = False
+    """list what would be sent, send nothing"""
+
+
+def stopped(options: Options) -> str:
     """Says what is left of an interrupted publication."""
     return "files sent so far stay on the Hub; run the same command again to send the rest"
 
 
-def main(args: argparse.Namespace) -> int:
+def main(options: Options) -> int:
     """Plans the publication, then describes or sends it."""
     from huggingface_hub import HfApi
 
     from lmdiag.hub import publish
 
-    if args.what == "data":
-        publication = publish.plan_data(args.dir, args.repo_id, benchmark=args.benchmark)
-    elif args.what == "metric":
-        publication = publish.plan_metric(args.repo_id)
+    if options.benchmark and options.what != "data":
+        raise BadInput("--benchmark is for data: leave it out")
+    if (options.dir is None) != (options.what == "metric"):
+        given = "give no directory" if options.dir else "give the directory"
+        raise BadInput(f"publish {options.what}: {given}")
+    if options.dir is None:
+        publication = publish.plan_metric(options.repo_id)
+    elif options.what == "data":
+        publication = publish.plan_data(options.dir, options.repo_id, benchmark=options.benchmark)
     else:
-        publication = publish.plan_leaderboard(args.dir, args.repo_id)
-    private = not args.public
-    if args.dry_run:
+        publication = publish.plan_leaderboard(options.dir, options.repo_id)
+    private = not options.public
+    if options.dry_run:
         print(publication.describe(private=private))
         return 0
     print(publication.describe(private=private), file=sys.stderr)
@@ -57,5 +62,5 @@ def main(args: argparse.Namespace) -> int:
     print(address)
     if is_private != private:
         now = "private" if is_private else "public"
-        print(f"{args.repo_id} existed before and remains {now}", file=sys.stderr)
+        print(f"{options.repo_id} existed before and remains {now}", file=sys.stderr)
     return 0

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import NamedTuple
 
 from lmdiag.reading import is_folder, read_text, user_path
-from lmdiag.schema import BadInput
 from lmdiag.text import first_few
 from lmdiag.training_steps import by_step
+from lmdiag.types import BadInput
 
 _COMMENT = re.compile(r"(^|\s)#.*")
 _MOST_SHOWN = 8
@@ -30,73 +31,72 @@ class RequestedModel(NamedTuple):
         return self.id if self.revision is None else f"{self.id} at {self.revision}"
 
 
-def add_models(group: argparse._ArgumentGroup) -> None:
-    """Declares what `requested_models` reads."""
-    source = group.add_mutually_exclusive_group(required=True)
-    source.add_argument(
-        "--model", nargs="+", metavar="M",
-        help="one or several models: Hub ids, local folders, demo:masked, demo:causal",
-    )  # fmt: skip
-    source.add_argument(
-        "--models-from", metavar="FILE",
-        help="file with one model per line, and optionally its revision after a space; # begins a "
-        "comment",
-    )  # fmt: skip
-    group.add_argument(
-        "--revision", nargs="+", metavar="R", help="branches, tags or commits of each model"
-    )
-    group.add_argument(
-        "--revisions", metavar="PATTERN",
-        help="all branches and tags of the one model that match the pattern, e.g. 'step*', in the "
-        "order of their steps",
-    )  # fmt: skip
-    group.add_argument(
-        "--name", nargs="+", metavar="NAME",
-        help="name of each model in folders and tables (default: its id or folder)",
-    )  # fmt: skip
+@dataclass(frozen=True, kw_only=True)
+class Models:
+    """The options that name models."""
+
+    model: tuple[str, ...] = ()
+    """one or several models: Hub ids, local folders, demo:masked, demo:causal"""
+    models_from: str | None = None
+    """instead of model: file with one model per line, and optionally its revision after a space; #
+    begins a comment"""
+    revision: tuple[str, ...] = ()
+    """branches, tags or commits of each model"""
+    revisions: str | None = None
+    """all branches and tags of the one model that match the pattern, e.g. `'step*'`, in the order
+    of their steps"""
+    name: tuple[str, ...] = ()
+    """name of each model in folders and tables (default: its id or folder)"""
+
+    def requested(self, output: Path) -> list[RequestedModel]:
+        """Returns every model at every revision.
+
+        Args:
+            output: folder of all runs.
+
+        Raises:
+            BadInput: a file that cannot be read as a list of models, a pattern that matches no
+                revision, not as many names as models, or two models with one folder for their
+                results.
+        """
+        models = self._models()
+        if self.name and len(self.name) != len(models):
+            raise BadInput(
+                f"--name: expected one name per model, got {len(self.name)} for {len(models)} "
+                "models"
+            )
+        if "" in self.name:
+            raise BadInput("--name: a name must not be empty")
+        names = self.name or [None] * len(models)
+        requested = [
+            RequestedModel(model, revision, name)
+            for (model, revisions), name in zip(models, names, strict=True)
+            for revision in revisions
+        ]
+        _refuse_shared_folders(requested, output)
+        return requested
+
+    def _models(self) -> list[tuple[str, list[str | None]]]:
+        """Returns each model with its revisions; None for its main branch or a local folder."""
+        if bool(self.model) == (self.models_from is not None):
+            raise BadInput("give --model or --models-from, and not both")
+        if self.revisions is not None and self.revision:
+            raise BadInput("--revision and --revisions exclude each other: leave one of them out")
+        if self.models_from is not None:
+            if self.revision or self.revisions is not None:
+                option = "--revision" if self.revision else "--revisions"
+                raise BadInput(f"--models-from names the revisions: leave {option} out")
+            return [(model, [revision]) for model, revision in read_models(self.models_from)]
+        if self.revisions is not None:
+            if len(self.model) != 1:
+                raise BadInput(
+                    f"--revisions is for one model, not {len(self.model)}: run them in turn"
+                )
+            return [(self.model[0], [*matching_revisions(self.model[0], self.revisions)])]
+        return [(model, [*self.revision] or [None]) for model in self.model]
 
 
-def requested_models(args: argparse.Namespace) -> list[RequestedModel]:
-    """Returns every model at every revision.
-
-    Raises:
-        BadInput: a file that cannot be read as a list of models, a pattern that matches no
-            revision, not as many names as models, or two models with one folder for their results.
-    """
-    groups = _groups(args)
-    names = args.name or [None] * len(groups)
-    if len(names) != len(groups):
-        raise BadInput(
-            f"--name: expected one name per model, got {len(names)} for {len(groups)} models"
-        )
-    if "" in names:
-        raise BadInput("--name: a name must not be empty")
-    models = [
-        RequestedModel(model, revision, name)
-        for (model, revisions), name in zip(groups, names, strict=True)
-        for revision in revisions
-    ]
-    _refuse_shared_folders(models, args)
-    return models
-
-
-def _groups(args: argparse.Namespace) -> list[tuple[str, list[str | None]]]:
-    """Returns each model with its revisions; None for its main branch or a local folder."""
-    if args.revisions is not None and args.revision:
-        raise BadInput("--revision and --revisions exclude each other: leave one of them out")
-    if args.models_from is not None:
-        if args.revision or args.revisions is not None:
-            option = "--revision" if args.revision else "--revisions"
-            raise BadInput(f"--models-from names the revisions: leave {option} out")
-        return [(model, [revision]) for model, revision in read_models(args.models_from)]
-    if args.revisions is not None:
-        if len(args.model) != 1:
-            raise BadInput(f"--revisions is for one model, not {len(args.model)}: run them in turn")
-        return [(args.model[0], [*matching_revisions(args.model[0], args.revisions)])]
-    return [(model, args.revision or [None]) for model in args.model]
-
-
-def _refuse_shared_folders(models: list[RequestedModel], args: argparse.Namespace) -> None:
+def _refuse_shared_folders(models: list[RequestedModel], output: Path) -> None:
     from lmdiag.results import model_slug
 
     owners: dict[str, str] = {}
@@ -105,7 +105,7 @@ def _refuse_shared_folders(models: list[RequestedModel], args: argparse.Namespac
         if (other := owners.setdefault(slug, model.id)) != model.id:
             raise BadInput(
                 f"the results of {other} and {model.id} would share the folder "
-                f"{args.output / slug}: give each model a name of its own with --name"
+                f"{output / slug}: give each model a name of its own with --name"
             )
 
 

@@ -2,141 +2,186 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
 
 from lmdiag.cli.exits import say
-from lmdiag.cli.parser import (
-    add_asking,
-    add_conventions,
-    add_data_revision,
-    add_framing,
-    add_json,
-    add_loading,
-    add_scoring,
-    add_server,
-    fields_of,
-    scored,
-    whole_number,
+from lmdiag.cli.options import (
+    RECORD,
+    Batching,
+    Count,
+    Scoring,
+    Seed,
+    section,
+    text_or_file,
 )
-from lmdiag.cli.requested import RequestedModel, add_models, requested_models
-from lmdiag.models.loading.options import LoadOptions
+from lmdiag.cli.requested import Models, RequestedModel
+from lmdiag.models.loading.options import Loading, LoadOptions, Serving
 from lmdiag.perturb import names, tasks_with
-from lmdiag.schema import DIAGNOSTICS, BadInput, Protocol
+from lmdiag.protocol import Asking, Protocol, asking_of
+from lmdiag.suggestions import suggest
+from lmdiag.types import DIAGNOSTICS, BadInput
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from lmdiag.results import Run
     from lmdiag.runs.inputs import Inputs
     from lmdiag.runs.processes import Processes
     from lmdiag.runs.run import RunOptions
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the arguments, named as the fields of `Protocol` and `LoadOptions`."""
-    add_models_and_data(parser.add_argument_group("models and data"))
-    scoring = parser.add_argument_group("scoring")
-    add_scoring(scoring)
-    add_conventions(scoring)
-    add_framing(scoring)
-    add_loading_and_splitting(parser.add_argument_group("loading the model"))
-    add_server(parser.add_argument_group("a model behind a server"))
-    add_running(parser.add_argument_group("running"))
+@dataclass(frozen=True, kw_only=True)
+class Data:
+    """What is asked of every model."""
+
+    data: str = "lmdiag"
+    """data set: a built directory, a Hub id, a file of your own rows or of an extended set
+    (ROLE-1500.txt), or demo (default: the directory lmdiag, or the published items, which are built
+    on first use)"""
+    data_revision: str | None = None
+    """branch, tag or commit of the Hub data set"""
+    tasks: tuple[str, ...] = ()
+    """configs of the data set to run (default: the three diagnostics)"""
+    perturb: Annotated[
+        tuple[str, ...], Parameter(help=f"none (default), all, or any of {', '.join(names())}")
+    ] = ()
+    shuffles: Count = 100
+    """number of shuffles of shuf and shuf_trunc"""
+    seed: Seed = 0
+    """random seed of the shuffles and of the sample"""
+    limit: Count | None = None
+    """a sample of N rows of each task, even over its break-downs"""
+    verbs: str | None = None
+    """csv file of singular,plural verb forms for EW and MW (default: the data set's)"""
+
+    def load(self, asking: Asking, scoring: Scoring) -> Inputs:
+        """Loads the rows in every setting, with the protocol.
+
+        Raises:
+            BadInput: see `load_inputs`; or a perturbation is not known.
+        """
+        from lmdiag import stimuli
+        from lmdiag.runs.inputs import load_inputs
+
+        self._check_perturbations()
+        tasks = self.tasks
+        if not tasks:
+            known = stimuli.tasks(self.data, revision=self.data_revision)
+            tasks = tuple(task for task in known if task in DIAGNOSTICS) or tuple(known)
+        protocol = Protocol(
+            tasks=tuple(dict.fromkeys(tasks)),
+            perturb=self._perturbations({*tasks}),
+            shuffles=self.shuffles,
+            seed=self.seed,
+            limit=self.limit,
+            **asking_of(asking),
+        )
+        protocol = scoring.of(protocol)
+        return load_inputs(self.data, protocol, revision=self.data_revision, verbs=self.verbs)
+
+    def _check_perturbations(self) -> None:
+        choices = ("none", "all", *names())
+        for name in self.perturb:
+            if name not in choices:
+                raise BadInput(
+                    f"--perturb {name}{suggest(name, choices)}: choose from {', '.join(choices)}"
+                )
+        if "none" in self.perturb and len(self.perturb) > 1:
+            raise BadInput(
+                "--perturb none cannot be combined with other perturbations: leave it out"
+            )
+
+    def _perturbations(self, tasks: set[str]) -> tuple[str, ...]:
+        every = "all" in self.perturb
+        return tuple(
+            name
+            for name in names()
+            if name in self.perturb or (every and {*tasks_with(name)} & tasks)
+        )
 
 
-def add_loading_and_splitting(group: argparse._ArgumentGroup) -> None:
-    """Declares how a model is loaded, over several processes, too."""
-    add_loading(group)
-    group.add_argument(
-        "--tp", action="store_true", help="split each layer over the processes (tensor parallelism)"
-    )
+@dataclass(frozen=True, kw_only=True)
+class Running:
+    """How runs proceed, and where their results go."""
+
+    batching: Annotated[Batching, RECORD] = Batching()
+    tp: bool = False
+    """split each layer of a model over the processes (tensor parallelism)"""
+    output: Path = Path("results")
+    """directory for results"""
+    overwrite: bool = False
+    """discard an earlier run of the same model and protocol"""
+    json: bool = False
+    """print one JSON document, nothing else"""
+
+    def of(self, model: RequestedModel) -> RunOptions:
+        """Returns how the run of a model is made."""
+        from lmdiag.runs.run import RunOptions
+
+        return RunOptions(
+            output=self.output,
+            name=model.name,
+            batch_size=self.batching.batch_size,
+            overwrite=self.overwrite,
+            quiet=self.batching.quiet,
+        )
 
 
-def add_models_and_data(group: argparse._ArgumentGroup) -> None:
-    """Declares what is asked of whom; `load_asked` reads it."""
-    add_models(group)
-    group.add_argument(
-        "--data", default="lmdiag",
-        help="data set: a built directory, a Hub id, a file of your own rows or of an extended set "
-        "(ROLE-1500.txt), or demo (default: the directory lmdiag, or the published items, which "
-        "are built on first use)",
-    )  # fmt: skip
-    add_data_revision(group)
-    group.add_argument(
-        "--tasks", nargs="+", metavar="T",
-        help="configs of the data set to run (default: the three diagnostics)",
-    )  # fmt: skip
-    group.add_argument(
-        "--perturb", nargs="+", default=["none"], metavar="P", choices=("none", "all", *names()),
-        help=f"none, all, or any of {', '.join(names())} (default: none)",
-    )  # fmt: skip
-    group.add_argument(
-        "--shuffles", type=whole_number, default=100, metavar="N",
-        help="number of shuffles of shuf and shuf_trunc (default: %(default)s)",
-    )  # fmt: skip
-    group.add_argument(
-        "--seed", type=int, default=0,
-        help="random seed of the shuffles and of the sample (default: %(default)s)",
-    )  # fmt: skip
-    group.add_argument(
-        "--limit", type=whole_number, metavar="N",
-        help="a sample of N rows of each task, even over its break-downs",
-    )  # fmt: skip
-    group.add_argument(
-        "--verbs", dest="verb_file", metavar="FILE",
-        help="csv file of singular,plural verb forms for EW and MW (default: the data set's)",
-    )  # fmt: skip
+@RECORD
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Models, what they are asked, and how."""
+
+    models: Annotated[Models, section("Models")] = Models()
+    data: Annotated[Data, section("Data")] = Data()
+    scoring: Annotated[Scoring, section("Scoring")] = Scoring()
+    asking: Annotated[Asking, section("How models are asked")] = Asking()
+    loading: Annotated[Loading, section("Loading the model")] = Loading()
+    serving: Annotated[Serving, section("A model behind a server")] = Serving()
+    running: Annotated[Running, section("Running")] = Running()
 
 
-def add_running(group: argparse._ArgumentGroup) -> None:
-    """Declares how a run proceeds, and where its results go."""
-    add_asking(group)
-    group.add_argument(
-        "--output", type=Path, default=Path("results"), metavar="DIR",
-        help="directory for results (default: %(default)s)",
-    )  # fmt: skip
-    group.add_argument(
-        "--overwrite", action="store_true",
-        help="discard an earlier run of the same model and protocol",
-    )  # fmt: skip
-    add_json(group)
-
-
-def stopped(args: argparse.Namespace) -> str:
+def stopped(options: Options) -> str:
     """Says what is left of an interrupted run."""
-    without = " without --overwrite" if args.overwrite else ""
+    return kept_answers(options.running)
+
+
+def kept_answers(running: Running) -> str:
+    """Says what is left of interrupted runs."""
+    without = " without --overwrite" if running.overwrite else ""
     return f"answers saved so far are kept; run the same command again{without} to continue"
 
 
-def main(args: argparse.Namespace) -> int:
+def main(options: Options = Options()) -> int:
     """Runs every model at every revision; one that fails does not stop the rest."""
     from lmdiag.runs.processes import Processes
 
-    if args.instruction is not None and not args.chat:
-        raise BadInput("--instruction is the user's turn of a chat: add --chat")
-    options = LoadOptions(**fields_of(LoadOptions, args) | {"revision": None})
-    with Processes(together=args.tp) as processes:
+    asking, running = options.asking, options.running
+    asking = replace(asking, prompt=text_or_file(asking.prompt))
+    load_options = LoadOptions(
+        tp=running.tp, **vars(asking), **vars(options.loading), **vars(options.serving)
+    )
+    with Processes(together=running.tp) as processes:  # imports torch if there are several
         with processes.shared_errors():
-            models = requested_models(args)
+            models = options.models.requested(running.output)
+            load_options = replace(load_options, device=processes.device)
+            inputs = options.data.load(asking, options.scoring)
         models = processes.share(models)  # what the Hub lists may change
-        options = replace(options, device=processes.device)
-        with processes.shared_errors():
-            inputs = load_asked(args, options)
-        runs, failures = _run_all(models, args, inputs, options, processes)
-        _show_all(runs, args)
+        runs, failures = _run_all(models, load_options, inputs, running, processes)
+        _show_all(runs, as_json=running.json)
     return _report_failures(failures, len(models)) if processes.first else 0
 
 
 def _run_all(
     models: Sequence[RequestedModel],
-    args: argparse.Namespace,
+    load_options: LoadOptions,
     inputs: Inputs,
-    options: LoadOptions,
+    running: Running,
     processes: Processes,
 ) -> tuple[list[Run], list[tuple[RequestedModel, str]]]:
     """Runs each model; returns the runs (on the first process), and what failed with its reason.
@@ -144,10 +189,14 @@ def _run_all(
     Raises:
         BadInput: the only model fails.
     """
+    from lmdiag.runs.run import run_model
+
     runs, failures = [], []
     for model in models:
         try:
-            if run := _run(model, args, inputs, options, processes):
+            chosen = replace(load_options, revision=model.revision)
+            if run := run_model(model.id, chosen, inputs, running.of(model), processes):
+                _show(run, as_tables=not running.json)
                 runs.append(run)
         except BadInput as error:
             if len(models) == 1:
@@ -159,76 +208,8 @@ def _run_all(
     return runs, failures
 
 
-def _show_all(runs: Sequence[Run], args: argparse.Namespace) -> None:
-    """Prints the figures of several models side by side, or all results as JSON."""
-    if runs and args.json:
-        documents = [run.results.to_json() for run in runs]
-        print(json.dumps(documents[0] if len(documents) == 1 else documents, indent=1))
-    elif len(runs) > 1:
-        from lmdiag.report.formats.terminal import print_overview
-
-        print_overview([run.results for run in runs])
-
-
-def _report_failures(failures: Sequence[tuple[RequestedModel, str]], n_models: int) -> int:
-    """Names the models that failed; returns the exit code."""
-    if not failures:
-        return 0
-    sys.stdout.flush()  # the tables come first
-    print(f"\n{len(failures)} of {n_models} runs failed:", file=sys.stderr)
-    for model, reason in failures:
-        say(f"  {model}: {reason}")
-    return 1
-
-
-def load_asked(args: argparse.Namespace, load_options: LoadOptions) -> Inputs:
-    """Loads what is asked of every model."""
-    from lmdiag import stimuli
-    from lmdiag.runs.inputs import load_inputs
-
-    tasks = args.tasks
-    if tasks is None:
-        known = stimuli.tasks(args.data, revision=args.data_revision)
-        tasks = [task for task in known if task in DIAGNOSTICS] or known
-    if "none" in args.perturb and len(args.perturb) > 1:
-        raise BadInput("--perturb none cannot be combined with other perturbations: leave it out")
-    perturb = tuple(
-        name
-        for name in names()
-        if name in args.perturb or ("all" in args.perturb and {*tasks_with(name)} & {*tasks})
-    )
-    options = fields_of(Protocol, args) | {"tasks": tuple(dict.fromkeys(tasks)), "perturb": perturb}
-    if args.chat:
-        options["instruction"] = load_options.instruction
-    protocol = scored(args, Protocol(**options))
-    return load_inputs(args.data, protocol, revision=args.data_revision, verbs=args.verb_file)
-
-
-def _run(
-    model: RequestedModel,
-    args: argparse.Namespace,
-    inputs: Inputs,
-    options: LoadOptions,
-    processes: Processes,
-) -> Run | None:
-    """Runs one model, writes its report and prints its tables; None but on the first process."""
-    from lmdiag.runs.run import run_model
-
-    options = replace(options, revision=model.revision)
-    run = run_model(model.id, options, inputs, run_options(args, model), processes)
-    if run is not None:
-        _show(run, as_tables=not args.json)
-    return run
-
-
-def run_options(args: argparse.Namespace, model: RequestedModel) -> RunOptions:
-    """Returns how the run of a model is made."""
-    from lmdiag.runs.run import RunOptions
-
-    return RunOptions(**fields_of(RunOptions, args) | {"name": model.name})
-
-
 def _show(run: Run, *, as_tables: bool) -> None:
+    """Writes the report of a run and prints its tables."""
     from lmdiag.report.formats.terminal import print_results
     from lmdiag.results import saved_files
     from lmdiag.text import visible
@@ -252,3 +233,25 @@ def write_report(run: Run) -> None:
         from lmdiag.report.html import render
 
         write_atomically(run.path / REPORT, render(run).encode())
+
+
+def _show_all(runs: Sequence[Run], *, as_json: bool) -> None:
+    """Prints the figures of several models side by side, or all results as JSON."""
+    if runs and as_json:
+        documents = [run.results.to_json() for run in runs]
+        print(json.dumps(documents[0] if len(documents) == 1 else documents, indent=1))
+    elif len(runs) > 1:
+        from lmdiag.report.formats.terminal import print_overview
+
+        print_overview([run.results for run in runs])
+
+
+def _report_failures(failures: Sequence[tuple[RequestedModel, str]], n_models: int) -> int:
+    """Names the models that failed; returns the exit code."""
+    if not failures:
+        return 0
+    sys.stdout.flush()  # the tables come first
+    print(f"\n{len(failures)} of {n_models} runs failed:", file=sys.stderr)
+    for model, reason in failures:
+        say(f"  {model}: {reason}")
+    return 1

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import argparse
 import csv
 import io
 import sys
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
 
 from lmdiag.cli.exits import say
-from lmdiag.cli.parser import (
-    add_asking,
-    add_conventions,
-    add_loading,
-    add_overwrite,
-    add_server,
-    check_new_file,
-    fields_of,
-)
-from lmdiag.models.loading.options import LoadOptions
-from lmdiag.schema import BadInput
+from lmdiag.cli.options import RECORD, Batching, check_new_file, section
+from lmdiag.models.loading.options import Loading, LoadOptions, Serving
+from lmdiag.protocol import Conventions
+from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
     from lmdiag.runs.surprisals import WordSurprisal
@@ -28,50 +23,52 @@ if TYPE_CHECKING:
 _SUFFIXES = (".csv", ".tsv", ".parquet")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the arguments."""
-    parser.add_argument(
-        "file", metavar="FILE",
-        help="text in UTF-8 with one sentence or text per line; - for standard input",
-    )  # fmt: skip
-    parser.add_argument(
-        "--model", required=True, metavar="M",
-        help="a Hub id, a local folder, demo:masked or demo:causal",
-    )  # fmt: skip
-    parser.add_argument("--revision", metavar="R", help="branch, tag or commit of the model")
-    parser.add_argument(
-        "--output", type=Path, metavar="FILE",
-        help=f"file to write; its name must end in {', '.join(_SUFFIXES)} (default: csv to "
-        "standard output)",
-    )  # fmt: skip
-    add_overwrite(parser)
-    add_conventions(parser.add_argument_group("scoring"))
-    add_loading(parser.add_argument_group("loading the model"))
-    add_server(parser.add_argument_group("a model behind a server"))
-    add_asking(parser.add_argument_group("running"))
+@RECORD
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Texts, and the model that reads them."""
+
+    file: Annotated[str, Parameter(allow_leading_hyphen=True)] = field(kw_only=False)
+    """text in UTF-8 with one sentence or text per line; - for standard input"""
+    model: str
+    """a Hub id, a local folder, demo:masked or demo:causal"""
+    revision: str | None = None
+    """branch, tag or commit of the model"""
+    output: Path | None = None
+    """file to write; its name must end in .csv, .tsv or .parquet (default: csv to standard
+    output)"""
+    overwrite: bool = False
+    """replace existing files"""
+    conventions: Annotated[Conventions, section("Scoring")] = Conventions()
+    loading: Annotated[Loading, section("Loading the model")] = Loading()
+    serving: Annotated[Serving, section("A model behind a server")] = Serving()
+    batching: Annotated[Batching, section("Running")] = Batching()
 
 
-def main(args: argparse.Namespace) -> int:
+def main(options: Options) -> int:
     """Writes the table.
 
     Raises:
         BadInput: the texts, the model or the name of the output file cannot be used.
     """
-    if args.output:
-        check_new_file(args.output, _SUFFIXES, overwrite=args.overwrite)
-    texts = _texts(args.file)
+    if options.output:
+        check_new_file(options.output, _SUFFIXES, overwrite=options.overwrite)
+    texts = _texts(options.file)
+    records = options.conventions, options.loading, options.serving
+    chosen: dict[str, Any] = {name: value for part in records for name, value in vars(part).items()}
+    load_options = LoadOptions(revision=options.revision, **chosen)
     from lmdiag import models
     from lmdiag.controls import text_warning
     from lmdiag.runs.surprisals import word_surprisals
 
-    model = models.load(args.model, LoadOptions(**fields_of(LoadOptions, args)))
-    label = None if args.quiet else args.model
-    rows = word_surprisals(model, texts, batch_size=args.batch_size, label=label)
+    model = models.load(options.model, load_options)
+    label = None if options.batching.quiet else options.model
+    rows = word_surprisals(model, texts, batch_size=options.batching.batch_size, label=label)
     lines = {f"line {number}": text for number, text in enumerate(texts, start=1)}
     if warning := text_warning(model, lines, "text"):
         say(f"lmdiag: warning: {warning}")
-    if args.output:
-        _write(args.output, rows)
+    if options.output:
+        _write(options.output, rows)
     else:
         _print(rows)
     return 0

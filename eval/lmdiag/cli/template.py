@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 import csv
 import io
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lmdiag.cli.parser import add_overwrite, check_new_file
+from lmdiag.cli.options import RECORD, check_new_file
 from lmdiag.diagnostics import CORE_COLUMNS, NEEDED_COLUMNS
 
 _ROWS: tuple[tuple[Any, ...], ...] = (
@@ -43,27 +43,28 @@ The smallest file (lmdiag template --minimal) has two columns:
 Then: lmdiag run --model MODEL --data {file}"""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the arguments."""
-    parser.add_argument(
-        "file", nargs="?", default="my_diagnostic.csv", type=Path, metavar="FILE",
-        help=f"file to write (default: %(default)s); its name must end in {', '.join(_SUFFIXES)}",
-    )  # fmt: skip
-    parser.add_argument(
-        "--minimal", action="store_true", help="write the columns context and target only"
-    )
-    add_overwrite(parser)
+@RECORD
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The file to write."""
+
+    file: Path = field(default=Path("my_diagnostic.csv"), kw_only=False)
+    """file to write; its name must end in .csv, .tsv or .jsonl"""
+    minimal: bool = False
+    """write the columns context and target only"""
+    overwrite: bool = False
+    """replace existing files"""
 
 
-def main(args: argparse.Namespace) -> int:
+def main(options: Options = Options()) -> int:
     """Writes the file and says what to do with it.
 
     Raises:
         BadInput: the file exists, or has another suffix.
     """
-    file: Path = args.file
-    check_new_file(file, _SUFFIXES, overwrite=args.overwrite)
-    lines = _lines(file.suffix, NEEDED_COLUMNS if args.minimal else CORE_COLUMNS)
+    file = options.file
+    check_new_file(file, _SUFFIXES, overwrite=options.overwrite)
+    lines = _lines(file.suffix, NEEDED_COLUMNS if options.minimal else CORE_COLUMNS)
     file.write_text("\n".join(lines) + "\n", "utf-8")
     separator = "" if file.suffix == ".jsonl" else ", separated by |"
     smallest = "\n  ".join(_lines(file.suffix, NEEDED_COLUMNS)[:2])

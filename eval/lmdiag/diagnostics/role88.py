@@ -19,7 +19,7 @@ from lmdiag.diagnostics.base import (
     Stimulus,
     TableShape,
 )
-from lmdiag.schema import BadInput
+from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
     from lmdiag.measures import Columns, Labels, Scores, Trials

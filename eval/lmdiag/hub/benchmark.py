@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 from lmdiag import diagnostics
 from lmdiag.hub.names import is_on_hub
+from lmdiag.protocol import Protocol
 from lmdiag.reading import real_path
 from lmdiag.results import Figure, Place, Results
-from lmdiag.schema import AGREEMENT, DIAGNOSTICS, Protocol
 from lmdiag.text import first_few, visible
+from lmdiag.types import AGREEMENT, DIAGNOSTICS
 
 if TYPE_CHECKING:
     from lmdiag.diagnostics import LeaderboardColumn

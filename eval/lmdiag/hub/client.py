@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from lmdiag.hub.names import is_repo_id
 from lmdiag.redact import without_secrets
-from lmdiag.schema import BadInput
+from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
     from huggingface_hub.errors import HfHubHTTPError

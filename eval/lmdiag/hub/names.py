@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from lmdiag.reading import exists
 
 if TYPE_CHECKING:
-    from lmdiag.schema import ModelInfo
+    from lmdiag.types import ModelInfo
 
 DTYPES = ("float64", "float32", "float16", "bfloat16")
 """Dtypes of the weights that a submission may name."""

@@ -18,7 +18,7 @@ from lmdiag.hub.client import check_repo_id, plain_errors
 from lmdiag.reading import MAX_DOCUMENT, is_file, is_folder, read_json, read_text, short
 from lmdiag.redact import find_secret
 from lmdiag.resources import resource_path
-from lmdiag.schema import BadInput
+from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi

@@ -27,7 +27,7 @@ from lmdiag.results import (
     read_results,
 )
 from lmdiag.results.signatures import slug
-from lmdiag.schema import DIAGNOSTICS, BadInput, ModelInfo
+from lmdiag.types import DIAGNOSTICS, BadInput, ModelInfo
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResultEntry, HfApi

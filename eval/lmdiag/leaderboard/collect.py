@@ -15,8 +15,8 @@ from lmdiag.hub.names import display_name, is_on_hub, name_reason
 from lmdiag.hub.submit import RUNS
 from lmdiag.reading import readable, real_path
 from lmdiag.results import PREDICTIONS, RESULTS, Results, Run, load_run
-from lmdiag.schema import BadInput
 from lmdiag.text import file_name, shortened
+from lmdiag.types import BadInput
 
 _NO_DATE = datetime.max.replace(tzinfo=UTC)
 

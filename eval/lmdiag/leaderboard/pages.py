@@ -17,7 +17,7 @@ from lmdiag.results.published import human_facts
 
 if TYPE_CHECKING:
     from lmdiag.hub.benchmark import Benchmark
-    from lmdiag.schema import ModelInfo
+    from lmdiag.types import ModelInfo
 
 _HUB = "https://huggingface.co"
 

@@ -15,7 +15,7 @@ from lmdiag.hub.publish import SITE_INDEX
 from lmdiag.leaderboard.collect import Rejected
 from lmdiag.leaderboard.pages import render_board, render_model
 from lmdiag.leaderboard.standing import Standing
-from lmdiag.schema import BadInput
+from lmdiag.types import BadInput
 
 _SCHEMA_VERSION = 1
 _FIGURE = {"value": "value", "n": "n", "low": "ci_low", "high": "ci_high", "chance": "chance"}

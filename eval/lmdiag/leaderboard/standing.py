@@ -9,9 +9,9 @@ from typing import Any, Literal
 from lmdiag import diagnostics, evaluation, measures, stats
 from lmdiag.hub.benchmark import Benchmark, columns, leaderboard_figures
 from lmdiag.leaderboard.collect import Entry
+from lmdiag.protocol import Protocol
 from lmdiag.results import Figure
 from lmdiag.results.published import ROUNDING, PublishedFigure, published_for
-from lmdiag.schema import Protocol
 
 HUMAN_ROW = "People"
 """Name of the row with the human baseline."""

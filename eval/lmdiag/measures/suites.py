@@ -107,7 +107,7 @@ def part_bits(words: Sequence[Any] | None, start: int, end: int) -> float:
     is a part with a word that the tokenizer cannot represent.
 
     Args:
-        words: of the sentence, `lmdiag.schema.WordSpan`; None where they are not known.
+        words: of the sentence, `lmdiag.types.WordSpan`; None where they are not known.
         start, end: of the part, in characters.
     """
     if start == end:

@@ -13,7 +13,7 @@ from importlib import import_module
 
 from lmdiag.models.loading.options import LoadOptions
 from lmdiag.models.model import Model, Reusable
-from lmdiag.schema import BadInput
+from lmdiag.types import BadInput
 
 __all__ = ["LoadOptions", "Model", "Reusable", "load"]
 

@@ -13,8 +13,8 @@ import torch
 from lmdiag.models.agreement import Verbs
 from lmdiag.models.tokens.questions import EncodedQuestion
 from lmdiag.models.tokens.vocabulary import Vocabulary
-from lmdiag.schema import Answer, BadInput, Query, WordScore
 from lmdiag.text import truncated
+from lmdiag.types import Answer, BadInput, Query, WordScore
 
 
 def answers(
@@ -33,7 +33,7 @@ def answers(
         top: length of the list of the most probable items.
         verbs: for EW and MW of questions with a `number`; None outside agreement.
     """
-    starts = [0, *accumulate(encoded.n_reads for encoded in batch)][:-1]
+    starts = [0, *accumulate(len(encoded.partials) for encoded in batch)][:-1]
     blanks = log_probs if len(starts) == len(log_probs) else log_probs[starts]
     ids, values = best(blanks, top)
     return [
@@ -134,12 +134,12 @@ def _word_scores(
 ) -> list[list[WordScore]]:
     """Returns each question's word scores, in the order of its words."""
     words = [[*encoded.words.values()] for encoded in batch]
-    reads = [
-        (start + piece.read, piece.token)
-        for start, some in zip(starts, words, strict=True)
-        for word in some
-        for piece in word or ()
-    ]
+    reads = []
+    for start, encoded in zip(starts, batch, strict=True):
+        number = {partial: start + n for n, partial in enumerate(encoded.partials)}
+        for word in filter(None, encoded.words.values()):
+            partials = encoded.blank.partial_words(word)
+            reads += [(number[some], piece) for some, piece in zip(partials, word, strict=True)]
     values = iter(look_up(log_probs, reads))
     pieces = [[[next(values) for _ in word or ()] for word in some] for some in words]
     totals = [[math.fsum(word) if word else None for word in some] for some in pieces]

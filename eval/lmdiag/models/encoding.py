@@ -17,7 +17,7 @@ from lmdiag.models.tokens.encoders import (
 from lmdiag.models.tokens.framing import SLOT, Framing, chat_prompt
 from lmdiag.models.tokens.sentences import CausalSentences, MaskedSentences, SentenceEncoder
 from lmdiag.models.tokens.spelling import Spelling
-from lmdiag.schema import BadInput
+from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast

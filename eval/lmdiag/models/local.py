@@ -40,17 +40,9 @@ from lmdiag.models.tokens.sentences import (
 )
 from lmdiag.models.tokens.spelling import is_cased
 from lmdiag.models.tokens.vocabulary import Vocabulary
-from lmdiag.models.whole_words.search import WholeWordQuestion, WordSearch
-from lmdiag.schema import (
-    Answer,
-    BadInput,
-    ModelInfo,
-    Query,
-    Question,
-    Sentence,
-    SentenceAnswer,
-)
+from lmdiag.models.whole_words.search import WordSearch
 from lmdiag.text import truncated
+from lmdiag.types import Answer, BadInput, ModelInfo, Query, Question, Sentence, SentenceAnswer
 
 _BUDGET = 16_384
 """Tokens in a batch on accelerators, halved until they fit."""
@@ -109,7 +101,7 @@ class LocalModel:
             question = Question(_VERB_QUERY, forms)
             singular, plural = map(self.encoder.encode(question).words.get, forms)
             if singular and plural and len(singular) == len(plural) == 1 and singular != plural:
-                ids.append((singular[0].token, plural[0].token))
+                ids.append((singular[0], plural[0]))
         self._verb_ids = list(dict.fromkeys(ids))
         self._verbs = Verbs.of(self._verb_ids)
         return len(self._verbs)
@@ -231,10 +223,9 @@ class LocalModel:
 
     def _answer_blanks(self, batch: Sequence[EncodedQuestion], top: int) -> list[Answer]:
         if self.words is not None:
-            whole = cast("Sequence[WholeWordQuestion]", batch)
-            return self.words.answer(whole, top, self._verbs)
+            return self.words.answer(batch, top, self._verbs)
         log_probs = self.reader.read([row for encoded in batch for row in encoded.rows])
-        queries = [encoded.question.query for encoded in batch for _ in range(encoded.n_reads)]
+        queries = [encoded.question.query for encoded in batch for _ in encoded.partials]
         refuse_nan(queries, log_probs, self.info.id)
         return answers(batch, log_probs, self.vocabulary, top, self._verbs)
 

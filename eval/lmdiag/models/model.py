@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from lmdiag.schema import Answer, ModelInfo, Question, Sentence, SentenceAnswer
+from lmdiag.types import Answer, ModelInfo, Question, Sentence, SentenceAnswer
 
 if TYPE_CHECKING:
     from lmdiag.models.loading.options import LoadOptions

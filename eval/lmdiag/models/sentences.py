@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence, Set
 from itertools import accumulate, chain
+from typing import cast
+
+import torch
 
 from lmdiag.models.forward.reader import Reader
 from lmdiag.models.tokens.boundaries import Boundaries
 from lmdiag.models.tokens.questions import TokenRow
 from lmdiag.models.tokens.sentences import EncodedSentence, TokenSpan
-from lmdiag.schema import BadInput, SentenceAnswer, WordSpan
 from lmdiag.text import truncated
+from lmdiag.types import BadInput, SentenceAnswer, WordSpan
 
 ELEMENTS_ON_CPU, ELEMENTS = 2**26, 2**29
 """Logits that are held at a time, on processors and on accelerators."""
@@ -53,16 +56,29 @@ class SentenceScorer:
         rows = [encoded.rows for encoded in batch]
         wanted = [_wanted(encoded, some) for encoded, some in zip(batch, rows, strict=True)]
         ids = [*chain.from_iterable(wanted)]
-        end = self._boundaries.blank if self._boundaries else None
         values: list[list[float]] = []
         for chunk in filter(None, self._chunks([*chain.from_iterable(rows)], len(batch), budget)):
             stop = len(values) + sum(len(row.reads) for row in chunk)
-            values += self._reader.score(chunk, ids[len(values) : stop], end).tolist()
+            values += self._read(chunk, ids[len(values) : stop])
         starts = [0, *accumulate(map(len, wanted))]
         return [
             self._answer(encoded, values[starts[number] : starts[number + 1]])
             for number, encoded in enumerate(batch)
         ]
+
+    def _read(self, rows: Sequence[TokenRow], ids: Sequence[int]) -> list[list[float]]:
+        """Returns the log-probability of each token and, in unit `word`, of its boundary."""
+        wanted = torch.tensor(ids, device=self._reader.device)
+
+        def pick(
+            log_probs: torch.Tensor, reads: torch.Tensor, numbers: Sequence[int]
+        ) -> torch.Tensor:
+            tokens = log_probs[reads, wanted[numbers].to(reads.device)]
+            if self._boundaries is None:
+                return tokens[:, None]
+            return torch.stack([tokens, self._boundaries.blank(log_probs)[reads]], dim=1)
+
+        return cast("list[list[float]]", self._reader.read(rows, pick).tolist())
 
     def _chunks(
         self, rows: Sequence[TokenRow], n_sentences: int, budget: int

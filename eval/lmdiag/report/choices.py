@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lmdiag.report import numbers
-from lmdiag.schema import WordSpan
+from lmdiag.types import WordSpan
 
 if TYPE_CHECKING:
     from lmdiag.measures import Columns
-    from lmdiag.schema import Predictions
+    from lmdiag.protocol import Predictions
 
 
 class TopWord(NamedTuple):

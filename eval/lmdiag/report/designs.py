@@ -11,8 +11,8 @@ from lmdiag.analysis.designs import Analysis, analyse_table
 from lmdiag.analysis.items import items_of
 from lmdiag.report import numbers
 from lmdiag.report.formats.grid import CellText, Grid, GridRow, Heading
-from lmdiag.schema import BadInput
 from lmdiag.text import visible
+from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
     from lmdiag.analysis.mixed import MixedFit

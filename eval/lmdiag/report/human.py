@@ -12,7 +12,7 @@ import numpy as np
 from lmdiag import stats
 from lmdiag.analysis.regression import names_in, sides, term_interval
 from lmdiag.report.charts.specs import Plot, Spec
-from lmdiag.report.formats import latex_text
+from lmdiag.report.formats import latex_text, markdown_text
 from lmdiag.report.numbers import p_value
 from lmdiag.report.page import environment, frame
 from lmdiag.text import csv_cell, visible
@@ -94,7 +94,7 @@ def as_text(fit: HumanFit, form: str) -> str:
     header, *rows = grid(fit)
     if form == "markdown":
         lines = [header, ["---"] * len(header), *rows]
-        return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+        return "".join(f"| {' | '.join(map(markdown_text, line))} |\n" for line in lines)
     cells = [" & ".join(map(latex_text, line)) + r" \\" for line in (header, *rows)]
     body = "\n".join([cells[0], r"\midrule", *cells[1:]])
     columns = "l" + "r" * (len(header) - 1)

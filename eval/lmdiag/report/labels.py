@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lmdiag import diagnostics
+from lmdiag.protocol import KNOBS, Conventions, Protocol
 from lmdiag.report.numbers import count
 from lmdiag.results import Results
-from lmdiag.schema import KNOBS, ModelInfo, Protocol
 from lmdiag.text import visible
 from lmdiag.training_steps import trained_model
+from lmdiag.types import ModelInfo
 
 if TYPE_CHECKING:
     from lmdiag.comparison import Comparison
@@ -88,9 +89,12 @@ def framing_facts(protocol: Protocol) -> list[tuple[str, str]]:
     facts = {
         "instruction": protocol.instruction,
         "chat template" if protocol.chat else "prompt": prompt,
-        "final period": "" if protocol.final_period == "always" else protocol.final_period,
-        "first letter": "" if protocol.first_letter == "as-is" else protocol.first_letter,
     }
+    for knob in (option.replace("-", "_") for option in KNOBS if option != "prompt"):
+        if knob not in vars(Conventions()) and (text := getattr(protocol, knob)) != getattr(
+            Protocol(), knob
+        ):
+            facts[knob.replace("_", " ")] = text
     return [(name, visible(text)) for name, text in facts.items() if text]
 
 

@@ -12,9 +12,9 @@ from lmdiag.report import numbers
 from lmdiag.report.choices import Choice, Part
 from lmdiag.report.items import Item, items, representative
 from lmdiag.report.labels import run_labels
-from lmdiag.schema import BadInput
 from lmdiag.suggestions import suggest
 from lmdiag.text import visible
+from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
     from lmdiag.results import Run

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
 from lmdiag import diagnostics
+from lmdiag.protocol import KNOBS
 from lmdiag.report.charts import specs
 from lmdiag.report.charts.specs import Plot
 from lmdiag.report.labels import short_commit
@@ -25,7 +26,6 @@ from lmdiag.report.protocols import (
 )
 from lmdiag.results import REPORT
 from lmdiag.results.multiverse import effects_of, is_rejected
-from lmdiag.schema import KNOBS
 from lmdiag.text import visible
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from lmdiag.report.numbers import UNDEFINED
 from lmdiag.report.tables import Source, Table, sources_of, tables_of
 from lmdiag.results import CHANCE_LEGEND, Results
 from lmdiag.results.published import citation, has_published_rows, human_facts
-from lmdiag.schema import DIAGNOSTICS
 from lmdiag.text import visible
+from lmdiag.types import DIAGNOSTICS
 
 _NAMED = 5
 """Words that are named before the rest is only counted."""

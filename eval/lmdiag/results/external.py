@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lmdiag.protocol import Predictions
 from lmdiag.reading import parquet_names, read_json_lines, read_parquet, readable
 from lmdiag.results.original_code import is_original, read_original
 from lmdiag.results.predictions import (
@@ -25,7 +26,7 @@ from lmdiag.results.predictions import (
     sentence_schema,
     take,
 )
-from lmdiag.schema import BadInput, Predictions, SentenceAnswer, WordSpan
+from lmdiag.types import BadInput, SentenceAnswer, WordSpan
 
 if TYPE_CHECKING:
     from lmdiag.stimuli import Stimuli

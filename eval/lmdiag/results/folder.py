@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from lmdiag.reading import a_mapping, has_file, read_json, readable
 from lmdiag.results.results import Results
-from lmdiag.schema import BadInput
+from lmdiag.types import BadInput
 from lmdiag.writing import clear_drafts, write_atomically
 
 if TYPE_CHECKING:

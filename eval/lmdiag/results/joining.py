@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
+from lmdiag.protocol import Predictions, Protocol
 from lmdiag.results.results import DataInfo, Results
 from lmdiag.results.run import Run
 from lmdiag.results.signatures import combine, signature
-from lmdiag.schema import Predictions, Protocol
 
 _MAY_DIFFER = ("tasks", "perturb", "verbs")
 """Fields of a protocol that follow from the tasks; in runs to be joined all others are equal."""

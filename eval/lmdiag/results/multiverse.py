@@ -18,10 +18,11 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lmdiag.protocol import KNOBS
 from lmdiag.reading import has_file, read_json
 from lmdiag.results.figure import Figure, Place
 from lmdiag.results.results import first_problem
-from lmdiag.schema import KNOBS, BadInput, Kind
+from lmdiag.types import BadInput, Kind
 from lmdiag.writing import write_atomically
 
 if TYPE_CHECKING:

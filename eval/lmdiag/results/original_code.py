@@ -18,8 +18,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lmdiag.protocol import Predictions
 from lmdiag.reading import is_file, read_text, readable
-from lmdiag.schema import BadInput, Predictions
+from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
     from lmdiag.stimuli import Stimuli

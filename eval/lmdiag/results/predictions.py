@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 from lmdiag.arrow import arrow_array
 from lmdiag.measures import AGREEMENT_LAYOUT
+from lmdiag.protocol import Predictions
 from lmdiag.reading import read_parquet
 from lmdiag.results.folder import EW_AND_MW, PREDICTIONS, advice_to_overwrite
-from lmdiag.schema import AGREEMENT, BadInput, Kind, Predictions, WordSpan
+from lmdiag.types import AGREEMENT, BadInput, Kind, WordSpan
 from lmdiag.writing import replacing
 
 if TYPE_CHECKING:

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from lmdiag import diagnostics
 from lmdiag.diagnostics import Diagnostic
+from lmdiag.protocol import Protocol
 from lmdiag.reading import read_json
 from lmdiag.redact import redacted
 from lmdiag.results.figure import Figure, Measure, Place, SettingResults
-from lmdiag.schema import BadInput, ModelInfo, Protocol
+from lmdiag.types import BadInput, ModelInfo
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -217,16 +218,10 @@ def first_problem(error: Any) -> str:
     return f"{path.removeprefix('.') or 'the document'}: {message}"
 
 
-_LATER_FIELDS = frozenset(
-    {"verbs", "pll", "prompt", "chat", "instruction", "final_period", "first_letter"}
-)
-"""Fields of a protocol that earlier versions did not write."""
-
-
 def _complaints(results: Results, document: Mapping[str, Any]) -> Iterator[str]:
     """What types do not say."""
     for each in fields(Protocol):
-        if each.name not in document["protocol"] and each.name not in _LATER_FIELDS:
+        if each.name not in document["protocol"]:
             yield f"protocol.{each.name}: field required"
     try:
         datetime.fromisoformat(results.finished)

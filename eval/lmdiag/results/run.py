@@ -8,12 +8,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lmdiag.protocol import Predictions, asking_of
 from lmdiag.reading import exists, real_path
 from lmdiag.results.figure import Figure, Place
 from lmdiag.results.folder import PREDICTIONS, check_files, read_results
 from lmdiag.results.predictions import read_run
 from lmdiag.results.results import Results
-from lmdiag.schema import ASKED, BadInput, Predictions
+from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -40,7 +41,7 @@ class Run:
         """Task -> (perturbation, run) -> its predictions, in the order of the stimuli."""
         check_files(self.path, self.results)
         model, protocol = self.results.model, self.results.protocol
-        options = {name: getattr(protocol, name) for name in ASKED}
+        asked = asking_of(protocol) | {"seed": protocol.seed, "verbs": protocol.verbs}
         predictions = read_run(self.path, self.stimuli, model.kind)
         for task, settings in self.results.tasks.items():
             for setting in settings:
@@ -50,7 +51,7 @@ class Run:
                         f"{setting}: run again with --overwrite"
                     )
         return {
-            task: {key: replace(part, model=model, **options) for key, part in parts.items()}
+            task: {key: replace(part, model=model, **asked) for key, part in parts.items()}
             for task, parts in predictions.items()
         }
 

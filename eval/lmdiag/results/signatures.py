@@ -5,15 +5,16 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from lmdiag import __version__
+from lmdiag.protocol import KNOBS, Protocol
 from lmdiag.reading import is_folder, real_path, user_path
 from lmdiag.redact import redacted
-from lmdiag.schema import DIAGNOSTICS, ModelInfo, Protocol
 from lmdiag.training_steps import trained_model
+from lmdiag.types import DIAGNOSTICS, ModelInfo
 
 
 def signature(protocol: Protocol, fingerprint: str, *, run: int = 0) -> str:
@@ -39,11 +40,7 @@ def signature(protocol: Protocol, fingerprint: str, *, run: int = 0) -> str:
         "shuf": protocol.shuffles,
         "seed": protocol.seed,
         "perturb": "+".join(protocol.perturb) or None,
-        "bos": None if protocol.bos == "auto" else protocol.bos,
-        "pll": None if protocol.pll == "within-word" else protocol.pll,
-        "prompt": (protocol.prompt and _digest(protocol.prompt)) or None,
-        "period": None if protocol.final_period == "always" else protocol.final_period,
-        "letter": None if protocol.first_letter == "as-is" else protocol.first_letter,
+        **{key: value for key, value in _changed_knobs(protocol) if key != "unit"},
         # "sample" distinguishes these runs from runs of versions that took the first rows
         "limit": protocol.limit and f"sample{protocol.limit}",
         "verbs": protocol.verbs,
@@ -111,18 +108,23 @@ def protocol_slug(protocol: Protocol) -> str:
     if len(tasks) > _LONGEST_NAME:
         tasks = f"{len(protocol.tasks)}tasks+{_digest(tasks)}"
     parts = [tasks, protocol.unit, *filter(None, ["+".join(protocol.perturb)])]
-    for name in ("shuffles", "seed", "k", "threshold", "bos", "pll", "limit", "verbs"):
+    for name in ("shuffles", "seed", "k", "threshold", "limit", "verbs"):
         value = getattr(protocol, name)
         if value != getattr(default, name):
             shown = "+".join(map(str, value)) if isinstance(value, tuple) else value
             parts.append(f"{name}{shown}")
-    if protocol.prompt:
-        parts.append(f"{'chat' if protocol.chat else 'prompt'}{_digest(protocol.prompt)}")
-    if protocol.final_period == "never":
-        parts.append("noperiod")
-    if protocol.first_letter != "as-is":
-        parts.append(protocol.first_letter)
+    for key, value in _changed_knobs(protocol):
+        if key != "unit":
+            parts.append(f"{'chat' if key == 'prompt' and protocol.chat else key}{value}")
     return "-".join(parts)
+
+
+def _changed_knobs(protocol: Protocol) -> Iterator[tuple[str, str]]:
+    """Yields key and value of the knobs that are not at their default; of a prompt, its digest."""
+    for option, key in KNOBS.items():
+        value, default = (getattr(p, option.replace("-", "_")) for p in (protocol, Protocol()))
+        if value != default:
+            yield key, _digest(value) if key == "prompt" else value
 
 
 def identity(info: ModelInfo, protocol: Protocol, fingerprint: str) -> dict[str, Any]:

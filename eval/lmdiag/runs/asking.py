@@ -12,10 +12,11 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from lmdiag.protocol import Predictions
 from lmdiag.questions import Setting, collect_parts, key_of, spread
 from lmdiag.runs.processes import Processes
 from lmdiag.runs.progress import show_progress
-from lmdiag.schema import Predictions, Question, Sentence
+from lmdiag.types import Question, Sentence
 
 if TYPE_CHECKING:
     from lmdiag.models import Model

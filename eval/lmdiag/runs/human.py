@@ -15,7 +15,7 @@ from lmdiag.analysis.human import SurprisalSource, Words
 from lmdiag.results import model_slug
 from lmdiag.runs.journal import Journal
 from lmdiag.runs.surprisals import word_surprisals
-from lmdiag.schema import BadInput
+from lmdiag.types import BadInput
 from lmdiag.writing import write_atomically
 
 if TYPE_CHECKING:

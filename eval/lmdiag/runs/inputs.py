@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from lmdiag import results
 from lmdiag.perturb import NONE, perturb, settings, tasks_with
+from lmdiag.protocol import Protocol
 from lmdiag.questions import Setting
-from lmdiag.schema import BadInput, Protocol
+from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
     from lmdiag.stimuli import Stimuli

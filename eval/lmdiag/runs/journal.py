@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from lmdiag.reading import readable
-from lmdiag.schema import Answer, SentenceAnswer
+from lmdiag.types import Answer, SentenceAnswer
 
 
 class Journal:

@@ -16,6 +16,7 @@ from itertools import chain, groupby, product
 from typing import TYPE_CHECKING, Any
 
 from lmdiag import results
+from lmdiag.protocol import KNOBS, Protocol
 from lmdiag.questions import collect_parts
 from lmdiag.results import Run
 from lmdiag.results.multiverse import Questions
@@ -23,8 +24,8 @@ from lmdiag.runs.asking import plan_parts
 from lmdiag.runs.journal import Journal
 from lmdiag.runs.memory import Memory, Remembering
 from lmdiag.runs.run import RunOptions, load_everywhere, run_loaded
-from lmdiag.schema import KNOBS, BadInput, Kind, Protocol
 from lmdiag.suggestions import suggest
+from lmdiag.types import BadInput, Kind
 
 if TYPE_CHECKING:
     from lmdiag.models import LoadOptions, Model
@@ -59,7 +60,7 @@ class OpenKnobs:
     """What varies.
 
     Attributes:
-        names: of the knobs, see `lmdiag.schema.KNOBS`.
+        names: of the knobs, see `lmdiag.protocol.KNOBS`.
         prompts: texts to ask with, beside none.
         instruction: the user's turn, if the chat template is to be asked with, too; else None.
     """

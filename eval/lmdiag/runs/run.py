@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from lmdiag import evaluation, results
 from lmdiag.controls import control_warning
+from lmdiag.protocol import Predictions
 from lmdiag.results import (
     DataInfo,
     Device,
@@ -30,7 +31,7 @@ from lmdiag.results.predictions import read_run, write_run
 from lmdiag.runs.asking import predict
 from lmdiag.runs.journal import Journal
 from lmdiag.runs.processes import Processes
-from lmdiag.schema import ModelInfo, Predictions
+from lmdiag.types import ModelInfo
 
 if TYPE_CHECKING:
     from lmdiag.models import LoadOptions, Model

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from lmdiag.runs.asking import ask
-from lmdiag.schema import Sentence
+from lmdiag.types import Sentence
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 from lmdiag import diagnostics
-from lmdiag.schema import BadInput
 from lmdiag.stimuli.checks import check
 from lmdiag.stimuli.columns import converted
 from lmdiag.stimuli.dataset import VERBS, find
@@ -30,6 +29,7 @@ from lmdiag.stimuli.suites import is_suite, suite_rows
 from lmdiag.stimuli.table import MEMORY, read_memory
 from lmdiag.stimuli.verbs import load_verbs
 from lmdiag.suggestions import suggest
+from lmdiag.types import BadInput
 
 __all__ = ["VERBS", "Stimuli", "load", "load_verbs", "tasks"]
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from lmdiag.reading import is_folder
 from lmdiag.resources import resource_path
-from lmdiag.schema import BadInput
+from lmdiag.types import BadInput
 
 _PACKAGE = "lmdiag_loading"
 """Name under which the loading scripts are imported."""

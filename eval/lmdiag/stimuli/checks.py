@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lmdiag.schema import BadInput
 from lmdiag.stimuli.table import RowNames
+from lmdiag.types import BadInput
 
 _BLANK = re.compile(r"_{3,}|(?<!\w)__(?!\w)|\[BLANK\]|<blank>", re.IGNORECASE)
 """How a blank is often written. Two underscores may be part of a name."""

@@ -13,8 +13,8 @@ from typing import Any, NoReturn
 
 from lmdiag import diagnostics
 from lmdiag.diagnostics import CORE_COLUMNS, SENTENCE_COLUMNS
-from lmdiag.schema import BadInput
 from lmdiag.stimuli.table import RawTable, RowNames
+from lmdiag.types import BadInput
 
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
 """How text files write truth values; compared in lower case."""

@@ -28,13 +28,13 @@ from lmdiag.reading import (
     short,
     user_path,
 )  # fmt: skip
-from lmdiag.schema import BadInput
 from lmdiag.stimuli.building import BUILT, cached
 from lmdiag.stimuli.extended import EXTENDED_SETS, extended_task
 from lmdiag.stimuli.files import READERS, TEXT_SUFFIX, read_file
 from lmdiag.stimuli.forms import in_form
 from lmdiag.stimuli.suites import SUITE_SUFFIX
 from lmdiag.stimuli.table import RawTable, concatenate, form_of
+from lmdiag.types import BadInput
 
 VERBS = "verbs"
 """The config that holds the verbs of EW and MW."""

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from difflib import SequenceMatcher
 from typing import Any, NamedTuple
 
-from lmdiag.schema import BadInput
 from lmdiag.stimuli.table import RawTable
+from lmdiag.types import BadInput
 
 EXTENDED_SETS: Mapping[str, str] = {
     "neg1500_gen": "NEG-1500-SIMP-GEN",

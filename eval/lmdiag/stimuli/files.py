@@ -9,10 +9,10 @@ from pathlib import Path
 
 from lmdiag.diagnostics import CORE_COLUMNS, SENTENCE_COLUMNS
 from lmdiag.reading import read_json_lines, read_parquet, read_text
-from lmdiag.schema import BadInput
 from lmdiag.stimuli.extended import SENTENCES
 from lmdiag.stimuli.suites import SUITE_SUFFIX, read_suite
 from lmdiag.stimuli.table import PAIR_COLUMNS, RawTable, from_rows, needed_columns
+from lmdiag.types import BadInput
 
 _SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab"}
 """Between the fields of a csv file; spreadsheets write a semicolon or a tab in many languages."""

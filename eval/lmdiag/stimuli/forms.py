@@ -7,10 +7,10 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any
 
-from lmdiag.schema import BadInput
 from lmdiag.stimuli.checks import sentence_problem
 from lmdiag.stimuli.extended import extended_rows, is_extended
 from lmdiag.stimuli.table import PAIR_COLUMNS, RawTable, form_of
+from lmdiag.types import BadInput
 
 _PAIR_NUMBERS = ("pairID", "pair_id")
 """Column with the number of a pair within its `UID`: in BLiMP's files, and on the Hub."""

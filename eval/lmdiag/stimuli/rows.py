@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from lmdiag import diagnostics
 from lmdiag.arrow import arrow_array
 from lmdiag.diagnostics import CORE_COLUMNS
-from lmdiag.schema import BadInput
+from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -12,9 +12,9 @@ from typing import Any, TypeGuard
 
 from lmdiag.formulas import Formula, FormulaError, parse_formula
 from lmdiag.reading import read_json
-from lmdiag.schema import BadInput
 from lmdiag.stimuli.checks import sentence_problem
 from lmdiag.stimuli.table import RawTable
+from lmdiag.types import BadInput
 
 SUITE_SUFFIX = ".json"
 

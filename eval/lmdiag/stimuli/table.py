@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lmdiag.diagnostics import CORE_COLUMNS, NEEDED_COLUMNS, SENTENCE_COLUMNS
-from lmdiag.schema import BadInput
+from lmdiag.types import BadInput
 
 MEMORY = "rows"
 """What a table in memory is called in messages, and its task by default."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lmdiag.schema import BadInput
 from lmdiag.stimuli.dataset import VERBS, find
 from lmdiag.stimuli.files import read_file
+from lmdiag.types import BadInput
 
 _HEADERS = (("singular", "plural"), ("sing", "plur"))
 """Names of the two columns: those of lmdiag, and those of the published list."""

@@ -1,9 +1,9 @@
 """Two tiny models that come with the package: `demo:masked` and `demo:causal`.
 
 A ModernBERT and a GPT-2 of toy size, so that every command can be tried and tested without a
-network. They were trained on sentences of a small made-up English (`corpus`); their weights are
-part of the package, so that they give the same figures on every machine. `training` makes them
-again; no run imports it.
+network. They were trained on sentences of a small made-up English; their weights are part of the
+package, so that they give the same figures on every machine. `datasets/lmdiag/demo/training.py` in
+the repository makes them again.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
-from lmdiag.schema import BadInput
 from lmdiag.suggestions import suggest
+from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
     from lmdiag.models.loading.options import LoadOptions

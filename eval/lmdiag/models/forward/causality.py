@@ -14,7 +14,7 @@ import torch
 
 from lmdiag.models.forward.reader import Reader
 from lmdiag.models.tokens.questions import TokenRow
-from lmdiag.schema import BadInput
+from lmdiag.types import BadInput
 
 _FINE, _COARSE = 100.0, 4.0
 """Tolerance in units of the dtype's epsilon, times the mean size of a log-probability: for float32

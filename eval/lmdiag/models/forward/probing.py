@@ -17,7 +17,7 @@ from lmdiag.models.forward.causality import check_causality
 from lmdiag.models.forward.reader import Reader
 from lmdiag.models.tokens.encoders import QuestionEncoder
 from lmdiag.models.tokens.questions import TokenRow
-from lmdiag.schema import BadInput, Query, Question
+from lmdiag.types import BadInput, Query, Question
 
 PROBES = (
     Question(Query("The old man said that it was a"), ("house", "wheelbarrow", "wheelhouse")),

@@ -32,6 +32,10 @@ ModelInputs = dict[str, Any]
 Reads = Sequence[tuple[int, int]]
 """(row, position) of each distribution that is wanted."""
 
+Pick = Callable[[torch.Tensor, torch.Tensor, Sequence[int]], torch.Tensor]
+"""Takes a few numbers of some reads: given (distributions, vocabulary) log-probabilities, the
+distribution of each of these reads, and the number of each among all reads of the rows."""
+
 
 class Reader:
     """Reads distributions of a model.
@@ -75,43 +79,32 @@ class Reader:
         device = cast("torch.Tensor", self.model.get_input_embeddings().weight).device
         return torch.device("cpu") if device.type == "meta" else device
 
-    def read(self, rows: Sequence[TokenRow]) -> torch.Tensor:
+    def read(self, rows: Sequence[TokenRow], pick: Pick | None = None) -> torch.Tensor:
         """Returns the log-probabilities (nats) at all reads of all rows, in order.
-
-        Returns:
-            (reads, vocabulary) on the model's device, float32 or the model's dtype if that is
-            finer.
-        """
-        return self._in_groups(rows, lambda inputs, reads, _: self.run(inputs, reads))
-
-    def score(
-        self,
-        rows: Sequence[TokenRow],
-        wanted: Sequence[int],
-        end: Callable[[torch.Tensor], torch.Tensor] | None = None,
-    ) -> torch.Tensor:
-        """Returns the log-probability (nats) of one item at each read of all rows, in order.
-
-        A position that several packed rows share is projected once.
 
         Args:
             rows: the inputs.
-            wanted: id of the item at each read.
-            end: makes one number of each distribution, (reads, vocabulary) -> (reads,), which
-                becomes a second column; None for one column.
+            pick: takes the few numbers that are wanted of some distributions; None for all.
 
         Returns:
-            (reads, 1 or 2) on the model's device.
+            (reads, vocabulary or what `pick` takes) on the model's device, float32 or the model's
+            dtype if that is finer.
         """
-
-        def score_group(inputs: ModelInputs, reads: Reads, numbers: Sequence[int]) -> torch.Tensor:
-            distinct = {read: place for place, read in enumerate(dict.fromkeys(reads))}
-            logits = self.logits(inputs, [*distinct])
-            places = torch.tensor([distinct[read] for read in reads], device=logits.device)
-            items = torch.tensor([wanted[number] for number in numbers], device=logits.device)
-            return _scores(logits, places, items, end)
-
-        return self._in_groups(rows, score_group)
+        starts = [0, *accumulate(len(row.reads) for row in rows)]
+        order: list[int] = []
+        parts = []
+        for members, is_packed in self._groups(rows):
+            lay_out = self.packed if is_packed else self.side_by_side
+            inputs, reads = lay_out([rows[member] for member in members])
+            numbers = [n for member in members for n in range(*starts[member : member + 2])]
+            if pick is None:
+                parts.append(self.run(inputs, reads))
+            else:
+                parts.append(self._pick(inputs, reads, numbers, pick))
+            order += numbers
+        if len(parts) == 1:
+            return parts[0]
+        return torch.cat(parts)[torch.tensor(order).argsort().to(parts[0].device)]
 
     def whole(self, row: TokenRow) -> torch.Tensor:
         """Returns the (tokens, vocabulary) log-probabilities at all positions of a single row."""
@@ -190,21 +183,8 @@ class Reader:
         mask = [[1] * len(row) + [0] * (width - len(row)) for row in rows]
         return {"input_ids": torch.tensor(ids), "attention_mask": torch.tensor(mask)}
 
-    def _in_groups(
-        self,
-        rows: Sequence[TokenRow],
-        read: Callable[[ModelInputs, Reads, Sequence[int]], torch.Tensor],
-    ) -> torch.Tensor:
-        """Reads the rows in groups that go through the model together.
-
-        Args:
-            rows: the rows.
-            read: from the inputs, reads and numbers of the reads of a group to one line per read.
-
-        Returns:
-            the lines of all reads, in their order.
-        """
-        starts = [0, *accumulate(len(row.reads) for row in rows)]
+    def _groups(self, rows: Sequence[TokenRow]) -> Iterator[tuple[list[int], bool]]:
+        """Yields the numbers of rows that go through the model together, and whether in packs."""
         groups: dict[tuple[int, ...], list[int]] = {}
         for number, row in enumerate(rows):
             # The rows of one sentence go through a decoder together, so that it is encoded once.
@@ -214,16 +194,31 @@ class Reader:
             elif self.layout == "alone":
                 group = (number,)
             groups.setdefault(group, []).append(number)
-        order: list[int] = []
-        parts = []
         for group, members in groups.items():
-            numbers = [n for member in members for n in range(*starts[member : member + 2])]
-            lay_out = self.side_by_side if group else self.packed
-            parts.append(read(*lay_out([rows[member] for member in members]), numbers))
-            order += numbers
-        if len(parts) == 1:
-            return parts[0]
-        return torch.cat(parts)[torch.tensor(order).argsort().to(parts[0].device)]
+            yield members, not group
+
+    @torch.inference_mode()
+    def _pick(
+        self, inputs: ModelInputs, reads: Reads, numbers: Sequence[int], pick: Pick
+    ) -> torch.Tensor:
+        """Runs the model once and takes what is wanted of its distributions.
+
+        A position that several packed rows share is projected once. A few distributions are
+        normalised at a time: they stay in the processor's cache, and no second table of the size
+        of the logits is allocated.
+        """
+        distinct = {read: place for place, read in enumerate(dict.fromkeys(reads))}
+        logits = self.logits(inputs, [*distinct])
+        dtype = _softmax_dtype(logits)
+        places = np.array([distinct[read] for read in reads])
+        parts, order = [], []
+        for start in range(0, len(logits), _AT_ONCE):
+            log_probs = logits[start : start + _AT_ONCE].log_softmax(-1, dtype=dtype)
+            chosen = np.flatnonzero((places >= start) & (places < start + _AT_ONCE)).tolist()
+            index = torch.from_numpy(places[chosen] - start).to(logits.device)
+            parts.append(pick(log_probs, index, [numbers[n] for n in chosen]))
+            order += chosen
+        return torch.cat(parts)[torch.tensor(order).argsort().to(logits.device)]
 
     @contextmanager
     def _gathering(self, index: torch.Tensor) -> Iterator[list[bool]]:
@@ -253,34 +248,6 @@ def select_sources(encoded: Mapping[str, Any], numbers: Sequence[int]) -> ModelI
     index = torch.tensor(numbers)
     outputs.last_hidden_state = states[index.to(states.device)]
     return {"encoder_outputs": outputs, "attention_mask": mask[index.to(mask.device)]}
-
-
-@torch.inference_mode()
-def _scores(
-    logits: torch.Tensor,
-    places: torch.Tensor,
-    items: torch.Tensor,
-    end: Callable[[torch.Tensor], torch.Tensor] | None,
-) -> torch.Tensor:
-    """Returns the log-probabilities of some items; see `Reader.score`.
-
-    A few distributions are normalised at a time: they stay in the processor's cache, and no second
-    table of the size of the logits is allocated.
-
-    Args:
-        logits: (positions, vocabulary).
-        places, items: position and id of each read, (reads,).
-        end: makes a second column.
-    """
-    columns = 1 if end is None else 2
-    scores = torch.empty(len(places), columns, dtype=_softmax_dtype(logits), device=logits.device)
-    for start in range(0, len(logits), _AT_ONCE):
-        log_probs = logits[start : start + _AT_ONCE].log_softmax(-1, dtype=scores.dtype)
-        reads = ((places >= start) & (places < start + _AT_ONCE)).nonzero()[:, 0]
-        scores[reads, 0] = log_probs[places[reads] - start, items[reads]]
-        if end is not None:
-            scores[reads, 1] = end(log_probs)[places[reads] - start]
-    return scores
 
 
 def _softmax_dtype(logits: torch.Tensor) -> torch.dtype:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from transformers import DynamicCache
@@ -17,96 +17,74 @@ from transformers import DynamicCache
 from lmdiag.models.forward.probing import PROBES, reach, same
 from lmdiag.models.forward.reader import Reader, select_sources
 from lmdiag.models.tokens.encoders import QuestionEncoder
-from lmdiag.models.tokens.questions import TokenRow
+from lmdiag.models.tokens.questions import PartialWord, TokenRow
 
 Request = tuple[int, TokenRow]
 """Number of a blank, and a row that begins as the blank's root does and has one read, its last."""
 
+Continue = Callable[[Sequence[Request]], torch.Tensor]
+"""Returns (requests, vocabulary) log-probabilities, see `Reader.read`."""
 
-class Continuations(Protocol):
-    """Reads rows that continue the roots (rows without a word) of a few blanks."""
-
-    def read(self, requests: Sequence[Request]) -> torch.Tensor:
-        """Returns (requests, vocabulary) log-probabilities, see `Reader.read`."""
-        ...
+Reuse = Callable[[Reader, Sequence[TokenRow]], Continue]
+"""Given the reader and the root of each blank (its row without a word), opens the blanks."""
 
 
-Reuse = Callable[[Reader, Sequence[TokenRow]], Continuations]
-"""Given the reader and the root of each blank, opens the blanks."""
-
-
-class NoReuse:
+def no_reuse(reader: Reader, roots: Sequence[TokenRow]) -> Continue:
     """Reads every row from its first token, in the reader's layout."""
-
-    def __init__(self, reader: Reader, roots: Sequence[TokenRow]) -> None:
-        self._reader = reader
-
-    def read(self, requests: Sequence[Request]) -> torch.Tensor:
-        """Returns (requests, vocabulary) log-probabilities, nats."""
-        return self._reader.read([row for _, row in requests])
+    return lambda requests: reader.read([row for _, row in requests])
 
 
-class KeyValueReuse:
+def reuse_sources(reader: Reader, roots: Sequence[TokenRow]) -> Continue:
+    """Reads the sentences around the blanks once: for encoder-decoders."""
+    encoded = reader.encode([root.source for root in roots])
+
+    def read(requests: Sequence[Request]) -> torch.Tensor:
+        decoder = reader.fill([row.ids for _, row in requests])
+        inputs: dict[str, Any] = {f"decoder_{name}": tensor for name, tensor in decoder.items()}
+        inputs |= select_sources(encoded, [blank for blank, _ in requests])
+        return reader.run(inputs, [(n, len(row.ids) - 1) for n, (_, row) in enumerate(requests)])
+
+    return read
+
+
+def reuse_keys_and_values(reader: Reader, roots: Sequence[TokenRow]) -> Continue:
     """Reads the roots once and keeps their keys and values: for causal models."""
+    window = reach(reader.model.config)  # padding counts in it, too
+    lengths = [len(root.ids) for root in roots]
+    cache = DynamicCache()  # keeps all tokens, also for layers with a sliding window
+    inputs = reader.fill([root.ids for root in roots])
+    mask = inputs["attention_mask"]
+    positions = reader.first_position + torch.arange(mask.shape[1]).expand_as(mask)
+    inputs |= {"position_ids": positions}
+    last = [(number, length - 1) for number, length in enumerate(lengths)]
+    at_roots = reader.run(inputs | {"past_key_values": cache}, last)
 
-    def __init__(self, reader: Reader, roots: Sequence[TokenRow]) -> None:
-        self._reader = reader
-        self._window = reach(reader.model.config)  # padding counts in it, too
-        self._lengths = torch.tensor([len(root.ids) for root in roots])
-        self._cache = DynamicCache()  # keeps all tokens, also for layers with a sliding window
-        inputs = reader.fill([root.ids for root in roots])
-        self._mask = inputs["attention_mask"]
-        positions = reader.first_position + torch.arange(self._mask.shape[1])
-        self._roots = reader.run(
-            inputs
-            | {"position_ids": positions.expand_as(self._mask), "past_key_values": self._cache},
-            [(index, len(root.ids) - 1) for index, root in enumerate(roots)],
-        )
-
-    def read(self, requests: Sequence[Request]) -> torch.Tensor:
-        """Returns (requests, vocabulary) log-probabilities, nats."""
-        lengths = self._lengths.tolist()
-        log_probs = self._roots[[blank for blank, _ in requests]]
+    def read(requests: Sequence[Request]) -> torch.Tensor:
+        log_probs = at_roots[[blank for blank, _ in requests]]
         longer = [n for n, (blank, row) in enumerate(requests) if len(row.ids) > lengths[blank]]
         if longer:
-            log_probs[longer] = self._continue([requests[n] for n in longer])
+            log_probs[longer] = read_pieces([requests[n] for n in longer])
         return log_probs
 
-    def _continue(self, requests: Sequence[Request]) -> torch.Tensor:
-        """Returns the log-probabilities after pieces that follow the roots of some blanks."""
+    def read_pieces(requests: Sequence[Request]) -> torch.Tensor:
         blanks = torch.tensor([blank for blank, _ in requests])
-        starts = self._lengths[blanks].tolist()
-        pieces = [row.ids[start:] for (_, row), start in zip(requests, starts, strict=True)]
-        width = self._mask.shape[1] + max(map(len, pieces))
-        if self._window is not None and width > self._window:
-            return self._reader.read([row for _, row in requests])
-        inputs = self._reader.fill(pieces)
-        steps = torch.arange(inputs["input_ids"].shape[1])
-        cache = copy.copy(self._cache)
-        cache.layers = [copy.copy(layer) for layer in self._cache.layers]
-        cache.batch_select_indices(blanks)
+        pieces = [row.ids[lengths[blank] :] for blank, row in requests]
+        inputs = reader.fill(pieces)
+        width = inputs["input_ids"].shape[1]
+        if window is not None and mask.shape[1] + width > window:
+            return reader.read([row for _, row in requests])
+        starts = reader.first_position + torch.tensor([lengths[blank] for blank, _ in requests])
         inputs |= {
-            "attention_mask": torch.cat([self._mask[blanks], inputs["attention_mask"]], dim=1),
-            "position_ids": self._reader.first_position + self._lengths[blanks, None] + steps,
+            "attention_mask": torch.cat([mask[blanks], inputs["attention_mask"]], dim=1),
+            "position_ids": starts[:, None] + torch.arange(width),
         }
-        last = [(index, len(some) - 1) for index, some in enumerate(pieces)]
-        return self._reader.run(inputs | {"past_key_values": cache}, last)
+        past = copy.copy(cache)
+        past.layers = [copy.copy(layer) for layer in cache.layers]
+        past.batch_select_indices(blanks)
+        last = [(number, len(some) - 1) for number, some in enumerate(pieces)]
+        return reader.run(inputs | {"past_key_values": past}, last)
 
-
-class EncoderReuse:
-    """Reads the sentences around the blanks once: for encoder-decoders."""
-
-    def __init__(self, reader: Reader, roots: Sequence[TokenRow]) -> None:
-        self._reader = reader
-        self._encoded = reader.encode([root.source for root in roots])
-
-    def read(self, requests: Sequence[Request]) -> torch.Tensor:
-        """Returns (requests, vocabulary) log-probabilities, nats."""
-        decoder = self._reader.fill([row.ids for _, row in requests])
-        inputs: dict[str, Any] = {f"decoder_{name}": tensor for name, tensor in decoder.items()}
-        inputs |= select_sources(self._encoded, [blank for blank, _ in requests])
-        last = [(index, len(row.ids) - 1) for index, (_, row) in enumerate(requests)]
-        return self._reader.run(inputs, last)
+    return read
 
 
 def choose_reuse(reader: Reader, encoder: QuestionEncoder) -> Reuse:
@@ -117,18 +95,19 @@ def choose_reuse(reader: Reader, encoder: QuestionEncoder) -> Reuse:
         encoder: makes rows of the probes.
     """
     if encoder.masked or reader.layout == "alone":
-        return NoReuse
+        return no_reuse
     blanks = [encoder.blank(question.query) for question in PROBES]
     requests = []
     for number, question in enumerate(PROBES):
-        spelt = [encoder.spell(word, question.query) or () for word in question.words]
-        prefixes = {pieces[:n] for pieces in spelt for n in range(len(pieces) + 1)}
-        requests += [(number, blanks[number].row(filled)) for filled in sorted(prefixes)]
-    roots = [blank.row(()) for blank in blanks]
-    reuse: Reuse = EncoderReuse if roots[0].source else KeyValueReuse
+        words = [encoder.spell(word, question.query) or () for word in question.words]
+        steps = [blanks[number].partial_words(word, end=True) for word in words]
+        partials = sorted({partial for some in steps for partial in some})
+        requests += [(number, blanks[number].row(partial)) for partial in partials]
+    roots = [blank.row(PartialWord(())) for blank in blanks]
+    reuse = reuse_sources if roots[0].source else reuse_keys_and_values
     try:
-        together = reuse(reader, roots).read(requests)
+        together = reuse(reader, roots)(requests)
         expected = reader.read([row for _, row in requests])
     except Exception:  # of a model that keeps its past in another form, or has few positions
-        return NoReuse
-    return reuse if same(reader, together, expected) else NoReuse
+        return no_reuse
+    return reuse if same(reader, together, expected) else no_reuse

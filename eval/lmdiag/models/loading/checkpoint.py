@@ -15,8 +15,8 @@ from functools import cached_property
 from pathlib import Path
 
 from lmdiag.reading import is_file, is_folder, real_path, user_path
-from lmdiag.schema import BadInput
 from lmdiag.training_steps import training_step
+from lmdiag.types import BadInput
 
 MODEL_FILES = (
     "*.safetensors", "*.safetensors.index.json", "pytorch_model*.bin*", "config.json", "*.py",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from lmdiag.models.loading.checkpoint import Checkpoint
-from lmdiag.schema import BadInput, Kind
+from lmdiag.types import BadInput, Kind
 
 if TYPE_CHECKING:
     import torch

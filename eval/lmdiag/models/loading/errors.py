@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from lmdiag.models.loading.checkpoint import Checkpoint
-from lmdiag.schema import BadInput
+from lmdiag.types import BadInput
 
 
 def explain(

@@ -17,7 +17,7 @@ import torch
 
 from lmdiag.models.loading.checkpoint import Checkpoint
 from lmdiag.models.loading.options import DEVICE_MAPS, LoadOptions
-from lmdiag.schema import BadInput
+from lmdiag.types import BadInput
 
 
 def check_model_files(checkpoint: Checkpoint, options: LoadOptions) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lmdiag.schema import BadInput, Kind
+from lmdiag.types import BadInput, Kind
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig

@@ -28,7 +28,7 @@ from lmdiag.models.loading.errors import explain, first_line
 from lmdiag.models.loading.files import check_memory, check_model_files
 from lmdiag.models.loading.kinds import AUTO_CLASSES, detect, needs_decoder_flag
 from lmdiag.models.loading.options import DEVICE_MAPS, LoadOptions
-from lmdiag.schema import BadInput, Kind
+from lmdiag.types import BadInput, Kind
 
 _TOKENIZER_FILES = "tokenizer.json, tokenizer_config.json"
 

@@ -17,7 +17,7 @@ from functools import cached_property
 from lmdiag.models.server.client import ATTEMPTS, Client, ServerFault, ServerRefusal, WrongReply
 from lmdiag.models.server.replies import DIALECTS, Ids, Reply, read_reply
 from lmdiag.models.tokens.vocabulary import Vocabulary
-from lmdiag.schema import BadInput
+from lmdiag.types import BadInput
 
 REPEATED = 1e-3
 """Largest difference, in nats, between two answers to the same request."""

@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 import httpx2
 from pydantic_core import from_json
 
-from lmdiag.schema import BadInput
 from lmdiag.text import truncated, visible
+from lmdiag.types import BadInput
 
 KEY_VARIABLES = ("LMDIAG_SERVER_KEY", "OPENAI_API_KEY")
 """Environment variables that may have the server's key; the first one that is set counts."""

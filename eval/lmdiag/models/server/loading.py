@@ -13,9 +13,9 @@ from lmdiag.models.server.served import ServedModel, question_prompts
 from lmdiag.models.tokens.framing import SLOT
 from lmdiag.models.tokens.spelling import is_cased
 from lmdiag.models.tokens.vocabulary import Vocabulary
-from lmdiag.schema import BadInput, ModelInfo, Query, Question
 from lmdiag.suggestions import suggest
 from lmdiag.text import shortened
+from lmdiag.types import BadInput, ModelInfo, Query, Question
 
 UNKNOWN = "unknown"
 """Stands for a fact that a server does not tell."""

@@ -14,7 +14,8 @@ from lmdiag.models.tokens.controls import control_names
 from lmdiag.models.tokens.encoders import CausalEncoder
 from lmdiag.models.tokens.questions import EncodedQuestion
 from lmdiag.models.tokens.sentences import CausalSentences, EncodedSentence, TokenSpan
-from lmdiag.schema import (
+from lmdiag.text import truncated
+from lmdiag.types import (
     Answer,
     BadInput,
     ModelInfo,
@@ -24,7 +25,6 @@ from lmdiag.schema import (
     WordScore,
     WordSpan,
 )
-from lmdiag.text import truncated
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
@@ -152,15 +152,8 @@ class ServedModel:
 
 def question_prompts(encoded: EncodedQuestion) -> tuple[Ids, dict[str, Ids | None]]:
     """Returns the context's tokens, and those of context and word; None for an unscorable word."""
-    reads = [(row.ids, position + 1) for row in encoded.rows for position in row.reads]
-    ids, end = reads[0]
-    words: dict[str, Ids | None] = {}
-    for word, pieces in encoded.words.items():
-        words[word] = None
-        if pieces:
-            before, stop = reads[pieces[-1].read]
-            words[word] = (*before[:stop], pieces[-1].token)
-    return ids[:end], words
+    context = encoded.blank.left
+    return context, {word: pieces and context + pieces for word, pieces in encoded.words.items()}
 
 
 def sentence_prompts(encoded: EncodedSentence) -> list[Ids]:

@@ -2,8 +2,7 @@
 
 **Masked models** read the sentence with one mask for each piece of the word. A word of several
 pieces is scored from left to right within the word (Kauf & Ivanova 2023): each piece is read with
-the pieces before it filled in and those after it masked. One-piece words share one row, words of
-equally many pieces the rows of common beginnings.
+the pieces before it filled in and those after it masked.
 
 **Causal models and encoder-decoders** continue a text: the output at the last token before the
 blank is the distribution at the blank. A word of several pieces is scored by the chain rule in a
@@ -18,45 +17,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from lmdiag.models.tokens.framing import SLOT, Framing
-from lmdiag.models.tokens.questions import (
-    Beginning,
-    EncodedQuestion,
-    Spelt,
-    TokenRow,
-    beginnings,
-    word_reads,
-)
+from lmdiag.models.tokens.questions import Blank, EncodedQuestion, TokenRow
 from lmdiag.models.tokens.spelling import Pieces, Spelling, opens_line
-from lmdiag.schema import BadInput, Bos, Query, Question
+from lmdiag.protocol import Bos
 from lmdiag.text import truncated
+from lmdiag.types import BadInput, Query, Question
 
 SENTINEL = "<extra_id_0>"
 """What stands at the first blank for the T5 family."""
-
-
-@dataclass(frozen=True, slots=True)
-class Blank:
-    """A blank that can be filled piece by piece.
-
-    Attributes:
-        left: tokens before it, special ones included.
-        right: tokens after it (masked models).
-        mask: id of the mask token; None for models that continue a text.
-        source: the encoder's tokens (encoder-decoders).
-    """
-
-    left: Pieces
-    right: Pieces = ()
-    mask: int | None = None
-    source: Pieces = ()
-
-    def row(self, filled: Pieces, total: int = 0) -> TokenRow:
-        """Returns the row that reads the distribution after a `Beginning`."""
-        end = len(self.left) + len(filled)
-        if self.mask is None:
-            return TokenRow(self.left + filled, (end - 1,), self.source)
-        masks = (self.mask,) * (total - len(filled))
-        return TokenRow(self.left + filled + masks + self.right, (end,))
 
 
 @dataclass(frozen=True)
@@ -102,12 +70,13 @@ class QuestionEncoder(ABC):
 
     def encode(self, question: Question) -> EncodedQuestion:
         """Returns a question as rows. Raises `BadInput` if one is longer than the model reads."""
-        blank = self.blank(question.query)
-        spelt = {word: self.spell(word, question.query) for word in question.words}
-        rows, reads = self._rows(blank, spelt)
-        self.check_length(rows, question.query)
-        words = word_reads(spelt, reads, masked=self.masked)
-        return EncodedQuestion(question, tuple(rows), words, self.is_bare(question.query))
+        query = question.query
+        blank = self.blank(query)
+        words = {word: self.spell(word, query) for word in question.words}
+        rows, partials = blank.rows(pieces for pieces in words.values() if pieces)
+        self.check_length(rows, query)
+        bare = self.is_bare(query)
+        return EncodedQuestion(question, blank, words, tuple(rows), tuple(partials), bare)
 
     def check_length(self, rows: Iterable[TokenRow], query: Query) -> None:
         """Raises `BadInput` if one of a query's rows is longer than the model can read."""
@@ -120,27 +89,6 @@ class QuestionEncoder(ABC):
                 "candidate, and "
                 f"model {self.model_id} reads at most {self.limit}: shorten it or leave it out"
             )
-
-    def _rows(self, blank: Blank, spelt: Spelt) -> tuple[list[TokenRow], dict[Beginning, int]]:
-        """Returns rows that continue the text, as few as possible, and the read of a beginning."""
-        reads: dict[Beginning, int] = {}
-        rows = []
-        for filled in _longest(spelt):
-            new = [n for n in range(len(filled) + 1) if Beginning(filled[:n]) not in reads]
-            reads |= {Beginning(filled[:n]): len(reads) + i for i, n in enumerate(new)}
-            positions = tuple(len(blank.left) - 1 + n for n in new)
-            rows.append(TokenRow(blank.left + filled, positions, blank.source))
-        return rows, reads
-
-
-def _longest(spelt: Spelt) -> list[Pieces]:
-    """Returns the pieces before each last one, longest first; none is the beginning of another."""
-    filled = {(), *(pieces[:-1] for pieces in spelt.values() if pieces)}
-    longest: list[Pieces] = []
-    for some in sorted(filled, key=lambda some: (-len(some), some)):
-        if not any(other[: len(some)] == some for other in longest):
-            longest.append(some)
-    return longest
 
 
 @dataclass(frozen=True)
@@ -155,13 +103,6 @@ class MaskedEncoder(QuestionEncoder):
         left, right = self.spelling.around(query)
         opening, closing = self.spelling.opening, self.spelling.closing
         return Blank(opening + left, right + closing, self.mask)
-
-    def _rows(self, blank: Blank, spelt: Spelt) -> tuple[list[TokenRow], dict[Beginning, int]]:
-        reads = {Beginning((), 1): 0}  # serves all one-piece words and the list of top items
-        for pieces in filter(None, spelt.values()):
-            for beginning in beginnings(pieces, masked=True):
-                reads.setdefault(beginning, len(reads))
-        return [blank.row(*beginning) for beginning in reads], reads
 
 
 @dataclass(frozen=True)

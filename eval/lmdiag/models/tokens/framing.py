@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
+from lmdiag.protocol import FirstLetter
 from lmdiag.reading import short
-from lmdiag.schema import BadInput, FirstLetter, Query
+from lmdiag.types import BadInput, Query
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast

@@ -1,4 +1,4 @@
-"""Questions as rows of token ids, and the distributions of these rows that their words need.
+"""Questions about blanks as rows of token ids, and the distributions of these rows that are read.
 
 The first distribution that a question reads is the one at its blank; further ones are there for
 words of several pieces, each piece conditioned on the pieces before it.
@@ -6,13 +6,13 @@ words of several pieces, each piece conditioned on the pieces before it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from lmdiag.models.tokens.spelling import Pieces
-from lmdiag.schema import Question
+from lmdiag.types import Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,27 +30,70 @@ class TokenRow:
     source: Pieces = ()
 
 
-class PieceRead(NamedTuple):
-    """Where the probability of a piece is read: number of the distribution, id of the piece."""
-
-    read: int
-    token: int
-
-
-class Beginning(NamedTuple):
+class PartialWord(NamedTuple):
     """Pieces at a blank, after which a distribution is read.
 
     Attributes:
-        filled: the pieces.
+        pieces: the first pieces of a word.
         total: number of pieces of the whole word, for models that see it (masked); else 0.
     """
 
-    filled: Pieces
+    pieces: Pieces
     total: int = 0
 
 
 Spelt = Mapping[str, Pieces | None]
 """Candidate word -> its pieces; None for an unscorable word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Blank:
+    """A blank that can be filled piece by piece.
+
+    Attributes:
+        left: tokens before it, special ones included.
+        right: tokens after it (masked models).
+        mask: id of the mask token; None for models that continue a text.
+        source: the encoder's tokens (encoder-decoders).
+    """
+
+    left: Pieces
+    right: Pieces = ()
+    mask: int | None = None
+    source: Pieces = ()
+
+    def partial_words(self, pieces: Pieces, *, end: bool = False) -> list[PartialWord]:
+        """Returns what stands before each piece of a word and, if `end`, after the last one."""
+        total = 0 if self.mask is None else len(pieces)
+        return [PartialWord(pieces[:n], total) for n in range(len(pieces) + end)]
+
+    def row(self, partial: PartialWord) -> TokenRow:
+        """Returns the row that reads the distribution after the first pieces of a word."""
+        end = len(self.left) + len(partial.pieces)
+        if self.mask is None:
+            return TokenRow(self.left + partial.pieces, (end - 1,), self.source)
+        masks = (self.mask,) * (partial.total - len(partial.pieces))
+        return TokenRow(self.left + partial.pieces + masks + self.right, (end,))
+
+    def rows(self, words: Iterable[Pieces]) -> tuple[list[TokenRow], list[PartialWord]]:
+        """Returns rows that read what words need, as few as possible, and what each read follows.
+
+        A masked model needs a row per partial word; the one of the blank serves all words of one
+        piece. A row that continues a text reads all partial words that it begins with.
+        """
+        if self.mask is not None:
+            some = [partial for pieces in words for partial in self.partial_words(pieces)]
+            partials = list(dict.fromkeys([PartialWord((), 1), *some]))
+            return [self.row(partial) for partial in partials], partials
+        rows: list[TokenRow] = []
+        reads: dict[PartialWord, None] = {}
+        for pieces in sorted({(), *(word[:-1] for word in words)}, key=lambda p: (-len(p), p)):
+            new = [p for p in self.partial_words(pieces, end=True) if p not in reads]
+            if new:  # else another row begins with these pieces
+                reads |= dict.fromkeys(new)
+                positions = tuple(len(self.left) - 1 + len(partial.pieces) for partial in new)
+                rows.append(TokenRow(self.left + pieces, positions, self.source))
+        return rows, list(reads)
 
 
 @dataclass(frozen=True)
@@ -59,15 +102,19 @@ class EncodedQuestion:
 
     Attributes:
         question: the question.
+        blank: its blank, which makes further rows.
+        words: candidate word -> its pieces; None for an unscorable word.
         rows: inputs; read 0, the first of the first row, is the distribution at the blank.
-        words: candidate word -> where its pieces are read; None for an unscorable word.
+        partials: what each read follows, in the order of the reads.
         bare: whether a word at the blank lacks the mark of a word's start, as the first of a text
             does in many vocabularies.
     """
 
     question: Question
+    blank: Blank
+    words: Spelt
     rows: tuple[TokenRow, ...]
-    words: Mapping[str, tuple[PieceRead, ...] | None]
+    partials: tuple[PartialWord, ...]
     bare: bool
 
     @property
@@ -78,8 +125,7 @@ class EncodedQuestion:
     @property
     def key(self) -> tuple[Any, ...]:
         """What the answer depends on, apart from the model; its `repr` identifies it."""
-        rows = tuple((row.ids, row.reads, row.source) for row in self.rows)
-        return rows, (*self.words.items(),), self.bare, self.question.number
+        return self.blank, self.partials, (*self.words.items(),), self.bare, self.question.number
 
     @cached_property
     def length(self) -> int:
@@ -92,27 +138,10 @@ class EncodedQuestion:
         return max(len(row.ids) + len(row.source) for row in self.rows)
 
     @cached_property
-    def n_reads(self) -> int:
-        """Number of distributions that the question reads."""
-        return sum(len(row.reads) for row in self.rows)
-
-
-def beginnings(pieces: Pieces, *, masked: bool, end: bool = False) -> list[Beginning]:
-    """Returns what stands before each piece of a word and, if `end`, after the last one."""
-    total = len(pieces) if masked else 0
-    return [Beginning(pieces[:n], total) for n in range(len(pieces) + end)]
-
-
-def word_reads(
-    spelt: Spelt, reads: Mapping[Beginning, int], *, masked: bool
-) -> dict[str, tuple[PieceRead, ...] | None]:
-    """Returns where the pieces of each word are read, given the read of each beginning."""
-    return {
-        word: None
-        if pieces is None
-        else tuple(
-            PieceRead(reads[beginning], piece)
-            for beginning, piece in zip(beginnings(pieces, masked=masked), pieces, strict=True)
-        )
-        for word, pieces in spelt.items()
-    }
+    def wanted(self) -> dict[PartialWord, tuple[int, ...]]:
+        """Partial word -> the pieces with which candidates go on."""
+        pieces: dict[PartialWord, dict[int, None]] = {}
+        for word in filter(None, self.words.values()):
+            for partial, piece in zip(self.blank.partial_words(word), word, strict=True):
+                pieces.setdefault(partial, {})[piece] = None
+        return {partial: tuple(some) for partial, some in pieces.items()}

@@ -26,7 +26,8 @@ from typing import Any, NamedTuple
 
 from lmdiag.models.tokens.questions import TokenRow
 from lmdiag.models.tokens.spelling import Pieces, SpelledText, Spelling
-from lmdiag.schema import BadInput, Pll, Sentence
+from lmdiag.protocol import Pll
+from lmdiag.types import BadInput, Sentence
 
 _WORD = re.compile(r"\S+")
 

@@ -20,7 +20,7 @@ import unicodedata
 from typing import TYPE_CHECKING, NamedTuple
 
 from lmdiag.models.tokens.controls import control_ids
-from lmdiag.schema import BadInput, Query
+from lmdiag.types import BadInput, Query
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast

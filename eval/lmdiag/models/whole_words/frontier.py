@@ -15,7 +15,7 @@ from heapq import heappop, heappush
 from typing import NamedTuple
 
 from lmdiag.models.tokens.boundaries import Boundaries
-from lmdiag.models.tokens.questions import Beginning
+from lmdiag.models.tokens.questions import PartialWord
 from lmdiag.models.tokens.spelling import Pieces
 
 FIRST_WIDTH = 128
@@ -30,16 +30,16 @@ likely they are read in vain."""
 
 
 class Node(NamedTuple):
-    """A beginning to be read, in the order of the search.
+    """A partial word to be read, in the order of the search.
 
     Attributes:
         cost: minus the log-probability of its most probable continuation that is not open yet.
-        beginning: the pieces.
+        partial: its first pieces.
         width: continuations to open.
     """
 
     cost: float
-    beginning: Beginning
+    partial: PartialWord
     width: int
 
 
@@ -52,7 +52,7 @@ class ListedWord(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """What a model says after a beginning.
+    """What a model says after a partial word.
 
     Attributes:
         end: log-probability that a word ends there; 0 where that is not asked.
@@ -76,9 +76,9 @@ class Frontier:
         opening: whether no word stands before the blank.
         bare: whether words lack the mark of a word's start there.
         top: length of the list.
-        known: beginnings that are read in any case: those without pieces, from which the search
+        known: partial words that are read in any case: those without pieces, from which the search
             begins, and those of candidate words.
-        start: log-probability of the beginnings without pieces.
+        start: log-probability of the partial words without pieces.
         longest: largest `total` of the words that are looked for.
         width: continuations of a node that are opened at first.
 
@@ -95,7 +95,7 @@ class Frontier:
         opening: bool,
         bare: bool,
         top: int,
-        known: Collection[Beginning],
+        known: Collection[PartialWord],
         start: float,
         longest: int,
         width: int = FIRST_WIDTH,
@@ -105,8 +105,8 @@ class Frontier:
         self._boundaries, self._spell = boundaries, spell
         self._opening, self._bare = opening, bare
         self._top, self._longest, self._width = top, longest, width
-        self._reached = {Beginning((), beginning.total): start for beginning in known}
-        self._ended: dict[Beginning, float] = {}
+        self._reached = {PartialWord((), partial.total): start for partial in known}
+        self._ended: dict[PartialWord, float] = {}
         self._seen = set(known)
         self._open: list[Node] = []
 
@@ -124,28 +124,28 @@ class Frontier:
         self.n_read += len(nodes)
         return nodes
 
-    def read(self, beginning: Beginning, width: int, reading: Reading) -> None:
-        """Takes in what the model says after a beginning; shorter ones have been read before."""
-        first = beginning not in self._ended
+    def read(self, partial: PartialWord, width: int, reading: Reading) -> None:
+        """Takes in what the model says after a partial word; shorter ones have been read before."""
+        first = partial not in self._ended
         if first:
-            self._ended[beginning] = reading.end
-            if not beginning.filled and not beginning.total and not self._opening:
-                self._reached[beginning] -= reading.end  # given that a word begins here
-        reached = self._reached[beginning]
+            self._ended[partial] = reading.end
+            if not partial.pieces and not partial.total and not self._opening:
+                self._reached[partial] -= reading.end  # given that a word begins here
+        reached = self._reached[partial]
         for token, log_prob in reading.wanted.items():
-            self._reached[_child(beginning, token)] = reached + log_prob
-        if beginning.total > self._longest:
+            self._reached[_child(partial, token)] = reached + log_prob
+        if partial.total > self._longest:
             return
-        if first and beginning.filled and not beginning.total:
-            self._offer(reached + reading.end, beginning)
+        if first and partial.pieces and not partial.total:
+            self._offer(reached + reading.end, partial)
         for token, log_prob in zip(reading.tokens, reading.log_probs, strict=True):
-            if not self._open_child(_child(beginning, token), reached + log_prob):
+            if not self._open_child(_child(partial, token), reached + log_prob):
                 return
         if len(reading.tokens) == width:
-            self._push(Node(-(reached + reading.log_probs[-1]), beginning, width * _WIDER))
+            self._push(Node(-(reached + reading.log_probs[-1]), partial, width * _WIDER))
 
-    def log_prob(self, word: Beginning) -> float:
-        """Returns the log-probability of a word, all of whose beginnings were known."""
+    def log_prob(self, word: PartialWord) -> float:
+        """Returns the log-probability of a word, all of whose partial words were known."""
         return self._reached[word] + self._ended.get(word, 0.0)
 
     def rank(self, log_prob: float) -> int | None:
@@ -157,42 +157,42 @@ class Frontier:
             return None
         return 1 + sum(-listed.cost > log_prob for listed in self.words)
 
-    def _open_child(self, child: Beginning, log_prob: float) -> bool:
-        """Opens a beginning, or offers the word that it is; returns whether later ones matter.
+    def _open_child(self, child: PartialWord, log_prob: float) -> bool:
+        """Opens a partial word, or offers the word that it is; returns whether later ones matter.
 
         If the pieces alone tell where a word ends, it is offered without being read.
         """
-        if log_prob == -math.inf or self._is_late(-log_prob, Beginning(())):
+        if log_prob == -math.inf or self._is_late(-log_prob, PartialWord(())):
             return False
         if child in self._seen:
             return True
         self._seen.add(child)
-        complete = len(child.filled) == child.total
+        complete = len(child.pieces) == child.total
         if complete or (not child.total and self._boundaries.certain):
             self._offer(log_prob, child)
-        if not complete and self._boundaries.look(child.filled, bare=self._bare).open:
+        if not complete and self._boundaries.look(child.pieces, bare=self._bare).open:
             self._reached[child] = log_prob
             self._push(Node(-log_prob, child, self._width))
         return True
 
     def _push(self, node: Node) -> None:
-        if not self._is_late(node.cost, node.beginning):
+        if not self._is_late(node.cost, node.partial):
             heappush(self._open, node)
 
-    def _offer(self, log_prob: float, beginning: Beginning) -> None:
-        """Puts a beginning into the list if it is a word and belongs there."""
-        if log_prob == -math.inf or self._is_late(-log_prob, beginning):
+    def _offer(self, log_prob: float, partial: PartialWord) -> None:
+        """Puts a partial word into the list if it is a word and belongs there."""
+        if log_prob == -math.inf or self._is_late(-log_prob, partial):
             return
-        word = self._boundaries.look(beginning.filled, bare=self._bare).word
-        if word is not None and self._spell(word) == beginning.filled:
-            insort(self.words, ListedWord(-log_prob, beginning.filled, word))
+        word = self._boundaries.look(partial.pieces, bare=self._bare).word
+        if word is not None and self._spell(word) == partial.pieces:
+            insort(self.words, ListedWord(-log_prob, partial.pieces, word))
             del self.words[self._top :]
 
-    def _is_late(self, cost: float, beginning: Beginning) -> bool:
+    def _is_late(self, cost: float, partial: PartialWord) -> bool:
         """Whether nothing that starts with these pieces can come before the list's last word."""
         last = self.words[-1] if len(self.words) == self._top else None
-        return last is not None and (cost, beginning.filled) >= last[:2]
+        return last is not None and (cost, partial.pieces) >= last[:2]
 
 
-def _child(beginning: Beginning, token: int) -> Beginning:
-    return Beginning((*beginning.filled, token), beginning.total)
+def _child(partial: PartialWord, token: int) -> PartialWord:
+    return PartialWord((*partial.pieces, token), partial.total)

@@ -29,37 +29,29 @@ compare as they do in unit `token`, whose log-probabilities are log N higher. N 
 if no item of the vocabulary continues a word. A candidate of more than N pieces has the same weight
 1/N, and is not looked for.
 
-The search (`frontier`) is exact. Open beginnings of all blanks of a batch are read together, a few
-of each per round. EW and MW are about single tokens in both units.
+The search (`frontier`) is exact. Open partial words of all blanks of a batch are read together, a
+few of each per round. EW and MW are about single tokens in both units.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import chain
-from typing import Any
 
 import torch
 
 from lmdiag.models.agreement import Verbs
 from lmdiag.models.answers import look_up, refuse_nan, verb_agreement
 from lmdiag.models.forward.reader import Reader
-from lmdiag.models.forward.reuse import Continuations, choose_reuse
+from lmdiag.models.forward.reuse import Continue, choose_reuse
 from lmdiag.models.tokens.boundaries import Boundaries
-from lmdiag.models.tokens.encoders import Blank, QuestionEncoder
-from lmdiag.models.tokens.questions import (
-    Beginning,
-    EncodedQuestion,
-    beginnings,
-    word_reads,
-)
+from lmdiag.models.tokens.encoders import QuestionEncoder
+from lmdiag.models.tokens.questions import EncodedQuestion, PartialWord
 from lmdiag.models.tokens.vocabulary import Vocabulary
 from lmdiag.models.whole_words.frontier import FIRST_WIDTH, Frontier, Node, Reading
-from lmdiag.schema import Answer, BadInput, ModelInfo, Question, WordScore
 from lmdiag.text import truncated
+from lmdiag.types import Answer, BadInput, ModelInfo, Question, WordScore
 
 LENGTHS = 3
 """Most pieces of a word that is looked for with a masked model."""
@@ -69,32 +61,6 @@ _MOST_NODES = 2_000
 
 _ELEMENTS_ON_CPU, _ELEMENTS = 2**23, 2**28
 """Log-probabilities that are held at a time, on processors and on accelerators."""
-
-
-@dataclass(frozen=True)
-class WholeWordQuestion(EncodedQuestion):
-    """A question about whole words.
-
-    Attributes:
-        blank: makes further rows.
-        read: what each row reads the continuation of, shorter beginnings first.
-    """
-
-    blank: Blank
-    read: tuple[Beginning, ...]
-
-    @property
-    def key(self) -> tuple[Any, ...]:
-        """See `EncodedQuestion.key`."""
-        return *super().key, self.blank, self.read
-
-    @cached_property
-    def wanted(self) -> dict[Beginning, tuple[int, ...]]:
-        """For each beginning, the items that candidates go on with."""
-        tokens: dict[Beginning, dict[int, None]] = {}
-        for piece in chain.from_iterable(filter(None, self.words.values())):
-            tokens.setdefault(self.read[piece.read], {})[piece.token] = None
-        return {beginning: tuple(some) for beginning, some in tokens.items()}
 
 
 NumberedNode = tuple[int, Node]
@@ -111,10 +77,10 @@ class WordSearch:
         info: of the model.
         lengths: most pieces of a word that is looked for with a masked model.
         most_nodes: of a blank, before the search is given up.
-        width: continuations of a node that are opened at first.
+        width: continue_from of a node that are opened at first.
 
     Attributes:
-        reuse: what the continuations of a blank reuse, see `forward.reuse`.
+        reuse: what the continue_from of a blank reuse, see `forward.reuse`.
     """
 
     def __init__(
@@ -147,28 +113,28 @@ class WordSearch:
             return 0
         return self._lengths if bool(self.boundaries.continues.any()) else 1
 
-    def encode(self, question: Question) -> WholeWordQuestion:
+    def encode(self, question: Question) -> EncodedQuestion:
         """Returns the rows that every search begins with: the blank and the candidates' pieces.
 
         Raises:
             BadInput: see `QuestionEncoder.encode`.
         """
-        query, masked = question.query, self._encoder.masked
-        spelt = {word: self._encoder.spell(word, query) for word in question.words}
-        end = not masked and not self.boundaries.certain  # read after a word's last piece, too
-        read = [Beginning((), total) for total in range(1, self.longest + 1)] or [Beginning(())]
-        for word in filter(None, spelt.values()):
-            read += beginnings(word, masked=masked, end=end)
-        read = sorted(dict.fromkeys(read), key=lambda beginning: len(beginning.filled))
-        words = word_reads(spelt, {b: number for number, b in enumerate(read)}, masked=masked)
+        query = question.query
         blank = self._encoder.blank(query)
-        rows = tuple(blank.row(*beginning) for beginning in read)
+        words = {word: self._encoder.spell(word, query) for word in question.words}
+        end = not (self._encoder.masked or self.boundaries.certain)  # read after a word, too
+        partials = [PartialWord((), total) for total in range(1, self.longest + 1)]
+        partials = partials or [PartialWord(())]
+        for word in filter(None, words.values()):
+            partials += blank.partial_words(word, end=end)
+        partials = sorted(dict.fromkeys(partials), key=lambda partial: len(partial.pieces))
+        rows = tuple(blank.row(partial) for partial in partials)
         self._encoder.check_length(rows, query)
         bare = self._encoder.is_bare(query)
-        return WholeWordQuestion(question, rows, words, bare, blank, tuple(read))
+        return EncodedQuestion(question, blank, words, rows, tuple(partials), bare)
 
     def answer(
-        self, batch: Sequence[WholeWordQuestion], top: int, verbs: Verbs | None = None
+        self, batch: Sequence[EncodedQuestion], top: int, verbs: Verbs | None = None
     ) -> list[Answer]:
         """Returns the answers to a batch of questions, in their order.
 
@@ -181,28 +147,30 @@ class WordSearch:
             BadInput: NaN or infinite logits; a search that reaches `most_nodes`, since the model
                 hardly prefers any word to others; a word too long for the model.
         """
-        continuations = self.reuse(self._reader, [encoded.rows[0] for encoded in batch])
+        continue_from = self.reuse(self._reader, [encoded.rows[0] for encoded in batch])
         frontiers = [self._frontier(encoded, top) for encoded in batch]
-        blanks = [(n, Node(0.0, encoded.read[0], self._width)) for n, encoded in enumerate(batch)]
+        blanks = [
+            (n, Node(0.0, encoded.partials[0], self._width)) for n, encoded in enumerate(batch)
+        ]
         agreement: list[tuple[float | None, ...] | None] = []
         for some in self._chunks(blanks):
-            log_probs = self._read(batch, frontiers, continuations, some)
+            log_probs = self._read(batch, frontiers, continue_from, some)
             agreement += verb_agreement([batch[n] for n, _ in some], log_probs, verbs)
         nodes = [
-            (n, Node(0.0, beginning, self._width))
+            (n, Node(0.0, partial, self._width))
             for n, encoded in enumerate(batch)
-            for beginning in encoded.read[1:]
+            for partial in encoded.partials[1:]
         ]
         while nodes := nodes + [
             (n, node) for n, frontier in enumerate(frontiers) for node in frontier.next()
         ]:
             for some in self._chunks(nodes):
-                self._read(batch, frontiers, continuations, some)
+                self._read(batch, frontiers, continue_from, some)
             self._refuse_endless(batch, frontiers)
             nodes = []
         return [_answer(*parts) for parts in zip(batch, frontiers, agreement, strict=True)]
 
-    def _frontier(self, encoded: WholeWordQuestion, top: int) -> Frontier:
+    def _frontier(self, encoded: EncodedQuestion, top: int) -> Frontier:
         query = encoded.question.query
         return Frontier(
             self.boundaries,
@@ -210,7 +178,7 @@ class WordSearch:
             opening=self._encoder.opens_line(query),
             bare=encoded.bare,
             top=top,
-            known=encoded.read,
+            known=encoded.partials,
             start=-math.log(self.longest or 1),
             longest=self.longest,
             width=self._width,
@@ -225,37 +193,37 @@ class WordSearch:
 
     def _read(
         self,
-        batch: Sequence[WholeWordQuestion],
+        batch: Sequence[EncodedQuestion],
         frontiers: Sequence[Frontier],
-        continuations: Continuations,
+        continue_from: Continue,
         nodes: Sequence[NumberedNode],
     ) -> torch.Tensor:
         """Reads nodes and tells the frontiers; returns (nodes, vocabulary) log-probabilities."""
-        requests = [(n, batch[n].blank.row(*node.beginning)) for n, node in nodes]
+        requests = [(n, batch[n].blank.row(node.partial)) for n, node in nodes]
         queries = [batch[n].question.query for n, _ in nodes]
         for (_, row), query in zip(requests, queries, strict=True):
             self._encoder.check_length([row], query)
-        log_probs = continuations.read(requests)
+        log_probs = continue_from(requests)
         refuse_nan(queries, log_probs, self._info.id)
         for (n, node), reading in zip(nodes, self._readings(batch, nodes, log_probs), strict=True):
-            if reading.end == -math.inf and not node.beginning.filled:
+            if reading.end == -math.inf and not node.partial.pieces:
                 raise BadInput(
                     f"model {self._info.id} gives no probability to the beginning of a word after "
                     f"{truncated(batch[n].question.query.context)!r}: use --unit token"
                 )
-            frontiers[n].read(node.beginning, node.width, reading)
+            frontiers[n].read(node.partial, node.width, reading)
         return log_probs
 
     def _readings(
         self,
-        batch: Sequence[WholeWordQuestion],
+        batch: Sequence[EncodedQuestion],
         nodes: Sequence[NumberedNode],
         log_probs: torch.Tensor,
     ) -> list[Reading]:
         """Returns the few numbers of each distribution that the search needs."""
         may_follow = torch.stack(
             [
-                self.boundaries.may_follow(node.beginning.filled, bare=batch[n].bare)
+                self.boundaries.may_follow(node.partial.pieces, bare=batch[n].bare)
                 for n, node in nodes
             ]
         ).to(log_probs.device)
@@ -263,7 +231,7 @@ class WordSearch:
         values, tokens = log_probs.masked_fill(~may_follow, -torch.inf).topk(width)
         masked = self._encoder.masked
         ends = [0.0] * len(nodes) if masked else self.boundaries.end(log_probs).tolist()
-        wanted = [batch[n].wanted.get(node.beginning, ()) for n, node in nodes]
+        wanted = [batch[n].wanted.get(node.partial, ()) for n, node in nodes]
         pairs = [(row, token) for row, some in enumerate(wanted) for token in some]
         log_probs_of_wanted = iter(look_up(log_probs, pairs))
         return [
@@ -279,7 +247,7 @@ class WordSearch:
         ]
 
     def _refuse_endless(
-        self, batch: Sequence[WholeWordQuestion], frontiers: Sequence[Frontier]
+        self, batch: Sequence[EncodedQuestion], frontiers: Sequence[Frontier]
     ) -> None:
         """Raises `BadInput` for a search that has read too many nodes and is not at its end."""
         for encoded, frontier in zip(batch, frontiers, strict=True):
@@ -293,17 +261,15 @@ class WordSearch:
 
 
 def _answer(
-    encoded: WholeWordQuestion, frontier: Frontier, agreement: tuple[float | None, ...] | None
+    encoded: EncodedQuestion, frontier: Frontier, agreement: tuple[float | None, ...] | None
 ) -> Answer:
     """Returns the answer of a question whose search is at its end."""
     words = {}
-    for word, reads in encoded.words.items():
-        if reads is None:
-            words[word] = WordScore(None, None, 0)
-            continue
-        pieces = tuple(piece.token for piece in reads)
-        log_prob = frontier.log_prob(Beginning(pieces, encoded.read[reads[0].read].total))
-        words[word] = WordScore(min(log_prob, 0.0), frontier.rank(log_prob), len(pieces))
+    for word, pieces in encoded.words.items():
+        words[word] = WordScore(None, None, 0)
+        if pieces is not None:
+            log_prob = frontier.log_prob(encoded.blank.partial_words(pieces, end=True)[-1])
+            words[word] = WordScore(min(log_prob, 0.0), frontier.rank(log_prob), len(pieces))
     return Answer(
         words=words,
         top_words=tuple(listed.word for listed in frontier.words),

@@ -15,8 +15,8 @@ from lmdiag.report.items import MAX_LISTED, Item, run_scores
 from lmdiag.report.labels import measure_label
 from lmdiag.report.tables import measured, set_columns, sets_beside
 from lmdiag.results import Figure, Place
-from lmdiag.schema import BadInput
 from lmdiag.text import visible
+from lmdiag.types import BadInput
 
 
 def plots(charted: Charted) -> list[Plot]:

@@ -1,9 +1,10 @@
 """Training of the demo models: some hundred steps over the made-up sentences, on the CPU.
 
-`make demo-models` runs this module and replaces the weights in the package. The same recipe gives
-the same weights on the same machine: the random state and the number of threads, which decides the
-order of sums, are fixed. On another kind of processor the sums are rounded differently and the
-weights differ, and so do some figures in README.md and docs/: update them with the weights.
+`make demo-models` runs this program and replaces the weights in the package
+(`lmdiag.models.demo`). The same recipe gives the same weights on the same machine: the random state
+and the number of threads, which decides the order of sums, are fixed. On another kind of processor
+the sums are rounded differently and the weights differ, and so do some figures in README.md and
+docs/: update them with the weights.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from corpus import sentences
 from rich.console import Console
 from rich.progress import track
 from safetensors.torch import save_file
@@ -34,7 +36,6 @@ from transformers import (
 )
 
 from lmdiag.models.demo import DEMO_NAMES, demo_folder
-from lmdiag.models.demo.corpus import sentences
 
 _SEED = 20
 _THREADS = 1

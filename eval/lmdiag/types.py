@@ -1,0 +1,228 @@
+"""The records that the stages of lmdiag hand to each other.
+
+Data flows one way: stimuli -> questions -> answers -> predictions -> scores -> results.
+Log-probabilities are natural logarithms (nats) everywhere; surprisal in bits is only for display.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+DIAGNOSTICS = ("cprag102", "role88", "neg136")
+"""The three diagnostics of Ettinger (2020), the tasks of a run by default."""
+
+AGREEMENT = "agreement"
+"""The minimal pairs of Newman et al. (2021)."""
+
+Number = Literal["singular", "plural"]
+Kind = Literal["masked", "causal", "seq2seq"]
+WordState = Literal["scored", "censored", "unscorable"]
+
+_LONGEST_MESSAGE = 2000
+"""Characters of an error message."""
+
+
+class BadInput(Exception):
+    """Something the user gave cannot be used.
+
+    The message is one line that names the thing and says what to do; commands print it and exit 2.
+    Of a message that quotes a very long text only the beginning and the end are kept.
+    """
+
+    def __init__(self, message: str) -> None:
+        half = _LONGEST_MESSAGE // 2
+        is_long = len(message) > 2 * half
+        super().__init__(f"{message[:half]} … {message[-half:]}" if is_long else message)
+
+
+class Query(NamedTuple):
+    """A distinct (context, right_context): what a model is asked once, however many rows share it.
+
+    Attributes:
+        context: text left of the blank, without a trailing space.
+        right_context: text right of the blank; "" where the blank ends the sentence.
+    """
+
+    context: str
+    right_context: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A query together with all that is to be read off at its blank.
+
+    Attributes:
+        query: the text around the blank.
+        words: the distinct candidate words to score there, in order of first appearance.
+        number: the right number of the verb at the blank, for EW and MW; None outside agreement.
+    """
+
+    query: Query
+    words: tuple[str, ...]
+    number: Number | None = None
+
+
+class Sentence(NamedTuple):
+    """A text whose words are all scored; a model is asked it once, however many rows share it.
+
+    Attributes:
+        text: the sentence, or a text of any length.
+        cuts: ascending positions in the text, in characters, where a word is cut in two, since a
+            region of the sentence begins there.
+    """
+
+    text: str
+    cuts: tuple[int, ...] = ()
+
+
+class WordSpan(NamedTuple):
+    """A word of a sentence, or a part of one where a region begins within it.
+
+    Attributes:
+        start, end: its position in the text, in characters.
+        log_prob: nats; None for a word without anything before it (a causal model without a
+            beginning-of-sequence token), and for one that the tokenizer cannot represent.
+        n_tokens: its sub-tokens; 0 where the tokenizer cannot represent it, and, with a log_prob of
+            0, where a token of the word before it covers all of it.
+    """
+
+    start: int
+    end: int
+    log_prob: float | None
+    n_tokens: int
+
+
+class WordScore(NamedTuple):
+    """A candidate word at a blank.
+
+    Attributes:
+        log_prob: nats; None for a word that the tokenizer cannot represent (unscorable), and for a
+            word below the list of a server that returns its most probable tokens only (censored).
+        rank: 1 + the number of vocabulary items more probable than the word, its own first piece
+            not counted; None where unscorable. In unit word: 1 + the number of complete words more
+            probable, None also where the word is less probable than the last of the top list, for
+            below it words are not counted.
+        n_tokens: sub-tokens of the word at this blank; 0 where unscorable.
+    """
+
+    log_prob: float | None
+    rank: int | None
+    n_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a model predicts at one blank.
+
+    Attributes:
+        words: candidate word -> its score.
+        top_words: the most probable items, best first; see `docs/specification.md` for how
+            pieces of words are shown.
+        top_log_probs: their log-probabilities in nats, parallel to `top_words`.
+        agreement: the EW and MW of this context at every cut-off, in the order of
+            `lmdiag.measures.AGREEMENT_LAYOUT`; None outside agreement.
+    """
+
+    words: dict[str, WordScore]
+    top_words: tuple[str, ...]
+    top_log_probs: tuple[float, ...]
+    agreement: tuple[float | None, ...] | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns plain JSON values; floats keep every bit through `json`."""
+        return {
+            "words": {word: list(score) for word, score in self.words.items()},
+            "top": [list(self.top_words), list(self.top_log_probs)],
+            "agreement": None if self.agreement is None else list(self.agreement),
+        }
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> Answer:
+        """Inverse of `to_json`."""
+        agreement = record["agreement"]
+        return cls(
+            words={word: WordScore(*score) for word, score in record["words"].items()},
+            top_words=tuple(record["top"][0]),
+            top_log_probs=tuple(record["top"][1]),
+            agreement=None if agreement is None else tuple(agreement),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceAnswer:
+    """What a model says of a sentence: the words in their order; blanks separate them."""
+
+    words: tuple[WordSpan, ...]
+
+    @property
+    def n_tokens(self) -> int:
+        """Sub-tokens of the words that have a probability."""
+        return sum(word.n_tokens for word in self.words if word.log_prob is not None)
+
+    @property
+    def log_prob(self) -> float | None:
+        """Sum over the words that have a probability, nats.
+
+        None where no word has one, and where the tokenizer cannot represent a word: the sum of the
+        others would make the sentence too probable.
+        """
+        known = [word.log_prob for word in self.words if word.log_prob is not None]
+        unknown = any(word.log_prob is None and not word.n_tokens for word in self.words)
+        return sum(known) if known and not unknown else None
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns plain JSON values; floats keep every bit through `json`."""
+        return {"spans": [list(word) for word in self.words]}
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> SentenceAnswer:
+        """Inverse of `to_json`."""
+        return cls(tuple(WordSpan(*word) for word in record["spans"]))
+
+
+@dataclass(frozen=True)
+class ModelInfo:
+    """The facts on a model that a run records.
+
+    Attributes:
+        id: Hub id, local folder or `demo:*` name, as given.
+        revision: branch, tag or commit as asked for; None for the default.
+        commit: the commit that was resolved (for a folder, a digest of its files).
+        kind: masked, causal or seq2seq.
+        architecture: class name of the model.
+        dtype: of the weights, e.g. "float32"; softmax is float32 or better in any case.
+        tokenizer: class name of the tokenizer.
+        cased: whether the tokenizer tells "A" from "a"; decides how `expected` is compared.
+        vocab_size: items over which the softmax runs.
+        n_parameters: number of parameters.
+        max_length: longest input in tokens; None where there is no limit.
+        bos: whether a beginning-of-sequence token stands before the context (causal models).
+        sentence_bos: whether one stands before a whole sentence (causal models).
+        training_step: step of a training checkpoint where the revision names one.
+        quantization: e.g. "8bit"; None without.
+        attention: attention implementation in use.
+        name: what the user calls the model in folders and tables; None for its id.
+        server: address of the server that was asked, whose name for the model is `id`: commit,
+            architecture, dtype and number of parameters are then not known. None for weights that
+            were loaded.
+    """
+
+    id: str
+    revision: str | None
+    commit: str
+    kind: Kind
+    architecture: str
+    dtype: str
+    tokenizer: str
+    cased: bool
+    vocab_size: int
+    n_parameters: int
+    max_length: int | None
+    bos: bool = False
+    sentence_bos: bool = False
+    training_step: int | None = None
+    quantization: str | None = None
+    attention: str | None = None
+    name: str | None = None
+    server: str | None = None
