@@ -14,7 +14,7 @@ import scipy.stats
 from runs import model_info, predictions_of
 
 from lmdiag import results, stimuli
-from lmdiag.comparison import Comparison, average
+from lmdiag.comparison import Comparison, Pair, average, compare_pairs
 from lmdiag.comparison import compare_runs as compare
 from lmdiag.evaluation import evaluate
 from lmdiag.measures import AGREEMENT_LAYOUT, Scores
@@ -88,7 +88,8 @@ def test_values_tests_and_adjustment(rows: dict[str, Stimuli]) -> None:
     assert one.difference == pytest.approx((only_a - only_b) / one.n)
     assert one.p == pytest.approx(scipy.stats.binomtest(only_a, only_a + only_b).pvalue)
     assert one.ci_low <= one.difference <= one.ci_high
-    assert compared["spearman"].test == compared["probability_difference"].test == "bootstrap"
+    assert compared["spearman"].test == compared["pearson"].test == "permutation"
+    assert compared["probability_difference"].test == "sign-flip"
     tested = [each for each in compared.values() if not math.isnan(each.p)]
     smallest = min(tested, key=lambda each: each.p)
     assert smallest.p_adjusted == pytest.approx(min(1, smallest.p * len(tested)))
@@ -108,6 +109,63 @@ def test_what_differs_in_no_item_has_no_test_and_does_not_count(rows: dict[str, 
     assert untested == ["accuracy@1", "accuracy@2"]
     smallest = min((one for one in compared.values() if one.test != "none"), key=lambda one: one.p)
     assert smallest.p_adjusted == pytest.approx(min(1, 5 * smallest.p))  # of 7 measures
+
+
+def pair(name: str, a: list[float], b: list[float], statistic: Any = "mean", **more: Any) -> Pair:
+    """Two models' values of the same items."""
+    items = np.array([str(i) for i in range(len(a))], dtype=object)
+    sides = [Scores(name, items, np.array(values), statistic) for values in (a, b)]
+    return Pair(**{"task": "t", "setting": "none", "by": "", "level": "", "second": 1} | more,
+                a=sides[0], b=sides[1])  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("n", "p"),
+    # all differences have one sign: of 2^n patterns of signs, two are as far from 0
+    [(2, 2 / 4), (7, 2 / 128), (8, 2 / 256), (16, 2 / 2**16)],
+)
+def test_few_items_have_an_exact_p_and_no_interval(n: int, p: float) -> None:
+    a = [0.5 + 0.01 * i for i in range(n)]
+    (one,) = compare_pairs([pair("x", a, [0.0] * n)], seed=0, resamples=200)
+    assert (one.test, one.n) == ("sign-flip", n)
+    assert one.p == pytest.approx(p)
+    assert math.isnan(one.ci_low) == math.isnan(one.ci_high) == (n < 8)
+
+
+def test_equal_numbers_by_construction_are_one_test() -> None:
+    """A suite with one prediction, and agreement with single-token verbs alone."""
+    a, b, other = [1.0] * 7 + [0.0], [0.0] * 8, [1.0] * 6 + [0.0] * 2
+    proportion: Any = {"statistic": "proportion"}
+    pairs = [
+        pair("suite_accuracy", a, b, **proportion),
+        pair("prediction_accuracy", a, b, **proportion),
+        pair("sensitivity", other, b, **proportion),
+        pair("tse", other, b, **proportion),
+        # equal numbers, but not by construction, and another setting
+        pair("accuracy@1", a, b, **proportion),
+        pair("prediction_accuracy", a, b, setting="shuf", **proportion),
+    ]
+    compared = compare_pairs(pairs, seed=0, resamples=50)
+    assert [one.same_as for one in compared] == ["", "suite_accuracy", "", "sensitivity", "", ""]
+    # p = 2 / 2^7 three times and 2 / 2^6: four distinct tests, so .015625 * 4 = .0625
+    assert [one.p for one in compared] == [2 / 128, 2 / 128, 2 / 64, 2 / 64, 2 / 128, 2 / 128]
+    assert [one.p_adjusted for one in compared] == [0.0625] * 6
+    # items that only tse leaves out: another test
+    less = [pairs[2], pair("tse", other[:7], b[:7], **proportion)]
+    assert [one.same_as for one in compare_pairs(less, seed=0, resamples=50)] == ["", ""]
+
+
+def test_tasks_and_measures_choose_the_family(rows: dict[str, Stimuli]) -> None:
+    _, a, b = two_runs(rows)
+    alone = compare(a, b, resamples=50, measures=["sensitivity"])
+    assert [(one.measure, one.p_adjusted) for one in alone] == [("sensitivity", alone[0].p)]
+    names = [one.measure for one in compare(a, b, resamples=50, measures=["pearson", "accuracy"])]
+    assert names == ["accuracy@1", "accuracy@2", "pearson"]
+    assert len(compare(a, b, resamples=50, tasks=["role88"])) == 7
+    with pytest.raises(BadInput, match=r"no measure sensitivty .did you mean 'sensitivity'"):
+        compare(a, b, measures=["sensitivty"])
+    with pytest.raises(BadInput, match=r"no task role8 .did you mean 'role88'.*choose from role88"):
+        compare(a, b, tasks=["role8"])
 
 
 def test_neg136_is_compared_by_subset_and_polarity(rows: dict[str, Stimuli]) -> None:
@@ -156,7 +214,7 @@ def test_the_seed_alone_decides_the_draws(rows: dict[str, Stimuli]) -> None:
     swapped = by_measure(compare(b, a, resamples=300))
     for name, one in once.items():
         assert swapped[name].difference == pytest.approx(-one.difference)
-        assert one.test == "bootstrap" or swapped[name].p == pytest.approx(one.p)
+        assert swapped[name].p == pytest.approx(one.p)
 
 
 def test_items_that_one_model_cannot_score_count_for_neither(rows: dict[str, Stimuli]) -> None:
@@ -189,7 +247,7 @@ def test_shuffled_settings_are_compared_by_their_means(rows: dict[str, Stimuli])
     ]
     runs = [run_of(cprag, guesses(cprag, 0), *parts) for parts in shuffled]
     compared = [one for one in compare(*runs, resamples=200) if one.setting == "shuf"]
-    assert {one.test for one in compared} == {"bootstrap"}
+    assert {one.test for one in compared} == {"sign-flip"}
     expected = cprag.columns()["expected"]
     right = [
         top[0] in words

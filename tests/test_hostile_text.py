@@ -146,7 +146,7 @@ def check_latex(text: str) -> None:
     own = {
         "begin", "end", "centering", "caption", "label", "toprule", "midrule", "bottomrule",
         "quad", "textbackslash", "textasciitilde", "textasciicircum", "textbar", "le", "pm",
-        "linewidth", "usepackage", "dagger",
+        "linewidth", "usepackage", "dagger", "uparrow", "downarrow",
     }  # fmt: skip
     assert set(re.findall(r"(?<!\\)\\([A-Za-z]+)", text)) <= own
     for line in text.splitlines():

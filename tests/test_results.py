@@ -112,7 +112,7 @@ def test_the_test_against_chance_has_one_word_in_json_and_one_sign_in_tables() -
         (("tasks", "neg136"), {}, r"tasks\.neg136: there are no settings"),
         (("protocol", "k"), [], r"protocol\.k: the list is empty"),
         (("protocol", "match"), "exact", r"protocol\.match: must be 'case-blind'"),
-        (("protocol",), {"match": "case-blind"}, r"protocol\.tasks: field required"),
+        (("protocol",), {"match": "case-blind"}, r"protocol\.unit: field required"),
         (("data", "tasks", "role88", "form"), "poems",
          r"data\.tasks\.role88\.form: 'poems' is not a form of data"),
         ((), [], "has schema version None"),

@@ -18,12 +18,13 @@ from suites import BITS, sentence_predictions, suite, words_of
 from lmdiag import comparison, stimuli
 from lmdiag.cli import main
 from lmdiag.evaluation import evaluate, not_computed, scores
-from lmdiag.hub.benchmark import protocol_reasons
+from lmdiag.hub.benchmark import protocol_problem
 from lmdiag.measures import Scores
 from lmdiag.protocol import Predictions, Protocol
 from lmdiag.results.external import read_external
 from lmdiag.results.predictions import sentence_schema
 from lmdiag.stimuli import Stimuli
+from lmdiag.types import DIAGNOSTICS
 
 BITS_PER_NAT = 1 / math.log(2)
 
@@ -68,6 +69,8 @@ def test_sensitivity_by_the_sum_and_by_the_mean() -> None:
     # means: a 9/3 over 10/5; b 6/3 under 5.5/2 and 7/3; c 8/4 under 8/3
     predictions = with_tokens(of(rows, bits), [3, 5, 3, 2, 3, 4, 3])
     found = measured(rows, predictions)
+    per_word = found.pop("surprisal_per_word")  # each sentence has three words
+    assert per_word.values.tolist() == pytest.approx([sum(of_row) / 3 for of_row in bits])
     assert list(found) == ["sensitivity", "sensitivity_mean"]
     assert found["sensitivity"].values.tolist() == [1, 0, 0]
     assert found["sensitivity_mean"].values.tolist() == [0, 1, 1]
@@ -290,10 +293,10 @@ def test_sums_of_another_program_allow_formulas_on_whole_sentences() -> None:
 @pytest.mark.parametrize("kinds", [("causal", "causal"), ("masked", "causal")])
 def test_two_models_on_the_same_sentences(kinds: tuple[str, str]) -> None:
     compared = _names(pairs(), [(1, 1, 1)] * 7, kinds)
-    assert compared == ["sensitivity", "sensitivity_mean"]
-    rows = stimuli.load([{"sentence": "One two"}, {"sentence": "A b"}])
     # a pseudo-log-likelihood is no probability of a sentence
     expected = [] if "masked" in kinds else ["surprisal_per_word"]
+    assert compared == ["sensitivity", "sensitivity_mean", *expected]
+    rows = stimuli.load([{"sentence": "One two"}, {"sentence": "A b"}])
     assert _names(rows, [(1, 2), (1, 3)], kinds) == expected
 
 
@@ -353,5 +356,5 @@ def test_the_file_of_a_run_has_the_words(tmp_path: Path) -> None:
 
 
 def test_whole_sentences_are_no_task_of_the_leaderboard() -> None:
-    reasons = [*protocol_reasons(Protocol(tasks=("pairs",)))]
-    assert "its tasks are not those of the benchmark: pairs" in reasons
+    problem = protocol_problem(Protocol(tasks=(*DIAGNOSTICS, "pairs")))
+    assert problem == "the leaderboard does not have pairs: submit a run without it"

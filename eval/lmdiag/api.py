@@ -310,6 +310,8 @@ def compare(
     seed: int = 0,
     resamples: int = RESAMPLES,
     across: Sequence[str] = (),
+    tasks: Sequence[str] = (),
+    measures: Sequence[str] = (),
 ) -> Comparisons:
     """Compares the first model with each of the others on the same rows, item by item.
 
@@ -317,9 +319,11 @@ def compare(
 
     Args:
         first, others: results of `measure`, or finished runs or their directories; not both.
-        seed: of the bootstrap.
+        seed: of the bootstrap and of permutations.
         resamples: of the bootstrap.
         across: options in which they may differ, e.g. "prompt"; see `lmdiag.protocol.KNOBS`.
+        tasks, measures: what to compare, all if empty; p-values are adjusted over what is compared.
+            "accuracy" stands for every "accuracy@k".
 
     Raises:
         BadInput: fewer than two are given, or they were not measured on the same data in the same
@@ -337,6 +341,6 @@ def compare(
         else comparison.side_of(each if isinstance(each, Run) else load_run(each))
         for number, each in enumerate(given, start=1)
     ]
-    compared = comparison.compare_sides(sides, seed, resamples, across)
+    compared = comparison.compare_sides(sides, seed, resamples, across, tasks, measures)
     signatures = [side.signature for side in sides]
-    return Comparisons([side.model for side in sides], compared, signatures)
+    return Comparisons([side.model for side in sides], compared, signatures, resamples)

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from lmdiag import diagnostics, stats
-from lmdiag.evaluation import HUMAN_MEASURES, scores
-from lmdiag.measures import Scores
+from lmdiag.evaluation import HUMAN_MEASURES, chosen_measures, scores
+from lmdiag.measures import Scores, Statistic
 from lmdiag.protocol import KNOBS
 from lmdiag.suggestions import suggest
 from lmdiag.types import BadInput, Kind
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 RESAMPLES = 10_000
 CONTEXTUAL = ("ew", "mw")
 """Measures over contexts, which are others for a model that sees the left side alone."""
+SAME_TEST = {"tse": "sensitivity", "prediction_accuracy": "suite_accuracy"}
+"""Measure -> the measure with which it is equal by construction where both have the same items: all
+verbs are single tokens; each suite has one prediction."""
 PER_WORD = "surprisal_per_word"
 """Not compared between masked and causal models: pseudo-log-likelihoods are not probabilities."""
 
@@ -42,14 +45,18 @@ class Comparison:
         statistic: see `lmdiag.measures.Statistic`.
         n: items that both could score; both values are over these.
         a, b: the values.
-        difference: a - b.
-        ci_low, ci_high: 95% interval of the difference, paired bootstrap over items. NaN where the
-            two do not differ in any item: then nothing is known of how much they might.
-        p: exact McNemar where each item is right or wrong, else from the bootstrap; NaN where the
-            two do not differ in any item.
-        p_adjusted: by Holm's method, over all measures and pairs that were compared and have a p.
-        test: "mcnemar" or "bootstrap"; "none" where the two do not differ in any item.
+        difference: a - b, the first minus the second.
+        ci_low, ci_high: 95% interval of the difference, paired bootstrap over items. NaN for fewer
+            than eight items, and where the two differ in no item or in all items by the same.
+        p: of `test`; NaN where the two do not differ in any item.
+        p_adjusted: by Holm's method, over the distinct tests of all measures and pairs of runs that
+            were compared.
+        test: "mcnemar" where each item is right or wrong, "sign-flip" for a mean over items,
+            "permutation" for a median or a correlation; see `lmdiag.stats`. "none" where the two
+            do not differ in any item.
         second: number of the run that the first one, number 0, is compared with.
+        same_as: the measure that has the same numbers by construction, whose test this is; "" for a
+            test of its own.
     """
 
     task: str
@@ -68,6 +75,7 @@ class Comparison:
     p_adjusted: float
     test: str
     second: int = 1
+    same_as: str = ""
 
 
 class Side(NamedTuple):
@@ -75,7 +83,7 @@ class Side(NamedTuple):
 
     Attributes:
         name: in messages.
-        model: its id.
+        model: its name (`--name`), else its id.
         signature: see `lmdiag.results.signature`.
         kind: of the model.
         settings: (task, setting) of everything that was measured.
@@ -108,13 +116,21 @@ def compare_runs(
     seed: int = 0,
     resamples: int = RESAMPLES,
     across: Sequence[str] = (),
+    tasks: Sequence[str] = (),
+    measures: Sequence[str] = (),
 ) -> list[Comparison]:
     """Returns a comparison of the first run with each other one; see `compare_sides`."""
-    return compare_sides([side_of(run) for run in (first, *others)], seed, resamples, across)
+    sides = [side_of(run) for run in (first, *others)]
+    return compare_sides(sides, seed, resamples, across, tasks, measures)
 
 
 def compare_sides(
-    sides: Sequence[Side], seed: int, resamples: int, across: Sequence[str] = ()
+    sides: Sequence[Side],
+    seed: int,
+    resamples: int,
+    across: Sequence[str] = (),
+    tasks: Sequence[str] = (),
+    measures: Sequence[str] = (),
 ) -> list[Comparison]:
     """Returns a comparison of the first with each other one, for each measure that both have.
 
@@ -124,25 +140,73 @@ def compare_sides(
 
     Args:
         sides: what is compared.
-        seed: of the bootstrap; each measure draws from a generator of its own.
+        seed: of the bootstrap and of random permutations; each measure draws from a generator of
+            its own.
         resamples: of the bootstrap.
         across: keys of `KNOBS` in which they may differ.
+        tasks, measures: what to compare, before p-values are adjusted; all if empty. Names of
+            measures are those of `chosen_measures`.
 
     Raises:
-        BadInput: see `refuse_different`.
+        BadInput: see `refuse_different`; or a task or measure is not among what can be compared.
     """
     first, *others = sides
     for other in others:
         refuse_different(first, other, across)
-    pairs = (pair for i, other in enumerate(others, start=1) for pair in paired(first, other, i))
+    first = first._replace(settings=_of_tasks(first.settings, tasks))
+    pairs = [pair for i, other in enumerate(others, start=1) for pair in paired(first, other, i)]
+    if measures:
+        chosen = chosen_measures(measures, dict.fromkeys(pair.a.name for pair in pairs))
+        pairs = [pair for pair in pairs if pair.a.name in chosen]
     return compare_pairs(pairs, seed=seed, resamples=resamples)
 
 
+def _of_tasks(
+    settings: Sequence[tuple[str, str]], tasks: Sequence[str]
+) -> Sequence[tuple[str, str]]:
+    """The settings of some tasks; of all if none is named."""
+    known = list(dict.fromkeys(task for task, _ in settings))
+    for task in tasks:
+        if task not in known:
+            close = suggest(task, known)
+            raise BadInput(f"the runs have no task {task}{close}: choose from {', '.join(known)}")
+    return [setting for setting in settings if not tasks or setting[0] in tasks]
+
+
 def compare_pairs(pairs: Iterable[Pair], *, seed: int, resamples: int) -> list[Comparison]:
-    """Returns a comparison for each pair, p adjusted over all of them."""
+    """Returns a comparison for each pair, p adjusted over the distinct tests of all of them."""
+    pairs = list(pairs)
+    repeated = _repeated(pairs)
     comparisons = [_compare(pair, seed, resamples) for pair in pairs]
-    adjusted = stats.holm([one.p for one in comparisons])
-    return [replace(one, p_adjusted=p) for one, p in zip(comparisons, adjusted, strict=True)]
+    adjusted = stats.holm(
+        [math.nan if i in repeated else one.p for i, one in enumerate(comparisons)]
+    )
+    return [
+        replace(
+            comparison,
+            p_adjusted=adjusted[repeated.get(i, i)],
+            same_as=pairs[repeated[i]].a.name if i in repeated else "",
+        )
+        for i, comparison in enumerate(comparisons)
+    ]
+
+
+def _repeated(pairs: Sequence[Pair]) -> dict[int, int]:
+    """Number of a pair -> number of the pair with the same numbers by construction."""
+    addresses = [(*pair[:4], pair.second) for pair in pairs]
+    number_of = {
+        (address, pair.a.name): i
+        for i, (address, pair) in enumerate(zip(addresses, pairs, strict=True))
+    }
+    repeated = {}
+    for i, pair in enumerate(pairs):
+        other = number_of.get((addresses[i], SAME_TEST.get(pair.a.name, "")))
+        if other is not None and all(
+            np.array_equal(side.values, same.values)
+            for side, same in ((pair.a, pairs[other].a), (pair.b, pairs[other].b))
+        ):
+            repeated[i] = other
+    return repeated
 
 
 def refuse_different(a: Side, b: Side, across: Sequence[str] = ()) -> None:
@@ -215,7 +279,8 @@ def side_of(run: Run) -> Side:
                     by_measure.setdefault(one.name, []).append(one)
         return {name: average(several) for name, several in by_measure.items()}
 
-    return Side(str(run.path), model.id, results.signature, model.kind, settings, averaged)
+    name = model.name or model.id
+    return Side(str(run.path), name, results.signature, model.kind, settings, averaged)
 
 
 def paired(a: Side, b: Side, second: int = 1) -> Iterator[Pair]:
@@ -305,15 +370,22 @@ def _compare(pair: Pair, seed: int, resamples: int) -> Comparison:
     address = "/".join(filter(None, (task, setting, a.name, by, level)))
     rng = np.random.default_rng([seed, zlib.crc32(address.encode())])
     value_a, value_b = stats.point(of_a, a.statistic), stats.point(of_b, a.statistic)
-    if np.array_equal(of_a, of_b):  # no item differs: no spread to take an interval from
-        test, undefined = "none", math.nan
-        difference = stats.Difference(value_a - value_b, undefined, undefined, undefined)
-    else:
-        test = "mcnemar" if a.statistic == "proportion" else "bootstrap"
-        difference = stats.paired_bootstrap(of_a, of_b, a.statistic, rng, resamples)
+    interval = stats.paired_bootstrap(of_a, of_b, a.statistic, rng, resamples)
+    test, p = _test(of_a, of_b, a.statistic, rng)
     return Comparison(
         task, setting, a.name, by, level, a.statistic, len(items), value_a, value_b,
-        difference.value, difference.ci_low, difference.ci_high,
-        p=stats.mcnemar(of_a, of_b) if test == "mcnemar" else difference.p,
-        p_adjusted=math.nan, test=test, second=second,
+        value_a - value_b, *interval, p=p, p_adjusted=math.nan, test=test, second=second,
     )  # fmt: skip
+
+
+def _test(
+    a: stats.Values, b: stats.Values, statistic: Statistic, rng: np.random.Generator
+) -> tuple[str, float]:
+    """The name of the test of a difference, and its p."""
+    if np.array_equal(a, b):
+        return "none", math.nan
+    if statistic == "proportion":
+        return "mcnemar", stats.mcnemar(a, b)
+    if statistic in ("share", "mean"):
+        return "sign-flip", stats.sign_flip(a - b, rng)
+    return "permutation", stats.swap_test(a, b, statistic, rng)

@@ -197,12 +197,18 @@ class Comparisons(Shown, Sequence[Comparison]):
     Attributes:
         names: of the models, the first one that which the others are compared with.
         signatures: parallel; see `lmdiag.results.signature`.
+        resamples: of the bootstrap.
     """
 
     def __init__(
-        self, names: Sequence[str], comparisons: Sequence[Comparison], signatures: Sequence[str]
+        self,
+        names: Sequence[str],
+        comparisons: Sequence[Comparison],
+        signatures: Sequence[str],
+        resamples: int,
     ) -> None:
         self.names = list(names)
+        self.resamples = resamples
         self.signatures = list(signatures)
         self._comparisons = list(comparisons)
 
@@ -230,6 +236,7 @@ class Comparisons(Shown, Sequence[Comparison]):
 
     def show(self, console: Console) -> None:
         """Prints one table per pair of models, task and setting."""
+        from lmdiag.report.comparing import notes
         from lmdiag.report.formats.terminal import print_comparisons
         from lmdiag.report.labels import asked_differently, run_letter
 
@@ -238,6 +245,9 @@ class Comparisons(Shown, Sequence[Comparison]):
         for line in asked_differently(self.signatures):
             console.print(line, markup=False)
         print_comparisons(self._comparisons, console)
+        console.print()
+        for line in notes(self._comparisons, self.resamples):
+            console.print(line, markup=False, style="dim", soft_wrap=True)
 
 
 class LoadedMultiverse(Shown):

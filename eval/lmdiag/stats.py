@@ -47,22 +47,6 @@ class Estimate:
     ci_high: float
 
 
-@dataclass(frozen=True)
-class Difference:
-    """A difference between two paired measurements, first minus second.
-
-    Attributes:
-        value: the difference.
-        ci_low, ci_high: 95% interval.
-        p: two-sided p-value of no difference.
-    """
-
-    value: float
-    ci_low: float
-    ci_high: float
-    p: float
-
-
 # ---- one sample ---------------------------------------------------------------------------------
 
 
@@ -327,13 +311,90 @@ def _signed_sums(values: Values) -> Values:
     return sums
 
 
+def swap_test(
+    first: Values,
+    second: Values,
+    statistic: str,
+    rng: np.random.Generator | None = None,
+    swaps: int = 10_000,
+) -> float:
+    """Returns the two-sided p of a permutation test of the difference of a median or correlation.
+
+    Without a difference between the two, it does not matter which of them an item's two values are
+    of. p is the share of ways to swap the two values of some items that leave a difference at
+    least as large as the observed one: of all 2^n ways for up to 12 items, else of random ones,
+    with one added to both counts. Before the swaps of a correlation, the first variable, which may
+    have another scale in each sample, is ranked within the sample (Spearman) or standardised
+    (Pearson). The second variable is the same in both samples.
+
+    Args:
+        first, second: (n,) or (n, 2), paired.
+        statistic: see `point`.
+        rng: where random swaps come from; None for a generator with seed 0.
+        swaps: how many random ways.
+
+    Returns:
+        p; NaN where the difference is undefined, and where no item differs.
+
+    Source: Noreen (1989), Computer-Intensive Methods for Testing Hypotheses; for correlations
+        Deutsch, Dror and Roth (2021), A Statistical Analysis of Summarization Evaluation Metrics.
+    """
+    first, second = (_on_one_scale(values, statistic) for values in (first, second))
+    observed = point(first, statistic) - point(second, statistic)
+    if math.isnan(observed) or np.array_equal(first, second):
+        return math.nan
+    n = len(first)
+    if n <= 12:
+        drawn = _swapped(first, second, statistic, _all_swaps(n))
+    else:
+        rng = np.random.default_rng(0) if rng is None else rng
+        sizes = batch_sizes(swaps, n)
+        ways = (rng.random((size, n)) < 0.5 for size in sizes)
+        drawn = np.concatenate([_swapped(first, second, statistic, way) for way in ways])
+    drawn = np.abs(drawn[~np.isnan(drawn)])
+    is_far = drawn >= abs(observed) * (1 - 1e-9)  # equal but for rounding counts as equal
+    added = 0 if n <= 12 else 1
+    return float((is_far.sum() + added) / (len(drawn) + added))
+
+
+def _all_swaps(n: int) -> NDArray[np.bool_]:
+    """All ways to swap some of n items, (2^n, n)."""
+    return (np.arange(2**n)[:, np.newaxis] >> np.arange(n) & 1).astype(bool)
+
+
+def _on_one_scale(values: Values, statistic: str) -> Values:
+    """The values, with the first variable of a correlation ranked or standardised."""
+    if statistic not in CORRELATIONS or len(values) == 0:
+        return values
+    scaled = values.copy()
+    if statistic == "spearman":
+        scaled[:, 0] = _ranks(values[np.newaxis])[0, :, 0]
+    elif (spread := values[:, 0].std()) > 0:
+        scaled[:, 0] = (values[:, 0] - values[:, 0].mean()) / spread
+    return scaled
+
+
+def _swapped(first: Values, second: Values, statistic: str, ways: NDArray[np.bool_]) -> Values:
+    """The difference after each way to swap items, (ways,)."""
+    if statistic in CORRELATIONS:
+        ways = ways[..., np.newaxis]
+    a, b = np.where(ways, second, first), np.where(ways, first, second)
+    return _points(a, statistic) - _points(b, statistic)
+
+
+def _points(samples: Values, statistic: str) -> Values:
+    """The value of each sample of the first axis, (samples,); a median or a correlation."""
+    if statistic == "median":
+        return np.asarray(np.median(samples, axis=1))
+    return correlation(samples, statistic)
+
+
 def paired_bootstrap(
     first: Values, second: Values, statistic: str, rng: np.random.Generator, resamples: int = 10_000
-) -> Difference:
-    """Returns the difference first - second, its percentile interval and p, over resampled items.
+) -> Interval:
+    """Returns the percentile interval of the difference first - second, over resampled items.
 
-    Items are drawn with replacement, each with both its values. p is twice the smaller share of
-    resamples on either side of no difference, with one added to both counts so that it is never 0.
+    Items are drawn with replacement, each with both its values.
 
     Args:
         first, second: (n,) or (n, 2), paired.
@@ -341,20 +402,24 @@ def paired_bootstrap(
         rng: where the resamples come from.
         resamples: how many.
 
-    Source: Efron and Tibshirani (1993), chapters 13 and 16.
+    Returns:
+        The bounds; NaN for fewer than eight items, where percentiles of so few distinct resamples
+        say little, where the difference is undefined, and where all items differ by the same.
+
+    Source: Efron and Tibshirani (1993), chapter 13.
     """
     if first.shape != second.shape:
         raise ValueError(f"paired samples differ in shape: {first.shape} and {second.shape}")
-    value = point(first, statistic) - point(second, statistic)
-    if len(first) < 2 or math.isnan(value):
-        return Difference(value, math.nan, math.nan, math.nan)
+    if len(first) < 8 or math.isnan(point(first, statistic) - point(second, statistic)):
+        return _UNDEFINED
+    if not np.ptp(first - second, axis=0).any():
+        return _UNDEFINED
     drawn = np.concatenate(
         [_draw(first, second, statistic, rng, size) for size in batch_sizes(resamples, len(first))]
     )
     drawn = drawn[~np.isnan(drawn)]  # a resample of one item over and over has no correlation
     low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    tail = float(min((drawn <= 0).sum(), (drawn >= 0).sum()))
-    return Difference(value, float(low), float(high), min(1.0, 2 * (tail + 1) / (len(drawn) + 1)))
+    return float(low), float(high)
 
 
 def _draw(
@@ -364,9 +429,7 @@ def _draw(
     n = len(first)
     if statistic in CORRELATIONS or statistic == "median":
         chosen = rng.integers(n, size=(size, n))
-        if statistic == "median":
-            return np.asarray(np.median(first[chosen], axis=1) - np.median(second[chosen], axis=1))
-        return correlation(first[chosen], statistic) - correlation(second[chosen], statistic)
+        return _points(first[chosen], statistic) - _points(second[chosen], statistic)
     distinct, counts = np.unique(first - second, return_counts=True)
     if len(distinct) <= n // 4:
         # few distinct differences, as of verdicts: how often each is drawn is multinomial

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from hashlib import sha256
 
 import pytest
@@ -64,9 +65,9 @@ def test_several_runs_are_compared_with_the_first(command: Commands) -> None:
     assert smallest["p_adjusted"] == pytest.approx(min(1, smallest["p"] * len(tested)))
 
     _, out, _ = command("compare", *runs, "--resamples", 100)
-    for words in ("C  org/third", "A and B, role88", "A and C, role88", "A - C"):
+    for words in ("C  org/third", "A and B, role88", "A and C, role88", "A − C"):
         assert words in out
-    assert f"over the {len(tested)} tests above" in out
+    assert f"over the {len(tested)} distinct tests above" in out
 
 
 def test_tables(command: Commands) -> None:
@@ -83,6 +84,43 @@ def test_tables(command: Commands) -> None:
     assert f" {100 * figure.value:.1f} " in row
     for words in ("accuracy@1, simp ", "sensitivity, simp, negative ", "sensitivity, nat, negat"):
         assert words in neg136.lower()  # by the levels of its break-downs
+
+
+@pytest.mark.parametrize("columns", [None, 60, 80, 120, 200])
+def test_no_table_is_cut(
+    command: Commands, monkeypatch: pytest.MonkeyPatch, columns: int | None
+) -> None:
+    """Redirected output is as wide as it needs to be; within COLUMNS, tables are laid out again."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+    if columns:
+        monkeypatch.setenv("COLUMNS", str(columns))
+    skilled = make_run(command.folder / "skilled", command.data, id="org/skilled", skill=9.0)
+    unskilled = make_run(command.folder / "unskilled", command.data, id="org/weak", skill=0.0)
+    out = command("compare", skilled, unskilled, "--resamples", 50, "--tasks", "neg136")[1]
+    tables = out[out.index("neg136\n") : out.index("95% intervals of")]
+    assert "…" not in tables
+    assert max(map(len, tables.splitlines())) <= (columns or 10_000)
+    for text in ("p adj.", "A − B", "< .001 m", "sensitivity, NAT, negative "):
+        assert text in tables
+    assert re.search(r"< \.001 m +< \.001$", tables, re.MULTILINE)
+    is_one_table = tables.count("───\n") == 1
+    assert is_one_table == (columns != 60)
+
+
+def test_a_run_goes_by_its_name(command: Commands) -> None:
+    named = make_run(command.folder / "named", command.data, id="org/second", name="second try")
+    options = ["--tasks", "role88", "--measures", "accuracy"]
+    out = command("compare", command.runs[0], named, *options)[1]
+    assert "B  second try  org/second, commit" in out
+    assert "over the 2 distinct tests" in out
+    document = json.loads(command("compare", command.runs[0], named, *options, "--json")[1])
+    assert document["b"]["name"] == "second try"
+    assert document["direction"] == "first minus second"
+    assert [one["measure"] for one in document["comparisons"]] == ["accuracy@1", "accuracy@5"]
+    assert command("report", named, "--format", "csv")[1].splitlines()[1].startswith("second try,")
+    assert "there is no measure acuracy (did you mean" in command.refused(
+        "compare", command.runs[0], named, "--measures", "acuracy"
+    )
 
 
 def test_runs_that_differ_are_refused_by_the_part_that_does(command: Commands) -> None:

@@ -14,9 +14,13 @@ from hostile import HOSTILE
 from parsed import ParsedPage
 from runs import ONE_TASK, make_run
 
+from lmdiag.comparison import compare_runs
+from lmdiag.report import numbers
+from lmdiag.report.comparing import compared, is_percent, notes, p_text
 from lmdiag.report.html import render
 from lmdiag.report.items import items, representative
 from lmdiag.report.page import digest
+from lmdiag.report.tables import sources_of
 from lmdiag.results import Run, load_run
 from lmdiag.text import visible
 from lmdiag.types import BadInput
@@ -103,8 +107,19 @@ def test_nothing_is_shown_twice(one: ParsedPage, two: ParsedPage) -> None:
 
 
 def test_several_runs_are_compared_item_by_item(two: ParsedPage, runs: dict[str, Run]) -> None:
-    assert "org/weak against org/strong" in two.text
+    assert "org/strong − org/weak" in two.text
     assert "CPRAG-102: commonsense and pragmatic inference, Shuf + Trunc" in two.text
+    strong, weak = runs["strong"], runs["weak"]
+    printed = compare_runs(strong, weak)  # as `lmdiag compare` prints it
+    (pair,) = compared([strong, weak], sources_of([strong.results, weak.results]))
+    assert (pair.a, pair.b) == ("org/strong", "org/weak")
+    assert str(pair.comparisons) == str(printed)  # undefined is not equal to itself
+    for one in printed:  # blue for the first model, orange for the second, 0 without a colour
+        assert pair.color(one) == {1: 1, -1: 2, 0: 0}[(one.a > one.b) - (one.a < one.b)]
+        assert numbers.signed(one.difference, is_percent(one)) in two.text
+        assert p_text(one) in two.text
+    for line in notes(printed, 10_000):
+        assert line in two.text
     assert runs["weak"].stimuli["neg136"].columns()["contrast"][0] in two.ids
     assert "org/strong: good preferred" in two.text
     with pytest.raises(
@@ -115,7 +130,7 @@ def test_several_runs_are_compared_item_by_item(two: ParsedPage, runs: dict[str,
 
 def test_checkpoints_become_curves_in_the_order_of_training(runs: dict[str, Run]) -> None:
     page = ParsedPage(render([runs["step64000"], runs["step0"], runs["step1000"]]))
-    for text in ("org/trained: 3 checkpoints", "Over training", "step 64000 against step 0"):
+    for text in ("org/trained: 3 checkpoints", "Over training", "step 0 − step 64000"):
         assert text in page.text
     places = [page.text.index(f"step {step} ·") for step in (0, 1000, 64000)]
     assert places == sorted(places)

@@ -272,7 +272,7 @@ def test_of_two_runs_each_word_has_both_numbers(
                     ]
                     assert cell == theirs
     assert "org/strong: good preferred by" in pages["two on pairs"].text
-    assert "org/weak against org/strong" in pages["two on suites"].text
+    assert "org/strong − org/weak" in pages["two on suites"].text
     # the second run has no unscorable word
     assert both[0].verdicts[0].kind == "unknown" != both[0].verdicts[1].kind
 

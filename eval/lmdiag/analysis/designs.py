@@ -301,6 +301,8 @@ def find_conditions(table: DataFrame) -> list[str]:
             has_all = table.groupby("item")[name].nunique() == n
             found += [name] if has_all.mean() >= 0.5 else []
     for name in sorted(found, key=lambda name: -table[name].nunique()):
+        if name not in found:  # it follows from another one
+            continue
         parts = [other for other in found if other != name and _follows(table, other, [name])]
         if len(parts) > 1 and _follows(table, name, parts):  # it names their cells
             found.remove(name)

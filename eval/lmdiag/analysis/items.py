@@ -134,7 +134,7 @@ def _parts(stimuli: Stimuli, predictions: Predictions, per: Per, data: _Values) 
     rows = stimuli.columns()
     if stimuli.diagnostic.asks != "sentence":
         raise BadInput(f"{stimuli.task} has words at blanks: --per {per} needs whole sentences")
-    if per == "region" and "regions" not in rows:
+    if per == "region" and stimuli.regions is None:
         raise BadInput(
             f"{stimuli.task} has no regions: give columns region_1, region_2, ..., or put | "
             "between the regions in the column sentence"
@@ -143,7 +143,7 @@ def _parts(stimuli: Stimuli, predictions: Predictions, per: Per, data: _Values) 
     columns: _Values = {name: [] for name in (*data, *names)}
     for row, sentence in enumerate(rows["sentence"]):
         spans = predictions.words[row] if predictions.words else None
-        parts = _words(sentence) if per == "word" else _regions(rows["regions"][row])
+        parts = _words(sentence) if per == "word" else _regions((stimuli.regions or [])[row])
         for part in parts:
             inside = [span for span in spans or () if part.start <= span.start < part.end]
             bits = part_bits(spans, part.start, part.end)

@@ -29,12 +29,14 @@ COMMANDS = {
     "score": "compute the measures from predictions of any program",
     "fit": "fit human measures such as reading times with and without surprisals",
     "compare": "compare two or more runs on the same rows, with paired statistics",
+    "items": "write the items of runs as one table for R, Excel or pandas",
+    "analyse": "test the conditions of items: effects, cell means, mixed models",
     "multiverse": "run every combination of knobs and show how far the figures depend on them",
     "report": "write tables and charts of one or several runs",
     "template": "write a starter file for your own diagnostic",
     "publish": "push the data set, the metric or the leaderboard to the Hub",
-    "submit": "submit a run to the model's repository and to a leaderboard",
-    "leaderboard": "build a static leaderboard from runs",
+    "submit": "request a model on a leaderboard, or offer the figures of a run",
+    "leaderboard": "run what is requested and build a static leaderboard",
 }
 """Command name -> one line of help; each command is the module `lmdiag.cli.<name>`."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from lmdiag.comparison import Comparison
     from lmdiag.results import Run
 
-_WIDTH = 100
+_UNLIMITED = 10_000
 """Characters of a line where the output is not a terminal."""
 
 
@@ -38,10 +39,14 @@ class Options:
     across: Annotated[
         Names, Parameter(help=f"options in which the runs may differ: {', '.join(KNOBS)}")
     ] = ()
+    tasks: tuple[str, ...] = ()
+    """tasks to compare; p-values are adjusted over what is compared (default: all)"""
+    measures: tuple[str, ...] = ()
+    """measures to compare, e.g. accuracy or sensitivity@0.01 (default: all)"""
     resamples: Count = 10_000
     """number of bootstrap resamples"""
     seed: Seed = 0
-    """random seed of the bootstrap"""
+    """random seed of the bootstrap and of permutations"""
     json: bool = False
     """print one JSON document, nothing else"""
 
@@ -54,9 +59,8 @@ def main(options: Options) -> int:
     if len(options.runs) < 2:
         raise BadInput("compare takes two or more run directories")
     runs = [load_run(path, options.data) for path in options.runs]
-    comparisons = compare_runs(
-        *runs, seed=options.seed, resamples=options.resamples, across=options.across
-    )
+    names = ("seed", "resamples", "across", "tasks", "measures")
+    comparisons = compare_runs(*runs, **{name: getattr(options, name) for name in names})
     for line in _not_compared(runs):
         say(f"lmdiag: not compared: {line}")
     if options.json:
@@ -94,8 +98,8 @@ def _document(
 ) -> dict[str, Any]:
     """Returns what `--json` prints; undefined is null.
 
-    The runs are named a, b, c and so on. If there are more than two, `pair` names the two runs of a
-    comparison.
+    The runs are named a, b, c and so on, and each difference is the first minus the second. If
+    there are more than two runs, `pair` names the two of a comparison.
     """
     from lmdiag.report.labels import run_letter
 
@@ -113,6 +117,7 @@ def _document(
         **({"across": [*options.across], "signatures": signatures} if options.across else {}),
         "seed": options.seed,
         "resamples": options.resamples,
+        "direction": "first minus second",
         "comparisons": records,
     }
 
@@ -120,7 +125,8 @@ def _document(
 def _identified(model: ModelInfo) -> dict[str, str]:
     """Returns which model it was, as far as that is known."""
     served = {} if model.server is None else {"server": model.server}
-    return {"model": model.id, "commit": model.commit, **served}
+    named = {} if model.name is None else {"name": model.name}
+    return {"model": model.id, **named, "commit": model.commit, **served}
 
 
 def _or_none(value: Any) -> Any:
@@ -132,15 +138,23 @@ def _print_tables(runs: Sequence[Run], comparisons: Sequence[Comparison], option
     from rich.console import Console
     from rich.text import Text
 
+    from lmdiag.report.comparing import notes
     from lmdiag.report.formats.terminal import print_comparisons
-    from lmdiag.report.labels import asked_differently, model_facts, run_letter, short_commit
+    from lmdiag.report.labels import (
+        asked_differently,
+        model_facts,
+        model_label,
+        run_letter,
+        short_commit,
+    )
     from lmdiag.text import visible
 
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else _WIDTH)
+    is_limited = sys.stdout.isatty() or "COLUMNS" in os.environ
+    console = Console(highlight=False, width=None if is_limited else _UNLIMITED)
     for number, run in enumerate(runs):
         model = run.results.model
-        name = f"{run_letter(number)}  {model.id}  "
-        facts = f"commit {short_commit(model.commit)}"
+        name = f"{run_letter(number)}  {model_label(run.results)}  "
+        facts = f"{f'{model.id}, ' if model.name else ''}commit {short_commit(model.commit)}"
         if model.server is not None:
             facts = ", ".join(model_facts(model)[1:])
         console.print(Text.assemble((visible(name), "bold"), (visible(facts), "dim")))
@@ -148,18 +162,6 @@ def _print_tables(runs: Sequence[Run], comparisons: Sequence[Comparison], option
         console.print(Text(visible(line)))
     print_comparisons(comparisons, console)
     console.print()
-    for remark in _remarks(runs, comparisons, options.resamples):
-        console.print(Text(visible(remark), style="dim"))
-
-
-def _remarks(
-    runs: Sequence[Run], comparisons: Sequence[Comparison], resamples: int
-) -> Iterator[str]:
-    """Yields the lines below the table: how its columns were computed, and on what."""
-    n_tests = sum(one.test != "none" for one in comparisons)
-    yield f"differences and their 95% intervals: paired bootstrap over items, {resamples} resamples"
-    yield "p: exact McNemar where each item is right or wrong (m), else the bootstrap (b)"
-    if n_tests < len(comparisons):
-        yield "–: the two do not differ in any item, so there is nothing to test"
-    yield f"p adj.: by Holm's method, over the {n_tests} tests above"
-    yield from dict.fromkeys(run.results.signature for run in runs)
+    signatures = dict.fromkeys(run.results.signature for run in runs)
+    for line in (*notes(comparisons, options.resamples), *signatures):
+        console.print(Text(visible(line), style="dim"), soft_wrap=True)

@@ -17,9 +17,9 @@ def _levels(rows: Columns) -> dict[str, Labels]:
 
 
 def _measures(trials: Trials, threshold: float, k: Sequence[int]) -> list[Scores]:
-    from lmdiag.measures import sentence_measures
+    from lmdiag.measures import sentence_measures, surprisal_per_word
 
-    return sentence_measures(trials)
+    return [*sentence_measures(trials), *surprisal_per_word(trials)]
 
 
 DIAGNOSTIC = Diagnostic(
@@ -29,7 +29,7 @@ DIAGNOSTIC = Diagnostic(
     about=(
         "Whole sentences. Sensitivity, where good and bad sentences are compared: the good one is "
         "more probable, by the sum over its words, or by the mean over its tokens. Surprisal per "
-        "word where nothing is compared."
+        "word."
     ),
     own_levels=_levels,
     further_measures=_measures,

@@ -29,7 +29,7 @@ from lmdiag.measures.sensitivity import (
     sensitivity,
     within_category_boost,
 )
-from lmdiag.measures.sentences import sentence_measures
+from lmdiag.measures.sentences import sentence_measures, surprisal_per_word
 from lmdiag.measures.suites import part_bits, suite_measures
 from lmdiag.measures.surprisal import rank, surprisal
 from lmdiag.measures.top_words import accuracy, determiner_match, with_expected
@@ -39,7 +39,8 @@ __all__ = [
     "AGREEMENT_LAYOUT", "CUTOFFS", "Columns", "Cutoff", "Labels", "Scores", "Statistic", "Trials",
     "accuracy", "agreement", "correlations", "determiner_match", "ew_mw", "human",
     "part_bits", "probability_difference", "quartiles", "rank", "score", "sensitivity",
-    "sentence_measures", "suite_measures", "surprisal", "with_expected", "within_category_boost",
+    "sentence_measures", "suite_measures", "surprisal", "surprisal_per_word", "with_expected",
+    "within_category_boost",
 ]  # fmt: skip
 
 

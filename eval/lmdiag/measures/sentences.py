@@ -11,26 +11,32 @@ from lmdiag.measures.trials import Trials, higher
 
 
 def sentence_measures(trials: Trials) -> list[Scores]:
-    """Returns the measures that rows of whole sentences allow: of contrasts, or of single rows.
+    """Returns the measures of contrasts between whole sentences; none where rows are not compared.
 
     sensitivity: the good sentence has a higher log-probability than every bad one.
     sensitivity_mean: it has a higher log-probability per token, which does not favour short ones.
-    surprisal_per_word, where no rows are compared: -log2 p divided by the number of words, in bits,
-    a mean over rows. Words without a probability count for neither.
 
     Without tokenizers that represent all words, and with equal sentences, a contrast is left out.
 
     Source: Warstadt et al. (2020); Lau et al. (2017) for the mean.
     """
-    if not trials.has("log_prob"):
+    if not trials.has("log_prob") or "contrast" not in trials.rows:
         return []
-    if "contrast" not in trials.rows:
-        bits = finite(-trials.log_prob / math.log(2) / _n_words(trials))
-        return [build("surprisal_per_word", trials.ids, bits, "mean", trials.levels)]
     scores = [_sensitivity(trials, "sensitivity", trials.log_prob)]
     if trials.has("n_tokens"):
         scores.append(_sensitivity(trials, "sensitivity_mean", trials.log_prob / _n_tokens(trials)))
     return scores
+
+
+def surprisal_per_word(trials: Trials) -> list[Scores]:
+    """Returns -log2 p divided by the number of words, in bits: a mean over rows.
+
+    Words without a probability count for neither.
+    """
+    if not trials.has("log_prob"):
+        return []
+    bits = finite(-trials.log_prob / math.log(2) / _n_words(trials))
+    return [build("surprisal_per_word", trials.ids, bits, "mean", trials.levels)]
 
 
 def _sensitivity(trials: Trials, name: str, values: Floats) -> Scores:

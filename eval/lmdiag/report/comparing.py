@@ -8,11 +8,13 @@ from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from lmdiag import diagnostics
+from lmdiag.report import numbers
 from lmdiag.report.charts import specs
 from lmdiag.report.charts.charted import figure_row
 from lmdiag.report.charts.specs import Plot
-from lmdiag.report.labels import are_checkpoints
+from lmdiag.report.labels import are_checkpoints, measure_label
 from lmdiag.report.labels import comparison_label as name
+from lmdiag.report.numbers import UNDEFINED
 from lmdiag.report.tables import Source, headlines
 from lmdiag.text import visible
 
@@ -21,17 +23,63 @@ if TYPE_CHECKING:
     from lmdiag.results import Run
 
 
+_COLORS = 6
+
+TESTS = {
+    "mcnemar": "exact McNemar test where each item is right or wrong (m)",
+    "sign-flip": "sign-flip test of a mean over items (s)",
+    "permutation": "permutation test of a median or a correlation (p)",
+}
+"""Name of a test of `Comparison` -> what readers are told; its first letter stands beside p."""
+
+
+def notes(comparisons: Sequence[Comparison], resamples: int) -> list[str]:
+    """Returns how the columns of a table of comparisons were computed, and on what."""
+    has_interval = [not math.isnan(one.ci_low) for one in comparisons]
+    few = any(one.n < 8 for one in comparisons)
+    present = [text for name, text in TESTS.items() if any(one.test == name for one in comparisons)]
+    same = dict.fromkeys((one.measure, one.same_as) for one in comparisons if one.same_as)
+    n_tests = sum(not math.isnan(one.p) and not one.same_as for one in comparisons)
+    lines = {
+        f"95% intervals of differences: paired bootstrap over items, {resamples:,} resamples"
+        + ("; none for fewer than 8 items" if few else ""): any(has_interval),
+        f"p: {'; '.join(present)}": bool(present),
+        f"{UNDEFINED}: the two do not differ in any item, so there is nothing to test": any(
+            one.test == "none" for one in comparisons
+        ),
+        f"p adj.: by Holm's method over the {n_tests} distinct tests above": n_tests > 1,
+    }
+    return [line for line, is_needed in lines.items() if is_needed] + [
+        f"{measure_label(measure)} has the same numbers as {measure_label(other)} by construction: "
+        "one test"
+        for measure, other in same
+    ]
+
+
+def p_text(one: Comparison) -> str:
+    """Returns the p-value of a comparison with the letter of its test, e.g. `.043 m`."""
+    return UNDEFINED if math.isnan(one.p) else f"{numbers.p_value(one.p)} {one.test[0]}"
+
+
 class RunPair(NamedTuple):
     """Two runs, measure by measure.
 
     Attributes:
-        a, b: names of the models.
+        a, b: names of the models; differences are the first minus the second.
         comparisons: of the measures that both have.
+        colors: numbers of the models' colours on the page, from 1.
     """
 
     a: str
     b: str
     comparisons: Sequence[Comparison]
+    colors: tuple[int, int]
+
+    def color(self, one: Comparison) -> int:
+        """Returns the number of the colour of the model with the larger figure; 0 for neither."""
+        if not one.difference or math.isnan(one.difference):
+            return 0
+        return self.colors[one.difference < 0]
 
     @property
     def groups(self) -> list[tuple[str, list[tuple[str, Comparison]]]]:
@@ -55,7 +103,7 @@ def is_percent(comparison: Comparison) -> bool:
 
 
 def compared(runs: Sequence[Run], sources: Sequence[Source]) -> list[RunPair]:
-    """Returns the comparisons of each later run with the first; of checkpoints, of last and first.
+    """Returns the comparisons of the first run with each other one; of checkpoints, with the last.
 
     The p-values are adjusted over all of them.
 
@@ -66,17 +114,21 @@ def compared(runs: Sequence[Run], sources: Sequence[Source]) -> list[RunPair]:
     Raises:
         BadInput: the runs differ in data or protocol.
     """
-    from lmdiag.comparison import RESAMPLES, compare_pairs, paired, refuse_different, side_of
+    from lmdiag.comparison import RESAMPLES, compare_sides, refuse_different, side_of
 
     first, *later = sides = [side_of(run) for run in runs]
     for other in later:
-        refuse_different(other, first)
-    others = ends(runs)[1:]
-    pairs = (pair for i in others for pair in paired(sides[i], first, i))
-    comparisons = compare_pairs(pairs, seed=0, resamples=RESAMPLES)
+        refuse_different(first, other)
+    shown = ends(runs)
+    comparisons = compare_sides([sides[i] for i in shown], seed=0, resamples=RESAMPLES)
     return [
-        RunPair(sources[i].label, sources[0].label, [one for one in comparisons if one.second == i])
-        for i in others
+        RunPair(
+            sources[0].label,
+            sources[i].label,
+            [one for one in comparisons if one.second == number],
+            (1, number % _COLORS + 1),
+        )
+        for number, i in enumerate(shown[1:], start=1)
     ]
 
 
@@ -101,8 +153,11 @@ def differences(pairs: Sequence[RunPair]) -> list[Plot]:
             if is_percent(one)
         ]  # fmt: skip
         if rows:
-            caption = f"Differences, {pair.a} minus {pair.b}. Lines are 95% intervals."
-            spec = specs.difference_dots(rows, pair.reach)
+            caption = (
+                f"Differences, {pair.a} minus {pair.b}, in the colour of the model with the larger "
+                "figure. Lines are 95% intervals."
+            )
+            spec = specs.difference_dots(rows, pair.reach, pair.colors)
             plots.append(Plot("differences", f"differences-{i}", caption, spec))
     return plots
 

@@ -45,14 +45,13 @@ def design_of(runs: Sequence[Run], task: str, region: str = "") -> Design | None
         BadInput: there is no such region.
     """
     stimuli = runs[0].stimuli[task]
-    has_regions = "regions" in stimuli.columns()
     if task in diagnostics.built_in() or not any(stimuli.columns().get("item", ())):
         return None
     try:
         whole = analyse_table(items_of(runs, task=task))
     except BadInput:
         return None
-    if not has_regions:
+    if stimuli.regions is None:
         return Design(task, whole, {})
     table = items_of(runs, task=task, per="region")
     places = table[["number", "name"]].drop_duplicates().sort_values("number").astype(str)

@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from lmdiag.comparison import RESAMPLES
 from lmdiag.diagnostics import Diagnostic
 from lmdiag.report.charts.charted import Charted
 from lmdiag.report.charts.kinds import plots
 from lmdiag.report.charts.specs import Plot
-from lmdiag.report.comparing import compared, differences, ends, is_percent, progress
+from lmdiag.report.comparing import (
+    compared,
+    differences,
+    ends,
+    is_percent,
+    notes,
+    p_text,
+    progress,
+)
 from lmdiag.report.formats.grid import grid_of
 from lmdiag.report.items import items
 from lmdiag.report.labels import (
@@ -72,12 +81,15 @@ def render(runs: Run | Sequence[Run], *, chosen: Sequence[str] = ()) -> str:
         for section in sections([source.results for source in sources])
     ]
     training = progress(sources)
+    pairs = compared(several, sources)
     page = environment().get_template("report.html.j2")
     return page.render(
         title=_title(several),
         sources=sources,
         close=[source.label for source in close],
-        comparisons=compared(several, sources),
+        comparisons=pairs,
+        comparison_notes=notes([one for pair in pairs for one in pair.comparisons], RESAMPLES),
+        p_text=p_text,
         progress=training,
         views=views,
         asked=asked(sources[0].results),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from decimal import ROUND_HALF_UP, Decimal
 
 from lmdiag.results import Figure
 from lmdiag.results.published import PublishedFigure
@@ -51,8 +52,19 @@ def number(value: float | None, percent: bool) -> str:
     """One number: a proportion in percent with one decimal, another with three; no `−0.0`."""
     if value is None or math.isnan(value):
         return UNDEFINED
-    text = f"{100 * value:.1f}" if percent else f"{value:.3f}"
+    text = rounded(100 * value, 1) if percent else rounded(value, 3)
     return text.replace("-", "−") if text.strip("-0.") else text.lstrip("-")
+
+
+def rounded(value: float, decimals: int) -> str:
+    """A number with some decimals; a tie is rounded away from zero, as in charts and on pages.
+
+    >>> rounded(6.25, 1), rounded(-6.25, 1), f"{6.25:.1f}"
+    ('6.3', '-6.3', '6.2')
+    """
+    if not abs(value) < 1e15:  # infinite, undefined or beyond the digits of a float
+        return f"{value:.{decimals}f}"
+    return str(Decimal(value).quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP))
 
 
 def signed(value: float | None, percent: bool) -> str:

@@ -107,9 +107,10 @@ def remarks(multiverse: Multiverse) -> Iterator[str]:
         )
     if len(multiverse.models) > 1:
         yield (
-            "differences are taken within items: exact McNemar where each item is right or wrong, "
-            f"else a paired bootstrap of {multiverse.resamples:,} resamples; adjusted by Holm's "
-            "method over the protocols of a figure and pair of models"
+            "differences are taken within items, the first model minus the other: exact McNemar "
+            "test where each item is right or wrong, sign-flip test of a mean over items, "
+            "permutation test of a median or a correlation; adjusted by Holm's method over the "
+            "protocols of a figure and pair of models"
         )
         yield (
             "models are compared where they share the choices of every knob that is open for both; "

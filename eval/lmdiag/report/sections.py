@@ -95,7 +95,7 @@ def _notes(task: str, runs: Sequence[Results]) -> Iterator[str]:
     measures = {
         name for run in runs for setting in run.tasks[task].values() for name in setting.measures
     }
-    if measures & {"surprisal", "surprisal_per_word"}:  # only where no rows are compared
+    if measures & {"surprisal", "surprisal_per_word"} and "sensitivity" not in measures:
         yield "the rows have no columns good and contrast, so there is no sensitivity"
         if "surprisal" in measures and "rank" not in measures:
             yield (

@@ -16,7 +16,7 @@ from itertools import chain, groupby, product
 from typing import TYPE_CHECKING, Any
 
 from lmdiag import results
-from lmdiag.protocol import KNOBS, Protocol
+from lmdiag.protocol import KNOB_VALUES, KNOBS, asking_of
 from lmdiag.questions import collect_parts
 from lmdiag.results import Run
 from lmdiag.results.multiverse import Questions
@@ -31,15 +31,6 @@ if TYPE_CHECKING:
     from lmdiag.models import LoadOptions, Model
     from lmdiag.runs.inputs import Inputs
     from lmdiag.runs.processes import Processes
-
-_VALUES: Mapping[str, tuple[str, ...]] = {
-    "unit": ("token", "word"),
-    "bos": ("auto", "always", "never"),
-    "pll": ("within-word", "original"),
-    "final-period": ("always", "never"),
-    "first-letter": ("as-is", "upper", "lower"),
-}
-"""Knob -> values of its option, the default first; the values of `prompt` are given by the user."""
 
 _APPLICABLE: Mapping[tuple[Kind, str], tuple[str, ...]] = {
     ("causal", "word"): ("unit", "bos", "prompt", "first-letter"),
@@ -210,7 +201,7 @@ def _run_variants(
             print(f"lmdiag: {_in_words(variant.choices)}", file=sys.stderr)
         run = run_loaded(
             Remembering(variant.model, memory) if weights.reusable else variant.model,
-            replace(inputs, protocol=_protocol(inputs.protocol, variant.options)),
+            replace(inputs, protocol=replace(inputs.protocol, **asking_of(variant.options))),
             run_options,
             processes,
             warns=warns and not members,
@@ -243,28 +234,13 @@ def _combinations(kind: Kind, asks: str, knobs: OpenKnobs) -> Iterator[dict[str,
     values = [
         prompts
         if knob == "prompt"
-        else [{knob.replace("-", "_"): value} for value in _VALUES[knob]]
+        else [{knob.replace("-", "_"): value} for value in KNOB_VALUES[knob]]
         for knob in applicable
     ]
     for parts in product(*values):
         fields = {name: value for part in parts for name, value in part.items()}
         if not fields.get("chat") or fields.get("bos", "auto") == "auto":
             yield fields  # a chat template decides what stands before a context
-
-
-def _protocol(protocol: Protocol, options: LoadOptions) -> Protocol:
-    """Returns the protocol with the options of a combination."""
-    return replace(
-        protocol,
-        unit=options.unit,
-        bos=options.bos,
-        pll=options.pll,
-        prompt=options.prompt,
-        chat=options.chat,
-        instruction=options.instruction if options.chat else "",
-        final_period=options.final_period,
-        first_letter=options.first_letter,
-    )
 
 
 class _Weights:

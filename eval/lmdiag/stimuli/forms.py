@@ -9,6 +9,7 @@ from typing import Any
 
 from lmdiag.stimuli.checks import sentence_problem
 from lmdiag.stimuli.extended import extended_rows, is_extended
+from lmdiag.stimuli.suites import divided_rows
 from lmdiag.stimuli.table import PAIR_COLUMNS, RawTable, form_of
 from lmdiag.types import BadInput
 
@@ -27,11 +28,14 @@ def in_form(table: RawTable, name: str) -> RawTable:
         name: of the task, which rows without names of their own are named after.
 
     Raises:
-        BadInput: a minimal pair lacks a sentence, or the sentences are no extended set.
+        BadInput: a minimal pair lacks a sentence, the regions of a sentence are no sentence, or the
+            sentences are no extended set.
     """
     if is_extended(table, name):
         return extended_rows(table, name)
     form = table.form or form_of(table.columns)
+    if form == "sentences" and not table.form:
+        return divided_rows(replace(table, form=form))
     if table.form or form != "minimal_pairs":
         return replace(table, form=form)
     return _pair_rows(table, name)

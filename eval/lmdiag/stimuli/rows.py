@@ -78,6 +78,13 @@ class Stimuli:
         return diagnostics.get(self.task, self.form)
 
     @property
+    def regions(self) -> list[list[dict[str, Any]]] | None:
+        """The regions of each sentence: number, name, start and end; None without any."""
+        first = self.columns().get("regions", [None])[0]
+        is_made = self.diagnostic.asks == "sentence" and isinstance(first, list)
+        return self.columns()["regions"] if is_made else None
+
+    @property
     def compared(self) -> bool:
         """Whether rows are compared with each other."""
         return "contrast" in self.table.column_names

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeGuard
 
 from lmdiag.formulas import Formula, FormulaError, parse_formula
 from lmdiag.reading import read_json
 from lmdiag.stimuli.checks import sentence_problem
-from lmdiag.stimuli.table import RawTable
+from lmdiag.stimuli.table import RawTable, region_names
 from lmdiag.types import BadInput
 
 SUITE_SUFFIX = ".json"
@@ -72,6 +73,46 @@ def suite_rows(suite: Any, name: str, stem: str) -> RawTable:
     _check_references(formulas, items, name)
     columns = {column: [row[column] for row in rows] for column in rows[0]}
     return RawTable(name, columns, places.__getitem__, "suites")
+
+
+def divided_rows(table: RawTable) -> RawTable:
+    """Returns sentences with their regions: columns `region_1`, ... or parts between bars.
+
+    Regions become sentences as those of suites do. A table without regions stays as it is.
+
+    Raises:
+        BadInput: there are both; or the regions of a row are no sentence.
+    """
+    columns = dict(table.columns)
+    if names := region_names(columns):
+        if "sentence" in columns:
+            raise BadInput(
+                f"{table.name}: the columns sentence and {names[0]} are both there: leave sentence "
+                "out, which is made of the regions"
+            )
+        numbers = [int(name.partition("_")[2]) for name in names]
+        parts = [
+            list(zip(numbers, row, strict=True))
+            for row in zip(*(columns.pop(name) for name in names), strict=True)
+        ]
+    elif any("|" in str(text) for text in columns["sentence"]):
+        parts = [list(enumerate(str(text).split("|"), start=1)) for text in columns["sentence"]]
+    else:
+        return table
+    if "regions" in columns:
+        raise BadInput(f"{table.name}: the column regions is made of the regions: rename it")
+    rows = [
+        _sentence([(n, _content(text, table.where(row))) for n, text in of], {}, table.where(row))
+        for row, of in enumerate(parts)
+    ]
+    columns |= {"sentence": [text for text, _ in rows], "regions": [spans for _, spans in rows]}
+    return replace(table, columns=columns)
+
+
+def _content(value: Any, place: str) -> str:
+    if value is not None and not isinstance(value, str):
+        raise BadInput(f"{place}: a region must be text, not {value!r:.60}")
+    return value or ""
 
 
 # ---- fields of a suite ---------------------------------------------------------------------------

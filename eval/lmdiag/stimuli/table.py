@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -45,9 +46,16 @@ def form_of(names: Collection[str]) -> str:
     """Returns the form that a table of these columns has; "" for rows with a blank."""
     if not set(NEEDED_COLUMNS).isdisjoint(names):
         return ""
-    if "sentence" in names and not set(PAIR_COLUMNS) <= set(names):
+    is_text = "sentence" in names or bool(region_names(names))
+    if is_text and not set(PAIR_COLUMNS) <= set(names):
         return "sentences"
     return "" if set(PAIR_COLUMNS).isdisjoint(names) else "minimal_pairs"
+
+
+def region_names(names: Collection[str]) -> list[str]:
+    """Returns the columns `region_1`, `region_2`, ... in the order of their numbers."""
+    found = [name for name in names if re.fullmatch(r"region_[1-9]\d{0,3}", name)]
+    return sorted(found, key=lambda name: int(name.partition("_")[2]))
 
 
 def needed_columns(names: Collection[str]) -> tuple[str, ...]:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-from lmdiag.protocol import FirstLetter
+from lmdiag.protocol import Asking, FirstLetter
+from lmdiag.questions import with_first_letter
 from lmdiag.reading import short
 from lmdiag.types import BadInput, Query
 
@@ -39,22 +40,20 @@ class Framing:
     prompt: str = SLOT
     first_letter: FirstLetter = "as-is"
 
+    @classmethod
+    def of(cls, asking: Asking, prompt: str = SLOT) -> Framing:
+        """Returns what the knobs do; `prompt` is theirs, or what a chat template makes of it."""
+        return cls(prompt, asking.first_letter)
+
     def apply(self, query: Query) -> Query:
         """Returns the query as the model reads it.
 
         A space at the end, as of a prompt whose context is empty, is left out: it belongs to the
         word that follows.
         """
-        text = self.prompt.replace(SLOT, self._with_case(query.context))
+        context = with_first_letter(query.context, self.first_letter)
+        text = self.prompt.replace(SLOT, context)
         return Query(text.rstrip(" "), query.right_context)
-
-    def _with_case(self, context: str) -> str:
-        """The context with its first letter, which a quotation mark may precede, in its case."""
-        first = None if self.first_letter == "as-is" else re.search(r"\w", context)
-        if first is None:
-            return context
-        letter = first[0].upper() if self.first_letter == "upper" else first[0].lower()
-        return context[: first.start()] + letter + context[first.end() :]
 
 
 def chat_prompt(tokenizer: PreTrainedTokenizerFast, instruction: str, model_id: str) -> str:

@@ -252,15 +252,24 @@ def steps(rows: Sequence[Datum]) -> Spec:
     return specification("steps", rows, step={"scale": wide, "axis": {"values": steps_present}})
 
 
-def difference_dots(rows: Sequence[Datum], reach: float) -> Spec:
+def difference_dots(rows: Sequence[Datum], reach: float, colors: Sequence[int]) -> Spec:
     """Returns differences between two runs with intervals, a panel for each task and setting.
+
+    A difference has the colour of the model with the larger figure; 0 has none.
 
     Args:
         rows: group, label, difference, low, high, a, b, p_adjusted, n.
         reach: the end of the scale in both directions.
+        colors: numbers of the colours of the first and the second run.
     """
     x = {"scale": {"domain": [-reach, reach]}}
-    return specification("differences", rows, difference=x, low=x)
+    spec = specification("differences", rows, difference=x, low=x)
+    for layer in spec["spec"]["layer"][1:]:
+        layer["encoding"]["color"]["condition"] = [
+            {"test": f"datum.difference {sign} 0", "value": f"var(--c{color})"}
+            for sign, color in zip("><", colors, strict=True)
+        ]
+    return spec
 
 
 MARGIN = 120

@@ -36,7 +36,7 @@ def _figures(run: Results) -> Iterator[list[Any]]:
     published = published_beside(run)
     for place, figure in run.figures():
         yield [
-            *(run.model.id, run.model.revision, run.model.commit),
+            *(run.model.name or run.model.id, run.model.revision, run.model.commit),
             *place,
             *(getattr(figure, name) for name in _NUMBERS),
             published[place].value if place in published else None,

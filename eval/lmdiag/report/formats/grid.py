@@ -97,7 +97,9 @@ def grid_of(table: Table, runs: int = 1) -> Grid:
     headings = [Heading("n")] if n else []
     for label, cells in zip(table.columns, columns, strict=True):
         facts = [] if n else [f"n = {distinct_n(cells)[0]}"]
-        facts += [] if chance else [f"chance {100 * level:.1f}" for level in _defined(cells)]
+        facts += (
+            [] if chance else [f"chance {numbers.chances([level])}" for level in _defined(cells)]
+        )
         headings.append(Heading(visible(label), tuple(facts), is_figure=True))
     headings += [Heading("chance")] if chance else []
     unit = ", percent with 95% interval" if table.is_percent else ", with 95% interval"

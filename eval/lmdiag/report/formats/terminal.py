@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from lmdiag import diagnostics
 from lmdiag.report import numbers
+from lmdiag.report.comparing import is_percent, p_text
 from lmdiag.report.designs import analysis_grids, analysis_remarks
-from lmdiag.report.formats.grid import CellText, Grid, grid_of
+from lmdiag.report.formats.grid import CellText, Grid, GridRow, Heading, grid_of
 from lmdiag.report.labels import (
     asked,
     comparison_label,
@@ -146,6 +147,22 @@ def pieces(table: Table, width: int) -> list[Grid]:
     return [piece for half in halves for piece in pieces(table.part(half), width)]
 
 
+def _grid_pieces(grid: Grid, width: int) -> list[Grid]:
+    """The texts, or parts of their columns that each fit on the terminal."""
+    columns = len(grid.headings)
+    if columns == 1 or _fit(grid, width) is not None:
+        return [grid]
+    halves = slice((columns + 1) // 2), slice((columns + 1) // 2, columns)
+    parts = [
+        grid._replace(
+            headings=grid.headings[half],
+            rows=tuple(row._replace(cells=row.cells[half]) for row in grid.rows),
+        )
+        for half in halves
+    ]
+    return [piece for part in parts for piece in _grid_pieces(part, width)]
+
+
 def _fit(grid: Grid, width: int) -> TableFit | None:
     """The best way to draw a table that fits; None where there is none."""
     longest = max(len(row.labels[0]) + 2 * row.depth for row in grid.rows if not row.is_published)
@@ -251,28 +268,30 @@ def print_comparisons(comparisons: Sequence[Comparison], console: Console) -> No
         pair = f"A and {run_letter(second)}, " if several else ""
         console.print()
         _print_line(pair + title, "bold", console)
-        console.print(_comparison_table(list(rows), run_letter(second)))
+        for grid in _grid_pieces(_comparison_grid(list(rows), run_letter(second)), console.width):
+            console.print(_drawn(grid, console.width))
 
 
-def _comparison_table(rows: Iterable[Comparison], other: str) -> RichTable:
+def _comparison_grid(rows: Sequence[Comparison], other: str) -> Grid:
     """The comparisons of one pair of models in one task and setting."""
-    from rich.text import Text
+    named = ("n", "A", other)
+    headings = [Heading(label) for label in named]
+    headings += [Heading(label, is_figure=True) for label in (f"A − {other}", "p", "p adj.")]
+    return Grid("", ("",), tuple(headings), tuple(map(_comparison_row, rows)))
 
-    labels = [comparison_label(one) for one in rows]
-    drawn = _rich_table(max(map(len, labels)))
-    for heading in ("n", "A", other, f"A - {other}", "95% interval", "p", "p adj."):
-        drawn.add_column(heading, justify="right", no_wrap=True)
-    for label, one in zip(labels, rows, strict=True):
-        percent = one.statistic in ("proportion", "share")
-        a, b, difference, low, high = (
-            numbers.number(value, percent).replace("−", "-")
-            for value in (one.a, one.b, one.difference, one.ci_low, one.ci_high)
-        )
-        interval = "–" if math.isnan(one.ci_low) else f"[{low}, {high}]"
-        p = "–" if math.isnan(one.p) else f"{numbers.p_value(one.p)} {one.test[0]}"
-        cells = (str(one.n), a, b, difference, interval, p, numbers.p_value(one.p_adjusted))
-        drawn.add_row(Text(visible(label)), *cells)
-    return drawn
+
+def _comparison_row(one: Comparison) -> GridRow:
+    percent = is_percent(one)
+    bounds = [numbers.number(bound, percent) for bound in (one.ci_low, one.ci_high)]
+    interval = "" if math.isnan(one.ci_low) else f"[{', '.join(bounds)}]"
+    cells = (
+        CellText(str(one.n)),
+        *(CellText(numbers.number(value, percent)) for value in (one.a, one.b)),
+        CellText(numbers.signed(one.difference, percent), interval),
+        CellText(p_text(one)),
+        CellText(numbers.p_value(one.p_adjusted)),
+    )
+    return GridRow((visible(comparison_label(one)),), 0, cells)
 
 
 # ---- a multiverse --------------------------------------------------------------------------------

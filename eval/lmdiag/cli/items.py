@@ -1,0 +1,43 @@
+"""`lmdiag items`: the items of runs as one table for R, Excel or pandas."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from lmdiag.cli.options import RECORD, check_new_file
+
+
+@RECORD
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Runs, and the file to write."""
+
+    runs: tuple[Path, ...] = field(kw_only=False)
+    """run directories; their items are in one table"""
+    out: Path
+    """file to write; its name must end in .csv, .tsv or .parquet"""
+    per: Literal["row", "region", "word"] = "row"
+    """a row per row of the data, or per region or word of its sentences"""
+    task: str = ""
+    """one of the tasks of the runs (default: all)"""
+    data: str | None = None
+    """data set of the runs, if it has been moved since, or its id on the Hub (default: the one they
+    were made on)"""
+    overwrite: bool = False
+    """replace existing files"""
+
+
+def main(options: Options) -> int:
+    """Writes the table."""
+    from lmdiag.analysis.items import ITEM_SUFFIXES, items_of, write_items
+    from lmdiag.results import load_run
+    from lmdiag.text import visible
+
+    check_new_file(options.out, ITEM_SUFFIXES, overwrite=options.overwrite)
+    runs = [load_run(path, options.data) for path in options.runs]
+    table = items_of(runs, task=options.task, per=options.per)
+    write_items(table, options.out)
+    print(f"{len(table):,} rows and {len(table.columns)} columns in {visible(str(options.out))}")
+    return 0
