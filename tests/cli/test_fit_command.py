@@ -45,9 +45,7 @@ def test_the_documented_command_prints_the_published_figures(
     assert round(model["coefficients"]["surprisal"], 4) == 2.0211
 
 
-def test_tables_and_files(
-    table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_tables_and_files(table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["fit", "--human", str(table), "--response", "rt", "--surprisal", "good", "<b>"]
     page, words = tmp_path / "fit.html", tmp_path / "words.csv"
     assert main([*command, "--report", str(page), "--residuals", str(words)]) == 0
