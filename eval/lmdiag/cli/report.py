@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -27,7 +27,8 @@ class Options:
 
     runs: tuple[Path, ...] = field(kw_only=False)
     """run directory, or several, which are compared (checkpoints of one model: shown as curves;
-    runs of one model on different tasks: as one run), or a directory of `lmdiag multiverse`"""
+    runs of one model on different tasks: as one run), or folders that have them, or a directory of
+    `lmdiag multiverse`"""
     format: Literal["html", "markdown", "latex", "csv", "svg", "pdf", "png"] | None = None
     """html (default): full report with charts; markdown, latex, csv: tables only; svg, pdf, png:
     charts"""
@@ -51,9 +52,12 @@ class Options:
 
 def main(options: Options) -> int:
     """Writes the report; returns the exit code."""
+    from lmdiag.results import run_folders
     from lmdiag.text import visible
     from lmdiag.writing import clear_drafts, write_atomically
 
+    if not _is_multiverse(options.runs):
+        options = replace(options, runs=tuple(run_folders(options.runs)))
     if options.figures or options.format in _FIGURES:
         return _figures(options)
     if _is_multiverse(options.runs):
