@@ -27,6 +27,7 @@ COMMANDS = {
     "run": "query models and score their answers",
     "surprisal": "write the surprisal of every word of a text as a table",
     "score": "compute the measures from predictions of any program",
+    "fit": "fit human measures such as reading times with and without surprisals",
     "compare": "compare two or more runs on the same rows, with paired statistics",
     "items": "write the items of runs as one table for R, Excel or pandas",
     "analyse": "test the conditions of items: effects, cell means, mixed models",
