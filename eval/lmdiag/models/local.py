@@ -13,10 +13,10 @@ import torch
 from lmdiag.models.agreement import Verbs
 from lmdiag.models.answers import answers, refuse_nan
 from lmdiag.models.encoding import (
-    begins_with_bos,
     first_position,
     longest_input,
     question_encoder,
+    reads_bos,
     sentence_encoder,
 )
 from lmdiag.models.forward.batches import plan_batches
@@ -28,16 +28,10 @@ from lmdiag.models.loading.load import Parts, load_parts
 from lmdiag.models.loading.options import LoadOptions
 from lmdiag.models.sentences import SentenceScorer
 from lmdiag.models.tokens.controls import control_names
-from lmdiag.models.tokens.encoders import (
-    QuestionEncoder,
-)
+from lmdiag.models.tokens.encoders import QuestionEncoder
 from lmdiag.models.tokens.framing import SLOT, Framing
 from lmdiag.models.tokens.questions import EncodedQuestion
-from lmdiag.models.tokens.sentences import (
-    CausalSentences,
-    EncodedSentence,
-    SentenceEncoder,
-)
+from lmdiag.models.tokens.sentences import EncodedSentence, SentenceEncoder
 from lmdiag.models.tokens.spelling import is_cased
 from lmdiag.models.tokens.vocabulary import Vocabulary
 from lmdiag.models.whole_words.search import WordSearch
@@ -264,7 +258,7 @@ def assemble(
     """
     limit = longest_input(parts)
     encoder = question_encoder(model_id, parts, options, limit)
-    sentences = sentence_encoder(encoder, parts, options)
+    sentences = sentence_encoder(encoder, parts.tokenizer, options)
     info = ModelInfo(
         id=model_id,
         revision=options.revision,
@@ -277,8 +271,8 @@ def assemble(
         vocab_size=parts.model.config.get_text_config().vocab_size,
         n_parameters=parts.model.num_parameters(),
         max_length=limit,
-        bos=begins_with_bos(encoder, parts),
-        sentence_bos=isinstance(sentences, CausalSentences) and bool(sentences.opening),
+        bos=reads_bos(encoder, parts.tokenizer),
+        sentence_bos=parts.kind == "causal" and sentences is not None and bool(sentences.opening),
         training_step=parts.training_step,
         quantization=options.quantization,
         attention=getattr(parts.model.config, "_attn_implementation", None),

@@ -13,7 +13,7 @@ from lmdiag.models.server.replies import Ids, Reply
 from lmdiag.models.tokens.controls import control_names
 from lmdiag.models.tokens.encoders import CausalEncoder
 from lmdiag.models.tokens.questions import EncodedQuestion
-from lmdiag.models.tokens.sentences import CausalSentences, EncodedSentence, TokenSpan
+from lmdiag.models.tokens.sentences import EncodedSentence, SentenceEncoder, TokenSpan
 from lmdiag.text import truncated
 from lmdiag.types import (
     Answer,
@@ -55,7 +55,7 @@ class ServedModel:
     connection: Connection
     tokenizer: PreTrainedTokenizerFast
     encoder: CausalEncoder
-    sentences: CausalSentences
+    sentences: SentenceEncoder
 
     @property
     def device(self) -> str:
