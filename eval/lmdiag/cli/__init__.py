@@ -27,6 +27,7 @@ COMMANDS = {
     "run": "query models and score their answers",
     "surprisal": "write the surprisal of every word of a text as a table",
     "score": "compute the measures from predictions of any program",
+    "fit": "fit human measures such as reading times with and without surprisals",
     "compare": "compare two or more runs on the same rows, with paired statistics",
     "items": "write the items of runs as one table for R, Excel or pandas",
     "analyse": "test the conditions of items: effects, cell means, mixed models",
@@ -34,8 +35,8 @@ COMMANDS = {
     "report": "write tables and charts of one or several runs",
     "template": "write a starter file for your own diagnostic",
     "publish": "push the data set, the metric or the leaderboard to the Hub",
-    "submit": "submit a run to the model's repository and to a leaderboard",
-    "leaderboard": "build a static leaderboard from runs",
+    "submit": "request a model on a leaderboard, or offer the figures of a run",
+    "leaderboard": "run what is requested and build a static leaderboard",
 }
 """Command name -> one line of help; each command is the module `lmdiag.cli.<name>`."""
 

@@ -197,13 +197,16 @@ def main(options: Options = Options()) -> int:
 
 def _show(run: Run, *, as_tables: bool) -> None:
     """Writes the report of a run and prints its tables."""
-    from lmdiag.report.formats.terminal import print_results
+    from lmdiag.report.designs import designs_of
+    from lmdiag.report.formats.terminal import print_design, print_results
     from lmdiag.results import saved_files
     from lmdiag.text import visible
 
     write_report(run)
     if as_tables:
         print_results(run.results)
+        for design in designs_of([run]):
+            print_design(design)
         print(f"\nSaved in {visible(str(run.path))}: {', '.join(saved_files(run.path))}")
         return
     for task, rows in run.stimuli.items():
