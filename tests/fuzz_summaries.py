@@ -8,16 +8,14 @@ from io import StringIO
 from pathlib import Path
 
 from fuzz_files import ROWS, Reader, read_run
+from hub.boards import request, write_request
 from pairs_of_sentences import write_set
 from report.forms import write_pairs, write_sentences, write_suites
 from rich.console import Console
 from runs import make_run
 
 from lmdiag import stimuli
-from lmdiag.hub.benchmark import Benchmark
-from lmdiag.leaderboard.collect import find_submissions, read_entries
-from lmdiag.leaderboard.site import write_site
-from lmdiag.leaderboard.standing import standings
+from lmdiag.hub.requests import read_requests
 from lmdiag.multiverse import RunOfMember, multiverse_of
 from lmdiag.protocol import Protocol
 from lmdiag.questions import Setting, collect
@@ -64,8 +62,9 @@ def make_summaries(folder: Path, demo: Path) -> None:
     multiverse_of(runs, Questions(4, 24, 24), folder / "multi", resamples=20).write(
         folder / "multi"
     )
-    for seed, name in enumerate(("one", "two")):
-        make_run(folder / f"board/{name}", demo, id=f"org/{name}", seed=seed)
+    wanted = request("org/model")
+    claimed = write_request(folder / "board", wanted).with_suffix(".json")
+    shutil.copy(make_run(folder / "claimed", demo) / "results.json", claimed)
     spans = WordSpan(0, 3, -1.5, 1), WordSpan(4, 9, None, 0)
     with Journal(folder / "journal") as journal:
         for i in range(4):
@@ -90,17 +89,15 @@ def read_multiverse(folder: Path) -> None:
         render_multiverse(multiverse)
 
 
-def read_board(folder: Path, benchmark: Benchmark) -> None:
-    """Reads the runs in a folder; writes the site only sometimes (it is slow)."""
-    entries, rejected = read_entries(find_submissions([str(folder)]), benchmark)
-    rows = standings(entries, benchmark)
-    if (folder / "one/results.json").stat().st_size % 32 == 0:
-        write_site(folder.parent / "site", rows, rejected, benchmark)
+def read_board(folder: Path) -> None:
+    """Reads requests and the claimed figures beside them."""
+    for entry in read_requests([str(folder)])[0]:
+        if entry.claimed is not None:
+            json.dumps(entry.claimed.to_json(), allow_nan=False)
 
 
 def summary_readers(folder: Path, demo: Path) -> list[Reader]:
     """What reads the files of `make_summaries`."""
-    benchmark = Benchmark(str(demo))
     runs = [
         Reader(f"run-{task}/{name}", read, f"run-{task}", 1)
         for task in TASKS
@@ -110,9 +107,7 @@ def summary_readers(folder: Path, demo: Path) -> list[Reader]:
         *(Reader(file, read_rows, file) for file in TASKS.values()),
         *runs,
         Reader("multi/multiverse.json", read_multiverse, "multi", 8),
-        Reader("board/one/results.json", lambda path: read_board(path, benchmark), "board", 3),
-        Reader(
-            "board/one/predictions.parquet", lambda path: read_board(path, benchmark), "board", 1
-        ),
+        Reader(f"board/{request('org/model').path}", read_board, "board"),
+        Reader(f"board/{request('org/model').path[:-5]}.json", read_board, "board"),
         Reader("journal/0.jsonl", lambda path: Journal(path).read(), "journal", 1),
     ]

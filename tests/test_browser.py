@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from browser import PHONE, Complaints, NewPage, contrast, luminance, new_context
-from hub.boards import HOSTILE, build, hostile_runs
-from runs import make_run
+from browser import Complaints, NewPage, contrast, new_context
+from hub.boards import build, request, run_of, write_request
 
-from lmdiag.text import visible
+from lmdiag.leaderboard.board import Board
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -20,38 +19,30 @@ pytestmark = pytest.mark.slow
 
 MODELS = {
     "org/strong": ("masked", 110_000_000, 4.0),
-    "org/middle": ("causal", 1_500_000_000, 1.5),
+    "org/a-model-with-a-very-long-name-of-many-words-v2.1-instruct": ("causal", 1_500_000_000, 1.5),
     "org/weak": ("causal", 70_000_000, 0.0),
 }
-LIVELY = {
-    kind: HOSTILE[kind]
-    for kind in ("script", "attribute", "end of script", "address", "template", "long")
-}
-"""The hostile names that a browser might do something with."""
+STRONG, MIDDLE, WEAK = MODELS
 
 
 @pytest.fixture(scope="module")
 def site(demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three models of different kinds, sizes and skills."""
+    """Three models of different kinds, sizes and skills; and a request that was not run."""
     root = tmp_path_factory.mktemp("site")
+    board = Board(root / "board-runs", str(demo_dir))
     for seed, (name, (kind, size, skill)) in enumerate(MODELS.items()):
-        facts = {"id": name, "kind": kind, "n_parameters": size, "commit": f"{seed}" * 40}
-        make_run(root / "runs" / name, demo_dir, skill=skill, seed=seed, **facts)
-    return build(root / "board", demo_dir, root / "runs")
+        wanted = request(name)
+        write_request(root, wanted)
+        run_of(board, wanted, kind=kind, n_parameters=size, skill=skill, seed=seed)
+    write_request(root, request("org/later"))
+    build(root, demo_dir, "--no-run")
+    return root / "board"
 
 
-@pytest.fixture(scope="module")
-def hostile_site(demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Models whose texts and words try to get out of the page, and rejected ones named so."""
-    root = tmp_path_factory.mktemp("hostile")
-    hostile_runs(root / "runs", demo_dir, LIVELY)
-    (root / "runs" / "<img src=x onerror=alert(1)>").mkdir()
-    (root / "runs" / "<img src=x onerror=alert(1)>" / "results.json").write_text("{}")
-    return build(root / "board", demo_dir, root / "runs")
-
-
-def open_board(page: Page, site: Path) -> None:
+@pytest.fixture
+def board(page: Page, site: Path) -> Page:
     page.goto((site / "index.html").as_uri())
+    return page
 
 
 def names(page: Page) -> list[str]:
@@ -59,214 +50,95 @@ def names(page: Page) -> list[str]:
     return page.locator("#board tbody tr:visible th bdi").all_inner_texts()
 
 
-def test_a_heading_sorts_and_says_so(page: Page, site: Path) -> None:
-    open_board(page, site)
-    assert names(page) == ["org/strong", "org/middle", "org/weak", "People"]
-    sorted_by = page.locator("#board th[aria-sort=descending]")
-    assert sorted_by.count() == 1
-    assert sorted_by.is_visible()
-    heading = page.locator("#board th", has=page.get_by_role("button", name="sensitivity")).nth(1)
-    column = int(heading.get_attribute("data-column") or 0)
-    shown = []
-    for order in ("descending", "ascending"):
-        heading.get_by_role("button").click()
-        assert heading.get_attribute("aria-sort") == order
-        assert page.locator("#board th[aria-sort]:not([aria-sort=none])").count() == 1
-        rows = page.locator("#board tbody tr").all()
-        cells = [row.locator("> *").nth(column) for row in rows]
-        shown.append([cell.get_attribute("data-sort") or "" for cell in cells])
-    assert shown[0] == sorted(shown[0], key=float, reverse=True) == shown[1][::-1]
-    size = page.get_by_role("button", name="Size")  # what has none stands last either way
-    for order in (
-        ["org/middle", "org/strong", "org/weak"],
-        ["org/weak", "org/strong", "org/middle"],
-    ):
-        size.click()
-        assert names(page) == [*order, "People"]
-
-
-def test_everything_can_be_done_by_keyboard(page: Page, site: Path) -> None:
-    open_board(page, site)
-    page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.className") == "skip"
-    for _ in range(20):
-        page.keyboard.press("Tab")
-        if page.evaluate("document.activeElement.textContent") == "Model":
-            break
-    page.keyboard.press("Enter")
-    assert names(page) == ["org/middle", "org/strong", "org/weak", "People"]
-    page.keyboard.press("Space")
-    assert names(page) == ["People", "org/weak", "org/strong", "org/middle"]
-    outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
-    assert outline == "solid"
-    for _ in range(20):
-        page.keyboard.press("Tab")
-        if page.evaluate("document.activeElement.tagName") == "A":
-            break
-    page.keyboard.press("Enter")
-    page.wait_for_url("**/models/org-weak-*.html")
-
-
-def test_rows_and_columns_can_be_chosen(page: Page, site: Path) -> None:
-    open_board(page, site)
-    count = page.locator("#board-count")
-    assert count.inner_text() == "3 of 3 models"
-    page.get_by_label("Kind").select_option("causal")
-    assert names(page) == ["org/middle", "org/weak"]
-    page.get_by_label("Parameters").select_option(label="below 150M")
-    assert names(page) == ["org/weak"]
-    assert count.inner_text() == "1 of 3 models"
-    page.get_by_label("Kind").select_option("")
-    assert names(page) == ["org/strong", "org/weak"]
-    page.get_by_label("Parameters").select_option("")
-    page.get_by_label("Find a model").fill("MIDD")
-    assert names(page) == ["org/middle"]
-    page.get_by_label("Find a model").fill("")
-    page.get_by_label("People and papers").select_option("hide")
-    assert names(page) == ["org/strong", "org/middle", "org/weak"]
-    page.get_by_label("People and papers").select_option("show")
-    heads, figures = page.locator("#board thead th.group:visible"), "th.figure:visible"
-    for group, titles, n in (
-        (None, ["CPRAG-102", "ROLE-88", "NEG-136"], 7),
-        ("neg136", ["NEG-136"], 5),
-        ("", ["CPRAG-102", "ROLE-88", "NEG-136"], 13),
-    ):
-        if group is not None:
-            page.get_by_label("Columns").select_option(group)
-        assert heads.all_inner_texts() == titles
-        assert page.locator(f"#board thead {figures}").count() == n
-    for row in page.locator("#board tbody tr").all():
-        assert row.locator("td.figure:visible").count() == 13
-
-
-def test_a_model_opens_and_its_items_can_be_filtered(page: Page, site: Path) -> None:
-    open_board(page, site)
-    page.get_by_role("link", name="org/strong").click()
-    assert page.locator("h1").inner_text() == "org/strong"
-    count = page.locator("#item-count")
-    total = int(count.inner_text().split()[0])
-    assert page.locator(".items tbody:visible").count() == total
-    shown = 0
-    for outcome, mark in (("good", "✓ good"), ("bad", "✗ bad")):
-        page.get_by_label("Outcome").select_option(outcome)
-        verdicts = page.locator(".items tbody:visible .verdict").all_inner_texts()
-        assert all(mark in verdict for verdict in verdicts)
-        shown += len(verdicts)
-    assert shown == total
-    page.get_by_label("Outcome").select_option("")
-    page.get_by_label("Diagnostic").select_option("role88")
-    assert page.locator("section[data-task]:visible h3").all_inner_texts() == ["ROLE-88"]
-    first = page.locator(".items tbody:visible").first.get_attribute("id") or ""
-    page.get_by_label("Find").fill(first)
-    assert page.locator(".items tbody:visible").count() >= 1
-    assert count.inner_text() != f"{total} of {total} items"
-    page.get_by_label("Find").fill("no sentence has this")
-    assert count.inner_text() == f"0 of {total} items"
-    page.get_by_role("link", name="← lmdiag leaderboard").click()
-    assert names(page)[0] == "org/strong"
-
-
-def ranks(page: Page) -> list[str]:
-    """Ranks in the table's rows, from top to bottom; "" where there is none."""
-    return [text.strip() for text in page.locator("#board tbody .rank").all_inner_texts()]
-
-
-@pytest.mark.parametrize(
-    ("values", "is_revision", "expected", "shown"),
-    [
-        (["0.5", "0.5", "0.9"], False, "org/weak org/strong org/middle", "1 2 2"),
-        (["0.9", "0.6", "0.3"], True, "org/strong org/weak org/middle", "1 - 2"),
-    ],
-)
-def test_ranks_follow_the_column_and_rows_of_one_model_stay_together(
-    page: Page, site: Path, values: list[str], is_revision: bool, expected: str, shown: str
-) -> None:
-    """Equal figures share a rank; a revision stands below the best row of its model, unranked."""
-    open_board(page, site)
-    assert ranks(page) == ["1", "2", "3"]
-    page.evaluate(
-        """([values, isRevision]) => {
-            const rows = document.querySelectorAll("#board tbody tr[data-origin=submitted]");
-            values.forEach((value, i) => rows[i].cells[5].setAttribute("data-sort", value));
-            if (isRevision) rows[2].dataset.group = rows[0].dataset.group; }""",
-        [values, is_revision],
+def test_headings_sort_by_mouse_and_keyboard_and_ranks_follow(board: Page) -> None:
+    assert names(board) == [STRONG, MIDDLE, WEAK]
+    assert board.locator("#board .rank").all_inner_texts() == ["1", "2", "3"]
+    board.evaluate(
+        """document.querySelectorAll("#board tbody tr").forEach((row, i) =>
+           row.cells[5].setAttribute("data-sort", ["0.5", "0.9", "0.5"][i]))"""
     )
-    page.locator("#board th[data-column='5']").get_by_role("button").click()
-    assert names(page)[:3] == expected.split()
-    assert [rank or "-" for rank in ranks(page)] == shown.split()
+    heading = board.locator("#board th[data-column='5']")
+    heading.get_by_role("button").click()
+    assert heading.get_attribute("aria-sort") == "descending"
+    assert names(board) == [MIDDLE, STRONG, WEAK]
+    assert board.locator("#board .rank").all_inner_texts() == ["1", "2", "2"]
+    heading.get_by_role("button").focus()
+    board.keyboard.press("Enter")
+    assert names(board) == [STRONG, WEAK, MIDDLE]
+    assert board.locator("#board th[aria-sort]:not([aria-sort=none])").count() == 1
 
 
-def test_two_rows_are_compared(page: Page, site: Path) -> None:
-    open_board(page, site)
-    table = page.locator("#comparison")
+def test_rows_and_columns_can_be_chosen(board: Page) -> None:
+    controls = board.locator("#board-controls")
+    controls.get_by_label("Kind").select_option("causal")
+    assert names(board) == [MIDDLE, WEAK]
+    controls.get_by_label("Parameters").select_option(label="below 150M")
+    assert names(board) == [WEAK]
+    assert board.locator("#board-count").inner_text() == "1 of 3 rows"
+    for label in ("Kind", "Parameters"):
+        controls.get_by_label(label).select_option("")
+    controls.get_by_label("Find a model").fill("STRO")
+    assert names(board) == [STRONG]
+    for group, n in (("overview", 7), ("neg136", 5), ("", 13)):
+        controls.get_by_label("Columns").select_option(group)
+        assert board.locator("#board thead th.figure:visible").count() == n
+
+
+def test_two_rows_are_compared_as_first_minus_second(board: Page, site: Path) -> None:
+    table = board.locator("#comparison")
+    board.get_by_label(f"Compare {WEAK}").check()
     assert not table.is_visible()
-    page.get_by_label("Compare org/strong").check()
-    assert not table.is_visible()
-    page.get_by_label("Compare org/weak").check()
+    board.get_by_label(f"Compare {STRONG}").check()
     heads = table.locator("thead th").all_inner_texts()
-    assert heads[1].startswith("org/strong")
-    assert heads[2].startswith("org/weak")
+    assert heads[1].startswith(f"First: {WEAK}")
+    assert heads[2].startswith(f"Second: {STRONG}")
+    assert heads[3:] == ["First minus second", "95% interval", "p"]
     rows = json.loads((site / "leaderboard.json").read_text())["rows"]
-    figures = {row["name"]: row["figures"] for row in rows}
-    assert table.locator("tbody tr").count() == len(figures["org/strong"])
-    first = table.locator("tbody tr").first.locator("td").all_inner_texts()
-    strong, weak = (
-        100 * figures[name]["cprag102_accuracy_at_1"]["value"]
-        for name in ("org/strong", "org/weak")
-    )
-    assert first[0].startswith(f"{strong:.1f} ")
-    assert first[1].startswith(f"{weak:.1f} ")
-    assert first[2] == f"{weak - strong:+.1f}"
-    # A third takes the place of the one that was chosen first.
-    page.get_by_label("Compare org/middle").check()
-    assert not page.get_by_label("Compare org/strong").is_checked()
-    assert table.locator("thead th").all_inner_texts()[1].startswith("org/weak")
-    page.get_by_label("Compare org/middle").uncheck()
-    assert not table.is_visible()
+    strong, _, weak = ({k: 100 * f["value"] for k, f in row["figures"].items()} for row in rows)
+    key = "cprag102_accuracy_at_1"
+    cells = table.locator("tbody tr").first.locator("td").all_inner_texts()
+    assert cells[:2] == [f"{weak[key]:.1f}", f"{strong[key]:.1f}"]
+    assert cells[2] == f"{weak[key] - strong[key]:+.1f}".replace("-", "−")
+    low, high = (float(x.replace("−", "-")) for x in cells[3].split(" to "))
+    assert low < weak[key] - strong[key] < high <= 0
+    assert cells[4] == "< .001" or 0 < float(cells[4]) < 0.05
+    board.get_by_label(f"Compare {MIDDLE}").check()  # takes the place of the first
+    assert table.locator("thead th").all_inner_texts()[1].startswith(f"First: {STRONG}")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_fits_a_phone_and_follows_the_dark(new_page: NewPage, site: Path, scheme: str) -> None:
-    page = new_page(viewport=PHONE, color_scheme=scheme)
-    for path in (site / "index.html", next(site.glob("models/*.html"))):
-        page.goto(path.as_uri())
-        assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
-        paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
-        ink = page.evaluate("getComputedStyle(document.body).color")
-        assert contrast(ink, paper) > 12
-        assert (luminance(paper) < 0.1) == (scheme == "dark")
-
-
-def test_hostile_text_stays_text(page: Page, hostile_site: Path) -> None:
-    open_board(page, hostile_site)
-    title = page.title()
-    rejected = page.locator(".rejected").inner_text()
-    for text in LIVELY.values():
-        # A browser runs blanks together; what is too long is cut.
-        start = " ".join(visible(text).split())[:100]
-        assert start in " ".join(rejected.split())
-    page.get_by_label("Find a model").fill("<script>")
-    assert len(names(page)) == 2
-    page.get_by_label("Find a model").fill("")
-    links = page.locator("#board tbody a").all()
-    addresses = [link.get_attribute("href") or "" for link in links]
-    assert len(addresses) == len(LIVELY)
-    assert page.title() == title
-    assert page.locator("img").count() == 0
-    for address in addresses:
-        page.goto((hostile_site / address).as_uri())
-        assert page.locator("img").count() == 0
-        assert page.locator("script").count() == 1
-        assert page.title().endswith("lmdiag leaderboard")
-        assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+@pytest.mark.parametrize("width", [1400, 800, 420])
+def test_every_figure_can_be_read_at_every_width(
+    new_page: NewPage, site: Path, width: int, scheme: str
+) -> None:
+    page = new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    page.goto((site / "index.html").as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    region = page.get_by_role("region", name="Leaderboard")
+    if width == 1400:
+        assert region.evaluate("box => box.scrollWidth <= box.clientWidth"), "a column is cut"
+    for cell in page.locator("#board tbody tr").first.locator("td.figure:visible").all():
+        cell.scroll_into_view_if_needed()
+        value = cell.locator(".value")
+        region.evaluate("(box, x) => { box.scrollLeft += x - 260; }", value.bounding_box()["x"])
+        box, height = value.bounding_box(), value.evaluate("x => x.getClientRects().length")
+        assert height == 1, "a number is broken"
+        at = [box["x"] + box["width"] / 2, box["y"] + box["height"] / 2]
+        on_top = page.evaluate("([x, y]) => document.elementFromPoint(x, y).className", at)
+        assert on_top == "value", "covered by the column of names"
+    style = "getComputedStyle(document.body)"
+    assert contrast(*page.evaluate(f"[{style}.color, {style}.backgroundColor]")) > 12
+    assert page.locator(".pictures svg").count() == 7
+    assert "org/later" in page.locator(".unranked").inner_text()
 
 
 def test_the_table_can_be_read_without_scripts(new_page: NewPage, site: Path) -> None:
     page = new_page(java_script_enabled=False)
     page.goto((site / "index.html").as_uri())
-    assert names(page) == ["org/strong", "org/middle", "org/weak", "People"]
+    assert names(page) == [STRONG, MIDDLE, WEAK]
     assert not page.locator("#board-controls").is_visible()
-    assert page.locator("#board thead th.figure:visible").count() == 13
+    page.get_by_role("link", name=STRONG).click()
+    page.wait_for_url("**/models/org-strong-*.html")
 
 
 def test_a_page_that_misbehaves_is_noticed(chromium: Browser, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from runs import make_run, model_info, predictions_of
 
 from lmdiag import cli, diagnostics, stimuli
 from lmdiag.evaluation import evaluate
-from lmdiag.hub.benchmark import columns, protocol_reasons
+from lmdiag.hub.benchmark import columns, protocol_problem
 from lmdiag.hub.publish import plan_data
 from lmdiag.protocol import Protocol
 from lmdiag.report.html import charts, render
@@ -504,8 +504,8 @@ def test_the_leaderboard_has_no_columns_for_them_and_takes_no_run_with_them() ->
     assert {task for task in diagnostics.built_in() if not diagnostics.get(task).in_data_set} == {
         *EXTENDED
     }
-    (reason,) = protocol_reasons(Protocol(tasks=(*DIAGNOSTICS, "role1500")))
-    assert reason.startswith("the benchmark does not contain role1500: submit a run")
+    problem = protocol_problem(Protocol(tasks=(*DIAGNOSTICS, "role1500")))
+    assert problem == "the leaderboard does not have role1500: submit a run without it"
 
 
 def test_publishing_the_data_leaves_them_out(demo_dir: Path, tmp_path: Path) -> None:

@@ -15,9 +15,12 @@ from huggingface_hub import HfApi
 from runs import make_run
 
 from lmdiag.cli import main
-from lmdiag.hub import publish, submit
+from lmdiag.hub import publish
 from lmdiag.hub.benchmark import columns
-from lmdiag.types import BadInput
+from lmdiag.hub.requests import RunRequest, read_requests
+from lmdiag.hub.submit import EVAL_RESULTS
+from lmdiag.results import Place, read_results
+from lmdiag.types import DIAGNOSTICS, BadInput
 
 pytest_plugins = ["hub.fixtures"]
 
@@ -180,9 +183,32 @@ def test_refusals_of_the_hub_are_one_line(
 
 @pytest.fixture
 def commit(api: HfApi) -> str:
-    """A model on the Hub."""
+    """A model on the Hub; there is a results repository, too."""
     api.create_repo("org/model")
+    api.create_repo("org/results", repo_type="dataset")
     return str(api.model_info("org/model").sha)
+
+
+def test_a_model_is_requested(
+    hub: LoopbackHub, api: HfApi, commit: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["submit", "org/model", "--results-repo", "org/results", "--dtype", "bfloat16"]
+    assert main([*command, "--note", "please", "--dry-run"]) == 0
+    assert f"commit: {commit}" in capsys.readouterr().out
+    assert not hub.store.find(None, "datasets", "org/results").pulls
+    assert main(command) == 0
+    assert capsys.readouterr().out.strip() == f"{hub.url}/datasets/org/results/discussions/1"
+    api.merge_pull_request("org/results", 1, repo_type="dataset")
+    (entry,), refused = read_requests(["org/results"])
+    assert not refused
+    assert entry.request == RunRequest(model="org/model", commit=commit, dtype="bfloat16")
+    for arguments, message in (
+        (["org/nothing", "--results-repo", "org/results"], "cannot find model org/nothing: not f"),
+        (["org/model"], "--results-repo ORG/NAME is needed"),
+        ([*command[1:], "--note", "x" * 201], "note: string should have at most 200 characters"),
+    ):
+        assert main(["submit", *arguments]) == 2
+        assert message in capsys.readouterr().err
 
 
 def test_a_run_is_offered_to_model_and_leaderboard(
@@ -195,60 +221,59 @@ def test_a_run_is_offered_to_model_and_leaderboard(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     run = make_run(tmp_path / "run", demo_dir, commit=commit)
-    api.create_repo("org/runs", repo_type="dataset")
-    command = ["submit", str(run), "--data", published, "--results-repo", "org/runs"]
-
+    command = ["submit", str(run), "--data", published, "--results-repo", "org/results"]
     assert main([*command, "--dry-run"]) == 0
     assert "task_id: role88_sensitivity" in capsys.readouterr().out
-    assert not hub.store.find(None, "datasets", "org/runs").pulls
 
     env = client_env(hub.url, tmp_path / "home")
     done = run_lmdiag(command, env, tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == [
-        f"{hub.url}/datasets/org/runs/discussions/1",
+        f"{hub.url}/datasets/org/results/discussions/1",
         f"{hub.url}/org/model/discussions/1",
     ]
     assert "hf_test" not in done.stdout + done.stderr
-    api.merge_pull_request("org/runs", 1, repo_type="dataset")
-    place = f"runs/org--model/{commit[:12]}-float32/diagnostics-token"
-    assert api.list_repo_files("org/runs", repo_type="dataset") == [
-        f"{place}/predictions.parquet",
-        f"{place}/results.json",
-    ]
+    api.merge_pull_request("org/results", 1, repo_type="dataset")
     api.merge_pull_request("org/model", 1)
-    path = api.hf_hub_download("org/model", submit.EVAL_RESULTS, cache_dir=tmp_path / "cache")
-    entries = yaml.safe_load(Path(path).read_text())
-    results = json.loads((run / "results.json").read_text())
-    by_id = {entry["dataset"]["task_id"]: entry for entry in entries}
-    expected = {c.task_id for place, c in columns().items() if place.task != "agreement"}
-    assert set(by_id) == expected
-    entry = by_id["neg136_sensitivity_simp_negative"]
-    figure = results["tasks"]["neg136"]["none"]["measures"]["sensitivity"]
-    assert entry["value"] == figure["by"]["subset/polarity"]["simp/negative"]["value"]
-    assert entry["dataset"]["id"] == published
-    assert entry["dataset"]["revision"] == api.dataset_info(published).sha
-    assert entry["date"] == results["finished"]
-    assert entry["source"]["url"] == f"{hub.url}/datasets/org/runs"
-    assert results["signature"] in entry["notes"]
-
+    results = read_results(run)
+    (entry,), _ = read_requests(["org/results"])
+    assert entry.claimed == results
+    path = api.hf_hub_download("org/model", EVAL_RESULTS, cache_dir=tmp_path / "cache")
+    by_id = {x["dataset"]["task_id"]: x for x in yaml.safe_load(Path(path).read_text())}
+    assert by_id.keys() == {
+        c.task_id for place, c in columns().items() if place.task in DIAGNOSTICS
+    }
+    figure = by_id["neg136_sensitivity_simp_negative"]
+    place = Place("neg136", "none", "sensitivity", "subset/polarity", "simp/negative")
+    assert figure["value"] == results.figure(place).value
+    revision = api.dataset_info(published).sha
+    assert figure["dataset"] == {"id": published, "task_id": "neg136_sensitivity_simp_negative",
+                                 "revision": revision}  # fmt: skip
+    assert results.signature in figure["notes"]
     assert main(command) == 0
     assert capsys.readouterr().out.count("has all of it already") == 2
 
 
-def test_unfit_runs_are_not_offered(
-    published: str, demo_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    local = {"commit": "sha256:0123456789abcdef"}
-    cases = [
+@pytest.mark.parametrize(
+    ("model", "options", "message"),
+    [
         ({}, [], "which is not a data set of the Hub"),
         ({}, ["--data", "nonsense"], "write namespace/name"),
-        (local, ["--data", published], "is not a commit of a model on the Hub"),
-        ({}, ["--data", published], "cannot find commit aaaaaaaaaaaa in org/model: "),
-    ]
-    for model, options, message in cases:
-        run = make_run(tmp_path / "run", demo_dir, **model)
-        assert main(["submit", str(run), *options]) == 2
-        out, err = capsys.readouterr()
-        assert out == ""
-        assert message in err.splitlines()[-1]
+        ({}, ["--dtype", "float16"], "--revision and --dtype are those of the run"),
+        (
+            {"commit": "sha256:0123456789abcdef"},
+            ["--data", "org/lmdiag"],
+            "is not a commit",
+        ),
+        ({}, ["--data", "org/lmdiag"], "cannot find model org/model at aaaaaa"),
+    ],
+)
+def test_unfit_runs_are_not_offered(
+    model: dict[str, str], options: list[str], message: str, published: str, demo_dir: Path,
+    tmp_path: Path, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    run = make_run(tmp_path / "run", demo_dir, **model)
+    assert main(["submit", str(run), *options]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert message in err.splitlines()[-1]

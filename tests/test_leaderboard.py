@@ -1,249 +1,411 @@
-"""The leaderboard's files: the order of its rows, rejected runs, and strangers' text as text."""
+"""The leaderboard: requests, the board's own runs, its site; and what strangers try."""
 
 from __future__ import annotations
 
 import json
 import re
+import shutil
+import stat
+import sys
 import unicodedata
-from dataclasses import asdict, replace
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 import yaml
-from hub import rules
-from hub.boards import build
+from hub import LoopbackHub
+from hub.boards import HOSTILE, build, edit, request, run_of, write_request
 from huggingface_hub import HfApi
-from hypothesis import given
-from hypothesis import strategies as st
 from parsed import ParsedPage
-from runs import make_run, model_info
 
 from lmdiag.cli import main
-from lmdiag.hub.benchmark import Benchmark, columns
-from lmdiag.hub.names import display_name, is_hub_id, name_reason
+from lmdiag.comparison import compare_runs
+from lmdiag.hub.benchmark import columns
 from lmdiag.hub.publish import plan_leaderboard
-from lmdiag.leaderboard.pages import hub_link, render_board
-from lmdiag.leaderboard.pictures import MOST_MODELS, pictures
-from lmdiag.leaderboard.site import write_site
-from lmdiag.leaderboard.standing import HUMAN_ROW, Standing, ranked, standings
-from lmdiag.report.page import breakable
-from lmdiag.results import Figure, Place, read_results
-from lmdiag.text import all_visible, file_name, visible
-from lmdiag.types import DIAGNOSTICS
+from lmdiag.hub.requests import Entry, parse_request, read_requests
+from lmdiag.leaderboard.board import Board
+from lmdiag.leaderboard.rows import Row, comparisons, outcomes, ranked
+from lmdiag.leaderboard.running import Limits, failure, run_missing
+from lmdiag.report.page import digest
+from lmdiag.results import Figure, read_results
+from lmdiag.types import BadInput
 
 pytest_plugins = ["hub.fixtures"]
 
 ROOT = Path(__file__).resolve().parents[1]
-OVERVIEW = [column.task_id for column in columns().values() if column.is_overview]
-FIRST, SECOND = OVERVIEW[:2]
+FIRST = "cprag102_accuracy_at_5"
+GOOD = {"model": "org/model", "commit": "a" * 40, "dtype": "float32"}
 
 
-def board_of(site: Path) -> dict[str, Any]:
-    record: dict[str, Any] = json.loads((site / "leaderboard.json").read_text())
-    return record
+@pytest.fixture
+def board(tmp_path: Path, demo_dir: Path) -> Board:
+    """A board whose requests are in `tmp_path` and whose runs are in `tmp_path/board-runs`."""
+    return Board(tmp_path / "board-runs", str(demo_dir))
 
 
-@pytest.fixture(scope="module")
-def runs(demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three runs. Read only."""
-    root = tmp_path_factory.mktemp("runs") / "runs"
-    skills = {"org/strong": 4.0, "org/weak": 0.0, "org/middle": 1.5}
-    for seed, (name, skill) in enumerate(skills.items()):
-        facts = {"id": name, "kind": "causal" if seed else "masked", "commit": f"{seed}" * 40}
-        make_run(root / name, demo_dir, skill=skill, seed=seed, **facts)
-    return root
+@pytest.fixture
+def site(board: Board, tmp_path: Path, demo_dir: Path) -> Callable[[], dict[str, Any]]:
+    """Builds the site of the runs that are there; returns its record."""
+    return lambda: build(tmp_path, demo_dir, "--no-run")
 
 
-@pytest.fixture(scope="module")
-def site(runs: Path, demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The board of these runs. Read only."""
-    return build(tmp_path_factory.mktemp("site") / "board", demo_dir, runs)
+def add(board: Board, tmp_path: Path, model: str, skill: float = 1.0, **fields: Any) -> Path:
+    """Writes a request and its run; returns the file of the request."""
+    wanted = request(model, **fields)
+    run_of(board, wanted, skill=skill)
+    return write_request(tmp_path, wanted)
 
 
-# ---- columns and rows ---------------------------------------------------------------------------
+def names(record: dict[str, Any]) -> list[str]:
+    return [f"{row['rank']} {row['model']['id']} {row['model']['dtype']}" for row in record["rows"]]
+
+
+def reasons(record: dict[str, Any]) -> dict[str, str]:
+    return {
+        entry["name"].rpartition("requests/")[2]: entry["reason"] for entry in record["not_run"]
+    }
 
 
 def test_columns_are_the_tasks_of_the_benchmark_and_spell_the_measure() -> None:
     benchmark = yaml.safe_load((ROOT / "datasets/lmdiag/eval.yaml").read_text())
-    assert [(each["id"], each["config"]) for each in benchmark["tasks"]] == [
+    assert [(task["id"], task["config"]) for task in benchmark["tasks"]] == [
         (column.task_id, place.task) for place, column in columns().items()
     ]
     for place, column in columns().items():
         level = f"_{place.level}" if place.level else ""
         spelled = f"{place.task}_{place.measure}{level}".replace("@", "_at_")
         assert column.task_id == re.sub(r"[./]", "_", spelled)
-        assert re.fullmatch(r"[a-z0-9][a-z0-9_]{0,95}", column.task_id)
 
 
-def test_rows_are_ordered_by_the_first_column_of_the_overview(site: Path) -> None:
-    rows = board_of(site)["rows"]
-    assert [row["name"] for row in rows] == ["org/strong", "org/middle", "org/weak", HUMAN_ROW]
-    first = [row["figures"][FIRST]["value"] for row in rows[:3]]
-    assert first == sorted(first, reverse=True)
-    assert len(set(first)) == 3
-
-
-def test_files_for_programs_have_the_figures_of_the_run(site: Path, runs: Path) -> None:
-    results = read_results(runs / "org/strong")
-    row = next(row for row in board_of(site)["rows"] if row["name"] == "org/strong")
-    lines = [
-        line
-        for line in pq.read_table(site / "leaderboard.parquet").to_pylist()
-        if line["name"] == "org/strong"
-    ]
-    assert row["model"].items() <= asdict(results.model).items()
-    assert row["signature"] == results.signature
-    expected = {
-        column.task_id: (place.task, figure.value, figure.n, figure.ci_low, figure.ci_high)
-        for place, column in columns().items()
-        if (figure := results.figure(place)) is not None
-    }
-    assert len(expected) == 13
-    said = {key: tuple(each.values())[:4] for key, each in row["figures"].items()}
-    assert said == {key: figure[1:] for key, figure in expected.items()}
-    names = ("task", "value", "n", "ci_low", "ci_high")
-    assert {line["figure"]: tuple(line[name] for name in names) for line in lines} == expected
-
-
-def test_the_human_baseline_is_measured_from_the_data(benchmark: Benchmark) -> None:
-    (human,) = (row for row in standings([], benchmark) if row.origin == "people")
-    columns = benchmark.stimuli("role88").columns()
-    pairs: dict[str, dict[bool, float]] = {}
-    for name, good, cloze in zip(
-        columns["contrast"], columns["good"], columns["target_cloze"], strict=True
-    ):
-        pairs.setdefault(name, {})[good] = cloze
-    assert set(human.figures) == {"role88_sensitivity", "role88_sensitivity_at_0_01"}
-    preferred = sum(pair[True] > pair[False] for pair in pairs.values())
-    assert human.figures["role88_sensitivity"].value == preferred / len(pairs)
-    assert human.figures["role88_sensitivity"].n == len(pairs)
-
-
-def test_published_rows_are_shown_with_runs_on_the_published_data(
-    data_dir: Path, benchmark: Benchmark
-) -> None:
-    rows = {row.name: row for row in standings([], Benchmark(str(data_dir)))}
-    base = rows["bert-base-uncased"]
-    assert base.origin == "published"
-    # Ettinger (2020): table 4, base, k = 1: 23.5 = 8 of 34; table 12, negative: 0.0 of 18.
-    accuracy = base.figures["cprag102_accuracy_at_1"]
-    assert (accuracy.value, accuracy.n) == (0.235, 34)
-    assert accuracy.ci_low < 8 / 34 < accuracy.ci_high
-    assert base.figures["neg136_sensitivity_simp_negative"].value == 0.0
-    # 44 of 44 pairs: the human row of role88, with Wilson's interval.
-    human = rows[HUMAN_ROW].figures["role88_sensitivity"]
-    assert (human.value, human.n, human.ci_high, human.chance) == (1.0, 44, 1.0, 0.5)
-    assert human.ci_low == pytest.approx(44 / (44 + 1.959964**2))
-    assert {row.origin for row in standings([], benchmark)} == {"people"}
+# ---- requests ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("model", "said"),
+    ("fields", "said"),
     [
-        ({"id": "gpt2"}, None),
-        ({"id": "EleutherAI/pythia-70m"}, None),
-        ({"id": ""}, "is not an id of a model on the Hub"),
-        ({"id": "../../x"}, "is not an id"),
-        ({"id": "/etc/passwd"}, "is not an id"),
-        ({"id": "org/a/b"}, "is not an id"),
-        ({"id": "org/m\u043edel"}, "is not an id"),  # a Cyrillic o
-        ({"id": "org/mo\u200bdel"}, "is not an id"),  # a space of no width
-        ({"id": "org/model.git"}, "is not an id"),
-        ({"commit": "main"}, "is not a commit: expected 40 hexadecimal digits"),
-        ({"commit": "A" * 40}, "is not a commit"),
-        ({"commit": ""}, "is not a commit"),
-        ({"id": "demo:masked", "commit": "sha256:" + "0" * 16}, None),
-        ({"id": "demo:masked"}, "is not an id"),
-        ({"id": "runs/my-model", "commit": "sha256:" + "0" * 16}, "is a local folder"),
+        ({}, None),
+        ({"quantization": "8bit", "note": "x" * 200}, None),
+        ({"model": "gpt2"}, "model: must be an id of a model on the Hub, namespace/name"),
+        ({"model": "People"}, "model: must be an id"),
+        ({"model": "../../x"}, "model: must be an id"),
+        ({"model": "org/m\u043edel"}, "model: must be an id"),  # a Cyrillic o
+        ({"model": "org/mo\u200bdel"}, "model: must be an id"),  # a space of no width
+        ({"commit": "v1 (reproduced)"}, "commit: must be a commit of 40 hexadecimal digits"),
+        ({"commit": "A" * 40}, "commit: must be a commit"),
+        ({"dtype": "int1"}, "dtype: input should be 'float64', 'float32', 'float16' or 'bfloat16'"),
+        ({"quantization": "2bit"}, "quantization: input should be '8bit' or '4bit'"),
+        ({"note": "x" * 201}, "note: string should have at most 200 characters"),
+        ({"kind": "causal"}, "kind: extra inputs are not permitted"),
+        ({"model": ["org/model"]}, "model: input should be a valid string"),
     ],
 )
-def test_names_of_models(model: dict[str, str], said: str | None) -> None:
-    reason = name_reason(model_info(**model))
-    assert reason is None if said is None else said in str(reason)
+def test_a_request_is_read_or_refused_by_its_field(
+    fields: dict[str, Any], said: str | None
+) -> None:
+    text = yaml.safe_dump(GOOD | fields)
+    if said is None:
+        assert parse_request(parse_request(text).to_yaml()) == parse_request(text)
+        return
+    with pytest.raises(BadInput, match=re.escape(said)):
+        parse_request(text)
 
 
-def test_local_folders_are_listed_on_request(demo_dir: Path, tmp_path: Path) -> None:
-    facts = {"id": "/home/me/runs/my-model", "commit": "sha256:" + "0" * 16}
-    local = model_info(**facts)
-    assert name_reason(local, allow_local=True) is None
-    assert display_name(local) == "local:my-model"
-    for path in ("/", "", "..", "/home/m\u043edel", "x" * 200):
-        assert name_reason(replace(local, id=path), allow_local=True) is not None
-    run = make_run(tmp_path / "run", demo_dir, **facts)
-    site = build(tmp_path / "board", demo_dir, run, "--allow-local")
-    assert "/home/me" not in (site / "index.html").read_text()
-    assert board_of(site)["rows"][0]["name"] == "local:my-model"
+@pytest.mark.parametrize("text", ["", "[" * 3000, "- a", "a: &a [*a]", "\x00", "!!python/name:os"])
+def test_what_is_no_request_is_refused(text: str) -> None:
+    with pytest.raises(BadInput):
+        parse_request(text)
 
 
-@given(st.text(max_size=120))
-def test_hub_ids_are_plain(text: str) -> None:
-    if is_hub_id(text):
-        assert re.fullmatch(r"[\w.-]+(/[\w.-]+)?", text, re.ASCII)
-        assert ".." not in text
+def test_every_file_is_a_request_in_its_place_or_is_refused(tmp_path: Path) -> None:
+    good = write_request(tmp_path, request("org/model"))
+    copy = tmp_path / "requests/a-copy.yaml"
+    copy.write_text(good.read_text())
+    write_request(tmp_path, request("org/large"), "#" * 5000)
+    claimed = good.with_suffix(".json")
+    claimed.write_text('{"schema_version": 2, "model": NaN}')
+    (entry,), refused = read_requests([str(tmp_path)])
+    assert (entry.request, entry.claimed) == (request("org/model"), None)
+    told = {refusal.place.rpartition("/")[2]: refusal.reason for refusal in refused}
+    assert told["a-copy.yaml"] == f"a request with this content belongs in {entry.request.path}"
+    assert "has 5,000 bytes; at most 4,000 are read" in told[f"{'a' * 40}-float32.yaml"]
+    assert told[claimed.name]
+    claimed.write_text(" " * 1_000_001)
+    assert "at most 1,000,000 are read" in str(read_requests([str(tmp_path)])[1])
+    with pytest.raises(BadInput, match="has no requests/: name a results repository"):
+        read_requests([str(tmp_path / "requests")])
 
 
-# ---- ranks, revisions, chance -------------------------------------------------------------------
+# ---- rows, ranks, claims -------------------------------------------------------------------------
 
 
-def row(name: str, value: float | None, *, dtype: str = "float32", **more: Any) -> Standing:
-    figures = {} if value is None else {FIRST: Figure(value, 34, 0.1, 0.9)}
-    model = asdict(model_info(id=name, dtype=dtype, **more))
-    return Standing(name, "submitted", figures, model)
-
-
-def test_equal_figures_share_a_rank_and_revisions_are_listed_with_their_model() -> None:
+def test_equal_figures_share_a_rank_and_a_row_without_one_has_none() -> None:
+    values = {"a": 0.9, "b": 0.7, "c": 0.7, "d": 0.5, "e": None}
+    results: Any = type("R", (), {"model": type("M", (), {"commit": ""})})
+    run: Any = type("Run", (), {"results": results})
     rows = [
-        row("org/a", 0.9), row("org/b", 0.7), row("org/a", 0.3, dtype="float16"),
-        row("org/c", 0.7), row("org/d", 0.5), row("org/e", None),
-        Standing(HUMAN_ROW, "people", {FIRST: Figure(0.8, 34)}),
-    ]  # fmt: skip
-    order = [(each.name, each.rank, each.is_first) for each in ranked(rows)]
-    assert order == [
-        ("org/a", 1, True), ("org/a", None, False), (HUMAN_ROW, None, True), ("org/b", 2, True),
-        ("org/c", 2, True), ("org/d", 4, True), ("org/e", None, True),
+        Row(request(f"org/{name}"), run, {} if value is None else {FIRST: Figure(value, 34)})
+        for name, value in values.items()
+    ]
+    assert [(row.request.model, row.rank) for row in ranked(rows[::-1])] == [
+        ("org/a", 1), ("org/b", 2), ("org/c", 2), ("org/d", 4), ("org/e", None),
     ]  # fmt: skip
 
 
-def test_the_table_shows_the_chance_level_if_it_is_known(benchmark: Benchmark) -> None:
-    figure = Figure(0.4, 34, 0.3, 0.6, chance=1 / 3)
-    at_chance = replace(row("org/a", None), figures={SECOND: figure})
-    page = render_board([at_chance], [], benchmark)
-    assert "chance 33" in page
-    assert 'class="level-of-chance" x1="33.3"' in page
-    assert 'title="not distinguishable from chance">†' in page
-    unknown = replace(at_chance, figures={SECOND: replace(figure, chance=None)})
-    assert 'class="level-of-chance"' not in render_board([unknown], [], benchmark)
-
-
-# ---- the files ----------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_the_site_is_the_same_each_time_and_replaced_as_a_whole(
-    runs: Path, site: Path, demo_dir: Path, tmp_path: Path
+def test_the_record_has_the_figures_of_the_runs(
+    board: Board, site: Callable[[], dict[str, Any]], tmp_path: Path
 ) -> None:
-    out = tmp_path / "board"
-    build(out, demo_dir, runs / "org/weak")
-    old = next(out.glob("models/*.html"))
-    build(out, demo_dir, runs / "org/strong", runs / "org/middle")
-    assert not old.exists()
-    build(out, demo_dir, runs)
-    made, expected = (
-        {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*.*")}
-        for folder in (out, site)
+    add(board, tmp_path, "org/weak", skill=0.0)
+    add(board, tmp_path, "org/strong", skill=4.0)
+    record = site()
+    assert names(record) == ["1 org/strong float32", "2 org/weak float32"]
+    results = read_results(next(board.folder(request("org/weak")).glob("*/")))
+    shown = {key: figure["value"] for key, figure in record["rows"][1]["figures"].items()}
+    assert shown == {
+        column.task_id: figure.value
+        for place, column in columns().items()
+        if (figure := results.figure(place)) is not None
+    }
+    assert len(shown) == 13
+    for row in record["rows"]:
+        assert (
+            tmp_path / "board" / row["page"]
+        ).read_text() == "<!doctype html><title>float32</title>"
+
+
+def test_claimed_figures_change_no_rank_and_are_marked_where_they_differ(
+    board: Board, site: Callable[[], dict[str, Any]], tmp_path: Path
+) -> None:
+    """Attacks: a forged results.json; answers shifted within a tolerance; a row that differs."""
+    add(board, tmp_path, "org/honest", skill=3.0)
+    before = site()
+
+    def forge(results: dict[str, Any]) -> None:
+        for settings in results["tasks"].values():
+            for figure in settings["none"]["measures"].values():
+                figure["value"] = 1.0
+
+    for model in ("org/forged", "org/not-there"):
+        file = add(board, tmp_path, model, skill=0.0)
+        shutil.copy(next(board.folder(request(model)).glob("*/results.json")), tmp_path)
+        edit(tmp_path, forge)
+        (tmp_path / "results.json").rename(file.with_suffix(".json"))
+    shutil.rmtree(board.folder(request("org/not-there")))
+    record = site()
+    assert names(record) == ["1 org/honest float32", "2 org/forged float32"]
+    assert record["rows"][0] == before["rows"][0]
+    assert record["rows"][1]["figures"][FIRST]["value"] < 1.0
+    assert record["rows"][1]["claimed_otherwise"][FIRST] == 1.0
+    (absent,) = record["not_run"]
+    assert (absent["name"], absent["reason"]) == ("org/not-there", "not run yet")
+    assert absent["claimed"][FIRST] == 1.0
+    page = ParsedPage((tmp_path / "board/index.html").read_text()).text
+    assert page.count("claimed figures differ") == 2  # on the row and in the legend
+    assert page.index("Requests without a run") < page.index("not-there")
+
+
+def test_rounding_of_the_dtype_is_not_marked(
+    board: Board, site: Callable[[], dict[str, Any]], tmp_path: Path
+) -> None:
+    """Of 18 items, one may differ in float32 and four in bfloat16."""
+    for dtype, differing in (("float32", 2), ("bfloat16", 5)):
+        file = add(board, tmp_path, "org/model", dtype=dtype)
+        path = next(board.folder(request("org/model", dtype=dtype)).glob("*/results.json"))
+        for more in (differing - 1, differing):
+            results = json.loads(path.read_text())
+            figure = results["tasks"]["cprag102"]["none"]["measures"]["accuracy@5"]
+            assert figure["n"] == 18
+            figure["value"] += (more if figure["value"] < 0.5 else -more) / 18
+            file.with_suffix(".json").write_text(json.dumps(results))
+            (row,) = [row for row in site()["rows"] if row["model"]["dtype"] == dtype]
+            assert bool(row["claimed_otherwise"]) == (more == differing)
+
+
+def test_another_dtype_quantization_or_commit_is_a_row_of_its_own(
+    board: Board, site: Callable[[], dict[str, Any]], tmp_path: Path
+) -> None:
+    """Attack: invented runs of an honest model. Without a run of the board they have no rank."""
+    add(board, tmp_path, "org/model", skill=2.0)
+    add(board, tmp_path, "org/model", skill=0.0, dtype="float16")
+    add(board, tmp_path, "org/model", skill=1.0, commit="b" * 40)
+    write_request(tmp_path, request("org/model", quantization="4bit"))
+    record = site()
+    assert [row["rank"] for row in record["rows"]] == [1, 2, 3]
+    assert reasons(record) == {"org/model": "not run yet"}
+
+
+def test_files_of_strangers_replace_no_run(
+    board: Board, site: Callable[[], dict[str, Any]], tmp_path: Path
+) -> None:
+    """Attacks: edited predictions that sort earlier; a second request; names as in the page."""
+    file = add(board, tmp_path, "org/model", skill=2.0)
+    before = site()
+    run = next(board.folder(request("org/model")).iterdir())
+    shutil.copytree(run, tmp_path / "requests/a/run")
+    shutil.copytree(run, tmp_path / "requests/org/model/run")
+    (tmp_path / "requests/a.yaml").write_text(file.read_text())
+    write_request(tmp_path, request("org/people"), yaml.safe_dump(GOOD | {"model": "People"}))
+    write_request(tmp_path, request("org/x"), yaml.safe_dump(GOOD | {"commit": "v1 (reproduced)"}))
+    record = site()
+    assert record["rows"] == before["rows"]
+    assert reasons(record) == {
+        "a.yaml": f"a request with this content belongs in {request('org/model').path}",
+        request("org/people").path[
+            9:
+        ]: "model: must be an id of a model on the Hub, namespace/name",
+        request("org/x").path[9:]: "commit: must be a commit of 40 hexadecimal digits",
+    }
+    # In the board's own directory, a run of another model, or with other predictions, is not used.
+    for change in (lambda r: r["model"].update(id="org/other"), lambda r: r.update(signature="x"),
+                   lambda r: r.update(files={"predictions.parquet": "0" * 64})):  # fmt: skip
+        kept = (run / "results.json").read_text()
+        edit(run, change)
+        assert site()["rows"] == []
+        (run / "results.json").write_text(kept)
+
+
+def test_two_rows_are_compared_as_by_the_command(board: Board, tmp_path: Path) -> None:
+    runs = []
+    for model, skill in (("org/strong", 3.0), ("org/weak", 0.5)):
+        add(board, tmp_path, model, skill=skill)
+        runs.append(board.run(request(model)))
+    rows = [Row(request("org/x"), run, {}) for run in runs if run]
+    first, second = by_row = outcomes(rows)
+    tests = comparisons(by_row)
+    found = {(x.task, x.measure, x.level.replace("simp/", "")): x for x in compare_runs(*runs)}
+    for place, column in columns().items():
+        comparison = found.get((place.task, place.measure, place.level.replace("simp/", "")))
+        if comparison is None or column.task_id not in first:
+            continue
+        pairs = [*zip(first[column.task_id], second[column.task_id], strict=True)]
+        wins, losses = pairs.count(("1", "0")), pairs.count(("0", "1"))
+        assert comparison.difference == pytest.approx((wins - losses) / len(pairs))
+        if wins + losses:
+            low, high, p = tests[f"{len(pairs)} {max(wins, losses)} {min(wins, losses)}"]
+            low, high = (low, high) if wins >= losses else (-high, -low)
+            assert p == pytest.approx(comparison.p, abs=1e-4)
+            within = 1.5 / len(pairs)  # the ends of a bootstrap interval are multiples of 1/n
+            assert (low, high) == pytest.approx((comparison.ci_low, comparison.ci_high), abs=within)
+    assert len(found) >= 7
+
+
+# ---- running -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Has a shell script run in place of `python -m lmdiag run`."""
+
+    def replace(script: str) -> None:
+        file = tmp_path / "program"
+        file.write_text(f"#!/bin/sh\n{script}\n")
+        file.chmod(file.stat().st_mode | stat.S_IXUSR)
+        monkeypatch.setattr(sys, "executable", str(file))
+
+    return replace
+
+
+@pytest.mark.parametrize(
+    ("script", "limits", "reason"),
+    [
+        ("sleep 600", Limits(seconds=0.5), "it took longer than 0.5 seconds"),
+        ("echo first >&2; echo 'lmdiag: error: bad model' >&2; exit 2", Limits(), "bad model"),
+        ("kill -SEGV $$", Limits(), "the run was ended by SIGSEGV"),
+        ("echo token hf_abcdefghijkl in $HOME >&2; exit 1", Limits(), "token hf_*** in ~"),
+        (f"{sys.executable} -c 'x = bytearray(10**9)'", Limits(memory=300_000_000), "MemoryError"),
+        ("exit 0", Limits(), "exit code 0"),
+    ],
+)
+def test_a_run_that_fails_has_a_reason_and_the_others_are_run(
+    script: str, limits: Limits, reason: str, board: Board, program: Callable[[str], None]
+) -> None:
+    program(script)
+    entries = [*(Entry(request(f"org/{name}").model_copy(update={"commit": ""})) for name in "ab")]
+    said: list[str] = []
+    run_missing(board, entries, limits, said.append)
+    assert [failure(board, entry.request) for entry in entries] == [reason, reason]
+    assert said[1::2] == [f"failed: {reason}"] * 2
+    said.clear()
+    run_missing(board, entries, limits, said.append)
+    assert len(said) == (0 if limits.seconds < 1 else 4), "a limit on time is not exceeded twice"
+
+
+def test_a_child_gets_the_options_of_the_request_and_no_key(
+    board: Board, program: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "secret-key-1234")
+    program('echo "$@" key=$OPENAI_API_KEY >&2; exit 2')
+    wanted = request("org/model", dtype="float16", quantization="8bit").model_copy(
+        update={"commit": ""}
     )
-    assert made == expected
-    assert [path.name for path in tmp_path.iterdir()] == ["board"]
+    run_missing(board, [Entry(wanted)], Limits(device="cpu"), lambda line: None)
+    said = failure(board, wanted)
+    assert said.startswith(
+        "-m lmdiag run --quiet --tasks cprag102 role88 neg136 --model org/model "
+    )
+    assert "--dtype float16 --quantization 8bit" in said
+    assert "trust" not in said
+    assert "pickle" not in said
+    assert said.endswith(f"--device-map cpu --output {board.output(wanted)} key=")
 
 
-def test_an_interrupted_exchange_leaves_the_old_site(
-    benchmark: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_models_are_checked_before_they_are_downloaded(
+    hub: LoopbackHub, api: HfApi, board: Board, program: Callable[[str], None]
 ) -> None:
-    out = tmp_path / "board"
-    write_site(out, [], [], benchmark)
-    old = (out / "index.html").read_bytes()
+    program("exit 1")  # what passes the check
+    header = json.dumps({"w": {"dtype": "F32", "shape": [10, 30], "data_offsets": [0, 1200]}})
+    weights = len(header).to_bytes(8, "little") + header.encode() + bytes(1200)
+    commits = {}
+    for name, content in {"org/a": weights, "org/none": None, "org/broken": b"x" * 30}.items():
+        api.create_repo(name)
+        path = "model.safetensors" if content else "pytorch_model.bin"
+        commits[name] = str(
+            api.upload_file(path_or_fileobj=content or b"x", path_in_repo=path, repo_id=name).oid
+        )
+    told = {}
+    for name, commit, most in (
+        ("org/a", commits["org/a"], 300), ("org/a", commits["org/a"], 299),
+        ("org/none", commits["org/none"], 300), ("org/broken", commits["org/broken"], 300),
+        ("org/a", "d" * 40, 300), ("org/nowhere", "d" * 40, 300),
+    ):  # fmt: skip
+        wanted = request(name, commit=commit)
+        run_missing(board, [Entry(wanted)], Limits(parameters=most), lambda line: None)
+        told[name, commit[0] == "d", most] = failure(board, wanted).partition(commit[:12])[2]
+    assert told == {
+        ("org/a", commits["org/a"][0] == "d", 300): "",
+        ("org/a", commits["org/a"][0] == "d", 299): " has 300 parameters, more than 299",
+        ("org/none", commits["org/none"][0] == "d", 300): " has no safetensors weights",
+        ("org/broken", commits["org/broken"][0] == "d", 300): " has damaged safetensors weights",
+        (
+            "org/a",
+            True,
+            300,
+        ): ": not found, or not visible to you; check the name and `hf auth whoami`",
+        (
+            "org/nowhere",
+            True,
+            300,
+        ): ": not found, or not visible to you; check the name and `hf auth whoami`",
+    }
+    assert not [path for method, path, _ in hub.log if method == "GET" and path.endswith(".bin")]
+
+
+# ---- the site ------------------------------------------------------------------------------------
+
+
+def test_a_site_is_replaced_as_a_whole_and_other_directories_are_left_alone(
+    board: Board,
+    site: Callable[[], dict[str, Any]],
+    tmp_path: Path,
+    demo_dir: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    add(board, tmp_path, "org/model")
+    site()
+    files = {path: path.read_bytes() for path in (tmp_path / "board").rglob("*.*")}
+    site()
+    assert {path: path.read_bytes() for path in (tmp_path / "board").rglob("*.*")} == files
     replace_path = Path.replace
 
     def interrupted(self: Path, target: Path) -> Path:
@@ -251,112 +413,72 @@ def test_an_interrupted_exchange_leaves_the_old_site(
             raise KeyboardInterrupt
         return replace_path(self, target)
 
-    monkeypatch.setattr(Path, "replace", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        write_site(out, [], [], benchmark)
-    assert (out / "index.html").read_bytes() == old
-    assert [path.name for path in tmp_path.iterdir()] == ["board"]
-
-
-def test_other_directories_are_left_alone(
-    runs: Path, demo_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+    command = ["leaderboard", str(tmp_path), "--data", str(demo_dir), "--no-run", "--out"]
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", interrupted)
+        assert main([*command, str(tmp_path / "board")]) == 130
+    site()
+    assert {path: path.read_bytes() for path in (tmp_path / "board").rglob("*.*")} == files
+    assert not [*tmp_path.glob(".board*")]
     (tmp_path / "precious").write_text("mine")
-    cases = [
-        (runs, tmp_path, "is not a leaderboard directory: choose an empty one"),
-        (runs, tmp_path / "precious", "is a file: name a directory"),
-        (tmp_path, tmp_path / "b", "has no runs: name run directories, or a results repository"),
-        ("/nowhere", tmp_path / "b", "/nowhere has no runs"),
-    ]
-    for place, out, message in cases:
-        command = ["leaderboard", str(place), "--out", str(out), "--data", str(demo_dir)]
-        assert main(command) == 2
+    for out, message in ((tmp_path, "is not a leaderboard directory: choose an empty one"),
+                         (tmp_path / "precious", "is a file: name a directory")):  # fmt: skip
+        assert main([*command, str(out)]) == 2
         assert message in capsys.readouterr().err
-    assert [path.name for path in tmp_path.iterdir()] == ["precious"]
 
 
-def test_the_board_is_published_and_old_pages_are_removed(
-    api: HfApi, site: Path, tmp_path: Path, demo_dir: Path, runs: Path
+def test_a_site_is_published_and_old_pages_are_removed(
+    api: HfApi, board: Board, site: Callable[[], dict[str, Any]], tmp_path: Path
 ) -> None:
-    assert rules.check_card("spaces", (site / "README.md").read_text()) == []
-    plan_leaderboard(site, "org/board").send(api, private=True)
-    files = set(api.list_repo_files("org/board", repo_type="space"))
-    assert {"index.html", "leaderboard.json", "README.md"} < files
-    assert sum(path.startswith("models/") for path in files) == 3
+    file = add(board, tmp_path, "org/gone")
+    add(board, tmp_path, "org/model")
+    for n in (2, 1):
+        site()
+        plan_leaderboard(tmp_path / "board", "org/board").send(api, private=True)
+        files = api.list_repo_files("org/board", repo_type="space")
+        assert {"index.html", "leaderboard.json", "README.md"} < set(files)
+        assert sum(path.startswith("models/") for path in files) == n
+        file.unlink(missing_ok=True)
     assert api.space_info("org/board").sdk == "static"
-    smaller = build(tmp_path / "board", demo_dir, runs / "org/weak")
-    plan_leaderboard(smaller, "org/board").send(api, private=True)
-    files = set(api.list_repo_files("org/board", repo_type="space"))
-    assert sum(path.startswith("models/") for path in files) == 1
 
 
-@given(st.text(), st.text(), st.text())
-def test_file_names_differ_for_each_identity(name: str, one: str, other: str) -> None:
-    assert re.fullmatch(r"[a-z0-9][a-z0-9-]*-[0-9a-f]{10}", file_name(name, one))
-    if one.encode("utf-8", "replace") != other.encode("utf-8", "replace"):
-        assert file_name(name, one) != file_name(name, other)
-
-
-@given(st.text(st.characters(exclude_categories=())))
-def test_visible_text_hides_nothing_and_can_be_written(text: str) -> None:
-    shown = visible(text)
-    assert visible(shown) == shown
-    assert shown.encode().decode() == shown
-    assert not {unicodedata.category(c) for c in shown} & {"Cc", "Cs"}
-    assert all_visible({text: [text, 1, None]}) == {shown: [shown, 1, None]}
-    assert "<" not in breakable(text).replace("<wbr>", "")
-
-
-@pytest.mark.parametrize(
-    ("model_id", "commit", "link"),
-    [
-        ("org/model", "c" * 40, f"https://huggingface.co/org/model/tree/{'c' * 40}"),
-        ("javascript:alert(1)", "c" * 40, ""),
-        ("demo:masked", "c" * 40, ""),
-        ("org/model", '"><script>', ""),
-        ("org/model/../../settings", "c" * 40, ""),
-        ("org/model", "", ""),
-    ],
-)
-def test_links_lead_only_to_models_of_the_hub(model_id: str, commit: str, link: str) -> None:
-    assert hub_link(model_info(id=model_id, commit=commit)) == link
-
-
-# ---- a model's page and the charts --------------------------------------------------------------
-
-
-def test_a_page_has_every_item_with_the_models_answers(
-    site: Path, runs: Path, benchmark: Benchmark
+def test_hostile_text_stays_text(
+    board: Board, site: Callable[[], dict[str, Any]], tmp_path: Path
 ) -> None:
-    (path,) = site.glob("models/org-strong-*.html")
-    page = ParsedPage(path.read_text())
-    predictions = pq.read_table(runs / "org/strong/predictions.parquet").to_pylist()
-    rows = [benchmark.stimuli(task).columns() for task in DIAGNOSTICS]
-    assert all(row["id"] in page.text for row in predictions)
-    assert all(context in page.text for columns in rows for context in columns["context"])
-    items = [attributes for tag, attributes in page.tags if tag == "tbody" and "id" in attributes]
-    contrasts = {name for columns in rows for name in columns["contrast"]}
-    assert {attributes["id"] for attributes in items} == contrasts
-    outcomes = [str(attributes["data-outcome"]).split() for attributes in items]
-    assert all(set(each) <= {"good", "bad", "hit", "miss"} for each in outcomes)
-    results = read_results(runs / "org/strong")
-    sensitivity = [results.figure(Place(task, "none", "sensitivity")) for task in DIAGNOSTICS]
-    preferred = sum(round(figure.value * figure.n) for figure in sensitivity)
-    assert sum("good" in each for each in outcomes) == preferred
-
-
-def test_a_chart_has_a_bounded_number_of_models() -> None:
-    (picture,) = pictures([row(f"org/{i}", 0.5) for i in range(MOST_MODELS + 1)])
-    assert picture.note == f"The first {MOST_MODELS} of {MOST_MODELS + 1}."
-    assert f"org/{MOST_MODELS - 1}<" in picture.svg
-    assert f"org/{MOST_MODELS}<" not in picture.svg
-    assert "<style" not in picture.svg
-    assert " style=" not in picture.svg
-    assert pictures([]) == []
-
-
-def test_charts_distinguish_the_revisions_of_a_model() -> None:
-    rows = [row("org/model", 0.5, revision="step1000"), row("org/model", 0.5), row("org/b", 0.5)]
-    (picture,) = pictures(ranked(rows))
-    labels = re.findall(r">([^<>]*)<", picture.svg)
-    assert {"step1000 float32", "· aaaaaaa float32", "org/b"} <= set(labels)
+    """Texts of a model, in requests, in names of files and in reasons."""
+    add(board, tmp_path, "org/plain")
+    write_request(tmp_path, request("org/x"), "model: x")
+    site()
+    allowed = {tag for tag, _ in ParsedPage((tmp_path / "board/index.html").read_text()).tags}
+    for number, text in enumerate(HOSTILE.values()):
+        wanted = request(f"org/model-{number}")
+        write_request(tmp_path, wanted)
+        run_of(board, wanted, revision=text, architecture=text, tokenizer=text)
+        fields = {"model": text, "commit": text, "note": text, text: text}
+        write_request(tmp_path, request(f"org/bad-{number}"), yaml.safe_dump(fields))
+        failed = request(f"org/failed-{number}")
+        write_request(tmp_path, failed)
+        board.folder(failed).mkdir(parents=True)
+        (board.folder(failed) / "failure.json").write_text(json.dumps({"reason": text}))
+    named = tmp_path / "requests/<img src=x onerror=alert(1)>.yaml"
+    named.write_text("{}")
+    record = site()
+    assert len(record["rows"]) == len(HOSTILE) + 1
+    text = (tmp_path / "board/index.html").read_text()
+    page = ParsedPage(text)
+    assert "<img src=x onerror=alert(1)>.yaml" in page.text
+    assert {tag for tag, _ in page.tags} <= allowed | {"bdi", "br", "li", "wbr"}
+    for _, attributes in page.tags:
+        assert not [name for name in attributes if name.startswith("on")]
+        assert not {"style", "src"} & set(attributes)
+        address = attributes.get("href") or "#"
+        assert re.fullmatch(r"#.*|https://huggingface\.co/[\w/-]+|models/[\w-]+\.html|data:,"
+                            r"|leaderboard\.json", address)  # fmt: skip
+    policy = next(a["content"] for _, a in page.tags if "http-equiv" in a)
+    assert policy.startswith("default-src 'none'; ")
+    assert "unsafe" not in policy
+    for kind in ("script", "style"):
+        assert f"{kind}-src '{digest(page.code[kind].encode())}';" in policy
+    for path in tmp_path.glob("board/*.*"):
+        categories = {unicodedata.category(c) for c in path.read_text() if c != "\n"}
+        assert not categories & {"Cc", "Cf", "Cs", "Zl", "Zp"}, path

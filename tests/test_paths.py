@@ -16,13 +16,12 @@ from runs import make_run
 import lmdiag
 from lmdiag import reading, stimuli
 from lmdiag.cli.requested import read_models
-from lmdiag.hub import publish, submit
-from lmdiag.hub.benchmark import Benchmark
-from lmdiag.hub.names import is_on_hub
-from lmdiag.leaderboard.collect import find_submissions
+from lmdiag.hub import publish
+from lmdiag.hub.client import is_on_hub
+from lmdiag.hub.requests import read_requests
 from lmdiag.models.loading.checkpoint import Checkpoint, resolve
 from lmdiag.protocol import Protocol
-from lmdiag.results import load_run, model_slug, read_results
+from lmdiag.results import load_run, model_slug
 from lmdiag.results.external import read_external
 from lmdiag.results.multiverse import Multiverse
 from lmdiag.results.original_code import read_original
@@ -50,21 +49,15 @@ def source(text: str) -> None:
         script("sources").open_source(text)
 
 
-def data_of_submission(text: str) -> None:
-    with suppress(BadInput):  # "loop" may be a data set of the Hub
-        submit._data_set(Path("run"), Any, text)
-
-
 ANSWERED: dict[str, Callable[[str], Any]] = {
     "exists": lambda text: reading.exists(Path(text)),
     "is_file": lambda text: reading.is_file(Path(text)),
     "is_folder": lambda text: reading.is_folder(Path(text)),
     "real_path": lambda text: reading.real_path(Path(text)),
     "model_slug": lambda text: model_slug(text, None),
-    "benchmark": lambda text: (Benchmark(text).name, is_on_hub(text)),
+    "repository": is_on_hub,
     "checkpoint": lambda text: Checkpoint("m", "folder", None, None).file(text),
     "source": source,
-    "data of a submission": data_of_submission,
 }
 """What answers whatever the text is."""
 
@@ -77,7 +70,7 @@ REFUSED: dict[str, Callable[[str], Any]] = {
     "predictions": lambda text: read_external(Path(text), ROWS),
     "model": resolve,
     "models": read_models,
-    "submissions": lambda text: find_submissions([text]),
+    "requests": lambda text: read_requests([text]),
     "data to publish": lambda text: publish.plan_data(Path(text), "org/name", benchmark=False),
     "board to publish": lambda text: publish.plan_leaderboard(Path(text), "org/name"),
 }
@@ -148,9 +141,6 @@ def test_a_run_may_name_any_text_as_its_data(run: Path, kind: str) -> None:
     edit(run, lambda results: results["data"].update(source=ODD[kind]))
     with pytest.raises(BadInput):
         load_run(run)
-    if kind != "surrogate":  # which no JSON has
-        with pytest.raises(BadInput, match="not a data set of the Hub"):
-            submit._data_set(run, read_results(run), None)
 
 
 def test_the_name_of_a_model_may_fit_one_kind_of_files_only(folder: Path) -> None:

@@ -15,7 +15,7 @@ from commands import Commands
 from runs import model_info, predictions_of
 
 import lmdiag
-from lmdiag.hub.benchmark import protocol_reasons
+from lmdiag.hub.benchmark import protocol_problem
 from lmdiag.protocol import Protocol
 from lmdiag.report.labels import framing_facts
 from lmdiag.results import identity, load_run, protocol_slug, signature
@@ -67,8 +67,8 @@ def test_another_prompt_is_another_run() -> None:
 @pytest.mark.parametrize("name", CHANGED)
 def test_the_leaderboard_takes_the_default_protocol_alone(name: str) -> None:
     protocol, *_ = CHANGED[name]
-    assert not [*protocol_reasons(Protocol())]
-    assert next(protocol_reasons(protocol)).startswith("another protocol: ")
+    assert protocol_problem(Protocol()) is None
+    assert "it was not made with the default" in str(protocol_problem(protocol))
 
 
 def test_facts_in_reports() -> None:

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from lmdiag.perturb import perturb
-from lmdiag.questions import Setting, collect, spread
+from lmdiag.questions import Setting, collect, spread, with_first_letter
 from lmdiag.stimuli import Stimuli, load
 from lmdiag.types import Answer, Query, Question, WordScore
 
@@ -64,6 +64,26 @@ def test_only_agreement_is_capitalised_and_causal_models_read_the_left_context(
     (question,) = collect([setting(row, task=task)], kind=kind, cased=cased)
     assert question.query == query
     assert question.number == ("plural" if task == "agreement" else None)
+
+
+@pytest.mark.parametrize(
+    ("context", "upper", "lower"),
+    [
+        ("the keys", "The keys", "the keys"),
+        ("“The keys", "“The keys", "“the keys"),
+        ("_the_ keys", "_The_ keys", "_the_ keys"),
+        ("('Zoë", "('Zoë", "('zoë"),
+        ("¿éramos", "¿Éramos", "¿éramos"),
+        ("3 keys", "3 keys", "3 keys"),
+        ("…", "…", "…"),
+    ],
+)
+def test_the_first_letter_is_not_the_first_character(context: str, upper: str, lower: str) -> None:
+    assert with_first_letter(context, "upper") == upper
+    assert with_first_letter(context, "lower") == lower
+    row = {"context": context, "right_context": "", "target": "are", "number": "plural"}
+    (question,) = collect([setting(row, task="agreement")], kind="masked", cased=True)
+    assert question.query.context == upper
 
 
 def test_every_row_gets_the_score_of_its_own_word_at_its_own_context() -> None:

@@ -18,12 +18,13 @@ from suites import BITS, sentence_predictions, suite, words_of
 from lmdiag import comparison, stimuli
 from lmdiag.cli import main
 from lmdiag.evaluation import evaluate, not_computed, scores
-from lmdiag.hub.benchmark import protocol_reasons
+from lmdiag.hub.benchmark import protocol_problem
 from lmdiag.measures import Scores
 from lmdiag.protocol import Predictions, Protocol
 from lmdiag.results.external import read_external
 from lmdiag.results.predictions import sentence_schema
 from lmdiag.stimuli import Stimuli
+from lmdiag.types import DIAGNOSTICS
 
 BITS_PER_NAT = 1 / math.log(2)
 
@@ -355,5 +356,5 @@ def test_the_file_of_a_run_has_the_words(tmp_path: Path) -> None:
 
 
 def test_whole_sentences_are_no_task_of_the_leaderboard() -> None:
-    reasons = [*protocol_reasons(Protocol(tasks=("pairs",)))]
-    assert "its tasks are not those of the benchmark: pairs" in reasons
+    problem = protocol_problem(Protocol(tasks=(*DIAGNOSTICS, "pairs")))
+    assert problem == "the leaderboard does not have pairs: submit a run without it"

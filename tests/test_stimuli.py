@@ -79,9 +79,11 @@ def test_loading_is_light(demo_dir: Path) -> None:
 
 def test_a_sample_has_whole_contrasts_evenly_over_the_break_downs(demo_dir: Path) -> None:
     few = stimuli.load(str(demo_dir), "neg136", limit=25).columns()
-    # contrasts have two rows, so there are twelve of them, two of each of the six combinations
+    # contrasts have two rows, so there are twelve of them, three of each polarity in each subset;
+    # those of nat are natural or less natural, as evenly as three can be
+    assert Counter(few["subset"]) == {"simp": 12, "nat": 12}
     counts = Counter(zip(few["subset"], few["polarity"], few["natural"], strict=True))
-    assert list(counts.values()) == [4] * 6
+    assert sorted(counts.values()) == [2, 2, 4, 4, 6, 6]
     assert Counter(few["good"]) == {True: 12, False: 12}
     assert set(Counter(few["contrast"]).values()) == {2}
     few = stimuli.load(str(demo_dir), "neg136", limit=6).columns()  # fewer than combinations
@@ -90,6 +92,17 @@ def test_a_sample_has_whole_contrasts_evenly_over_the_break_downs(demo_dir: Path
     assert set(few["natural"]) == {True, False, None}
     rows = [{"context": "A", "target": f"w{i}", "voice": "ab"[i > 5]} for i in range(20)]
     assert Counter(stimuli.load(rows, limit=6).columns()["voice"]) == {"a": 3, "b": 3}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_break_down_of_some_rows_takes_nothing_from_the_others(data_dir: Path, seed: int) -> None:
+    """Only the rows of nat are natural or less natural."""
+    few = stimuli.load(str(data_dir), "neg136", limit=40, seed=seed).columns()
+    for name in ("subset", "polarity"):
+        assert set(Counter(few[name]).values()) == {20}
+    assert Counter(few["natural"]) == {None: 20, True: 10, False: 10}
+    polarities = Counter(zip(few["subset"], few["polarity"], strict=True))
+    assert set(polarities.values()) == {10}
 
 
 def test_the_same_sample_everywhere(demo_dir: Path) -> None:
@@ -321,7 +334,10 @@ def test_mistakes_in_memory_name_row_and_column(data: Any, task: str | None, mes
 
 
 MISTAKES: list[tuple[Mapping[str, str], str]] = [
-    ({",target": "", ",three,": ",", ",two,": ","}, "the column target is missing; every row"),
+    ({",target": "", ",three,": ",", ",two,": ","}, "the column target is missing; found: "),
+    ({",context": ",Context", ",target": ",targets"},
+     "the column context is missing (did you mean 'Context'?); found: "),
+    ({",target": ",targets"}, "the column target is missing (did you mean 'targets'?); found: "),
     ({GOOD: "", BAD: ""}, "own.csv has no rows"),
     ({"item": "id"}, "own.csv:1: the header must name each column once"),
     ({'"': ""}, "own.csv:2: 10 fields, expected 9; put text with a comma in double quotes"),
@@ -400,6 +416,12 @@ def test_mistakes_in_parquet(tmp_path: Path) -> None:
     ("data", "task", "message"),
     [
         ("{tmp}/lmdiag", None, "no data at .*/lmdiag: build the data set by `lmdiag build`"),
+        (
+            "{demo}/READM.md",
+            None,
+            r"there is no file .*did you mean 'README.md'\?\): name a",
+        ),
+        ("{tmp}/own.csv", None, r"^there is no file .*/own.csv: name a file that exists$"),
         ("{tmp}", None, "is not a data set, it has no README.md: build one by"),
         (__file__, None, "cannot be read as data: give a directory or a file ending in .csv, .tsv"),
         ("{demo}", "negg", r"no task 'negg' \(did you mean 'neg136'\?\): choose from cprag102, "),

@@ -214,9 +214,11 @@ def fit(
     """Fits human measures with and without surprisals (docs/specification.md, section 14).
 
     Args:
-        human: a table with a row per word, or per word and reader: a file or a DataFrame.
+        human: a table with a row per word, or per word and reader: a file or a DataFrame; or a run
+            directory, whose items are the rows.
         models: models that are asked, in order.
-        surprisal: columns of the table, or files, with surprisals that were made elsewhere.
+        surprisal: columns of the table, or files, with surprisals that were made elsewhere; without
+            models, its column `surprisal` if none is named.
         profile: a published procedure, of `lmdiag.analysis.procedures.PROFILES`.
         output: folder that keeps models' answers, so that no model is asked twice.
         batch_size: texts in a batch; None for what suits the device.
@@ -246,6 +248,8 @@ def fit(
                 batch_size=batch_size, label=None if quiet else model.info.id,
             )
         )  # fmt: skip
+    if not sources and "surprisal" in table.frame.columns:
+        sources = [read_surprisals(table, "surprisal", how)]
     if not sources:
         raise BadInput("no surprisals: name a model to ask, or a column or file with surprisals")
     return fit_surprisals(table, sources, how)

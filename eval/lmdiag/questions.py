@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from lmdiag.protocol import Predictions
+from lmdiag.protocol import FirstLetter, Predictions
 from lmdiag.types import Kind, Number, Query, Question, Sentence, SentenceAnswer
 
 if TYPE_CHECKING:
     from lmdiag.stimuli import Stimuli
+
+_LETTER = re.compile(r"[^\W_]")
 
 QuestionKey = tuple[Query, Number | None] | Sentence
 """What identifies a question: its query and, for EW and MW, the number that is right there; or the
@@ -56,7 +58,7 @@ def row_keys(setting: Setting, *, kind: Kind, cased: bool) -> Iterator[QuestionK
     numbers = columns["number"] if diagnostic.has_verbs else [None] * len(columns["id"])
     texts = zip(columns["context"], columns["right_context"], numbers, strict=True)
     for context, right_context, number in texts:
-        left = context[:1].upper() + context[1:] if capitalise else context
+        left = with_first_letter(context, "upper") if capitalise else context
         yield Query(left, "" if kind == "causal" else right_context), number
 
 
@@ -106,14 +108,30 @@ def collect_parts(
     ]
 
 
+def with_first_letter(context: str, case: FirstLetter) -> str:
+    """Returns a context with its first letter in a case.
+
+    Quotation marks, brackets and blanks may stand before the letter. A context that begins with a
+    digit stays as it is.
+
+    >>> with_first_letter("“the robin", "upper")
+    '“The robin'
+    """
+    first = None if case == "as-is" else _LETTER.search(context)
+    if first is None:
+        return context
+    letter = first[0].upper() if case == "upper" else first[0].lower()
+    return context[: first.start()] + letter + context[first.end() :]
+
+
 def _changed_by_options(key: QuestionKey) -> tuple[bool, ...]:
     """Returns whether upper case, lower case, and no final period would each change a question."""
     if isinstance(key, Sentence):
         return ()
     query, _ = key
-    first = re.search(r"\w", query.context)
-    letter = first[0] if first else ""
-    return letter != letter.upper(), letter != letter.lower(), not query.right_context
+    context = query.context
+    upper, lower = with_first_letter(context, "upper"), with_first_letter(context, "lower")
+    return upper != context, lower != context, not query.right_context
 
 
 def spread(

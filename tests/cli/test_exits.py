@@ -64,7 +64,7 @@ def test_a_run_that_is_stopped_keeps_its_answers_and_the_same_command_continues(
     assert " of them saved before" in err
 
 
-@pytest.mark.parametrize("name", ["report", "compare", "score", "leaderboard"])
+@pytest.mark.parametrize("name", ["report", "compare", "score"])
 def test_other_commands_have_written_nothing(
     command: Commands, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -75,13 +75,11 @@ def test_other_commands_have_written_nothing(
 
     monkeypatch.chdir(command.folder)
     monkeypatch.setattr("lmdiag.results.load_run", interrupted)
-    monkeypatch.setattr("lmdiag.leaderboard.collect.load_run", interrupted)
     run = command.runs[0]
     arguments = {
         "report": [run, "--out", "new.html"],
         "compare": [run, run],
         "score": ["--task", "role88", "--predictions", run],
-        "leaderboard": [run, "--data", command.data, "--out", "board"],
     }[name]
     said = (130, "", "lmdiag: interrupted; nothing was written\n")
     assert command(name, *arguments) == said

@@ -1,4 +1,4 @@
-"""Leaderboards for tests, of runs whose texts try to get out of a page or to pass for another."""
+"""Leaderboards of invented models for tests: requests in a folder, and runs that were not made."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from typing import Any
 from runs import make_run
 
 from lmdiag.cli import main
+from lmdiag.hub.requests import RunRequest
+from lmdiag.leaderboard.board import Board
+from lmdiag.results import REPORT
 
 HOSTILE = {
     "script": "<script>document.title = 'owned'</script>",
@@ -20,23 +23,10 @@ HOSTILE = {
     "direction": "org/\u202egpj.elcihe\u202c\u2066",
     "control": "org/\x1b[2J\x00name\r\nSet-Cookie: a=b",
     "path": "../../../etc/passwd",
-    "windows path": "..\\..\\con",
     "entity": "&lt;b&gt; &#x3c;script&#x3e;",
     "long": "w" * 300,
-    "many": "a/" * 150,
-    "formula": "=cmd|' /C calc'!A0 $\\frac{1}{0}$",
 }
 """What is tried -> the text that tries it."""
-
-
-def hostile_runs(folder: Path, data: Path, texts: dict[str, str]) -> None:
-    """Writes two runs for each text: one with it as every free text, one with it as its id."""
-    for index, text in enumerate(texts.values()):
-        facts = dict.fromkeys(("revision", "architecture", "tokenizer"), text)
-        words = [f"{text} {number}" for number in range(20)]
-        run = folder / f"a{index:02}"
-        make_run(run, data, seed=index, fillers=words, id=f"org/model-{index}", cased=True, **facts)
-        make_run(folder / f"b{index:02}", data, id=text)
 
 
 def edit(run: Path, change: Callable[[dict[str, Any]], object]) -> Path:
@@ -47,17 +37,35 @@ def edit(run: Path, change: Callable[[dict[str, Any]], object]) -> Path:
     return run
 
 
-def cheat(results: dict[str, Any]) -> None:
-    """Raises a figure above what the predictions give."""
-    results["tasks"]["role88"]["none"]["measures"]["sensitivity"]["value"] = 1.0
+def request(model: str, **fields: Any) -> RunRequest:
+    """A request in float32, at a commit that no other test uses."""
+    return RunRequest(**{"model": model, "commit": "a" * 40, "dtype": "float32"} | fields)
 
 
-def build(out: Path, data: Path, *arguments: Path | str) -> Path:
-    """Builds a leaderboard as the command does, and returns its directory.
+def write_request(folder: Path, wanted: RunRequest, text: str | None = None) -> Path:
+    """Writes a request into a folder of requests; `text` takes the place of its content."""
+    file = folder / wanted.path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(wanted.to_yaml() if text is None else text)
+    return file
+
+
+def run_of(board: Board, wanted: RunRequest, **invented: Any) -> Path:
+    """Writes the run of an invented model where the board keeps the run of this request.
 
     Args:
-        arguments: runs, and options of the command.
+        invented: see `make_run`.
     """
-    command = ["leaderboard", *map(str, arguments), "--out", str(out), "--data", str(data)]
+    names = ("commit", "dtype", "quantization")
+    facts = {"id": wanted.model} | {name: getattr(wanted, name) for name in names}
+    run = make_run(board.folder(wanted) / "run", board.data, **facts | invented)
+    (run / REPORT).write_text(f"<!doctype html><title>{wanted.precision}</title>")
+    return run
+
+
+def build(root: Path, data: Path, *more: str) -> dict[str, Any]:
+    """Builds the site of `root/requests` and `root/board-runs` as the command does; its record."""
+    command = ["leaderboard", str(root), "--out", str(root / "board"), "--data", str(data), *more]
     assert main(command) == 0
-    return out
+    record: dict[str, Any] = json.loads((root / "board/leaderboard.json").read_text())
+    return record

@@ -1,17 +1,13 @@
-"""Fixtures for tests that talk to the loopback Hub, or list runs."""
+"""Fixtures for tests that talk to the loopback Hub."""
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from runs import make_run
-
-from lmdiag.hub.benchmark import Benchmark
 
 from .server import LoopbackHub
 
@@ -55,20 +51,3 @@ def stranger(hub: LoopbackHub) -> HfApi:
     from huggingface_hub import HfApi
 
     return HfApi(endpoint=hub.url, token="hf_other")
-
-
-@pytest.fixture(scope="session")
-def benchmark(demo_dir: Path) -> Benchmark:
-    """The demo data as the data that submissions are measured on."""
-    return Benchmark(str(demo_dir))
-
-
-@pytest.fixture(scope="session")
-def honest(demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run with nothing wrong. Read only: `run` is a copy to change."""
-    return make_run(tmp_path_factory.mktemp("honest") / "run", demo_dir)
-
-
-@pytest.fixture
-def run(honest: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(honest, tmp_path / "run"))

@@ -1,43 +1,88 @@
-"""`lmdiag leaderboard`: build the static leaderboard from runs."""
+"""`lmdiag leaderboard`: run what is requested, and build the site."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter, Token
 
 from lmdiag.cli.exits import say
-from lmdiag.cli.options import RECORD
+from lmdiag.cli.options import RECORD, Count
+from lmdiag.types import DIAGNOSTICS
+
+
+def parameter_count(_: Any, tokens: Sequence[Token]) -> int:
+    """Returns a number of parameters: 7000000000, 7e9 or 7B."""
+    text, units = tokens[0].value, {"K": 1e3, "M": 1e6, "B": 1e9}
+    try:
+        value = float(text.rstrip("KMB")) * units.get(text[-1:], 1)
+        if 1 <= value < 1e15:
+            return int(value)
+    except ValueError:
+        pass
+    raise ValueError(f"{text!r} is not a number of parameters, such as 7B or 7e9")
 
 
 @RECORD
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Runs, and the site that shows them."""
+    """What is run, within which limits, and where the site goes."""
 
-    runs: tuple[str, ...] = field(kw_only=False)
-    """run directories, folders with run directories, or the Hub id of a results repository"""
+    requests: tuple[str, ...] = field(kw_only=False)
+    """Hub id of a results repository, folder with requests, or file with a model and optionally its
+    revision on each line"""
     out: Path
-    """directory to write the site into"""
+    """directory to write the site into; the runs are kept in DIR-runs"""
     data: str = "lmdiag"
-    """data set that runs are verified on: a built directory or a Hub id"""
+    """data set: a built directory or a Hub id"""
     data_revision: str | None = None
     """branch, tag or commit of the Hub data set"""
-    allow_local: bool = False
-    """list models of local folders, which nobody else can check"""
+    tasks: tuple[str, ...] = DIAGNOSTICS
+    """diagnostics to run"""
+    device: str | None = None
+    """device of the models, e.g. cpu or cuda:1"""
+    max_parameters: Annotated[int, Parameter(converter=parameter_count)] = 3_000_000_000
+    """run no larger model, e.g. 7B"""
+    time_limit: Count = 3600
+    """seconds of each run, with the download of the model"""
+    no_run: bool = False
+    """build the site from the runs that are there"""
+
+
+def stopped(options: Options) -> str:
+    """Says what is left of an interrupted command."""
+    return "finished runs and answers saved so far are kept; run the same command again to continue"
 
 
 def main(options: Options) -> int:
-    """Reads the runs and writes the site; what was rejected goes to standard error too."""
-    from lmdiag.hub.benchmark import Benchmark
-    from lmdiag.leaderboard.collect import find_submissions, read_entries
-    from lmdiag.leaderboard.site import write_site
-    from lmdiag.leaderboard.standing import standings
+    """Runs what has no run yet, and writes the site."""
+    import psutil
 
-    benchmark = Benchmark(options.data, options.data_revision)
-    submissions = find_submissions([*options.runs])
-    entries, rejected = read_entries(submissions, benchmark, allow_local=options.allow_local)
-    for submission in rejected:
-        say(f"rejected {submission.place}: {'; '.join(submission.reasons)}")
-    write_site(options.out, standings(entries, benchmark), rejected, benchmark)
-    print(f"{options.out}/index.html: {len(entries)} models, {len(rejected)} rejected")
+    from lmdiag.cli.requested import read_models
+    from lmdiag.hub.requests import listed_models, read_requests
+    from lmdiag.leaderboard.board import Board
+    from lmdiag.leaderboard.rows import make_rows
+    from lmdiag.leaderboard.running import Limits, run_missing
+    from lmdiag.leaderboard.site import check_target, write_site
+    from lmdiag.reading import is_file
+
+    out = options.out
+    check_target(out)
+    files = [place for place in options.requests if is_file(Path(place))]
+    entries, refused = read_requests([x for x in options.requests if x not in files])
+    entries += [entry for file in files for entry in listed_models(read_models(file))]
+    runs = out.with_name(f"{out.name}-runs")
+    board = Board(runs, options.data, options.data_revision, options.tasks)
+    if not options.no_run:
+        # The libraries of accelerators reserve more memory than they use.
+        on_processor = options.device in (None, "cpu")
+        memory = int(0.9 * psutil.virtual_memory().available) if on_processor else None
+        limits = Limits(options.max_parameters, options.time_limit, memory, options.device)
+        run_missing(board, entries, limits, say)
+    rows, unranked = make_rows(board, entries, refused)
+    write_site(out, rows, unranked, board)
+    print(f"{out}/index.html: {len(rows)} runs, {len(unranked)} requests without a run")
     return 0

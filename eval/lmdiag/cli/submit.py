@@ -1,24 +1,33 @@
-"""`lmdiag submit`: submits a run to the model's repository and to a leaderboard."""
+"""`lmdiag submit`: request a model on a leaderboard, and offer the figures of a run."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from lmdiag.cli.options import RECORD
+from lmdiag.types import BadInput
 
 
 @RECORD
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """A run, and where it goes."""
+    """A model or a run, and where it goes."""
 
-    run: Path = field(kw_only=False)
-    """directory of a finished run"""
-    data: str | None = None
-    """published data set (default: the one the run was made on)"""
+    model: str = field(kw_only=False)
+    """id of a model on the Hub, or directory of a finished run, whose figures are offered to the
+    model's repository, too"""
     results_repo: str | None = None
-    """data set repository in which a leaderboard collects runs"""
+    """data set repository in which a leaderboard collects requests"""
+    revision: str | None = None
+    """branch, tag or commit of the model"""
+    dtype: Literal["float64", "float32", "float16", "bfloat16"] | None = None
+    """of the weights (default: float32; of a run: its own)"""
+    note: str = ""
+    """for the owner of the leaderboard, at most 200 characters"""
+    data: str | None = None
+    """published data set of a run (default: the one that it was made on)"""
     dry_run: bool = False
     """list what would be sent, send nothing"""
 
@@ -29,17 +38,28 @@ def stopped(options: Options) -> str:
 
 
 def main(options: Options) -> int:
-    """Verifies the run, then shows or opens the pull requests."""
+    """Shows or opens the pull requests."""
     from huggingface_hub import HfApi
 
-    from lmdiag.hub.submit import check_commit, prepare
+    from lmdiag.hub.requests import request_of
+    from lmdiag.hub.submit import offer_request, offers_of_run
+    from lmdiag.reading import exists
 
-    api = HfApi(library_name="lmdiag")
-    model, offers = prepare(options.run, options.data, options.results_repo, str(api.endpoint))
+    api, repo, note = HfApi(library_name="lmdiag"), options.results_repo, options.note
+    if exists(run := Path(options.model)):
+        if options.revision or options.dtype:
+            raise BadInput("--revision and --dtype are those of the run: leave them out")
+        offers = offers_of_run(run, options.data, repo, note, str(api.endpoint))
+    elif repo is None:
+        raise BadInput("--results-repo ORG/NAME is needed to request a model on a leaderboard")
+    else:
+        dtype = options.dtype or "float32"
+        offers = [
+            offer_request(request_of(options.model, options.revision, dtype, note=note), repo)
+        ]
     if options.dry_run:
         print("\n".join(offer.describe() for offer in offers))
         return 0
-    check_commit(api, model)
     for offer in offers:
         address = offer.send(api)
         print(address or f"{offer.repo_id} has all of it already")

@@ -1,10 +1,10 @@
-"""What is sent to the Hub, and what is checked before.
+"""What is sent to the Hub, and what is read from it.
 
 | module | does |
 | --- | --- |
-| `client` | the connection, and the Hub's errors as one line without secrets |
+| `client` | names of repositories; errors of the Hub as one line without secrets |
 | `publish` | pushes the data set, the metric and the leaderboard |
-| `submit` | offers a run to the model's repository and to the results repository |
-| `benchmark` | the data that submissions are measured on, and the figures of the leaderboard |
-| `names` | what a submission may call its model |
+| `requests` | requests to a leaderboard: their schema, and reading them from anywhere |
+| `submit` | opens pull requests with a request and with the figures of a run |
+| `benchmark` | the figures of the leaderboard: the tasks of `eval.yaml` |
 """

@@ -1,23 +1,18 @@
-"""The data that submissions are measured on, and the figures that are shown of them."""
+"""The figures of the leaderboard: the tasks of `eval.yaml`, as the diagnostics declare them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
-from pathlib import Path
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 from lmdiag import diagnostics
-from lmdiag.hub.names import is_on_hub
 from lmdiag.protocol import Protocol
-from lmdiag.reading import real_path
 from lmdiag.results import Figure, Place, Results
-from lmdiag.text import first_few, visible
-from lmdiag.types import AGREEMENT, DIAGNOSTICS
+from lmdiag.text import first_few
+from lmdiag.types import DIAGNOSTICS
 
 if TYPE_CHECKING:
     from lmdiag.diagnostics import LeaderboardColumn
-    from lmdiag.stimuli import Stimuli
 
 
 def columns() -> dict[Place, LeaderboardColumn]:
@@ -38,63 +33,21 @@ def leaderboard_figures(results: Results) -> dict[str, Figure]:
     return {key: figure for key, figure in figures.items() if figure and figure.value is not None}
 
 
-@dataclass
-class Benchmark:
-    """The data that submissions are measured on, loaded once and only as far as needed.
+def protocol_problem(protocol: Protocol) -> str | None:
+    """Returns why a run has another protocol than the leaderboard's; None if it has the same.
 
-    Attributes:
-        data: built directory or Hub data set id.
-        revision: of a Hub data set.
+    The leaderboard has the default protocol on all rows of the three diagnostics; other published
+    diagnostics may be added.
     """
-
-    data: str
-    revision: str | None = None
-    _loaded: dict[str, Stimuli] = field(default_factory=dict, repr=False)
-    _verbs: list[tuple[str, str]] = field(default_factory=list, repr=False)
-
-    @property
-    def name(self) -> str:
-        """What to call the data: the name of a data set, or the last part of a directory's path."""
-        return self.data if is_on_hub(self.data) else real_path(Path(self.data)).name
-
-    def stimuli(self, task: str) -> Stimuli:
-        """The rows of a task; they are loaded once, those of agreement with its verbs.
-
-        Raises:
-            BadInput: the data set cannot be loaded or does not have the task.
-        """
-        if task not in self._loaded:
-            from lmdiag import stimuli
-
-            rows = stimuli.load(self.data, task, revision=self.revision)
-            if task == AGREEMENT:
-                self._verbs = stimuli.load_verbs(self.data, revision=self.revision)
-            self._loaded[task] = rows
-        return self._loaded[task]
-
-    def verbs(self) -> list[tuple[str, str]]:
-        """The verbs of EW and MW, as (singular, plural); raises what `stimuli` raises."""
-        self.stimuli(AGREEMENT)
-        return self._verbs
-
-
-def protocol_reasons(protocol: Protocol) -> Iterator[str]:
-    """Yields why runs of a protocol are not those of the leaderboard, which has the default one."""
-    tasks = protocol.tasks
-    if missing := [task for task in DIAGNOSTICS if task not in tasks]:
-        yield f"the run is partial: it lacks {', '.join(missing)}"
-    if foreign := [task for task in tasks if task not in diagnostics.built_in()]:
-        yield f"its tasks are not those of the benchmark: {first_few(foreign, 9)}"
-    elif foreign := [task for task in tasks if not diagnostics.get(task).in_data_set]:
-        yield f"the benchmark does not contain {', '.join(foreign)}: submit a run without it"
-    if protocol.limit is not None:
-        rows = protocol.limit
-        yield f"the run is partial: a sample of {rows} rows of each task was asked (--limit)"
-    if protocol.perturb:
-        yield f"the run is perturbed ({first_few(protocol.perturb, 6)}): submit a plain one"
-    judged_above = {"tasks", "limit", "perturb", "verbs"}
-    for name in (knob.name for knob in fields(Protocol) if knob.name not in judged_above):
-        default, value = getattr(Protocol(), name), getattr(protocol, name)
-        if value != default:
-            a, b = ("none" if x == "" else visible(str(x)) for x in (value, default))
-            yield f"another protocol: {name} is {a}, the leaderboard's is {b}"
+    default = replace(Protocol(), tasks=protocol.tasks, verbs=protocol.verbs)
+    changed = [
+        x.name for x in fields(Protocol) if getattr(protocol, x.name) != getattr(default, x.name)
+    ]
+    published = [x.name for x in diagnostics.built_in().values() if x.in_data_set]
+    if missing := [task for task in DIAGNOSTICS if task not in protocol.tasks]:
+        return f"it lacks {', '.join(missing)}, which the leaderboard shows"
+    if foreign := [task for task in protocol.tasks if task not in published]:
+        return f"the leaderboard does not have {first_few(foreign)}: submit a run without it"
+    if changed:
+        return f"it was not made with the default {', '.join(changed)}, as the leaderboard is"
+    return None

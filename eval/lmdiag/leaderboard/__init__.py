@@ -1,13 +1,10 @@
-"""The leaderboard: a static site made of submissions, each verified again from its predictions.
+"""The leaderboard: requests, the runs that it makes of them, and a static site of these runs.
 
 | module | does |
 | --- | --- |
-| `collect` | finds submissions, has them judged, says why the others are rejected |
-| `standing` | rows: models, the human baseline, published figures; their order and ranks |
-| `pictures` | models compared by diagnostic, as SVG |
-| `pages` | the page of the board and of each model; templates are in `cards/` |
-| `site` | the files: pages, `leaderboard.json`, `leaderboard.parquet`, the Space's card |
-
-Everything in a submission was written by someone else. It reaches a page only through templates
-that escape it, and the pages' Content-Security-Policy runs nothing but their own script.
+| `board` | what is run on which data; where each run is kept; which requests have a run |
+| `running` | runs a request in a child process with limits; keeps the reason of a failure |
+| `rows` | ranked rows, requests without a run, claimed figures, outcomes item by item |
+| `charts` | models by size against each headline figure |
+| `site` | the page, `leaderboard.json`, the reports of the runs, the Space's card |
 """

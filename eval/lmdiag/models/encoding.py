@@ -15,7 +15,7 @@ from lmdiag.models.tokens.encoders import (
     opening_tokens,
 )
 from lmdiag.models.tokens.framing import SLOT, Framing, chat_prompt
-from lmdiag.models.tokens.sentences import CausalSentences, MaskedSentences, SentenceEncoder
+from lmdiag.models.tokens.sentences import SentenceEncoder
 from lmdiag.models.tokens.spelling import Spelling
 from lmdiag.types import BadInput
 
@@ -91,23 +91,25 @@ def _framing(model_id: str, options: LoadOptions) -> Framing:
 
 
 def sentence_encoder(
-    encoder: QuestionEncoder, parts: Parts, options: LoadOptions
+    encoder: QuestionEncoder, tokenizer: PreTrainedTokenizerFast, options: LoadOptions
 ) -> SentenceEncoder | None:
     """Returns the encoder of whole sentences; None for an encoder-decoder."""
+    spelling, limit, model_id = encoder.spelling, encoder.limit, encoder.model_id
     if isinstance(encoder, MaskedEncoder):
-        spelling = encoder.spelling
-        return MaskedSentences(
-            spelling, encoder.limit, encoder.model_id, spelling.opening, spelling.closing,
-            encoder.mask, options.pll,
-        )  # fmt: skip
-    if not isinstance(encoder, CausalEncoder):
-        return None
-    return causal_sentences(encoder, parts.tokenizer, options)
+        special = spelling.opening, spelling.closing
+        return SentenceEncoder(
+            spelling, limit, model_id, *special, mask=encoder.mask, pll=options.pll
+        )
+    return (
+        causal_sentences(encoder, tokenizer, options)
+        if isinstance(encoder, CausalEncoder)
+        else None
+    )
 
 
 def causal_sentences(
     encoder: CausalEncoder, tokenizer: PreTrainedTokenizerFast, options: LoadOptions
-) -> CausalSentences:
+) -> SentenceEncoder:
     """Returns the encoder of whole sentences of a causal model.
 
     It reads its own beginning-of-sequence token first where there is one and the tokenizer puts
@@ -118,19 +120,14 @@ def causal_sentences(
     bos = "always" if lacks_one else options.bos
     opening = opening_tokens(spelling, bos, bos_id, model_id)
     reads_end = options.unit == "word"
-    return CausalSentences(spelling, encoder.limit, model_id, opening, reads_end=reads_end)
+    return SentenceEncoder(spelling, encoder.limit, model_id, opening, reads_end=reads_end)
 
 
-def begins_with_bos(encoder: QuestionEncoder, parts: Parts) -> bool:
+def reads_bos(encoder: QuestionEncoder, tokenizer: PreTrainedTokenizerFast) -> bool:
     """Whether a special token stands before the contexts of a causal model."""
-    return isinstance(encoder, CausalEncoder) and has_bos(encoder, parts.tokenizer)
-
-
-def has_bos(encoder: CausalEncoder, tokenizer: PreTrainedTokenizerFast) -> bool:
-    """Whether a special token stands before the contexts."""
     bos, prompt = tokenizer.bos_token, encoder.framing.prompt
     in_prompt = isinstance(bos, str) and prompt.startswith(bos)
-    return bool(encoder.opening) or in_prompt
+    return isinstance(encoder, CausalEncoder) and (bool(encoder.opening) or in_prompt)
 
 
 def first_position(parts: Parts) -> int:

@@ -13,10 +13,10 @@ import torch
 from lmdiag.models.agreement import Verbs
 from lmdiag.models.answers import answers, refuse_nan
 from lmdiag.models.encoding import (
-    begins_with_bos,
     first_position,
     longest_input,
     question_encoder,
+    reads_bos,
     sentence_encoder,
 )
 from lmdiag.models.forward.batches import plan_batches
@@ -28,16 +28,10 @@ from lmdiag.models.loading.load import Parts, load_parts
 from lmdiag.models.loading.options import LoadOptions
 from lmdiag.models.sentences import SentenceScorer
 from lmdiag.models.tokens.controls import control_names
-from lmdiag.models.tokens.encoders import (
-    QuestionEncoder,
-)
+from lmdiag.models.tokens.encoders import QuestionEncoder
 from lmdiag.models.tokens.framing import SLOT, Framing
 from lmdiag.models.tokens.questions import EncodedQuestion
-from lmdiag.models.tokens.sentences import (
-    CausalSentences,
-    EncodedSentence,
-    SentenceEncoder,
-)
+from lmdiag.models.tokens.sentences import EncodedSentence, SentenceEncoder
 from lmdiag.models.tokens.spelling import is_cased
 from lmdiag.models.tokens.vocabulary import Vocabulary
 from lmdiag.models.whole_words.search import WordSearch
@@ -91,11 +85,11 @@ class LocalModel:
 
     @property
     def device(self) -> str:
-        """See `Model.device`."""
+        """The device of the weights, e.g. "cuda:0"."""
         return str(self.reader.model.device)
 
     def set_verbs(self, pairs: Sequence[tuple[str, str]]) -> int:
-        """See `Model.set_verbs`."""
+        """Sets the verbs of EW and MW; returns how many have two forms of a single token."""
         ids = []
         for forms in pairs:
             question = Question(_VERB_QUERY, forms)
@@ -107,11 +101,14 @@ class LocalModel:
         return len(self._verbs)
 
     def control_names(self, texts: Sequence[str]) -> list[list[str]]:
-        """See `Model.control_names`."""
+        """Returns the names of control tokens in each text, which the model reads as tokens."""
         return control_names(self.parts.tokenizer, texts)
 
     def with_options(self, options: LoadOptions) -> LocalModel | None:
-        """See `Reusable.with_options`; the options of loading must be those of this model."""
+        """Returns the model with other options; None where its weights must be loaded again.
+
+        The options of loading must be those of this model.
+        """
         on_cpu = self.reader.device.type == "cpu" and options.device_map is None
         is_float32 = options.unit == "word" and self.parts.model.dtype == torch.float32
         keeps_dtype = options.dtype != "auto" or options.unit == self.options.unit
@@ -120,7 +117,7 @@ class LocalModel:
         return assemble(self.info.id, self.parts, options, self.reader.again())
 
     def key(self, batch: Sequence[EncodedQuestion | EncodedSentence], top: int) -> bytes:
-        """See `Reusable.key`."""
+        """Returns what identifies a batch: where two keys are equal, so are the answers."""
         layout = (self.reader.layout, self.reader.width)
         content = repr((layout, [self._identified(encoded, top) for encoded in batch]))
         return hashlib.sha256(content.encode("utf-8", "surrogatepass")).digest()
@@ -136,7 +133,7 @@ class LocalModel:
         return *own, self.words.reuse.__name__, opens
 
     def encode(self, question: Question | Sentence) -> EncodedQuestion | EncodedSentence:
-        """See `Model.encode`; runs on the CPU."""
+        """Returns a question as token ids; see `Model.encode` for the errors."""
         if isinstance(question, Question):
             return (self.words or self.encoder).encode(question)
         if self.sentences is None:
@@ -156,7 +153,7 @@ class LocalModel:
         encoded: Sequence[EncodedQuestion | EncodedSentence],
         batch_size: int | None = None,
     ) -> list[list[int]]:
-        """See `Model.plan` and `forward.batches`."""
+        """Groups questions into batches, largest first; see `plan_batches`."""
         reads_all = self.reader.causal and any(isinstance(x, EncodedSentence) for x in encoded)
         return plan_batches(
             encoded,
@@ -180,7 +177,7 @@ class LocalModel:
     def answer(
         self, batch: Sequence[EncodedQuestion | EncodedSentence], top: int
     ) -> list[Answer | SentenceAnswer]:
-        """See `Model.answer`.
+        """Returns the answers to a batch of encoded questions, in their order.
 
         A batch that does not fit into memory is asked in halves, and so are later ones of its size.
 
@@ -264,7 +261,7 @@ def assemble(
     """
     limit = longest_input(parts)
     encoder = question_encoder(model_id, parts, options, limit)
-    sentences = sentence_encoder(encoder, parts, options)
+    sentences = sentence_encoder(encoder, parts.tokenizer, options)
     info = ModelInfo(
         id=model_id,
         revision=options.revision,
@@ -277,8 +274,8 @@ def assemble(
         vocab_size=parts.model.config.get_text_config().vocab_size,
         n_parameters=parts.model.num_parameters(),
         max_length=limit,
-        bos=begins_with_bos(encoder, parts),
-        sentence_bos=isinstance(sentences, CausalSentences) and bool(sentences.opening),
+        bos=reads_bos(encoder, parts.tokenizer),
+        sentence_bos=parts.kind == "causal" and sentences is not None and bool(sentences.opening),
         training_step=parts.training_step,
         quantization=options.quantization,
         attention=getattr(parts.model.config, "_attn_implementation", None),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 
-from lmdiag.models.encoding import causal_encoder, causal_sentences, has_bos
+from lmdiag.models.encoding import causal_encoder, causal_sentences, reads_bos
 from lmdiag.models.loading.options import LoadOptions
 from lmdiag.models.server.checks import CONTEXTS, Connection, connect
 from lmdiag.models.server.client import Client, ServerRefusal, WrongReply
@@ -58,7 +58,7 @@ def load_served(model_id: str, options: LoadOptions) -> ServedModel:
         vocab_size=len(tokenizer),
         n_parameters=0,
         max_length=limit,
-        bos=has_bos(encoder, tokenizer),
+        bos=reads_bos(encoder, tokenizer),
         sentence_bos=bool(sentences.opening),
         server=client.address,
     )

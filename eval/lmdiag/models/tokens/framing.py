@@ -8,6 +8,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from lmdiag.protocol import Asking, FirstLetter
+from lmdiag.questions import with_first_letter
 from lmdiag.reading import short
 from lmdiag.types import BadInput, Query
 
@@ -50,16 +51,9 @@ class Framing:
         A space at the end, as of a prompt whose context is empty, is left out: it belongs to the
         word that follows.
         """
-        text = self.prompt.replace(SLOT, self._with_case(query.context))
+        context = with_first_letter(query.context, self.first_letter)
+        text = self.prompt.replace(SLOT, context)
         return Query(text.rstrip(" "), query.right_context)
-
-    def _with_case(self, context: str) -> str:
-        """The context with its first letter, which a quotation mark may precede, in its case."""
-        first = None if self.first_letter == "as-is" else re.search(r"\w", context)
-        if first is None:
-            return context
-        letter = first[0].upper() if self.first_letter == "upper" else first[0].lower()
-        return context[: first.start()] + letter + context[first.end() :]
 
 
 def chat_prompt(tokenizer: PreTrainedTokenizerFast, instruction: str, model_id: str) -> str:

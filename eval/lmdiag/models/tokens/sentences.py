@@ -17,10 +17,10 @@ after a text stands around every window.
 from __future__ import annotations
 
 import re
-from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
@@ -80,24 +80,28 @@ class EncodedSentence:
     encoder: SentenceEncoder
 
     @property
-    def key(self) -> tuple[Any, ...]:
-        """What the answer depends on, apart from the model; its `repr` identifies it."""
-        return self.ids, self.spans, self.encoder.convention
-
-    @property
-    def rows(self) -> list[TokenRow]:
-        """Inputs of the model, the reads of all rows in the order of `scored`."""
-        return list(self.encoder.rows(self))
-
-    @property
     def text(self) -> str:
         """The sentence, for messages."""
         return self.sentence.text
 
     @property
+    def key(self) -> tuple[Any, ...]:
+        """What the answer depends on, apart from the model; its `repr` identifies it."""
+        by = self.encoder
+        return self.ids, self.spans, by.opening, by.closing, by.mask, by.pll, by.reads_end
+
+    @property
+    def rows(self) -> list[TokenRow]:
+        """Inputs of the model, the reads of all rows in the order of `scored`."""
+        mask = self.encoder.mask
+        make = self.encoder.causal_rows if mask is None else partial(self.encoder.masked_rows, mask)
+        return list(make(self))
+
+    @property
     def scored(self) -> range:
-        """Numbers of the tokens that have a probability."""
-        return range(self.encoder.first_scored, len(self.ids))
+        """Numbers of the tokens that have a probability: not the first if nothing precedes it."""
+        has_first = bool(self.encoder.opening) or self.encoder.mask is not None
+        return range(0 if has_first else 1, len(self.ids))
 
     @property
     def longest(self) -> int:
@@ -108,11 +112,12 @@ class EncodedSentence:
     @property
     def length(self) -> int:
         """Tokens of all rows together, nearly."""
-        return self.encoder.n_rows(self) * self.longest
+        masked, n_tokens = self.encoder.mask is not None, len(self.ids)
+        return self.longest * (n_tokens if masked else len(self.encoder.windows(n_tokens)))
 
 
 @dataclass(frozen=True)
-class SentenceEncoder(ABC):
+class SentenceEncoder:
     """Turns sentences into rows.
 
     Attributes:
@@ -120,6 +125,9 @@ class SentenceEncoder(ABC):
         limit: longest input in tokens; None for no limit.
         model_id: for messages.
         opening, closing: special tokens before and after a text.
+        mask: id of the mask token; None for a causal model.
+        pll: "within-word" masks the later tokens of a word, too; "original" a token alone.
+        reads_end: whether the distribution after the last token is read, too (causal models).
     """
 
     spelling: Spelling
@@ -127,29 +135,14 @@ class SentenceEncoder(ABC):
     model_id: str
     opening: Pieces
     closing: Pieces = ()
-
-    @property
-    def convention(self) -> tuple[Any, ...]:
-        """What decides the rows of given tokens, apart from the model."""
-        return self.opening, self.closing
+    mask: int | None = None
+    pll: Pll = "within-word"
+    reads_end: bool = False
 
     @property
     def n_special(self) -> int:
         """Special tokens of each row."""
         return len(self.opening) + len(self.closing)
-
-    @property
-    def first_scored(self) -> int:
-        """Number of the first token that has a probability: 1 if nothing stands before it."""
-        return 0
-
-    @abstractmethod
-    def rows(self, encoded: EncodedSentence) -> Iterator[TokenRow]:
-        """Yields the rows that read the tokens of a sentence; see `EncodedSentence.rows`."""
-
-    @abstractmethod
-    def n_rows(self, encoded: EncodedSentence) -> int:
-        """Returns the number of rows, nearly."""
 
     def encode(self, sentence: Sentence) -> EncodedSentence:
         """Returns a sentence as token ids.
@@ -176,36 +169,25 @@ class SentenceEncoder(ABC):
             for number, (start, end) in enumerate(zip(starts, ends, strict=True))
         ]
 
-    @abstractmethod
     def _bounds(self, starts: Sequence[int], ends: Sequence[int]) -> list[int]:
-        """The first token that each window but the first one scores."""
+        """Returns the first token that each window but the first one scores."""
+        if self.mask is None:
+            return list(ends[:-1])
+        # Between windows [s, e) and [t, f): token i has min(i - s, e - 1 - i) tokens on its shorter
+        # side in the first, and min(i - t, f - 1 - i) in the second.
+        bounds = []
+        for (s, t), (e, f) in zip(pairwise(starts), pairwise(ends), strict=True):
+            token = t
+            while token < e and min(token - s, e - 1 - token) >= min(token - t, f - 1 - token):
+                token += 1
+            bounds.append(token)
+        return bounds
 
-
-@dataclass(frozen=True)
-class CausalSentences(SentenceEncoder):
-    """Sentences for a causal model: each token given all before it.
-
-    Attributes:
-        reads_end: whether the distribution after the last token is read, too.
-    """
-
-    reads_end: bool = False
-
-    @property
-    def convention(self) -> tuple[Any, ...]:
-        """See `SentenceEncoder.convention`."""
-        return *super().convention, self.reads_end
-
-    @property
-    def first_scored(self) -> int:
-        """Number of the first token that has a probability."""
-        return 0 if self.opening else 1
-
-    def rows(self, encoded: EncodedSentence) -> Iterator[TokenRow]:
+    def causal_rows(self, encoded: EncodedSentence) -> Iterator[TokenRow]:
         """Yields one row per window; the last token is in it only if what follows it is read."""
         n_tokens, before = len(encoded.ids), len(self.opening)
         for window in self.windows(n_tokens):
-            scored = range(max(window.scored.start, self.first_scored), window.scored.stop)
+            scored = range(max(window.scored.start, encoded.scored.start), window.scored.stop)
             is_last = window.end == n_tokens and self.reads_end
             reads = [before + token - window.start - 1 for token in scored]
             reads += [before + n_tokens - window.start - 1] if is_last else []
@@ -213,66 +195,20 @@ class CausalSentences(SentenceEncoder):
                 ids = self.opening + encoded.ids[window.start : window.end]
                 yield TokenRow(ids[: reads[-1] + 1], tuple(reads))
 
-    def n_rows(self, encoded: EncodedSentence) -> int:
-        """Returns the number of windows."""
-        return len(self.windows(len(encoded.ids)))
-
-    def _bounds(self, starts: Sequence[int], ends: Sequence[int]) -> list[int]:
-        return list(ends[:-1])
-
-
-@dataclass(frozen=True)
-class MaskedSentences(SentenceEncoder):
-    """Sentences for a masked model: a row per token, in which it is masked.
-
-    Attributes:
-        mask: id of the mask token.
-        pll: "within-word" masks the later tokens of the word, too; "original" the token alone.
-    """
-
-    mask: int = 0
-    pll: Pll = "within-word"
-
-    @property
-    def convention(self) -> tuple[Any, ...]:
-        """See `SentenceEncoder.convention`."""
-        return *super().convention, self.pll
-
-    def rows(self, encoded: EncodedSentence) -> Iterator[TokenRow]:
-        """Yields a row per token."""
-        ends = self._word_ends(encoded)
+    def masked_rows(self, mask: int, encoded: EncodedSentence) -> Iterator[TokenRow]:
+        """Yields a row per token, in which it is masked."""
+        ends: list[int] = []  # for each token, the number of the token after its word
+        end = len(encoded.ids)
+        for span in reversed(encoded.spans):
+            ends = [end] * (span.last - span.first) + ends
+            end = span.first if span.opens else end
         for window in self.windows(len(encoded.ids)):
             for token in window.scored:
                 last = min(ends[token], window.end) if self.pll == "within-word" else token + 1
-                masks = (self.mask,) * (last - token)
+                masks = (mask,) * (last - token)
                 inside = encoded.ids[window.start : token] + masks + encoded.ids[last : window.end]
                 ids = self.opening + inside + self.closing
                 yield TokenRow(ids, (len(self.opening) + token - window.start,))
-
-    def n_rows(self, encoded: EncodedSentence) -> int:
-        """Returns the number of tokens."""
-        return len(encoded.ids)
-
-    def _bounds(self, starts: Sequence[int], ends: Sequence[int]) -> list[int]:
-        # Between windows [s, e) and [t, f): token i has min(i - s, e - 1 - i) tokens on its shorter
-        # side in the first, and min(i - t, f - 1 - i) in the second.
-        bounds = []
-        for number in range(len(starts) - 1):
-            (s, t), (e, f) = starts[number : number + 2], ends[number : number + 2]
-            token = t
-            while token < e and min(token - s, e - 1 - token) >= min(token - t, f - 1 - token):
-                token += 1
-            bounds.append(token)
-        return bounds
-
-    def _word_ends(self, encoded: EncodedSentence) -> list[int]:
-        """For each token, the number of the token after the last one of its word."""
-        ends: list[int] = []
-        last = len(encoded.ids)
-        for span in reversed(encoded.spans):
-            ends = [last] * (span.last - span.first) + ends
-            last = span.first if span.opens else last
-        return ends
 
 
 def word_spans(sentence: Sentence, spelled: SpelledText) -> Iterator[TokenSpan]:

@@ -1,0 +1,5 @@
+"""`python -m lmdiag`: the command line."""
+
+from lmdiag.cli import program
+
+program()

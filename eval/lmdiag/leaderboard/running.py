@@ -1,0 +1,210 @@
+"""Runs requests by the ordinary `lmdiag run`, each in a child process with limits.
+
+Weights are read from safetensors alone and no code of a repository is run: the defaults of
+`lmdiag run`. A run that fails leaves a file with its reason, and does not stop the others.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from lmdiag.hub.client import plain_errors
+from lmdiag.hub.requests import Entry, RunRequest
+from lmdiag.leaderboard.board import Board
+from lmdiag.reading import is_file, read_json
+from lmdiag.redact import without_secrets
+from lmdiag.text import shortened
+from lmdiag.types import BadInput
+from lmdiag.writing import clear_drafts, write_atomically
+
+_FAILURE = "failure.json"
+_KEYS = ("LMDIAG_SERVER_KEY", "OPENAI_API_KEY")
+"""Variables that a child does not get."""
+_PR_SET_PDEATHSIG = 1
+"""Of prctl(2): the signal that a process gets when its parent ends."""
+_LONGEST_LOG = 100_000
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a run may use.
+
+    Attributes:
+        parameters: most parameters of a model.
+        seconds: most time of a run, the download included.
+        memory: most bytes of the process's own data; None for no limit, as on an accelerator, whose
+            libraries reserve more than they use.
+        device: where the model goes, e.g. "cuda:0"; None for the default.
+    """
+
+    parameters: int = 3_000_000_000
+    seconds: float = 3600.0
+    memory: int | None = None
+    device: str | None = None
+
+
+def run_missing(
+    board: Board, entries: Iterable[Entry], limits: Limits, say: Callable[[str], None]
+) -> None:
+    """Runs every request that has no finished run.
+
+    A request that exceeded a limit on time is tried again when the limit is longer; one that failed
+    for another reason is tried again each time.
+
+    Args:
+        board: what is run.
+        entries: the requests.
+        limits: of each run.
+        say: gets a line for each request that is run.
+
+    Raises:
+        BadInput: another process runs requests in the same directory.
+    """
+    board.runs.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(board.runs / ".lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise BadInput(f"another lmdiag leaderboard is at work in {board.runs}") from None
+    with lock:
+        for entry in entries:
+            request = entry.request
+            file = board.folder(request) / _FAILURE
+            if board.run(request) or _exceeded(file, limits.seconds):
+                continue
+            say(f"running {request.model} {request.commit[:12]} {request.precision}")
+            reason, seconds = _attempt(board, request, limits)
+            if reason is None:
+                file.unlink(missing_ok=True)
+                continue
+            say(f"failed: {reason}")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            clear_drafts(file.parent)
+            write_atomically(file, json.dumps({"reason": reason, "seconds": seconds}).encode())
+
+
+def failure(board: Board, request: RunRequest) -> str:
+    """Returns why a request has no run."""
+    file = board.folder(request) / _FAILURE
+    return str(_record(file).get("reason", "not run yet")) if is_file(file) else "not run yet"
+
+
+def _record(file: Path) -> dict[str, object]:
+    try:
+        record = read_json(file)
+    except BadInput:
+        return {}
+    return record if isinstance(record, dict) else {}
+
+
+def _exceeded(file: Path, seconds: float) -> bool:
+    """Returns whether a request has exceeded at least this limit on time."""
+    limit = _record(file).get("seconds") if is_file(file) else None
+    return isinstance(limit, float | int) and limit >= seconds
+
+
+def _attempt(board: Board, request: RunRequest, limits: Limits) -> tuple[str | None, float | None]:
+    """Runs a request; returns why it failed, and the limit on time if it exceeded that."""
+    try:
+        if request.commit:
+            _check_model(request, limits.parameters)
+        return _run_child(board, request, limits), None
+    except subprocess.TimeoutExpired:
+        return f"it took longer than {limits.seconds:g} seconds", limits.seconds
+    except BadInput as error:
+        return _public(str(error)), None
+
+
+def _check_model(request: RunRequest, most: int) -> None:
+    """Checks a model by what the Hub says of it, before its weights are downloaded.
+
+    Raises:
+        BadInput: another id or commit, no safetensors weights, too many parameters, no access.
+    """
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import NotASafetensorsRepoError, SafetensorsParsingError
+
+    api, where = HfApi(), f"{request.model} at {request.commit[:12]}"
+    with plain_errors(where):
+        info = api.model_info(request.model, revision=request.commit)
+        if (info.id, info.sha) != (request.model, request.commit):
+            raise BadInput(f"the Hub has this model as {info.id} at {info.sha}: request that")
+        try:
+            metadata = api.get_safetensors_metadata(request.model, revision=request.commit)
+        except NotASafetensorsRepoError:
+            raise BadInput(f"{where} has no safetensors weights") from None
+        except SafetensorsParsingError:
+            raise BadInput(f"{where} has damaged safetensors weights") from None
+    n = sum(metadata.parameter_count.values())
+    if n > most:
+        raise BadInput(f"{where} has {n:,} parameters, more than {most:,}")
+
+
+def _run_child(board: Board, request: RunRequest, limits: Limits) -> str | None:
+    """Runs `lmdiag run` for a request; returns the reason of a failure.
+
+    Raises:
+        TimeoutExpired: it took too long, and was ended.
+    """
+    options = {
+        "--model": request.model, "--revision": request.commit, "--dtype": request.dtype,
+        "--quantization": request.quantization, "--data": board.data,
+        "--data-revision": board.revision, "--device-map": limits.device,
+        "--output": str(board.output(request)),
+    }  # fmt: skip
+    command = [sys.executable, "-m", "lmdiag", "run", "--quiet", "--tasks", *board.tasks]
+    command += [word for name, value in options.items() if value for word in (name, value)]
+    if [*board.folder(request).glob("*/results.json")]:
+        command.append("--overwrite")  # it is there but is not the run of this request
+    env = {name: value for name, value in os.environ.items() if name not in _KEYS}
+    with tempfile.TemporaryFile() as log:
+        child = subprocess.Popen(
+            command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log,
+            start_new_session=True, preexec_fn=partial(_limit, limits.memory),
+        )  # fmt: skip
+        try:
+            code = child.wait(limits.seconds)
+        finally:
+            _end(child)
+        log.seek(max(0, log.tell() - _LONGEST_LOG))
+        lines = log.read().decode("utf-8", "replace").strip().splitlines()
+    if board.run(request):
+        return None
+    if code < 0:
+        return f"the run was ended by {signal.Signals(-code).name}"
+    said = lines[-1].removeprefix("lmdiag: error: ") if lines else f"exit code {code}"
+    return _public(said)
+
+
+def _limit(memory: int | None) -> None:
+    """In the child, before the command: it ends with its parent, and has this much memory."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if memory is not None:
+        resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """Ends a child and what it has started."""
+    with suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+
+
+def _public(reason: str) -> str:
+    """Returns a reason as it may stand on a public page: one line, no secret, no home directory."""
+    return shortened(without_secrets(reason).replace(str(Path.home()), "~"))
