@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from transformers import PreTrainedModel
 
-from lmdiag.models.forward.packing import PACK_WIDTH, pack
+from lmdiag.models.forward.packing import PACK_WIDTH, pack_contexts
 from lmdiag.models.tokens.questions import TokenRow
 
 _AT_ONCE = 64
@@ -149,17 +149,17 @@ class Reader:
 
     def packed(self, rows: Sequence[TokenRow]) -> tuple[ModelInputs, Reads]:
         """Returns the model's inputs with several rows in one, and the reads."""
-        packs, places = pack([row.ids for row in rows], self.width, causal=self.causal)
-        width = max(len(some.ids) for some in packs)
-        sees = torch.from_numpy(np.stack([some.mask(width, causal=self.causal) for some in packs]))
+        packs, places = pack_contexts([row.ids for row in rows], self.width, causal=self.causal)
+        width = max(len(pack.ids) for pack in packs)
+        sees = torch.from_numpy(np.stack([pack.mask(width, causal=self.causal) for pack in packs]))
         mask = torch.zeros(sees.shape, dtype=self.model.dtype)
         mask.masked_fill_(~sees, torch.finfo(self.model.dtype).min)
         positions = [
-            [self.first_position + depth for depth in some.depths] + [0] * (width - len(some.ids))
-            for some in packs
+            [self.first_position + depth for depth in pack.depths] + [0] * (width - len(pack.ids))
+            for pack in packs
         ]
         inputs = {
-            "input_ids": self.fill([some.ids for some in packs])["input_ids"],
+            "input_ids": self.fill([pack.ids for pack in packs])["input_ids"],
             "attention_mask": mask[:, None],
             "position_ids": torch.tensor(positions),
         }

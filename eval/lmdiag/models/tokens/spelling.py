@@ -183,11 +183,11 @@ class Spelling:
         spans, ids = encoding.offsets, tuple(encoding.ids)
         first = next((i for i, (_, right) in enumerate(spans) if right > start or not before), 0)
         last = next((i for i in range(first, len(ids)) if spans[i][0] >= end), len(ids))
-        own = spans[first:last]
-        if any(left < start or right > end for left, right in own):
+        of_word = spans[first:last]
+        if any(left < start or right > end for left, right in of_word):
             return None
         covered = all(
-            any(left <= index < right for left, right in own) or _invisible(sentence[index])
+            any(left <= index < right for left, right in of_word) or _invisible(sentence[index])
             for index in range(len(before), end)
         )
         return Split(ids[:first], ids[first:last] if covered else (), ids[last:])
