@@ -101,6 +101,7 @@ def test_a_prompt_reaches_the_server(weights: Weights) -> None:
     assert given["bird"].log_prob == pytest.approx(expected["bird"].log_prob, abs=TOLERANCE)
     assert given["<|endoftext|>"] == (None, None, 0)  # unscorable
     assert served.control_names(["a <|endoftext|>"]) == [["<|endoftext|>"]]
+    assert "leave them out for whole sentences" in refused(lambda: served.encode(Sentence("A dog")))
 
 
 def test_a_word_below_what_the_server_tells_is_censored(weights: Weights) -> None:
@@ -386,6 +387,8 @@ def test_the_key_goes_to_the_server_and_into_no_message(
     assert "status 401" in line
     assert "LMDIAG_SERVER_KEY" in line
     assert "sesame" not in line
+    monkeypatch.setenv("LMDIAG_SERVER_KEY", "open\nsesame")
+    assert "sesame" not in refused(lambda: load(engine))
 
 
 def test_a_password_in_the_address_is_used_and_not_recorded(weights: Weights) -> None:
@@ -394,3 +397,7 @@ def test_a_password_in_the_address_is_used_and_not_recorded(weights: Weights) ->
     assert {*engine.keys} == {"Basic bWU6c2VjcmV0"}
     assert served.info.server == f"{engine.url}/v1"
     assert served.device == f"server {engine.url}/v1"
+    with Engine(weights) as engine:
+        engine.key = "another"  # the engine quotes the header
+        line = refused(lambda: load(engine, server=engine.url.replace("//", "//me:secret@")))
+    assert "(status 401: invalid key Basic ***)" in line

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -113,15 +111,9 @@ def _print(rows: list[WordSurprisal]) -> None:
 
 
 def _as_text(rows: list[WordSurprisal], delimiter: str) -> str:
-    """Returns the table as csv, surprisals with six decimals.
+    """Returns the table as csv, surprisals with six decimals; words are written as they are."""
+    from lmdiag.runs.surprisals import to_arrow
 
-    Words are written as they are, since the table is data for other programs.
-    """
-    from lmdiag.runs.surprisals import WordSurprisal
-
-    out = io.StringIO()
-    writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
-    writer.writerow(WordSurprisal._fields)
-    for text, word, start, bits, n_tokens in rows:
-        writer.writerow([text, word, start, "" if bits is None else f"{bits:.6f}", n_tokens])
-    return out.getvalue()
+    table = to_arrow(rows).to_pandas()
+    text: str = table.to_csv(sep=delimiter, index=False, float_format="%.6f", lineterminator="\n")
+    return text
