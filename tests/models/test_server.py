@@ -387,6 +387,8 @@ def test_the_key_goes_to_the_server_and_into_no_message(
     assert "status 401" in line
     assert "LMDIAG_SERVER_KEY" in line
     assert "sesame" not in line
+    monkeypatch.setenv("LMDIAG_SERVER_KEY", "open\nsesame")
+    assert "sesame" not in refused(lambda: load(engine))
 
 
 def test_a_password_in_the_address_is_used_and_not_recorded(weights: Weights) -> None:
@@ -395,3 +397,7 @@ def test_a_password_in_the_address_is_used_and_not_recorded(weights: Weights) ->
     assert {*engine.keys} == {"Basic bWU6c2VjcmV0"}
     assert served.info.server == f"{engine.url}/v1"
     assert served.device == f"server {engine.url}/v1"
+    with Engine(weights) as engine:
+        engine.key = "another"  # the engine quotes the header
+        line = refused(lambda: load(engine, server=engine.url.replace("//", "//me:secret@")))
+    assert "(status 401: invalid key Basic ***)" in line
