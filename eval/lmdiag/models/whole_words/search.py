@@ -117,9 +117,15 @@ class WordSearch:
         """Returns the rows that every search begins with: the blank and the candidates' pieces.
 
         Raises:
-            BadInput: see `QuestionEncoder.encode`.
+            BadInput: see `QuestionEncoder.encode`; or words are not told apart in the script of the
+                context.
         """
         query = question.query
+        if not self._encoder.masked and self._encoder.is_joined(query):
+            raise BadInput(
+                f"the context {truncated(query.context)!r} ends in a script without spaces, in "
+                "which nothing tells where a word ends: use --unit token"
+            )
         blank = self._encoder.blank(query)
         words = {word: self._encoder.spell(word, query) for word in question.words}
         end = not (self._encoder.masked or self.boundaries.certain)  # read after a word, too
