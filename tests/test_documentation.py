@@ -28,7 +28,6 @@ from typing import Any
 import pytest
 import yaml
 from hub import LoopbackHub, client_env
-from test_original_code import write_files
 
 from lmdiag import diagnostics
 from lmdiag.cli import COMMANDS as COMMAND_NAMES
@@ -210,7 +209,6 @@ def read(demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[
                 patch.chdir(reader.folder)
                 if page == "migration.md":
                     demo = ROOT / "datasets/lmdiag/demo"
-                    write_files(Path("original"), demo)
                     shutil.copytree(demo / "refining-tse/data/blimp", "blimp")
                     printed(lambda: main(["template"]))
                 reader.run(page)
