@@ -276,6 +276,11 @@ def measures_of(reader: Reader, model: str, task: str) -> dict[str, Any]:
     return dict(results["tasks"][task]["none"]["measures"])
 
 
+def test_the_python_of_the_page_on_human_measures_runs() -> None:
+    ((_, text),) = blocks("human.md", "python")
+    assert "demo:causal" in printed(lambda: exec(compile(text, "human.md", "exec"), {}))
+
+
 @pytest.mark.slow
 def test_the_page_on_your_own_data_runs(read: Callable[[str], Reader]) -> None:
     reader = read("own-data.md")
