@@ -81,7 +81,7 @@ def test_levels_of_text_columns_are_named() -> None:
         ("y ~ a + (1 | item", "write it as lme4 has it"),
         ("y ~ a + (1 | pair)", "no column 'pair'; choose from y, a"),
         ("y ~ a + double + (1 | item)", "cannot be fitted: .* rank deficient"),
-        ("y ~ a + (1 | y)", "every row is a group of its own in y"),
+        ("y ~ a + (1 | y)", "240 rows for 240 random effects of y"),
     ],
 )
 def test_a_formula_that_cannot_be_fitted(formula: str, message: str) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -112,13 +110,8 @@ def _write(file: Path, table: pa.Table) -> None:
 
 
 def _as_text(table: pa.Table, delimiter: str) -> str:
-    """Returns the table as csv, numbers that are not whole with six decimals.
-
-    Words are written as they are, since the table is data for other programs.
-    """
-    out = io.StringIO()
-    writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
-    writer.writerow(table.column_names)
-    for row in zip(*(column.to_pylist() for column in table.columns), strict=True):
-        writer.writerow([f"{cell:.6f}" if isinstance(cell, float) else cell for cell in row])
-    return out.getvalue()
+    """Returns the table as csv, numbers with six decimals; words are written as they are."""
+    text: str = table.to_pandas().to_csv(
+        sep=delimiter, index=False, float_format="%.6f", lineterminator="\n"
+    )
+    return text

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from lmdiag import diagnostics
 from lmdiag.report import numbers
 from lmdiag.report.comparing import is_percent, p_text
-from lmdiag.report.designs import analysis_grids, analysis_remarks
+from lmdiag.report.designs import Design, analysis_grids, analysis_remarks
 from lmdiag.report.formats.grid import CellText, Grid, GridRow, Heading, grid_of
 from lmdiag.report.labels import (
     asked,
@@ -245,14 +245,24 @@ def print_analysis(analysis: Analysis, console: Console) -> None:
     for fit in analysis.mixed.values():
         if fit.warning:
             _print_line(fit.warning, "bold", console, wrap=False)
-    for grid in analysis_grids(analysis):
+    _print_grids(analysis_grids(analysis), analysis_remarks(analysis), console)
+
+
+def print_design(design: Design) -> None:
+    """Prints the effects and cells of own data with a design."""
+    from rich.console import Console
+
+    _print_grids(design.grids, design.remarks, Console(highlight=False))
+
+
+def _print_grids(grids: Iterable[Grid], remarks: Iterable[str], console: Console) -> None:
+    for grid in grids:
         console.print()
         _print_line(grid.caption, "", console)
-        several = len(grid.label_headings) > 1
         rows = [row._replace(labels=(": ".join(row.labels),)) for row in grid.rows]
-        console.print(_drawn(grid._replace(rows=tuple(rows)) if several else grid, console.width))
+        console.print(_drawn(grid._replace(rows=tuple(rows)), console.width))
     console.print()
-    for line in analysis_remarks(analysis):
+    for line in remarks:
         _print_line(line, "dim", console, wrap=False)
 
 
