@@ -268,6 +268,16 @@ class TestNumbers:
             assert tokens == sorted(range(7), key=lambda token: (-row[token], token))[:top]
             assert nats == [row[token] for token in tokens]
 
+    @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+    def test_the_tanh_form_of_gelu_is_one_operation(self, dtype: torch.dtype) -> None:
+        """In float32, and with the numbers of the seven operations of transformers."""
+        network = gpt2(len(BYTES)).to(dtype)
+        seven = network.transformer.h[0].mlp.act
+        act = asked(network, BYTES, "causal").reader.model.transformer.h[0].mlp.act
+        assert isinstance(act, torch.nn.GELU) == (dtype == torch.float32)
+        states = torch.linspace(-6, 6, 1001)
+        assert (act(states) - seven(states)).abs().max() < 1e-6
+
     @pytest.mark.parametrize("value", [torch.nan, torch.inf, -torch.inf])
     @pytest.mark.parametrize("kind", ["masked", "causal"])
     def test_broken_logits(self, value: float, kind: Any) -> None:

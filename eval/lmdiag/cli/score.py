@@ -65,7 +65,9 @@ def main(options: Options) -> int:
     measured = evaluation.evaluate(
         given.stimuli, given.runs, given.protocol, given.cased, given.kind
     )
-    signature = results.signature(given.protocol, given.stimuli.fingerprint)
+    signature = results.signature(
+        given.protocol, given.stimuli.fingerprint, asks_words=given.stimuli.asks_words
+    )
     measured, remarks = _restricted(replace(measured, signature=signature), given, options)
     for remark in (*given.notes, *remarks):
         say(f"lmdiag: {remark}")

@@ -77,6 +77,11 @@ class Stimuli:
         return diagnostics.get(self.task, self.form)
 
     @property
+    def asks_words(self) -> bool:
+        """Whether a row asks for the word at a blank, not for a whole sentence."""
+        return self.diagnostic.asks == "word"
+
+    @property
     def regions(self) -> list[list[dict[str, Any]]] | None:
         """The regions of each sentence: number, name, start and end; None without any."""
         first = self.columns().get("regions", [None])[0]
