@@ -30,7 +30,6 @@ import pandas as pd
 import pytest
 import yaml
 from hub import LoopbackHub, client_env
-from test_original_code import write_files
 
 from lmdiag import diagnostics
 from lmdiag.analysis.designs import analyse_table
@@ -243,7 +242,6 @@ def read(demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[
                 patch.chdir(reader.folder)
                 if page == "migration.md":
                     demo = ROOT / "datasets/lmdiag/demo"
-                    write_files(Path("original"), demo)
                     shutil.copytree(demo / "refining-tse/data/blimp", "blimp")
                     printed(lambda: main(["template"]))
                 reader.run(page)
@@ -307,6 +305,11 @@ def measures_of(reader: Reader, model: str, task: str) -> dict[str, Any]:
     """The measures of a run of one task that a page makes."""
     results = json.loads((reader.folder / f"results/{model}/{task}-token/results.json").read_text())
     return dict(results["tasks"][task]["none"]["measures"])
+
+
+def test_the_python_of_the_page_on_human_measures_runs() -> None:
+    ((_, text),) = blocks("human.md", "python")
+    assert "demo:causal" in printed(lambda: exec(compile(text, "human.md", "exec"), {}))
 
 
 @pytest.mark.slow
