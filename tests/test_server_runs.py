@@ -60,7 +60,7 @@ def test_a_run_says_what_is_not_known(
     (local,) = {path.parent for path in command.folder.rglob("results.json")} - {run}
     code, out, _ = command("compare", run, local, "--resamples", 50, "--json")
     assert json.loads(out)["a"]["server"] == f"{engine.url}/v1"
-    assert "no commit of it is known" in command.refused("submit", run, "--dry-run")
+    assert "cannot be submitted" in command.refused("submit", run, "--dry-run")
 
 
 def test_surprisals_from_a_server(weights: Weights, command: Commands) -> None:
