@@ -10,6 +10,7 @@ the demo models, a hundred shuffles by two, and `make run` uses the environment 
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import csv
 import io
@@ -29,7 +30,6 @@ import pandas as pd
 import pytest
 import yaml
 from hub import LoopbackHub, client_env
-from test_original_code import write_files
 
 from lmdiag import diagnostics
 from lmdiag.analysis.designs import analyse_table
@@ -136,6 +136,36 @@ def test_every_command_is_accepted_by_its_program(command: str) -> None:
     parse(words[1:])
 
 
+OF_OTHER_PROGRAMS = {"--num_processes"}
+"""Options of accelerate that messages name."""
+
+
+def test_messages_name_options_and_pages_name_tests_that_exist(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    known = {"--help", "--version"} | OF_OTHER_PROGRAMS
+    option = r"(?<![\w(-])--[a-z][\w-]*"
+    for command in COMMAND_NAMES:
+        with contextlib.suppress(SystemExit):
+            main([command, "--help"])
+        known |= {*re.findall(option, capsys.readouterr().out)}
+    texts = [
+        (path.relative_to(ROOT), node.value)
+        for path in ROOT.glob("eval/lmdiag/**/*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
+    named = {(str(path), name) for path, text in texts for name in re.findall(option, text)}
+    assert sorted((path, name) for path, name in named if name not in known) == []
+    cited = {
+        (page, name)
+        for page, text in PAGES.items()
+        for name in re.findall(r"\btests/[\w/]+(?:\.py|/)", text)
+    }
+    assert sorted((page, name) for page, name in cited if not (ROOT / name).exists()) == []
+
+
 # ---- pages that are run --------------------------------------------------------------------------
 
 
@@ -212,7 +242,6 @@ def read(demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[
                 patch.chdir(reader.folder)
                 if page == "migration.md":
                     demo = ROOT / "datasets/lmdiag/demo"
-                    write_files(Path("original"), demo)
                     shutil.copytree(demo / "refining-tse/data/blimp", "blimp")
                     printed(lambda: main(["template"]))
                 reader.run(page)

@@ -82,12 +82,13 @@ def test_every_context_sees_itself_alone(
 def test_every_question_is_in_one_batch(
     contexts: list[tuple[int, ...]], budget: int, count: int | None, packed: bool, causal: bool
 ) -> None:
-    questions = [
-        EncodedQuestion(
-            Question(Query(""), ()), Blank(ids), {}, (Blank(ids).row(PartialWord(())),), (), False
+    query = Query("")
+    questions = []
+    for ids in contexts:
+        rows = (Blank(ids).row(PartialWord(())),)
+        questions.append(
+            EncodedQuestion(Question(query, ()), query, Blank(ids), {}, rows, (), False)
         )
-        for ids in contexts
-    ]
     dealt = plan_batches(questions, budget=budget, count=count, packed=packed, causal=causal)
     assert sorted(number for batch in dealt for number in batch) == list(range(len(contexts)))
     for batch in dealt:
