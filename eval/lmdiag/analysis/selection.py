@@ -112,13 +112,10 @@ class Selection:
         if not match:
             raise BadInput(f"filter {condition!r}: write it as COLUMN=VALUE, or with != > < >= <=")
         column, sign, value = (part.strip() for part in match.groups())
+        compare = _COMPARE[sign]
         try:
             numbers = self.values(column)
-            return (
-                column,
-                ~np.isnan(numbers),
-                _COMPARE[sign](numbers, float(TRUTH.get(value, value))),
-            )
+            return column, ~np.isnan(numbers), compare(numbers, float(TRUTH.get(value, value)))
         except (BadInput, ValueError):
             texts = np.array(self.table.texts(column), dtype=object)
             if sign not in ("=", "!="):
