@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from lmdiag import results
 from lmdiag.perturb import NONE, perturb, settings, tasks_with
@@ -36,6 +36,11 @@ class Inputs:
     def fingerprint(self) -> str:
         """The fingerprint of all tasks' data."""
         return results.combine({task: rows.fingerprint for task, rows in self.stimuli.items()})
+
+    @property
+    def asks(self) -> Literal["word", "sentence"]:
+        """What all rows ask, see `Diagnostic.asks`."""
+        return next(iter(self.stimuli.values())).diagnostic.asks
 
 
 def load_inputs(
