@@ -59,6 +59,7 @@ if TYPE_CHECKING:
 
     from lmdiag.analysis.mixed import Coding
     from lmdiag.models import LoadOptions, Model
+    from lmdiag.runs.surprisals import WordColumn
 
 __all__ = [
     "Analysed", "Comparisons", "FinishedRun", "LanguageModel", "LoadedMultiverse", "Measures",
@@ -151,12 +152,21 @@ class LanguageModel:
         )
 
     def surprisals(
-        self, texts: str | Iterable[str], *, batch_size: int | None = None, quiet: bool = True
+        self,
+        texts: str | Iterable[str],
+        *,
+        columns: Sequence[WordColumn] = (),
+        language: str = "en",
+        batch_size: int | None = None,
+        quiet: bool = True,
     ) -> DataFrame:
         """Returns a pandas table with the surprisal of every word, as `lmdiag surprisal` writes it.
 
         Args:
             texts: a sentence or a text of any length, or several.
+            columns: "length" (characters), "log_frequency" (log2 of the proportion of the word, by
+                wordfreq).
+            language: of the frequencies.
             batch_size: texts in a batch; None for what suits the device.
             quiet: no progress bar.
 
@@ -179,7 +189,7 @@ class LanguageModel:
         named = {f"text {number}": text for number, text in enumerate(texts, start=1)}
         if line := text_warning(self.model, named, "text"):
             warnings.warn(line, stacklevel=2)
-        return to_arrow(rows).to_pandas()
+        return to_arrow(rows, columns, language).to_pandas()
 
 
 def measure(
@@ -225,7 +235,7 @@ def fit(
     quiet: bool = True,
     **procedure: Any,
 ) -> HumanFit:
-    """Fits human measures with and without surprisals (docs/specification.md, section 14).
+    """Fits human measures with and without surprisals (docs/specification.md, section 10).
 
     Args:
         human: a table with a row per word, or per word and reader: a file or a DataFrame; or a run

@@ -82,12 +82,13 @@ def test_every_context_sees_itself_alone(
 def test_every_question_is_in_one_batch(
     contexts: list[tuple[int, ...]], budget: int, count: int | None, packed: bool, causal: bool
 ) -> None:
-    questions = [
-        EncodedQuestion(
-            Question(Query(""), ()), Blank(ids), {}, (Blank(ids).row(PartialWord(())),), (), False
+    query = Query("")
+    questions = []
+    for ids in contexts:
+        rows = (Blank(ids).row(PartialWord(())),)
+        questions.append(
+            EncodedQuestion(Question(query, ()), query, Blank(ids), {}, rows, (), False)
         )
-        for ids in contexts
-    ]
     dealt = plan_batches(questions, budget=budget, count=count, packed=packed, causal=causal)
     assert sorted(number for batch in dealt for number in batch) == list(range(len(contexts)))
     for batch in dealt:
@@ -267,6 +268,16 @@ class TestNumbers:
         for row, tokens, nats in zip(rows, ids.tolist(), values.tolist(), strict=True):
             assert tokens == sorted(range(7), key=lambda token: (-row[token], token))[:top]
             assert nats == [row[token] for token in tokens]
+
+    @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+    def test_the_tanh_form_of_gelu_is_one_operation(self, dtype: torch.dtype) -> None:
+        """In float32, and with the numbers of the seven operations of transformers."""
+        network = gpt2(len(BYTES)).to(dtype)
+        seven = network.transformer.h[0].mlp.act
+        act = asked(network, BYTES, "causal").reader.model.transformer.h[0].mlp.act
+        assert isinstance(act, torch.nn.GELU) == (dtype == torch.float32)
+        states = torch.linspace(-6, 6, 1001)
+        assert (act(states) - seven(states)).abs().max() < 1e-6
 
     @pytest.mark.parametrize("value", [torch.nan, torch.inf, -torch.inf])
     @pytest.mark.parametrize("kind", ["masked", "causal"])

@@ -18,7 +18,7 @@ from engines import TOKENIZER, Answer, Document, Engine, Weights, faults, refusa
 from limits import HANG
 
 import lmdiag
-from lmdiag import models, schema
+from lmdiag import models, types
 from lmdiag.models import LoadOptions, Model
 from lmdiag.models.server import client as requests
 from lmdiag.models.server.client import Client
@@ -48,9 +48,9 @@ def load(engine: Engine, **options: Any) -> Model:
     return models.load("tiny", LoadOptions(**given))
 
 
-def asked(model: Model, context: str, words: tuple[str, ...] = (), top: int = 5) -> schema.Answer:
+def asked(model: Model, context: str, words: tuple[str, ...] = (), top: int = 5) -> types.Answer:
     (answer,) = model.answer([model.encode(Question(Query(context), words))], top)
-    assert isinstance(answer, schema.Answer)
+    assert isinstance(answer, types.Answer)
     return answer
 
 
@@ -118,7 +118,7 @@ def test_a_word_below_what_the_server_tells_is_censored(weights: Weights) -> Non
         assert words["stone"] == (None, None, len(stone))
         assert words["bird"].log_prob is not None
         (sentence,) = served.answer([served.encode(Sentence("A robin is a stone"))], 0)
-        assert isinstance(sentence, schema.SentenceAnswer)
+        assert isinstance(sentence, types.SentenceAnswer)
         assert sentence.words[-1].log_prob is None
 
 

@@ -1,6 +1,6 @@
 """How surprisals are fitted to human measures: one record, and the published procedures as values.
 
-The procedures are defined in docs/specification.md, section 14.
+The procedures are defined in docs/specification.md, section 10.
 """
 
 from __future__ import annotations

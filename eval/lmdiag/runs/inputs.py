@@ -42,6 +42,11 @@ class Inputs:
         """What all rows ask, see `Diagnostic.asks`."""
         return next(iter(self.stimuli.values())).diagnostic.asks
 
+    @property
+    def asks_words(self) -> bool:
+        """Whether any of the rows asks for a word at a blank, none for whole sentences alone."""
+        return self.asks == "word"
+
 
 def load_inputs(
     data: str, protocol: Protocol, *, revision: str | None = None, verbs: str | None = None
