@@ -168,7 +168,11 @@ def test_the_settings_of_a_run_with_perturbations(demo_dir: Path, tmp_path: Path
 
 @pytest.mark.parametrize(
     ("task", "n", "conditions"),
-    [("role88", 16, ["condition"]), ("agreement", 380, ["condition"]), ("cprag102", 18, ["condition"])],
+    [
+        ("role88", 16, ["condition"]),
+        ("agreement", 380, ["condition"]),
+        ("cprag102", 18, ["condition"]),
+    ],
 )
 def test_designs_of_built_in_sets(
     demo_dir: Path, tmp_path: Path, task: str, n: int, conditions: list[str]
