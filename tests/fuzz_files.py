@@ -82,8 +82,6 @@ def make_files(folder: Path) -> None:
         (folder / f"{name}.jsonl").write_text("".join(lines))
         pq.write_table(pa.Table.from_pylist(records), folder / f"{name}.parquet")
     (folder / "verbs.csv").write_text("singular,plural\nis,are\nwalks,walk\n")
-    (folder / "modelpreds-role-m").write_text("bread stone it\n" * len(ROWS))
-    (folder / "modeltgtprobs-role-m").write_text("0.25\n" * len(ROWS))
     for name in ("data/own", "data/verbs", "begun"):
         (folder / name).mkdir(parents=True)
     (folder / "data/README.md").write_text(CARD)
@@ -116,10 +114,6 @@ def read_predictions(file: Path) -> None:
     rows = stimuli.load(str(file.parent / "own.jsonl"), "own")
     parts = read_external(file, rows).runs
     evaluation.evaluate(rows, parts, Protocol(tasks=("own",)), cased=True, kind="masked")
-
-
-def read_original(file: Path) -> None:
-    read_external(file, stimuli.load(str(file.parent / "role88.jsonl"), "role88"))
 
 
 def read_run(folder: Path) -> None:
@@ -156,8 +150,6 @@ READERS = [
     Reader("run/results.json", read_run, "run", 4),
     Reader("run/predictions.parquet", read_run, "run", 2),
     Reader("agreement.parquet", predictions.read_agreement, "agreement.parquet", 1),
-    Reader("modelpreds-role-m", read_original, "modelpreds-role-m", 1),
-    Reader("modeltgtprobs-role-m", read_original, "modelpreds-role-m", 1),
     Reader("begun/run.json", open_directory, "begun", 1),
     Reader("journal/0.jsonl", lambda path: Journal(path).read(), "journal", 1),
 ]

@@ -25,12 +25,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 import yaml
 from hub import LoopbackHub, client_env
-from test_original_code import write_files
 
 from lmdiag import diagnostics
+from lmdiag.analysis.designs import analyse_table
 from lmdiag.cli import COMMANDS as COMMAND_NAMES
 from lmdiag.cli import main, parse
 from lmdiag.results import Place, Results
@@ -200,7 +201,7 @@ def read(demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[
     def run_once(page: str) -> Reader:
         if page not in readers:
             reader = Reader(tmp_path_factory.mktemp("reader"))
-            for room in ("cards", "datasets", "eval", "metrics", "Makefile"):
+            for room in ("cards", "datasets", "docs", "eval", "metrics", "Makefile"):
                 (reader.folder / room).symlink_to(ROOT / room)
             if page != "protocol.md":  # which builds it
                 shutil.copytree(demo_dir, reader.folder / "lmdiag")
@@ -210,7 +211,6 @@ def read(demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[
                 patch.chdir(reader.folder)
                 if page == "migration.md":
                     demo = ROOT / "datasets/lmdiag/demo"
-                    write_files(Path("original"), demo)
                     shutil.copytree(demo / "refining-tse/data/blimp", "blimp")
                     printed(lambda: main(["template"]))
                 reader.run(page)
@@ -276,6 +276,11 @@ def measures_of(reader: Reader, model: str, task: str) -> dict[str, Any]:
     return dict(results["tasks"][task]["none"]["measures"])
 
 
+def test_the_python_of_the_page_on_human_measures_runs() -> None:
+    ((_, text),) = blocks("human.md", "python")
+    assert "demo:causal" in printed(lambda: exec(compile(text, "human.md", "exec"), {}))
+
+
 @pytest.mark.slow
 def test_the_page_on_your_own_data_runs(read: Callable[[str], Reader]) -> None:
     reader = read("own-data.md")
@@ -288,6 +293,29 @@ def test_the_page_on_your_own_data_runs(read: Callable[[str], Reader]) -> None:
     assert pairs["sensitivity"]["by"]["UID"].keys() == {"attractor", "simple"}
     assert suite["suite_accuracy"]["statistic"] == "share"
     assert suite["prediction_accuracy"]["by"]["prediction"].keys() == {"number/1", "number/2"}
+
+
+@pytest.mark.slow
+def test_the_page_on_items_and_conditions_shows_what_its_commands_print(
+    read: Callable[[str], Reader],
+) -> None:
+    reader = read("analysis.md")
+    shown = [text for _, text in blocks("analysis.md", "text")]
+    printed_by = [out for command, out in reader.outputs.items() if "lmdiag analyse" in command]
+    for expected, output in zip(shown[1:3], printed_by, strict=True):
+        assert expected.strip() in output
+    items = pd.read_csv(reader.folder / "items.csv")
+    formula = "surprisal ~ grammatical * attractor + (1 + grammatical | item)"
+    (fit,) = analyse_table(items, region="3", formula=formula).mixed.values()
+    lines = [line.split() for line in shown[3].strip().splitlines()[1:]]
+    for term, (name, *numbers) in zip(fit.terms, lines, strict=True):
+        assert term.term == name
+        ours = (term.estimate, term.se, term.df, term.t, term.p)
+        # lme4's figures, rounded as R prints them
+        for value, text in zip(ours, numbers, strict=False):
+            digits = len(text.partition("e")[0].partition(".")[2])
+            unit = 10 ** (int(text.partition("e")[2] or 0) - digits)
+            assert value == pytest.approx(float(text), rel=1e-3, abs=unit)
 
 
 @pytest.mark.slow

@@ -24,7 +24,6 @@ from lmdiag.protocol import Protocol
 from lmdiag.results import load_run, model_slug
 from lmdiag.results.external import read_external
 from lmdiag.results.multiverse import Multiverse
-from lmdiag.results.original_code import read_original
 from lmdiag.stimuli.building import script
 from lmdiag.types import BadInput
 
@@ -141,14 +140,6 @@ def test_a_run_may_name_any_text_as_its_data(run: Path, kind: str) -> None:
     edit(run, lambda results: results["data"].update(source=ODD[kind]))
     with pytest.raises(BadInput):
         load_run(run)
-
-
-def test_the_name_of_a_model_may_fit_one_kind_of_files_only(folder: Path) -> None:
-    """The longest name that `modelpreds` may have is too long for `modeltgtprobs`."""
-    rows = stimuli.load("demo", "role88")
-    file = folder / f"modelpreds-role-{'m' * 239}"
-    file.write_text("bread\n" * len(rows))
-    assert read_original(file, rows).top_words == [["bread"]] * len(rows)
 
 
 def test_a_cache_that_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -139,6 +139,14 @@ def own_results() -> Results:
 # ---- signatures and names ------------------------------------------------------------------------
 
 
+def test_sentences_have_no_ranks_threshold_and_shuffles_in_their_signature() -> None:
+    protocol = Protocol(k=(1, 10), threshold=0.05, shuffles=3, limit=40)
+    line = signature(protocol, "1a2b3c4d", asks_words=False)
+    assert line == signature(Protocol(limit=40), "1a2b3c4d", asks_words=False)
+    assert line.endswith("|data:1a2b3c4d|unit:token|seed:0|limit:sample40")
+    assert "|k:1,10|t:0.05|shuf:3|" in signature(protocol, "1a2b3c4d")
+
+
 @pytest.mark.parametrize(
     "change",
     [{"unit": "word"}, {"k": (1, 10)}, {"threshold": 0.05}, {"shuffles": 10}, {"seed": 1},

@@ -60,7 +60,7 @@ def test_a_run_says_what_is_not_known(
     (local,) = {path.parent for path in command.folder.rglob("results.json")} - {run}
     code, out, _ = command("compare", run, local, "--resamples", 50, "--json")
     assert json.loads(out)["a"]["server"] == f"{engine.url}/v1"
-    assert "no commit of it is known" in command.refused("submit", run, "--dry-run")
+    assert "cannot be submitted" in command.refused("submit", run, "--dry-run")
 
 
 def test_surprisals_from_a_server(weights: Weights, command: Commands) -> None:
@@ -85,7 +85,7 @@ def test_a_killed_run_is_resumed(weights: Weights, command: Commands) -> None:
     pd.DataFrame(rows, columns=["context", "target"]).to_csv(data, index=False)
     with Engine(weights) as engine:
         engine.spoil = faults(50)
-        words = [*served(engine), "--data", str(data), "--output", str(output), "--quiet"]
+        words = [*served(engine), "--data", str(data), "--quiet", "--output", str(output)]
         run = subprocess.Popen(
             [sys.executable, SCRIPT, *words, "--in-flight", "32"], env=environment()
         )
@@ -99,7 +99,7 @@ def test_a_killed_run_is_resumed(weights: Weights, command: Commands) -> None:
         assert command("run", *words, "--in-flight", 5)[0] == 0
         # two requests for each of the rest, a fiftieth of them again, and the self-check
         assert len(engine.bodies) - before <= 2 * (len(rows) - 64 * n_saved) * 50 / 49 + 100
-        assert command("run", *words, "--output", command.folder / "undisturbed")[0] == 0
+        assert command("run", *words[:-1], command.folder / "undisturbed")[0] == 0
     killed, undisturbed = command.folder.rglob("predictions.parquet")
     assert killed.read_bytes() == undisturbed.read_bytes()
     with Engine(weights) as another:

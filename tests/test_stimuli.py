@@ -334,7 +334,10 @@ def test_mistakes_in_memory_name_row_and_column(data: Any, task: str | None, mes
 
 
 MISTAKES: list[tuple[Mapping[str, str], str]] = [
-    ({",target": "", ",three,": ",", ",two,": ","}, "the column target is missing; every row"),
+    ({",target": "", ",three,": ",", ",two,": ","}, "the column target is missing; found: "),
+    ({",context": ",Context", ",target": ",targets"},
+     "the column context is missing (did you mean 'Context'?); found: "),
+    ({",target": ",targets"}, "the column target is missing (did you mean 'targets'?); found: "),
     ({GOOD: "", BAD: ""}, "own.csv has no rows"),
     ({"item": "id"}, "own.csv:1: the header must name each column once"),
     ({'"': ""}, "own.csv:2: 10 fields, expected 9; put text with a comma in double quotes"),
@@ -413,6 +416,12 @@ def test_mistakes_in_parquet(tmp_path: Path) -> None:
     ("data", "task", "message"),
     [
         ("{tmp}/lmdiag", None, "no data at .*/lmdiag: build the data set by `lmdiag build`"),
+        (
+            "{demo}/READM.md",
+            None,
+            r"there is no file .*did you mean 'README.md'\?\): name a",
+        ),
+        ("{tmp}/own.csv", None, r"^there is no file .*/own.csv: name a file that exists$"),
         ("{tmp}", None, "is not a data set, it has no README.md: build one by"),
         (__file__, None, "cannot be read as data: give a directory or a file ending in .csv, .tsv"),
         ("{demo}", "negg", r"no task 'negg' \(did you mean 'neg136'\?\): choose from cprag102, "),

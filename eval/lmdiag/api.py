@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 
     from lmdiag.analysis.mixed import Coding
     from lmdiag.models import LoadOptions, Model
+    from lmdiag.runs.surprisals import WordColumn
 
 __all__ = [
     "Analysed", "Comparisons", "FinishedRun", "LanguageModel", "LoadedMultiverse", "Measures",
@@ -139,12 +140,21 @@ class LanguageModel:
         )
 
     def surprisals(
-        self, texts: str | Iterable[str], *, batch_size: int | None = None, quiet: bool = True
+        self,
+        texts: str | Iterable[str],
+        *,
+        columns: Sequence[WordColumn] = (),
+        language: str = "en",
+        batch_size: int | None = None,
+        quiet: bool = True,
     ) -> DataFrame:
         """Returns a pandas table with the surprisal of every word, as `lmdiag surprisal` writes it.
 
         Args:
             texts: a sentence or a text of any length, or several.
+            columns: "length" (characters), "log_frequency" (log2 of the proportion of the word, by
+                wordfreq).
+            language: of the frequencies.
             batch_size: texts in a batch; None for what suits the device.
             quiet: no progress bar.
 
@@ -165,7 +175,7 @@ class LanguageModel:
         named = {f"text {number}": text for number, text in enumerate(texts, start=1)}
         if line := text_warning(self.model, named, "text"):
             warnings.warn(line, stacklevel=2)
-        return to_arrow(rows).to_pandas()
+        return to_arrow(rows, columns, language).to_pandas()
 
 
 def measure(
@@ -211,12 +221,14 @@ def fit(
     quiet: bool = True,
     **procedure: Any,
 ) -> HumanFit:
-    """Fits human measures with and without surprisals (docs/specification.md, section 14).
+    """Fits human measures with and without surprisals (docs/specification.md, section 10).
 
     Args:
-        human: a table with a row per word, or per word and reader: a file or a DataFrame.
+        human: a table with a row per word, or per word and reader: a file or a DataFrame; or a run
+            directory, whose items are the rows.
         models: models that are asked, in order.
-        surprisal: columns of the table, or files, with surprisals that were made elsewhere.
+        surprisal: columns of the table, or files, with surprisals that were made elsewhere; without
+            models, its column `surprisal` if none is named.
         profile: a published procedure, of `lmdiag.analysis.procedures.PROFILES`.
         output: folder that keeps models' answers, so that no model is asked twice.
         batch_size: texts in a batch; None for what suits the device.
@@ -246,6 +258,8 @@ def fit(
                 batch_size=batch_size, label=None if quiet else model.info.id,
             )
         )  # fmt: skip
+    if not sources and "surprisal" in table.frame.columns:
+        sources = [read_surprisals(table, "surprisal", how)]
     if not sources:
         raise BadInput("no surprisals: name a model to ask, or a column or file with surprisals")
     return fit_surprisals(table, sources, how)

@@ -64,7 +64,7 @@ class Comparison:
     measure: str
     by: str
     level: str
-    statistic: str
+    statistic: Statistic
     n: int
     a: float
     b: float

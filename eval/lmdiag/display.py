@@ -68,7 +68,9 @@ class Measures(Shown, Mapping[str, Measure]):
     ) -> None:
         self.stimuli, self.predictions = stimuli, predictions
         self.protocol, self.cased = protocol, cased
-        self.signature = signature(protocol, stimuli.fingerprint, run=predictions.run)
+        self.signature = signature(
+            protocol, stimuli.fingerprint, run=predictions.run, asks_words=stimuli.asks_words
+        )
         self.kind = predictions.model.kind if predictions.model else "masked"
         self.results = evaluation.evaluate(stimuli, [predictions], protocol, cased, self.kind)
         self.unscorable = self.results.unscorable

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from lmdiag import diagnostics
-from lmdiag.stimuli import Stimuli
 from lmdiag.suggestions import suggest
 from lmdiag.types import BadInput
+
+if TYPE_CHECKING:
+    from lmdiag.stimuli import Stimuli
 
 NONE = "none"
 """The setting without a perturbation."""

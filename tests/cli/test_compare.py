@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from hashlib import sha256
+from pathlib import Path
 
 import pytest
 from commands import Commands
 from runs import make_run
 
+import lmdiag
 from lmdiag.protocol import Protocol
 from lmdiag.results import Place, Results, read_results
 
@@ -123,6 +126,46 @@ def test_a_run_goes_by_its_name(command: Commands) -> None:
     )
 
 
+def test_a_folder_of_runs_stands_for_them(command: Commands) -> None:
+    """The folder of a model with one run, or that of all models."""
+    output = command.folder / "results"
+    copies = [
+        shutil.copytree(run, output / name / "diagnostics-token")
+        for name, run in zip(("a", "b"), command.runs, strict=True)
+    ]
+    expected = command("compare", *copies, "--json")[1]
+    for folders in ([output], [output / "a", output / "b"], [copies[0], output / "b"]):
+        assert command("compare", *folders, "--json") == (0, expected, "")
+    assert "two or more" in command.refused("compare", output / "a")
+    tables = command("report", *copies, "--format", "csv")
+    assert command("report", output, "--format", "csv") == tables
+    assert command("report", output / "a")[1] == f"Saved in {copies[0] / 'report.html'}\n"
+    assert lmdiag.load_run(output / "a").path == copies[0]
+    asked = ("score", "--task", "role88", "--predictions")
+    assert command(*asked, output / "a") == command(*asked, copies[0])
+    error = command.refused(*asked, output)
+    assert f"results has several runs: name one of them, as {copies[0]}" in error
+
+
+def test_a_name_of_a_run_is_not_taken_for_data(
+    command: Commands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(command.folder)
+    pair = '{"sentence_good": "The dogs bark.", "sentence_bad": "The dogs barks."}'
+    Path("pairs").mkdir()
+    Path("pairs/p.jsonl").write_text(pair)
+    for data in ("demo", "pairs"):
+        tasks = ("neg136",) if data == "demo" else ("pairs",)
+        runs = [
+            make_run(Path("results") / name / "run", data, Protocol(tasks=tasks), seed=seed)
+            for seed, name in enumerate((data, "second"))
+        ]
+        assert command("compare", *runs)[0] == 0
+    Path("elsewhere").mkdir()
+    monkeypatch.chdir("elsewhere")  # from where the data are not seen
+    assert command("compare", *(Path("..") / run for run in runs))[0] == 0
+
+
 def test_runs_that_differ_are_refused_by_the_part_that_does(command: Commands) -> None:
     other = make_run(command.folder / "other", command.data, Protocol(k=(1, 3), threshold=0.05))
     error = command.refused("compare", *command.runs, other)
@@ -130,7 +173,9 @@ def test_runs_that_differ_are_refused_by_the_part_that_does(command: Commands) -
     assert "differ in k (1,5 and 1,3); t (0.01 and 0.05)" in error
     less = make_run(command.folder / "less", command.data, Protocol(tasks=("role88",)))
     assert "differ in data (" in command.refused("compare", command.runs[0], less)
-    assert "not a finished run" in command.refused("compare", command.runs[0], command.folder)
+    empty = command.folder / "empty"
+    empty.mkdir()
+    assert "not a finished run" in command.refused("compare", command.runs[0], empty)
 
 
 def test_across_options(command: Commands) -> None:

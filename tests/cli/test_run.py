@@ -148,6 +148,20 @@ def test_models_of_one_name_need_names_of_their_own(
     assert results(output / "causal") == before
 
 
+def test_data_that_changed_since_the_run(command: Commands) -> None:
+    data = command.folder / "own.csv"
+    data.write_text("context,target\nA robin is a,bird\n")
+    asked = ["run", "--model", command.models["bert"], "--data", data]
+    asked += ["--output", command.folder / "out", "--quiet"]
+    assert command(*asked)[0] == 0
+    data.write_text("context,target\nA robin is a,tree\n")
+    error = command.refused(*asked)
+    assert "the data changed since the run in " in error
+    assert "choose another --output or --name, or --overwrite the run" in error
+    assert "signature" not in error
+    assert command(*asked, "--overwrite")[0] == 0
+
+
 def test_bad_data_end_the_run_before_torch_is_needed(tmp_path: Path) -> None:
     program = (
         "import sys; from lmdiag.cli import main\n"

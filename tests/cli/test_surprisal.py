@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import sys
 from collections.abc import Callable, Sequence
 
@@ -12,6 +13,7 @@ import pytest
 from commands import Commands
 from fakes import FakeModel
 from families import FAMILIES
+from wordfreq import word_frequency
 
 from lmdiag import models
 from lmdiag.types import ModelInfo, Sentence, SentenceAnswer, WordSpan
@@ -84,6 +86,15 @@ def test_a_row_per_word_with_the_numbers_of_lines(written: Callable[..., str]) -
         "4,☃,9,,0",
         "4,meows,11,5.000000,5",
     ]
+
+
+def test_length_and_frequency_on_demand(written: Callable[..., str]) -> None:
+    out = written("A dog ☃\n", "--columns", "length", "log_frequency")
+    frame = pd.read_csv(io.StringIO(out))
+    assert frame["length"].tolist() == [1, 3, 1]
+    expected = [math.log2(word_frequency(word, "en")) for word in ("A", "dog")]
+    assert frame["log_frequency"][:2].tolist() == pytest.approx(expected, abs=1e-6)
+    assert frame["log_frequency"].isna().tolist() == [False, False, word_frequency("☃", "en") == 0]
 
 
 def test_texts_end_where_their_lines_end(written: Callable[..., str]) -> None:

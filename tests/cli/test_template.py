@@ -8,6 +8,7 @@ import pytest
 from commands import Commands
 
 from lmdiag import stimuli
+from lmdiag.analysis.designs import find_conditions
 
 NAMES = ("my.csv", "my.tsv", "my.jsonl")
 
@@ -35,6 +36,22 @@ def test_the_smallest_form_is_shown_and_loads(command: Commands, name: str) -> N
     assert f"  {first}\n  {second}\n" in out
     rows = stimuli.load(str(file))
     assert (len(rows), rows.compared) == (5, False)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("options", [["--design", "2"], ["--design", "2x2"], ["--regions"]])
+def test_a_design_is_written_and_found(command: Commands, name: str, options: list[str]) -> None:
+    file = command.folder / name
+    assert command("template", file, *options)[0] == 0
+    rows = stimuli.load(str(file))
+    factors = ["between"] if "2" in options else ["subject", "between"]
+    assert len(rows) == 3 * 2 ** len(factors)
+    assert (rows.regions is not None) == (options == ["--regions"])
+    table = rows.table.to_pandas().assign(model="")
+    assert find_conditions(table) == factors
+    text = rows.columns()["sentence" if rows.regions else "context"]
+    assert text[1].startswith("The key to the cabinets")
+    assert "leave it out" in command.refused("template", file, "--overwrite", "--minimal", *options)
 
 
 def test_a_file_is_replaced_only_when_asked(command: Commands) -> None:

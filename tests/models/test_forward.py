@@ -21,7 +21,7 @@ from lmdiag.models.answers import best
 from lmdiag.models.forward import probing
 from lmdiag.models.forward.batches import plan_batches
 from lmdiag.models.forward.causality import check_causality
-from lmdiag.models.forward.packing import pack
+from lmdiag.models.forward.packing import pack_contexts
 from lmdiag.models.forward.probing import reach
 from lmdiag.models.forward.reader import Reader
 from lmdiag.models.tokens.questions import Blank, EncodedQuestion, PartialWord, TokenRow
@@ -60,8 +60,8 @@ def refusing(network: Any, refuses: Callable[[dict[str, torch.Tensor]], bool]) -
 def test_every_context_sees_itself_alone(
     contexts: list[tuple[int, ...]], causal: bool, width: int
 ) -> None:
-    packs, placed = pack(contexts, width, causal=causal)
-    assert all(0 < len(some.ids) <= width for some in packs)
+    packs, placed = pack_contexts(contexts, width, causal=causal)
+    assert all(0 < len(row.ids) <= width for row in packs)
     for ids, (number, places) in zip(contexts, placed, strict=True):
         mask = packs[number].mask(width, causal=causal)
         assert mask.diagonal().all()  # of what fills the pack up, too
@@ -267,6 +267,16 @@ class TestNumbers:
         for row, tokens, nats in zip(rows, ids.tolist(), values.tolist(), strict=True):
             assert tokens == sorted(range(7), key=lambda token: (-row[token], token))[:top]
             assert nats == [row[token] for token in tokens]
+
+    @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+    def test_the_tanh_form_of_gelu_is_one_operation(self, dtype: torch.dtype) -> None:
+        """In float32, and with the numbers of the seven operations of transformers."""
+        network = gpt2(len(BYTES)).to(dtype)
+        seven = network.transformer.h[0].mlp.act
+        act = asked(network, BYTES, "causal").reader.model.transformer.h[0].mlp.act
+        assert isinstance(act, torch.nn.GELU) == (dtype == torch.float32)
+        states = torch.linspace(-6, 6, 1001)
+        assert (act(states) - seven(states)).abs().max() < 1e-6
 
     @pytest.mark.parametrize("value", [torch.nan, torch.inf, -torch.inf])
     @pytest.mark.parametrize("kind", ["masked", "causal"])

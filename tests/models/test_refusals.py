@@ -145,6 +145,8 @@ FOLDERS: list[tuple[str, Break, dict[str, Any], str]] = [
     ("bert", trap("pytorch_model.bin"), {"allow_pickle": True}, "cannot load its masked model"),
     ("bert", both(trap("x.bin"), indexed(INDEX, WEIGHTS, "x.bin")), {}, "--allow-pickle"),
     ("bert", both(trap("x.bin"), config(transformers_weights="x.bin")), {}, "--allow-pickle"),
+    ("bert", both(both(trap("x.bin"), indexed("x.safetensors.index.json", "x.bin")),
+                  config(transformers_weights="x.safetensors.index.json")), {}, "--allow-pickle"),
     ("bert", both(trap("x-1.bin"), indexed(PICKLED_INDEX, "x-1.bin")), {}, "--allow-pickle"),
     # weights
     ("bert", write(WEIGHTS, b""), {}, "damaged"),

@@ -18,7 +18,7 @@ from engines import TOKENIZER, Answer, Document, Engine, Weights, faults, refusa
 from limits import HANG
 
 import lmdiag
-from lmdiag import models, schema
+from lmdiag import models, types
 from lmdiag.models import LoadOptions, Model
 from lmdiag.models.server import client as requests
 from lmdiag.models.server.client import Client
@@ -48,9 +48,9 @@ def load(engine: Engine, **options: Any) -> Model:
     return models.load("tiny", LoadOptions(**given))
 
 
-def asked(model: Model, context: str, words: tuple[str, ...] = (), top: int = 5) -> schema.Answer:
+def asked(model: Model, context: str, words: tuple[str, ...] = (), top: int = 5) -> types.Answer:
     (answer,) = model.answer([model.encode(Question(Query(context), words))], top)
-    assert isinstance(answer, schema.Answer)
+    assert isinstance(answer, types.Answer)
     return answer
 
 
@@ -101,6 +101,7 @@ def test_a_prompt_reaches_the_server(weights: Weights) -> None:
     assert given["bird"].log_prob == pytest.approx(expected["bird"].log_prob, abs=TOLERANCE)
     assert given["<|endoftext|>"] == (None, None, 0)  # unscorable
     assert served.control_names(["a <|endoftext|>"]) == [["<|endoftext|>"]]
+    assert "leave them out for whole sentences" in refused(lambda: served.encode(Sentence("A dog")))
 
 
 def test_a_word_below_what_the_server_tells_is_censored(weights: Weights) -> None:
@@ -117,7 +118,7 @@ def test_a_word_below_what_the_server_tells_is_censored(weights: Weights) -> Non
         assert words["stone"] == (None, None, len(stone))
         assert words["bird"].log_prob is not None
         (sentence,) = served.answer([served.encode(Sentence("A robin is a stone"))], 0)
-        assert isinstance(sentence, schema.SentenceAnswer)
+        assert isinstance(sentence, types.SentenceAnswer)
         assert sentence.words[-1].log_prob is None
 
 
@@ -386,6 +387,8 @@ def test_the_key_goes_to_the_server_and_into_no_message(
     assert "status 401" in line
     assert "LMDIAG_SERVER_KEY" in line
     assert "sesame" not in line
+    monkeypatch.setenv("LMDIAG_SERVER_KEY", "open\nsesame")
+    assert "sesame" not in refused(lambda: load(engine))
 
 
 def test_a_password_in_the_address_is_used_and_not_recorded(weights: Weights) -> None:
@@ -394,3 +397,7 @@ def test_a_password_in_the_address_is_used_and_not_recorded(weights: Weights) ->
     assert {*engine.keys} == {"Basic bWU6c2VjcmV0"}
     assert served.info.server == f"{engine.url}/v1"
     assert served.device == f"server {engine.url}/v1"
+    with Engine(weights) as engine:
+        engine.key = "another"  # the engine quotes the header
+        line = refused(lambda: load(engine, server=engine.url.replace("//", "//me:secret@")))
+    assert "(status 401: invalid key Basic ***)" in line

@@ -16,7 +16,7 @@ from runs import ONE_TASK, make_run
 
 from lmdiag.comparison import compare_runs
 from lmdiag.report import numbers
-from lmdiag.report.comparing import compared, is_percent, notes, p_text
+from lmdiag.report.comparing import compared, notes, p_text
 from lmdiag.report.html import render
 from lmdiag.report.items import items, representative
 from lmdiag.report.page import digest
@@ -116,7 +116,7 @@ def test_several_runs_are_compared_item_by_item(two: ParsedPage, runs: dict[str,
     assert str(pair.comparisons) == str(printed)  # undefined is not equal to itself
     for one in printed:  # blue for the first model, orange for the second, 0 without a colour
         assert pair.color(one) == {1: 1, -1: 2, 0: 0}[(one.a > one.b) - (one.a < one.b)]
-        assert numbers.signed(one.difference, is_percent(one)) in two.text
+        assert numbers.signed(one.difference, one.statistic) in two.text
         assert p_text(one) in two.text
     for line in notes(printed, 10_000):
         assert line in two.text

@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from lmdiag import diagnostics
 from lmdiag.report import numbers
 from lmdiag.report.choices import TopWord
 from lmdiag.report.formats import format_names, latex_text, markdown_text, render_tables
@@ -210,9 +211,28 @@ def test_scored_predictions_print_without_a_model() -> None:
     assert lines[-2:] == ["unscorable: 1 row (zzz)", SIGNATURE]
 
 
+def test_one_wording_of_levels_and_settings() -> None:
+    """`Orig` stands beside perturbations alone, and a table's headings are the labels of levels."""
+    settings = {name: diagnostics.get(name).setting_label("none") for name in ("role88", "tense")}
+    assert settings == {"role88": "Orig", "tense": "All items"}
+    neg136 = diagnostics.get("neg136")
+    columns = [column for shape in neg136.tables for column in shape.columns]
+    natural = [column for column in columns if column.by.startswith("natural")]
+    assert len(natural) == 6
+    for column in natural:
+        assert column.label == neg136.level_label(column.by, column.level)
+
+
 def test_numbers_as_readers_see_them() -> None:
-    signed = [numbers.signed(value, True) for value in (-0.0001, 0.0567, float("nan"))]
+    signed = [numbers.signed(value, "share") for value in (-0.0001, 0.0567, float("nan"))]
     assert signed == ["0.0", "+5.7", "–"]
+    # a tie goes away from zero, as in charts: Python's own format would give 6.2
+    ties = [numbers.signed(value, "proportion") for value in (0.0625, -0.0625, 0.8125)]
+    assert ties == ["+6.3", "−6.3", "+81.3"]
+    # a rank, the median of two ranks, a mean over shuffles; other figures have three decimals
+    ranks = [numbers.number(value, "median") for value in (12.0, 3.5, 7.333, -0.0)]
+    assert ranks == ["12", "3.5", "7.3", "0"]
+    assert [numbers.number(12.0, "mean"), numbers.number(1e300, "mean")[:3]] == ["12.000", "100"]
     counts = [numbers.count(n) for n in (950, 4_385_920, 109_514_298, 6_738_415_616)]
     assert counts == ["950", "4.4M", "110M", "6.7B"]
     assert [numbers.chances(levels) for levels in ([1 / 3, 1 / 2], [])] == ["33.3–50.0", ""]

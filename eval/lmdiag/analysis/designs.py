@@ -32,6 +32,7 @@ _MOST_LEVELS, _MOST_CROSSED, _EXACT = 6, 3, 16
 _NEVER_FOUND = {
     *SCORES, "model", "signature", "task", "perturbation", "shuffle", "id", "item",
     "contrast", "context", "right_context", "target", "sentence", "expected", "word", "region",
+    "regions", "formulas",
 }  # fmt: skip
 """Columns that are conditions only where they are named."""
 
@@ -296,8 +297,8 @@ def find_conditions(table: DataFrame) -> list[str]:
     found = []
     never = _NEVER_FOUND | (set(PARTS) if set(PARTS) <= set(table.columns) else set())
     for name in sorted(map(str, table.columns), key=lambda name: name == "good"):
-        n = table[name].nunique()
-        if name not in never and 2 <= n <= _MOST_LEVELS:
+        n = 0 if name in never else table[name].nunique()
+        if 2 <= n <= _MOST_LEVELS:
             has_all = table.groupby("item")[name].nunique() == n
             found += [name] if has_all.mean() >= 0.5 else []
     for name in sorted(found, key=lambda name: -table[name].nunique()):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ from lmdiag.analysis.regression import (
     names_in,
     sides,
     term_interval,
+    term_values,
 )
 from lmdiag.stats import Values
 from lmdiag.types import BadInput
@@ -46,7 +48,9 @@ class ModelFit:
         aic, baseline_aic: of both models, in sample.
         mean_surprisal: of the rows, bits.
         terms: of the full model in sample, per unit of the surprisals that were read.
-        per_bit: coefficient of the current word's surprisal per bit; NaN without this term.
+        per_bit: coefficient of the current word's surprisal, units of the response per bit, also
+            where both are scaled; NaN without this term.
+        pearson, spearman: correlation of response and surprisal, with intervals by Fisher's z.
         left_out: reason -> number of rows.
         warning: what makes the estimates unreliable, or "".
         rows: (n,), numbers of the rows in the table, from 0.
@@ -67,6 +71,8 @@ class ModelFit:
     mean_surprisal: float
     terms: tuple[MixedTerm, ...]
     per_bit: float
+    pearson: stats.Estimate
+    spearman: stats.Estimate
     left_out: Mapping[str, int]
     warning: str
     rows: NDArray[np.intp]
@@ -129,6 +135,7 @@ class HumanFit:
                 if isinstance(value, str | int | float) or name == "left_out"
             }
             figures["coefficients"] = {term.term: term.estimate for term in fit.terms}
+            figures |= {n: asdict(getattr(fit, n)) for n in ("pearson", "spearman")}
             figures["intervals"] = {term.term: list(term_interval(term)) for term in fit.terms}
             models.append(figures)
         plain: dict[str, Any] = _plain({
@@ -192,6 +199,7 @@ def fit_surprisals(
     signature = "|".join(
         [
             "lmdiag:fit", f"human:{table.fingerprint}", f"full:{full}", f"baseline:{baseline}",
+            f"units:{procedure.units or 'bits'}",
             *(f"{name}:{value}" for name, value in _knobs(procedure)),
         ]
     )  # fmt: skip
@@ -200,7 +208,7 @@ def fit_surprisals(
 
 def _knobs(procedure: Procedure) -> list[tuple[str, str]]:
     """The fields that change figures and that the formulas do not show."""
-    named = ("folds", "units", "filter", "average", "distinct", "complete", "fill", "lags_as_text")
+    named = ("folds", "filter", "average", "distinct", "complete", "fill", "lags_as_text")
     return [
         (name, ",".join(value) if isinstance(value, tuple) else str(value).lower())
         for name in named
@@ -344,7 +352,8 @@ def _fit(
         bounds, p = _interval(deltas), stats.sign_flip(deltas)
     in_bits = math.log(2) if procedure.units == "nats" else 1.0
     bits = selection.source.values[rows.kept] / in_bits
-    per_unit = next((term.estimate for term in first.terms if term.term == SURPRISAL), math.nan)
+    response = rows.numbers(names_in(sides(full)[0])[0])
+    both = np.column_stack([bits, response])
     return ModelFit(
         name=selection.source.name,
         n=n,
@@ -357,15 +366,29 @@ def _fit(
         baseline_aic=second.aic,
         mean_surprisal=float(np.nanmean(bits)),
         terms=first.terms,
-        per_bit=per_unit * in_bits,
+        per_bit=_per_bit(first, rows, full, bits),
+        pearson=stats.estimate(both, "pearson"),
+        spearman=stats.estimate(both, "spearman"),
         left_out=left_out,
         warning=first.warning or second.warning,
         rows=rows.kept,
         surprisal=bits,
-        response=rows.numbers(names_in(sides(full)[0])[0]),
+        response=response,
         residuals=first.residuals,
         deltas=deltas,
     )
+
+
+def _per_bit(regression: Regression, rows: _Rows, full: str, bits: Values) -> float:
+    """The coefficient of the surprisal of the current word, in units of the response per bit."""
+    values = {term.term: term.estimate for term in regression.terms}
+    read = rows.numbers(SURPRISAL)
+    if SURPRISAL in values:
+        slope = values[SURPRISAL] * (read.std() / bits.std())
+    else:
+        slope = values.get(f"scale({SURPRISAL})", math.nan) / bits.std(ddof=1)
+    scaled = re.fullmatch(r"scale\((.*)\)", sides(full)[0])
+    return float(slope * (term_values(scaled[1], rows).std(ddof=1) if scaled else 1.0))
 
 
 def _regression(formula: str, rows: _Rows, folds: int) -> Regression:

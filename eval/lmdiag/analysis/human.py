@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lmdiag.analysis.procedures import SURPRISAL, Procedure
-from lmdiag.reading import exists, parse_json, read_parquet, read_text, short, user_path
+from lmdiag.reading import exists, is_folder, parse_json, read_parquet, read_text, short, user_path
 from lmdiag.stats import Values
 from lmdiag.types import BadInput
 
@@ -137,7 +137,8 @@ def read_human(data: str | Path | DataFrame) -> HumanTable:
     """Returns a table of human measures.
 
     Args:
-        data: a file (comma-separated; tab-separated, then without quotes; Parquet) or a DataFrame.
+        data: a file (comma-separated; tab-separated, then without quotes; Parquet), a DataFrame, or
+            a run directory, whose items are the rows.
 
     Raises:
         BadInput: the file cannot be read as a table, or has no rows.
@@ -145,6 +146,10 @@ def read_human(data: str | Path | DataFrame) -> HumanTable:
     if not isinstance(data, str | Path):
         return HumanTable(data, "rows", 1)
     path = user_path(str(data))
+    if is_folder(path):
+        from lmdiag.analysis.items import items_of
+
+        return HumanTable(items_of(path), path.name, 1)
     if path.suffix == ".parquet":
         return HumanTable(read_parquet(path).to_pandas(), path.name, 1)
     from pandas import read_csv
@@ -333,6 +338,28 @@ class Words:
         return {name: " ".join(parts) for name, parts in joined.items()}, words
 
 
+def log_frequencies(texts: Sequence[str], language: str) -> Values:
+    """Returns log2 of the proportion of each word in `wordfreq`; NaN for unknown words.
+
+    Raises:
+        BadInput: `wordfreq` is not installed, or has no such language.
+
+    Source: Speer (2022), rspeer/wordfreq, version 3.
+    """
+    try:
+        from wordfreq import word_frequency
+    except ImportError:
+        raise BadInput(
+            "word frequencies need the package wordfreq: `pip install 'lmdiag[words]'`, or give a "
+            "column log_frequency, or other columns by --controls"
+        ) from None
+    try:
+        known = {text: word_frequency(text, language) for text in dict.fromkeys(texts)}
+    except LookupError as error:
+        raise BadInput(f"wordfreq: {short(error)}") from None
+    return np.array([math.log2(known[x]) if known[x] else math.nan for x in texts])
+
+
 # ---- predictors ---------------------------------------------------------------------------------
 
 
@@ -388,24 +415,12 @@ class Predictors:
         return self.table.numbers(name)
 
     def _frequencies(self, name: str, texts: Sequence[str]) -> Values:
-        try:
-            from wordfreq import word_frequency
-        except ImportError:
-            raise BadInput(
-                f"{self.table.name} has no column {name!r}: add it, or `pip install wordfreq`, or "
-                "name other columns, --controls"
-            ) from None
-        language = self.procedure.language or "en"
+        sign, language = _FREQUENCIES[name], self.procedure.language or "en"
         self.notes[name] = (
-            f"{name}: {'-' if _FREQUENCIES[name] < 0 else ''}log2 of wordfreq's proportion of "
+            f"{name}: {'-' if sign < 0 else ''}log2 of wordfreq's proportion of "
             f"{self.procedure.word}, language {language}"
         )
-        try:
-            known = {text: word_frequency(text, language) for text in dict.fromkeys(texts)}
-        except LookupError as error:
-            raise BadInput(f"wordfreq: {short(error)}") from None
-        sign = _FREQUENCIES[name]
-        return np.array([sign * math.log2(known[x]) if known[x] else math.nan for x in texts])
+        return sign * log_frequencies(texts, language)
 
     def _lagged(self, base: str, lag: int) -> Values:
         """Values of an earlier word."""

@@ -128,10 +128,12 @@ def fit_mixed(
     except Exception as error:  # the library raises errors of many types
         raise BadInput(f"formula {formula!r} cannot be fitted: {error}") from None
     groups = {name: int(n) for name, n in fit.ngrps().items()}
-    if alone := [name for name, n in groups.items() if n >= len(used)]:
-        raise BadInput(
-            f"formula {formula!r} cannot be fitted: every row is a group of its own in {alone[0]}"
-        )
+    for random in fit.matrices.random_structures:  # as lme4 checks it
+        if (n := random.n_levels * random.n_terms) >= len(used):
+            raise BadInput(
+                f"formula {formula!r} cannot be fitted: {len(used)} rows for {n} random effects of "
+                f"{random.grouping_factor}; simplify the random effects"
+            )
     statistics = ("estimate", "std.error", "df", "statistic", "p.value")
     random_sd: dict[str, dict[str, float]] = {}
     for group in fit.VarCorr().groups.values():

@@ -1,6 +1,6 @@
 """How surprisals are fitted to human measures: one record, and the published procedures as values.
 
-The procedures are defined in docs/specification.md, section 14.
+The procedures are defined in docs/specification.md, section 10.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Procedure:
     """column with the place of a word in its text or sentence (default: position, zone, ianum or
     sentpos)"""
     word: str = ""
-    """column of the words (default: word or ia)"""
+    """column of the words (default: word, ia or target)"""
     controls: tuple[str, ...] | None = None
     """columns that the baseline has; length (characters) and log_frequency (wordfreq) are computed
     if there are none (default: these two)"""
@@ -89,7 +89,7 @@ class Procedure:
 PLACES = {
     "text": ("text", "article", "trialid", "docid", "sentence"),
     "position": ("position", "zone", "ianum", "sentpos"),
-    "word": ("word", "ia"),
+    "word": ("word", "ia", "target"),
 }
 """Field of `Procedure` -> columns that it may be, the first that a table has."""
 

@@ -138,11 +138,11 @@ def _terms(formula: str) -> Iterator[tuple[str, ...]]:
                     yield product
 
 
-def _evaluate(expression: str, rows: Rows) -> Values:
+def term_values(expression: str, rows: Rows) -> Values:
     """Returns the values of a column, or of a function of one."""
     call = re.fullmatch(r"(\w+)\((.*)\)", expression)
     if call and call[1] in _FUNCTIONS:
-        inner = _evaluate(call[2].strip(), rows)
+        inner = term_values(call[2].strip(), rows)
         with np.errstate(all="ignore"):
             values = _FUNCTIONS[call[1]](inner)
         if (bad := np.flatnonzero(~np.isfinite(values))).size:
@@ -177,10 +177,10 @@ def least_squares(formula: str, rows: Rows, folds: int = 0) -> Regression:
     """
     from scipy.special import stdtr
 
-    y = _evaluate(sides(formula)[0], rows)
+    y = term_values(sides(formula)[0], rows)
     n = len(y)
     predictors = {
-        ":".join(factors): np.prod([_evaluate(f, rows) for f in factors], axis=0)
+        ":".join(factors): np.prod([term_values(f, rows) for f in factors], axis=0)
         for factors in _terms(formula)
     }
     names = ["Intercept", *predictors]
@@ -282,7 +282,7 @@ def mixed_model(formula: str, rows: Rows) -> Regression:
     def as_column(match: re.Match[str]) -> str:
         name = re.sub(r"\W+", "_", match[0]).strip("_")
         expressions[name] = match[0]
-        table[name] = _evaluate(match[0], rows)
+        table[name] = term_values(match[0], rows)
         return name
 
     plain = _CALL.sub(as_column, formula)

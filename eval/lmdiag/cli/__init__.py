@@ -27,6 +27,7 @@ COMMANDS = {
     "run": "query models and score their answers",
     "surprisal": "write the surprisal of every word of a text as a table",
     "score": "compute the measures from predictions of any program",
+    "fit": "fit human measures such as reading times with and without surprisals",
     "compare": "compare two or more runs on the same rows, with paired statistics",
     "items": "write the items of runs as one table for R, Excel or pandas",
     "analyse": "test the conditions of items: effects, cell means, mixed models",
@@ -40,8 +41,8 @@ COMMANDS = {
 """Command name -> one line of help; each command is the module `lmdiag.cli.<name>`."""
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-_UNWRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST}
-_UNUSABLE = {errno.ENOENT, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENXIO, errno.EINVAL}
+_PROTECTED = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST}
+_WRONG = {errno.ENOENT, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENXIO, errno.EINVAL}
 """Errors of the system by their cause: a full disk, a protected path, a wrong path of the user."""
 
 
@@ -73,8 +74,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     except OSError as error:
         _drop_output()
-        code = 2 if error.errno in _UNWRITABLE | _UNUSABLE else 1
-        return exits.fail(_explain(error), code=code)
+        return exits.fail(_explain(error), code=2 if error.errno in _PROTECTED | _WRONG else 1)
     except KeyboardInterrupt as reason:
         return exits.stop(reason, stopped(*options))
 
@@ -150,7 +150,7 @@ def _explain(error: OSError) -> str:
         return str(error)
     where = f" ({error.filename})" if error.filename else ""
     reason = (error.strerror or str(error)).lower()
-    if error.errno in _FULL | _UNWRITABLE:
+    if error.errno in _FULL | _PROTECTED:
         return (
             f"cannot write{where}: {reason}; what was saved is kept: "
             "make room or choose another place, and run again"

@@ -51,11 +51,11 @@ def main(options: Options) -> int:
         check_new_file(options.chart, (".svg", ".pdf", ".png"), overwrite=options.overwrite)
     from lmdiag.analysis.designs import analyse_table
     from lmdiag.analysis.items import ITEM_SUFFIXES, items_of
-    from lmdiag.results import load_run
+    from lmdiag.results import load_run, run_folders
 
     sources = [
         path if path.suffix in ITEM_SUFFIXES else load_run(path, options.data)
-        for path in options.runs
+        for path in run_folders(options.runs)
     ]
     per: Literal["region", "row"] = "region" if options.region else "row"
     analysis = analyse_table(

@@ -32,7 +32,8 @@ class Options:
     """Runs, and how they are compared."""
 
     runs: tuple[Path, ...] = field(kw_only=False)
-    """run directories on the same data; the first is compared with each of the others"""
+    """run directories on the same data, or folders that have them; the first run is compared with
+    each of the others"""
     data: str | None = None
     """data set of the runs, if it has been moved since, or its id on the Hub (default: the one they
     were made on)"""
@@ -54,11 +55,12 @@ class Options:
 def main(options: Options) -> int:
     """Compares and prints."""
     from lmdiag.comparison import compare_runs
-    from lmdiag.results import load_run
+    from lmdiag.results import load_run, run_folders
 
-    if len(options.runs) < 2:
-        raise BadInput("compare takes two or more run directories")
-    runs = [load_run(path, options.data) for path in options.runs]
+    paths = run_folders(options.runs)
+    if len(paths) < 2:
+        raise BadInput("compare takes two or more run directories, or a folder that has them")
+    runs = [load_run(path, options.data) for path in paths]
     names = ("seed", "resamples", "across", "tasks", "measures")
     comparisons = compare_runs(*runs, **{name: getattr(options, name) for name in names})
     for line in _not_compared(runs):

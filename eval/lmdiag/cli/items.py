@@ -32,11 +32,11 @@ class Options:
 def main(options: Options) -> int:
     """Writes the table."""
     from lmdiag.analysis.items import ITEM_SUFFIXES, items_of, write_items
-    from lmdiag.results import load_run
+    from lmdiag.results import load_run, run_folders
     from lmdiag.text import visible
 
     check_new_file(options.out, ITEM_SUFFIXES, overwrite=options.overwrite)
-    runs = [load_run(path, options.data) for path in options.runs]
+    runs = [load_run(path, options.data) for path in run_folders(options.runs)]
     table = items_of(runs, task=options.task, per=options.per)
     write_items(table, options.out)
     print(f"{len(table):,} rows and {len(table.columns)} columns in {visible(str(options.out))}")

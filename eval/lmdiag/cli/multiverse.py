@@ -5,19 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from lmdiag.cli.options import RECORD, Count, Names, Scoring, section, text_or_file
 from lmdiag.cli.requested import Models
-from lmdiag.cli.run import Data, Running, kept_answers, write_report
+from lmdiag.cli.run import Data, Running, write_report
+from lmdiag.cli.run import stopped as stopped
 from lmdiag.models.loading.options import Loading, LoadOptions
 from lmdiag.protocol import KNOBS, Asking
 
 if TYPE_CHECKING:
-    from lmdiag.results.multiverse import Multiverse, Questions
+    from lmdiag.results.multiverse import Questions
     from lmdiag.runs.multiverse import FinishedMember, OpenKnobs
 
 
@@ -62,11 +62,6 @@ class Options:
     running: Annotated[Running, section("Running")] = Running()
 
 
-def stopped(options: Options) -> str:
-    """Says what is left of an interrupted multiverse."""
-    return kept_answers(options.running)
-
-
 def main(options: Options = Options()) -> int:
     """Runs every model by every combination, then writes and shows the figures of all."""
     from lmdiag.runs.multiverse import asks_of, run_members
@@ -100,7 +95,14 @@ def main(options: Options = Options()) -> int:
 
 def _finish(results: Sequence[tuple[list[FinishedMember], Questions]], options: Options) -> None:
     """Writes `multiverse.json`, its page and the reports of all runs; prints the tables."""
+    from rich.console import Console
+
     from lmdiag.multiverse import RunOfMember, multiverse_of
+    from lmdiag.report.formats.terminal import print_multiverse
+    from lmdiag.report.multiverse import render
+    from lmdiag.results.multiverse import MULTIVERSE, MULTIVERSE_PAGE
+    from lmdiag.text import visible
+    from lmdiag.writing import clear_drafts, write_atomically
 
     runs = [
         RunOfMember(number, member.choices, member.run)
@@ -114,31 +116,12 @@ def _finish(results: Sequence[tuple[list[FinishedMember], Questions]], options: 
     output, resamples = options.running.output, options.resamples
     multiverse = multiverse_of(runs, sum(others, first), output, resamples=resamples)
     multiverse.write(output)
-    _write_page(multiverse, output)
+    clear_drafts(output)
+    write_atomically(output / MULTIVERSE_PAGE, render(multiverse).encode())
     if options.running.json:
         print(json.dumps(multiverse.to_json(), indent=1, allow_nan=False))
-    else:
-        _print_tables(multiverse, output)
-
-
-def _write_page(multiverse: Multiverse, folder: Path) -> None:
-    """Writes the page of a multiverse beside its `multiverse.json`."""
-    from lmdiag.report.multiverse import render
-    from lmdiag.results.multiverse import MULTIVERSE_PAGE
-    from lmdiag.writing import clear_drafts, write_atomically
-
-    clear_drafts(folder)
-    write_atomically(folder / MULTIVERSE_PAGE, render(multiverse).encode())
-
-
-def _print_tables(multiverse: Multiverse, folder: Path) -> None:
-    from rich.console import Console
-
-    from lmdiag.report.formats.terminal import print_multiverse
-    from lmdiag.results.multiverse import MULTIVERSE, MULTIVERSE_PAGE
-    from lmdiag.text import visible
-
+        return
     console = Console(highlight=False)
     print_multiverse(multiverse, console)
-    saved = f"\nSaved in {visible(str(folder))}: {MULTIVERSE}, {MULTIVERSE_PAGE}"
+    saved = f"\nSaved in {visible(str(output))}: {MULTIVERSE}, {MULTIVERSE_PAGE}"
     console.print(saved, markup=False, soft_wrap=True)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from lmdiag.cli.options import RECORD
 from lmdiag.types import BadInput
+
+if TYPE_CHECKING:
+    from lmdiag.report.formats.grid import Grid
 
 _FIGURES = ("svg", "pdf", "png")
 
@@ -24,7 +27,8 @@ class Options:
 
     runs: tuple[Path, ...] = field(kw_only=False)
     """run directory, or several, which are compared (checkpoints of one model: shown as curves;
-    runs of one model on different tasks: as one run), or a directory of `lmdiag multiverse`"""
+    runs of one model on different tasks: as one run), or folders that have them, or a directory of
+    `lmdiag multiverse`"""
     format: Literal["html", "markdown", "latex", "csv", "svg", "pdf", "png"] | None = None
     """html (default): full report with charts; markdown, latex, csv: tables only; svg, pdf, png:
     charts"""
@@ -37,6 +41,8 @@ class Options:
     figures: Path | None = None
     """write every chart as a file into this directory, with its caption as text beside it; the
     format is then svg (default), pdf or png"""
+    region: str = ""
+    """number or name of the critical region, for a design with regions"""
     width: Annotated[float, Parameter(validator=Number(gte=4, lte=60))] = 8.0
     """width of the figures in cm: 8 fits one column, 17 two"""
     data: str | None = None
@@ -46,9 +52,12 @@ class Options:
 
 def main(options: Options) -> int:
     """Writes the report; returns the exit code."""
+    from lmdiag.results import run_folders
     from lmdiag.text import visible
     from lmdiag.writing import clear_drafts, write_atomically
 
+    if not _is_multiverse(options.runs):
+        options = replace(options, runs=tuple(run_folders(options.runs)))
     if options.figures or options.format in _FIGURES:
         return _figures(options)
     if _is_multiverse(options.runs):
@@ -80,7 +89,7 @@ def _page(options: Options) -> tuple[str, Path]:
 
     folder = options.runs[0] if len(options.runs) == 1 else Path()
     runs = [load_run(path, options.data) for path in options.runs]
-    return render(runs, chosen=options.items), folder / REPORT
+    return render(runs, chosen=options.items, region=options.region), folder / REPORT
 
 
 def _multiverse(options: Options) -> tuple[str, Path]:
@@ -114,7 +123,7 @@ def _figures(options: Options) -> int:
     if _is_multiverse(options.runs):
         plots = multiverse_plots(Multiverse.read(options.runs[0]))
     else:
-        plots = charts([load_run(path, options.data) for path in options.runs])
+        plots = charts([load_run(path, options.data) for path in options.runs], options.region)
     paths = write_figures(plots, options.figures, kind, options.width)
     print(f"Saved {len(paths)} figures in {visible(str(options.figures))}")
     return 0
@@ -134,4 +143,21 @@ def _tables(options: Options) -> str:
     if options.items:
         runs = joined_runs([load_run(path, options.data) for path in options.runs])
         chosen = choose([runs[i] for i in order], options.items)
-    return render_tables(options.format or "csv", [results[i] for i in order], chosen)
+    grids = [] if options.format == "csv" else _design_grids(options)
+    return render_tables(options.format or "csv", [results[i] for i in order], chosen, grids)
+
+
+def _design_grids(options: Options) -> list[Grid]:
+    """The tables of effects and cells of own data with a design, where the data are found."""
+    from lmdiag import diagnostics
+    from lmdiag.report.designs import designs_of
+    from lmdiag.results import load_run, read_results
+
+    own = [path for path in options.runs if {*read_results(path).tasks} - {*diagnostics.built_in()}]
+    try:
+        runs = [load_run(path, options.data) for path in own]
+    except BadInput:
+        if options.region:
+            raise
+        return []
+    return [grid for design in designs_of(runs, options.region) for grid in design.grids]

@@ -59,21 +59,24 @@ class Models:
                 revision, not as many names as models, or two models with one folder for their
                 results.
         """
+        from lmdiag.results import model_slug
+
         models = self._models()
         if self.name and len(self.name) != len(models):
-            raise BadInput(
-                f"--name: expected one name per model, got {len(self.name)} for {len(models)} "
-                "models"
-            )
+            counts = f"{len(self.name)} for {len(models)} models"
+            raise BadInput(f"--name: expected one name per model, got {counts}")
         if "" in self.name:
             raise BadInput("--name: a name must not be empty")
-        names = self.name or [None] * len(models)
-        requested = [
-            RequestedModel(model, revision, name)
-            for (model, revisions), name in zip(models, names, strict=True)
-            for revision in revisions
-        ]
-        _refuse_shared_folders(requested, output)
+        requested, owners = [], dict[str, str]()
+        for (model, revisions), name in zip(models, self.name or [None] * len(models), strict=True):
+            for revision in revisions:
+                slug = model_slug(model, revision, name)
+                if (other := owners.setdefault(slug, model)) != model:
+                    raise BadInput(
+                        f"the results of {other} and {model} would share the folder "
+                        f"{output / slug}: give each model a name of its own with --name"
+                    )
+                requested.append(RequestedModel(model, revision, name))
         return requested
 
     def _models(self) -> list[tuple[str, list[str | None]]]:
@@ -87,26 +90,11 @@ class Models:
                 option = "--revision" if self.revision else "--revisions"
                 raise BadInput(f"--models-from names the revisions: leave {option} out")
             return [(model, [revision]) for model, revision in read_models(self.models_from)]
-        if self.revisions is not None:
-            if len(self.model) != 1:
-                raise BadInput(
-                    f"--revisions is for one model, not {len(self.model)}: run them in turn"
-                )
-            return [(self.model[0], [*matching_revisions(self.model[0], self.revisions)])]
-        return [(model, [*self.revision] or [None]) for model in self.model]
-
-
-def _refuse_shared_folders(models: list[RequestedModel], output: Path) -> None:
-    from lmdiag.results import model_slug
-
-    owners: dict[str, str] = {}
-    for model in models:
-        slug = model_slug(*model)
-        if (other := owners.setdefault(slug, model.id)) != model.id:
-            raise BadInput(
-                f"the results of {other} and {model.id} would share the folder "
-                f"{output / slug}: give each model a name of its own with --name"
-            )
+        if self.revisions is None:
+            return [(model, [*self.revision] or [None]) for model in self.model]
+        if len(self.model) != 1:
+            raise BadInput(f"--revisions is for one model, not {len(self.model)}: run them in turn")
+        return [(self.model[0], [*matching_revisions(self.model[0], self.revisions)])]
 
 
 def read_models(file: str) -> list[tuple[str, str | None]]:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
@@ -31,7 +31,6 @@ from lmdiag.types import DIAGNOSTICS, BadInput
 if TYPE_CHECKING:
     from lmdiag.results import Run
     from lmdiag.runs.inputs import Inputs
-    from lmdiag.runs.processes import Processes
     from lmdiag.runs.run import RunOptions
 
 
@@ -146,77 +145,68 @@ class Options:
     running: Annotated[Running, section("Running")] = Running()
 
 
-def stopped(options: Options) -> str:
-    """Says what is left of an interrupted run."""
-    return kept_answers(options.running)
-
-
-def kept_answers(running: Running) -> str:
-    """Says what is left of interrupted runs."""
-    without = " without --overwrite" if running.overwrite else ""
+def stopped(options: Any) -> str:
+    """Says what is left of interrupted runs, also of a multiverse."""
+    without = " without --overwrite" if options.running.overwrite else ""
     return f"answers saved so far are kept; run the same command again{without} to continue"
 
 
 def main(options: Options = Options()) -> int:
-    """Runs every model at every revision; one that fails does not stop the rest."""
-    from lmdiag.runs.processes import Processes
+    """Runs every model at every revision; one that fails does not stop the rest.
 
-    asking, running = options.asking, options.running
-    asking = replace(asking, prompt=text_or_file(asking.prompt))
+    Raises:
+        BadInput: the data cannot be used, or the only model fails.
+    """
+    from lmdiag.runs.processes import Processes
+    from lmdiag.runs.run import run_model
+
+    running = options.running
+    asking = replace(options.asking, prompt=text_or_file(options.asking.prompt))
     load_options = LoadOptions(
         tp=running.tp, **vars(asking), **vars(options.loading), **vars(options.serving)
     )
+    runs: list[Run] = []  # on the first process
+    failures: list[str] = []
     with Processes(together=running.tp) as processes:  # imports torch if there are several
         with processes.shared_errors():
             models = options.models.requested(running.output)
-            load_options = replace(load_options, device=processes.device)
             inputs = options.data.load(asking, options.scoring)
         models = processes.share(models)  # what the Hub lists may change
-        runs, failures = _run_all(models, load_options, inputs, running, processes)
+        for model in models:
+            chosen = replace(load_options, revision=model.revision, device=processes.device)
+            try:
+                if run := run_model(model.id, chosen, inputs, running.of(model), processes):
+                    _show(run, as_tables=not running.json)
+                    runs.append(run)
+            except BadInput as error:
+                if len(models) == 1:
+                    raise
+                # Not the error itself, which holds on to what was loaded of the model.
+                failures.append(f"  {model}: {error}")
+                if processes.first:
+                    say(f"lmdiag: {model} failed: {error}")
         _show_all(runs, as_json=running.json)
-    return _report_failures(failures, len(models)) if processes.first else 0
-
-
-def _run_all(
-    models: Sequence[RequestedModel],
-    load_options: LoadOptions,
-    inputs: Inputs,
-    running: Running,
-    processes: Processes,
-) -> tuple[list[Run], list[tuple[RequestedModel, str]]]:
-    """Runs each model; returns the runs (on the first process), and what failed with its reason.
-
-    Raises:
-        BadInput: the only model fails.
-    """
-    from lmdiag.runs.run import run_model
-
-    runs, failures = [], []
-    for model in models:
-        try:
-            chosen = replace(load_options, revision=model.revision)
-            if run := run_model(model.id, chosen, inputs, running.of(model), processes):
-                _show(run, as_tables=not running.json)
-                runs.append(run)
-        except BadInput as error:
-            if len(models) == 1:
-                raise
-            # Not the error itself, which holds on to what was loaded of the model.
-            failures.append((model, str(error)))
-            if processes.first:
-                say(f"lmdiag: {model} failed: {error}")
-    return runs, failures
+    if not failures or not processes.first:
+        return 0
+    sys.stdout.flush()  # the tables come first
+    print(f"\n{len(failures)} of {len(models)} runs failed:", file=sys.stderr)
+    for line in failures:
+        say(line)
+    return 1
 
 
 def _show(run: Run, *, as_tables: bool) -> None:
     """Writes the report of a run and prints its tables."""
-    from lmdiag.report.formats.terminal import print_results
+    from lmdiag.report.designs import designs_of
+    from lmdiag.report.formats.terminal import print_design, print_results
     from lmdiag.results import saved_files
     from lmdiag.text import visible
 
     write_report(run)
     if as_tables:
         print_results(run.results)
+        for design in designs_of([run]):
+            print_design(design)
         print(f"\nSaved in {visible(str(run.path))}: {', '.join(saved_files(run.path))}")
         return
     for task, rows in run.stimuli.items():
@@ -244,14 +234,3 @@ def _show_all(runs: Sequence[Run], *, as_json: bool) -> None:
         from lmdiag.report.formats.terminal import print_overview
 
         print_overview([run.results for run in runs])
-
-
-def _report_failures(failures: Sequence[tuple[RequestedModel, str]], n_models: int) -> int:
-    """Names the models that failed; returns the exit code."""
-    if not failures:
-        return 0
-    sys.stdout.flush()  # the tables come first
-    print(f"\n{len(failures)} of {n_models} runs failed:", file=sys.stderr)
-    for model, reason in failures:
-        say(f"  {model}: {reason}")
-    return 1

@@ -13,6 +13,7 @@ from cyclopts import Parameter
 from lmdiag.cli.exits import say
 from lmdiag.cli.options import RECORD, Scoring
 from lmdiag.protocol import Protocol
+from lmdiag.reading import is_folder
 from lmdiag.suggestions import suggest
 from lmdiag.types import BadInput
 
@@ -31,8 +32,7 @@ class Options:
     task: str
     """config of the data set"""
     predictions: Path
-    """JSON lines or Parquet file with id, top_words and log_prob; a run directory; or modelpreds-*
-    and modeltgtprobs-* files of the original code (a file or their folder)"""
+    """JSON lines or Parquet file with id, top_words and log_prob, or a run directory"""
     data: str | None = None
     """data set: a built directory, a Hub id or a file of your own (default: lmdiag; for a run, the
     data it was made on)"""
@@ -59,14 +59,15 @@ def main(options: Options) -> int:
     """
     from lmdiag import evaluation, results
     from lmdiag.report.formats.terminal import print_setting
-    from lmdiag.results.original_code import is_original
 
-    is_run = options.predictions.is_dir() and not is_original(options.predictions)
+    is_run = is_folder(options.predictions)
     given = _of_a_run(options) if is_run else _of_a_file(options)
     measured = evaluation.evaluate(
         given.stimuli, given.runs, given.protocol, given.cased, given.kind
     )
-    signature = results.signature(given.protocol, given.stimuli.fingerprint)
+    signature = results.signature(
+        given.protocol, given.stimuli.fingerprint, asks_words=given.stimuli.asks_words
+    )
     measured, remarks = _restricted(replace(measured, signature=signature), given, options)
     for remark in (*given.notes, *remarks):
         say(f"lmdiag: {remark}")

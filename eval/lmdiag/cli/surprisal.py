@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -18,7 +16,7 @@ from lmdiag.protocol import Conventions
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
-    from lmdiag.runs.surprisals import WordSurprisal
+    import pyarrow as pa
 
 _SUFFIXES = (".csv", ".tsv", ".parquet")
 
@@ -37,6 +35,11 @@ class Options:
     output: Path | None = None
     """file to write; its name must end in .csv, .tsv or .parquet (default: csv to standard
     output)"""
+    columns: tuple[Literal["length", "log_frequency"], ...] = ()
+    """further columns: length in characters, log_frequency (log2 of the word's proportion by
+    wordfreq)"""
+    language: str = "en"
+    """language of the frequencies"""
     overwrite: bool = False
     """replace existing files"""
     conventions: Annotated[Conventions, section("Scoring")] = Conventions()
@@ -59,7 +62,8 @@ def main(options: Options) -> int:
     load_options = LoadOptions(revision=options.revision, **chosen)
     from lmdiag import models
     from lmdiag.controls import text_warning
-    from lmdiag.runs.surprisals import word_surprisals
+    from lmdiag.runs.surprisals import to_arrow, word_surprisals
+    from lmdiag.text import visible
 
     model = models.load(options.model, load_options)
     label = None if options.batching.quiet else options.model
@@ -67,10 +71,13 @@ def main(options: Options) -> int:
     lines = {f"line {number}": text for number, text in enumerate(texts, start=1)}
     if warning := text_warning(model, lines, "text"):
         say(f"lmdiag: warning: {warning}")
+    if not options.output and sys.stdout.isatty():  # a terminal gets no control characters
+        rows = [row._replace(word=visible(row.word)) for row in rows]
+    table = to_arrow(rows, options.columns, options.language)
     if options.output:
-        _write(options.output, rows)
+        _write(options.output, table)
     else:
-        _print(rows)
+        sys.stdout.write(_as_text(table, ","))
     return 0
 
 
@@ -89,39 +96,22 @@ def _texts(file: str) -> list[str]:
     return content.removesuffix("\n").replace("\r\n", "\n").split("\n")
 
 
-def _write(file: Path, rows: list[WordSurprisal]) -> None:
+def _write(file: Path, table: pa.Table) -> None:
     """Writes the table completely or not at all."""
-    from lmdiag.runs.surprisals import to_arrow
     from lmdiag.writing import replacing
 
     with replacing(file) as out:
         if file.suffix == ".parquet":
             from pyarrow.parquet import write_table
 
-            write_table(to_arrow(rows), out)
+            write_table(table, out)
         else:
-            out.write(_as_text(rows, "\t" if file.suffix == ".tsv" else ",").encode())
+            out.write(_as_text(table, "\t" if file.suffix == ".tsv" else ",").encode())
 
 
-def _print(rows: list[WordSurprisal]) -> None:
-    """Prints the table as csv; a terminal gets no control characters."""
-    from lmdiag.text import visible
-
-    if sys.stdout.isatty():
-        rows = [row._replace(word=visible(row.word)) for row in rows]
-    sys.stdout.write(_as_text(rows, ","))
-
-
-def _as_text(rows: list[WordSurprisal], delimiter: str) -> str:
-    """Returns the table as csv, surprisals with six decimals.
-
-    Words are written as they are, since the table is data for other programs.
-    """
-    from lmdiag.runs.surprisals import WordSurprisal
-
-    out = io.StringIO()
-    writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
-    writer.writerow(WordSurprisal._fields)
-    for text, word, start, bits, n_tokens in rows:
-        writer.writerow([text, word, start, "" if bits is None else f"{bits:.6f}", n_tokens])
-    return out.getvalue()
+def _as_text(table: pa.Table, delimiter: str) -> str:
+    """Returns the table as csv, numbers with six decimals; words are written as they are."""
+    text: str = table.to_pandas().to_csv(
+        sep=delimiter, index=False, float_format="%.6f", lineterminator="\n"
+    )
+    return text

@@ -5,13 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from lmdiag.cli.options import RECORD, check_new_file
 from lmdiag.diagnostics import CORE_COLUMNS, NEEDED_COLUMNS
+from lmdiag.types import BadInput
 
 _ROWS: tuple[tuple[Any, ...], ...] = (
     ("1-typical", "1", "typical", "She put salt and", "on her egg.", "pepper", True, "1",
@@ -42,6 +44,24 @@ The smallest file (lmdiag template --minimal) has two columns:
   {smallest}
 Then: lmdiag run --model MODEL --data {file}"""
 
+_DESIGN_ITEMS = (
+    ("key", "keys", "to the cabinet", "to the cabinets", "rusty."),
+    ("label", "labels", "on the bottle", "on the bottles", "old."),
+    ("road", "roads", "to the village", "to the villages", "closed."),
+)
+"""Of each item of a design: the subject and what comes between it and the verb, both in singular
+and plural, and the end."""
+
+_DESIGN_ADVICE = """\
+Written: {file}. Replace its rows by your own.
+  item       what is repeated over the conditions: every item has a row in each of them
+  {names}
+             the conditions: any columns with 2 to 6 values that differ within items
+  {texts}
+Further columns that differ between items only are covariates.
+Then: lmdiag run --model MODEL --data {file}
+      lmdiag analyse RUN{region}"""
+
 
 @RECORD
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +72,10 @@ class Options:
     """file to write; its name must end in .csv, .tsv or .jsonl"""
     minimal: bool = False
     """write the columns context and target only"""
+    design: Literal["2", "2x2"] | None = None
+    """write items in the conditions of a design, with one or two factors"""
+    regions: bool = False
+    """write sentences with regions, in the conditions of a design"""
     overwrite: bool = False
     """replace existing files"""
 
@@ -60,27 +84,62 @@ def main(options: Options = Options()) -> int:
     """Writes the file and says what to do with it.
 
     Raises:
-        BadInput: the file exists, or has another suffix.
+        BadInput: the file exists, or has another suffix; both --minimal and a design are asked for.
     """
     file = options.file
     check_new_file(file, _SUFFIXES, overwrite=options.overwrite)
-    lines = _lines(file.suffix, NEEDED_COLUMNS if options.minimal else CORE_COLUMNS)
+    if options.design or options.regions:
+        if options.minimal:
+            raise BadInput("--minimal has no conditions: leave it out, or --design and --regions")
+        rows = [*_design_rows(options.design or "2x2", options.regions)]
+        file.write_text("\n".join(_lines(file.suffix, rows)) + "\n", "utf-8")
+        names = [name for name in ("subject", "between") if name in rows[0]]
+        texts = "context, target  the text to the left of the word, and the word that is scored"
+        if options.regions:
+            texts = "region_1, region_2, ...  the sentence in parts; a part may be empty"
+        region = " --region 3" if options.regions else ""
+        print(_DESIGN_ADVICE.format(file=file, names=", ".join(names), texts=texts, region=region))
+        return 0
+    rows = [dict(zip(CORE_COLUMNS, row, strict=True)) for row in _ROWS]
+    smallest_rows = [{name: row[name] for name in NEEDED_COLUMNS} for row in rows]
+    lines = _lines(file.suffix, smallest_rows if options.minimal else rows)
     file.write_text("\n".join(lines) + "\n", "utf-8")
     separator = "" if file.suffix == ".jsonl" else ", separated by |"
-    smallest = "\n  ".join(_lines(file.suffix, NEEDED_COLUMNS)[:2])
+    smallest = "\n  ".join(_lines(file.suffix, smallest_rows)[:2])
     print(_ADVICE.format(file=file, separator=separator, smallest=smallest))
     return 0
 
 
-def _lines(suffix: str, columns: Sequence[str]) -> list[str]:
-    """Returns the lines of a file with these columns."""
-    whole = [dict(zip(CORE_COLUMNS, row, strict=True)) for row in _ROWS]
-    rows = [{name: row[name] for name in columns} for row in whole]
+def _design_rows(design: str, regions: bool) -> Iterator[dict[str, Any]]:
+    """Yields the rows of an example: agreement of the verb, with a noun between it and its subject.
+
+    Factors: whether the noun has the number of the subject; for 2x2, the number of the subject.
+    """
+    subjects = (False, True) if design == "2x2" else (False,)
+    for item, (*nouns, ending) in enumerate(_DESIGN_ITEMS, start=1):
+        for is_plural, is_same in product(subjects, (True, False)):
+            row: dict[str, Any] = {"item": str(item)}
+            if design == "2x2":
+                row["subject"] = "plural" if is_plural else "singular"
+            row["between"] = "same" if is_same else "different"
+            start = f"The {nouns[is_plural]}"
+            between = nouns[2 + (is_plural == is_same)]
+            verb = "are" if is_plural else "is"
+            if regions:
+                parts = (start, between, verb, ending)
+                row |= {f"region_{number}": part for number, part in enumerate(parts, start=1)}
+            else:
+                row |= {"context": f"{start} {between}", "right_context": ending, "target": verb}
+            yield row
+
+
+def _lines(suffix: str, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Returns the lines of a file with these rows."""
     if suffix == ".jsonl":
         return [json.dumps(row, ensure_ascii=False) for row in rows]
     out = io.StringIO()
     writer = csv.writer(out, delimiter="\t" if suffix == ".tsv" else ",", lineterminator="\n")
-    writer.writerow(columns)
+    writer.writerow(rows[0])
     writer.writerows([_field(value) for value in row.values()] for row in rows)
     return out.getvalue().splitlines()
 

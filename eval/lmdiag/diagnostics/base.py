@@ -327,11 +327,13 @@ class Diagnostic:
         return next((each for each in self.perturbations if each.name == name), None)
 
     def setting_label(self, setting: str) -> str:
-        """Returns the heading of a setting."""
+        """Returns the heading of a setting; without perturbations there is no original to name."""
         perturbation = self.perturbation(setting)
-        if perturbation is None:
-            return "Orig" if setting == "none" else setting
-        return perturbation.label
+        if perturbation is not None:
+            return perturbation.label
+        if setting == "none":
+            return "Orig" if self.perturbations else "All items"
+        return setting
 
     def settings_in_order(self, settings: Iterable[str]) -> list[str]:
         """Returns settings in the order of the paper's tables."""

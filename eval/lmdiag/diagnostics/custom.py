@@ -42,6 +42,7 @@ DIAGNOSTIC = Diagnostic(
         Line(measure="accuracy@*"),
         Line(measure="sensitivity*"),
         Line(measure="surprisal"),
+        Line(measure="surprisal", by="condition", level="*"),
         Line(measure="rank"),
     ),
 )

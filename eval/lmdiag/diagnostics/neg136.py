@@ -90,10 +90,16 @@ DIAGNOSTIC = Diagnostic(
             "Ettinger 2020, table 14",
             rows=(Line(measure="sensitivity*"),),
             columns=(
-                Line("Aff. NT", by="natural/polarity", level="natural/affirmative"),
-                Line("Neg. NT", by="natural/polarity", level="natural/negative"),
-                Line("Aff. LN", by="natural/polarity", level="less_natural/affirmative"),
-                Line("Neg. LN", by="natural/polarity", level="less_natural/negative"),
+                Line("natural, affirmative", by="natural/polarity", level="natural/affirmative"),
+                Line("natural, negative", by="natural/polarity", level="natural/negative"),
+                Line(
+                    "less natural, affirmative",
+                    by="natural/polarity",
+                    level="less_natural/affirmative",
+                ),
+                Line(
+                    "less natural, negative", by="natural/polarity", level="less_natural/negative"
+                ),
             ),
         ),
         TableShape(
@@ -101,8 +107,8 @@ DIAGNOSTIC = Diagnostic(
             "Ettinger 2020, section 9.4",
             rows=(Line(measure="sensitivity*"),),
             columns=(
-                Line("NT", by="natural", level="natural"),
-                Line("LN", by="natural", level="less_natural"),
+                Line("natural", by="natural", level="natural"),
+                Line("less natural", by="natural", level="less_natural"),
             ),
         ),
         TableShape(
@@ -177,7 +183,7 @@ DIAGNOSTIC = Diagnostic(
             is_overview=True,
         ),
         LeaderboardColumn(
-            "neg136_sensitivity_nat", "sensitivity, natural", "sensitivity", "subset", "nat"
+            "neg136_sensitivity_nat", "sensitivity, NAT", "sensitivity", "subset", "nat"
         ),
     ),
     level_labels={
@@ -187,6 +193,13 @@ DIAGNOSTIC = Diagnostic(
             "simp/negative": "SIMP, negative",
             "nat/affirmative": "NAT, affirmative",
             "nat/negative": "NAT, negative",
+        },
+        "natural": {"natural": "natural", "less_natural": "less natural"},
+        "natural/polarity": {
+            "natural/affirmative": "natural, affirmative",
+            "natural/negative": "natural, negative",
+            "less_natural/affirmative": "less natural, affirmative",
+            "less_natural/negative": "less natural, negative",
         },
     },
     # A model that ignores negation is right in the affirmative sentences and wrong in the negative

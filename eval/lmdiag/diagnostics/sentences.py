@@ -36,5 +36,9 @@ DIAGNOSTIC = Diagnostic(
     asks="sentence",
     is_form=True,
     charts=(Chart("figures", "Sensitivity", measures=("sensitivity*",)), Chart("scatter")),
-    headlines=(Line(measure="sensitivity*"), Line(measure="surprisal_per_word")),
+    headlines=(
+        Line(measure="sensitivity*"),
+        Line(measure="surprisal_per_word"),
+        Line(measure="surprisal_per_word", by="condition", level="*"),
+    ),
 )

@@ -38,7 +38,7 @@ def answers(
     ids, values = best(blanks, top)
     return [
         Answer(
-            words=dict(zip(encoded.words, scores, strict=True)),
+            words=scores,
             top_words=tuple(vocabulary.show(token, bare=encoded.bare) for token in tokens),
             top_log_probs=tuple(nats),
             agreement=ew_and_mw,
@@ -131,39 +131,44 @@ def _word_scores(
     starts: Sequence[int],
     log_probs: torch.Tensor,
     blanks: torch.Tensor,
-) -> list[list[WordScore]]:
-    """Returns each question's word scores, in the order of its words."""
-    words = [[*encoded.words.values()] for encoded in batch]
-    reads = []
+) -> list[dict[str, WordScore]]:
+    """Returns the score of each word of each question.
+
+    Args:
+        batch: the questions.
+        starts: number of each question's first read.
+        log_probs: (reads, vocabulary), nats.
+        blanks: (questions, vocabulary), the distribution at each blank.
+    """
+    reads: list[tuple[int, int]] = []
     for start, encoded in zip(starts, batch, strict=True):
-        number = {partial: start + n for n, partial in enumerate(encoded.partials)}
-        for word in filter(None, encoded.words.values()):
-            partials = encoded.blank.partial_words(word)
-            reads += [(number[some], piece) for some, piece in zip(partials, word, strict=True)]
+        numbers = {partial: start + number for number, partial in enumerate(encoded.partials)}
+        for pieces in filter(None, encoded.words.values()):
+            partials = encoded.blank.partial_words(pieces)
+            reads += [(numbers[p], piece) for p, piece in zip(partials, pieces, strict=True)]
     values = iter(look_up(log_probs, reads))
-    pieces = [[[next(values) for _ in word or ()] for word in some] for some in words]
-    totals = [[math.fsum(word) if word else None for word in some] for some in pieces]
-    above = _count_above(blanks, totals)
-    return [
-        [
-            WordScore(None, None, 0)
-            if total is None
-            else WordScore(total, 1 + count - (len(word) > 1 and word[0] > total), len(word))
-            for word, total, count in zip(*columns, strict=True)
-        ]
-        for columns in zip(pieces, totals, above, strict=True)
-    ]
+    scores = []
+    for encoded, blank in zip(batch, blanks, strict=True):
+        nats = {
+            word: [next(values) for _ in pieces]
+            for word, pieces in encoded.words.items()
+            if pieces is not None
+        }
+        totals = {word: math.fsum(of_pieces) for word, of_pieces in nats.items()}
+        above = dict(zip(totals, _count_above(blank, [*totals.values()]), strict=True))
+        of_question = dict.fromkeys(encoded.words, WordScore(None, None, 0))
+        for word, total in totals.items():
+            own_piece = len(nats[word]) > 1 and nats[word][0] > total  # is not counted
+            rank = 1 + above[word] - own_piece
+            of_question[word] = WordScore(total, rank, len(nats[word]))
+        scores.append(of_question)
+    return scores
 
 
-def _count_above(blanks: torch.Tensor, totals: Sequence[Sequence[float | None]]) -> list[list[int]]:
-    """Returns, for each word of each question, how many items are more probable than the word."""
-    width = max(map(len, totals), default=0)
-    rows = [[math.inf if total is None else total for total in words] for words in totals]
-    padded = [row + [math.inf] * (width - len(row)) for row in rows]
-    table = torch.tensor(padded, dtype=blanks.dtype, device=blanks.device).view(len(rows), width)
-    if blanks.device.type == "cpu":  # NumPy counts ten times as fast, in the processor's cache
-        each = zip(blanks.numpy(), table.numpy(), rows, strict=True)
-        return [[int(np.count_nonzero(p > v)) for v in row[: len(some)]] for p, row, some in each]
-    counts = torch.stack([(blanks > table[:, [word]]).count_nonzero(-1) for word in range(width)])
-    columns = cast("list[list[int]]", counts.T.tolist())
-    return [row[: len(words)] for row, words in zip(columns, totals, strict=True)]
+def _count_above(blank: torch.Tensor, totals: Sequence[float]) -> list[int]:
+    """Returns how many items at a blank are more probable than each of some words."""
+    words = torch.tensor(totals, dtype=blank.dtype, device=blank.device)
+    if blank.device.type == "cpu":  # NumPy counts ten times as fast, in the processor's cache
+        items = blank.numpy()
+        return [int(np.count_nonzero(items > word)) for word in words.numpy()]
+    return cast("list[int]", (blank > words[:, None]).count_nonzero(-1).tolist())

@@ -85,11 +85,11 @@ class LocalModel:
 
     @property
     def device(self) -> str:
-        """See `Model.device`."""
+        """The device of the weights, e.g. "cuda:0"."""
         return str(self.reader.model.device)
 
     def set_verbs(self, pairs: Sequence[tuple[str, str]]) -> int:
-        """See `Model.set_verbs`."""
+        """Sets the verbs of EW and MW; returns how many have two forms of a single token."""
         ids = []
         for forms in pairs:
             question = Question(_VERB_QUERY, forms)
@@ -101,11 +101,14 @@ class LocalModel:
         return len(self._verbs)
 
     def control_names(self, texts: Sequence[str]) -> list[list[str]]:
-        """See `Model.control_names`."""
+        """Returns the names of control tokens in each text, which the model reads as tokens."""
         return control_names(self.parts.tokenizer, texts)
 
     def with_options(self, options: LoadOptions) -> LocalModel | None:
-        """See `Reusable.with_options`; the options of loading must be those of this model."""
+        """Returns the model with other options; None where its weights must be loaded again.
+
+        The options of loading must be those of this model.
+        """
         on_cpu = self.reader.device.type == "cpu" and options.device_map is None
         is_float32 = options.unit == "word" and self.parts.model.dtype == torch.float32
         keeps_dtype = options.dtype != "auto" or options.unit == self.options.unit
@@ -114,7 +117,7 @@ class LocalModel:
         return assemble(self.info.id, self.parts, options, self.reader.again())
 
     def key(self, batch: Sequence[EncodedQuestion | EncodedSentence], top: int) -> bytes:
-        """See `Reusable.key`."""
+        """Returns what identifies a batch: where two keys are equal, so are the answers."""
         layout = (self.reader.layout, self.reader.width)
         content = repr((layout, [self._identified(encoded, top) for encoded in batch]))
         return hashlib.sha256(content.encode("utf-8", "surrogatepass")).digest()
@@ -130,7 +133,7 @@ class LocalModel:
         return *own, self.words.reuse.__name__, opens
 
     def encode(self, question: Question | Sentence) -> EncodedQuestion | EncodedSentence:
-        """See `Model.encode`; runs on the CPU."""
+        """Returns a question as token ids; see `Model.encode` for the errors."""
         if isinstance(question, Question):
             return (self.words or self.encoder).encode(question)
         if self.sentences is None:
@@ -150,7 +153,7 @@ class LocalModel:
         encoded: Sequence[EncodedQuestion | EncodedSentence],
         batch_size: int | None = None,
     ) -> list[list[int]]:
-        """See `Model.plan` and `forward.batches`."""
+        """Groups questions into batches, largest first; see `plan_batches`."""
         reads_all = self.reader.causal and any(isinstance(x, EncodedSentence) for x in encoded)
         return plan_batches(
             encoded,
@@ -174,7 +177,7 @@ class LocalModel:
     def answer(
         self, batch: Sequence[EncodedQuestion | EncodedSentence], top: int
     ) -> list[Answer | SentenceAnswer]:
-        """See `Model.answer`.
+        """Returns the answers to a batch of encoded questions, in their order.
 
         A batch that does not fit into memory is asked in halves, and so are later ones of its size.
 

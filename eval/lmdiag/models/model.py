@@ -81,7 +81,7 @@ class Model(Protocol):
 
 
 @runtime_checkable
-class Reusable(Protocol):
+class Reconfigurable(Protocol):
     """A model whose weights stay loaded while it is asked in several ways.
 
     Not every model can do this: one that cannot is loaded again, and its answers are not shared.

@@ -127,9 +127,9 @@ class SentenceScorer:
             log_prob: float | None = None
             n_tokens = span.last - span.first if span.spelled else 0
             if span.spelled and (span.first >= encoded.scored.start or not n_tokens):
-                own = values[span.first - encoded.scored.start : span.last - encoded.scored.start]
+                first, last = (n - encoded.scored.start for n in (span.first, span.last))
                 correction = self._correction(encoded, values, span, edges)
-                log_prob = min(sum(nats for nats, *_ in own) + correction, 0.0)
+                log_prob = min(sum(nats for nats, *_ in values[first:last]) + correction, 0.0)
             words.append(WordSpan(span.start, span.end, log_prob, n_tokens))
         return SentenceAnswer(tuple(words))
 

@@ -10,6 +10,9 @@ from lmdiag import diagnostics
 from lmdiag.analysis.designs import Analysis, analyse_table
 from lmdiag.analysis.items import items_of
 from lmdiag.report import numbers
+from lmdiag.report.charts.charted import name_part
+from lmdiag.report.charts.conditions import condition_plot
+from lmdiag.report.charts.specs import Plot
 from lmdiag.report.formats.grid import CellText, Grid, GridRow, Heading
 from lmdiag.text import visible
 from lmdiag.types import BadInput
@@ -20,17 +23,24 @@ if TYPE_CHECKING:
 
 
 class Design(NamedTuple):
-    """The conditions of a task as a report shows them.
+    """The conditions of a task as a report shows them: plots, tables and remarks."""
 
-    Attributes:
-        task: its name.
-        analysis: of the whole rows, or of the region that was chosen.
-        regions: name of each region -> its analysis; empty without regions.
+    title: str
+    plots: list[Plot]
+    grids: list[Grid]
+    remarks: list[str]
+
+
+def designs_of(runs: Sequence[Run], region: str = "") -> list[Design]:
+    """Returns the designs of the tasks of runs; none for built-in tasks.
+
+    Args:
+        runs: of several models, or one.
+        region: see `design_of`.
     """
-
-    task: str
-    analysis: Analysis
-    regions: dict[str, Analysis]
+    tasks = dict.fromkeys(task for run in runs for task in run.stimuli)
+    designs = [design_of([run for run in runs if t in run.stimuli], t, region) for t in tasks]
+    return [design for design in designs if design]
 
 
 def design_of(runs: Sequence[Run], task: str, region: str = "") -> Design | None:
@@ -52,30 +62,50 @@ def design_of(runs: Sequence[Run], task: str, region: str = "") -> Design | None
     except BadInput:
         return None
     if stimuli.regions is None:
-        return Design(task, whole, {})
+        return _design(task, whole, {})
     table = items_of(runs, task=task, per="region")
     places = table[["number", "name"]].drop_duplicates().sort_values("number").astype(str)
     regions = {}
     for number, name in places.itertuples(index=False):
         part = table[table["number"].astype(str) == number]
         if part["surprisal"].any():  # the others are empty, or have no probability
-            label = visible(f"{number} {name}".strip())
+            label = visible(f"{number} {name}") if name else f"region {number}"
             try:
                 regions[label] = analyse_table(part, conditions=list(whole.conditions))
             except BadInput:  # a region of few conditions or items
                 continue
-    chosen = analyse_table(table, region=region) if region else whole
-    return Design(task, chosen, regions)
+    chosen = (
+        analyse_table(table, region=region, conditions=[*whole.conditions]) if region else whole
+    )
+    return _design(task, chosen, regions, region)
+
+
+def _design(
+    task: str, analysis: Analysis, regions: dict[str, Analysis], region: str = ""
+) -> Design:
+    """The plot of the chosen region or of whole rows, then that of all regions on one scale."""
+    of = f" of region {region}" if region else " of sentences" if regions else ""
+    plots = [condition_plot(f"{name_part(task)}-conditions", {"": analysis}, of)]
+    if regions:
+        plots.append(condition_plot(f"{name_part(task)}-regions", regions, " in each region"))
+    grids = [*analysis_grids(analysis, of)]
+    remarks = [f"conditions: {' x '.join(analysis.conditions)}", *analysis_remarks(analysis)]
+    return Design(visible(task), plots, grids, remarks)
 
 
 # ---- tables --------------------------------------------------------------------------------------
 
 
-def analysis_grids(analysis: Analysis) -> Iterator[Grid]:
-    """Yields the tables of an analysis: effects, cells, and each mixed model."""
+def analysis_grids(analysis: Analysis, part: str = "") -> Iterator[Grid]:
+    """Yields the tables of an analysis: effects, cells, and each mixed model.
+
+    Args:
+        analysis: the figures.
+        part: what the response is of, for the captions, e.g. " of region 2".
+    """
     unit = f", {analysis.unit}" if analysis.unit else ""
     several = len(analysis.items) > 1
-    of = analysis.response.replace("_", " ")
+    of = analysis.response.replace("_", " ") + part
     for title, table in (("Effects", analysis.effects), ("Differences", analysis.differences)):
         if len(table):
             caption = f"{title} on {of} over items, with 95% interval"

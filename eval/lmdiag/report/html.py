@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from lmdiag.comparison import RESAMPLES
@@ -19,6 +20,7 @@ from lmdiag.report.comparing import (
     p_text,
     progress,
 )
+from lmdiag.report.designs import designs_of
 from lmdiag.report.formats.grid import grid_of
 from lmdiag.report.items import items
 from lmdiag.report.labels import (
@@ -63,16 +65,18 @@ class View(NamedTuple):
     total: int
 
 
-def render(runs: Run | Sequence[Run], *, chosen: Sequence[str] = ()) -> str:
+def render(runs: Run | Sequence[Run], *, chosen: Sequence[str] = (), region: str = "") -> str:
     """Returns the page of a run, or one that compares several.
 
     Args:
         runs: finished runs. Those of one model on different tasks are shown as one run; several
             models must be on the same data by the same protocol.
         chosen: ids of rows or contrasts that a task with too many items must list.
+        region: number or name of the critical region of a design.
 
     Raises:
-        BadInput: several runs that cannot be compared, or a data file of the package is missing.
+        BadInput: several runs that cannot be compared, no such region, or a data file of the
+            package is missing.
     """
     several, sources = _in_order(runs)
     close = [sources[i] for i in ends(several)]
@@ -81,6 +85,7 @@ def render(runs: Run | Sequence[Run], *, chosen: Sequence[str] = ()) -> str:
         for section in sections([source.results for source in sources])
     ]
     training = progress(sources)
+    designs = designs_of([several[i] for i in ends(several)], region)
     pairs = compared(several, sources)
     page = environment().get_template("report.html.j2")
     return page.render(
@@ -92,17 +97,18 @@ def render(runs: Run | Sequence[Run], *, chosen: Sequence[str] = ()) -> str:
         p_text=p_text,
         progress=training,
         views=views,
+        designs=designs,
         asked=asked(sources[0].results),
         is_percent=is_percent,
         grid_of=grid_of,
         model_facts=model_facts,
         framing_facts=framing_facts,
-        **frame("report", charts=any(view.plots for view in views) or bool(training)),
+        **frame("report", charts=any(view.plots for view in views) or bool(training or designs)),
     )
 
 
-def charts(runs: Run | Sequence[Run]) -> list[Plot]:
-    """Returns all charts of a run, or of several that are compared.
+def charts(runs: Run | Sequence[Run], region: str = "") -> list[Plot]:
+    """Returns all charts of a run, or of several that are compared; `region` as for `render`.
 
     Raises:
         BadInput: several runs that cannot be compared.
@@ -110,7 +116,9 @@ def charts(runs: Run | Sequence[Run]) -> list[Plot]:
     several, sources = _in_order(runs)
     tasks = dict.fromkeys(task for run in several for task in run.results.tasks)
     own = [plot for task in tasks for plot in plots(_charted(task, several, sources))]
-    return [*progress(sources), *differences(compared(several, sources)), *own]
+    designs = designs_of([several[i] for i in ends(several)], region)
+    first = [plot for design in designs for plot in design.plots]
+    return [*first, *progress(sources), *differences(compared(several, sources)), *own]
 
 
 def _in_order(runs: Run | Sequence[Run]) -> tuple[list[Run], list[Source]]:
@@ -140,6 +148,11 @@ def _view(
 ) -> View:
     task, runs, diagnostic = charted.task, charted.runs, charted.diagnostic
     shown = listed(charted.items, diagnostic, chosen=chosen)
+    if any(run.results.model.kind == "causal" for run in runs) and any(
+        runs[0].stimuli[task].columns().get("right_context", ())
+    ):
+        unread = "a causal model reads the left context only: the right context was not read"
+        section = replace(section, remarks=(unread, *section.remarks))
     for setting in charted.settings if len(runs) == 1 else ():
         perturbation = diagnostic.perturbation(setting)
         if perturbation and not perturbation.shuffled:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmdiag import stats
-from lmdiag.analysis.regression import sides, term_interval
+from lmdiag.analysis.regression import names_in, sides, term_interval
 from lmdiag.report.charts.specs import Plot, Spec
-from lmdiag.report.formats import latex_text
+from lmdiag.report.formats import latex_text, markdown_text
 from lmdiag.report.numbers import p_value
 from lmdiag.report.page import environment, frame
 from lmdiag.text import csv_cell, visible
@@ -28,6 +28,9 @@ _HEADER = (
 )  # fmt: skip
 _LEAST = 10
 """Rows of a bin of surprisals that is drawn."""
+
+_FEW = 500
+"""Rows up to which every one is drawn."""
 
 
 # ---- tables -------------------------------------------------------------------------------------
@@ -65,6 +68,10 @@ def further_lines(fit: HumanFit) -> Iterator[str]:
         if model.left_out:
             reasons = ", ".join(f"{reason} {n:,}" for reason, n in model.left_out.items())
             yield f"{model.name}: rows left out: {reasons}"
+    for model in fit.models:
+        names = (("Pearson", model.pearson), ("Spearman", model.spearman))
+        figures = (f"{n} {e.value:.3f} [{e.ci_low:.3f}, {e.ci_high:.3f}]" for n, e in names)
+        yield f"{model.name}: correlation of response and surprisal: {', '.join(figures)}"
     for pair in fit.comparisons:
         yield (
             f"{pair.first} minus {pair.second}: {pair.difference:+.5f} per word "
@@ -87,7 +94,7 @@ def as_text(fit: HumanFit, form: str) -> str:
     header, *rows = grid(fit)
     if form == "markdown":
         lines = [header, ["---"] * len(header), *rows]
-        return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+        return "".join(f"| {' | '.join(map(markdown_text, line))} |\n" for line in lines)
     cells = [" & ".join(map(latex_text, line)) + r" \\" for line in (header, *rows)]
     body = "\n".join([cells[0], r"\midrule", *cells[1:]])
     columns = "l" + "r" * (len(header) - 1)
@@ -143,7 +150,11 @@ def human_plots(fit: HumanFit) -> list[Plot]:
         for m in fit.models
     ]
     binned: list[dict[str, Any]] = []
+    few = fit.models[0].n <= _FEW
     for number, model in enumerate(fit.models):
+        if few:
+            binned += _points(fit, model)
+            continue
         aside = 0.5 + 0.6 * ((number + 0.5) / len(fit.models) - 0.5)  # side by side within a bin
         binned += [row | {"surprisal": row["surprisal"] + aside} for row in _binned(model)]
     terms = [
@@ -162,9 +173,10 @@ def human_plots(fit: HumanFit) -> list[Plot]:
         ),
         Plot(
             "human", "binned",
-            f"{response[0].upper()}{response[1:]} by surprisal: means of bins of one bit with at "
-            f"least {_LEAST} rows. Lines are 95% intervals.",
-            _marks(binned, "surprisal", ("surprisal, bits", f"mean {_plain(fit)}"), vertical=True),
+            f"{_plain(fit)} by surprisal"
+            + (": a mark per row." if few else f": means of bins of one bit with at least {_LEAST} "
+            "rows. Lines are 95% intervals."),
+            _marks(binned, "surprisal", ("surprisal, bits", _plain(fit)), vertical=True),
         ),
         Plot(
             "human", "coefficients",
@@ -177,7 +189,18 @@ def human_plots(fit: HumanFit) -> list[Plot]:
 
 def _plain(fit: HumanFit) -> str:
     """The column of the response."""
-    return visible(fit.procedure.response if "(" not in fit.procedure.response else "response")
+    return visible(names_in(sides(fit.full)[0])[0])
+
+
+def _points(fit: HumanFit, model: ModelFit) -> Iterator[dict[str, Any]]:
+    """Every row."""
+    word = fit.procedure.word
+    words = fit.table.texts(word) if word in fit.table.frame.columns else []
+    for i, row in enumerate(model.rows.tolist()):
+        yield {
+            "model": visible(model.name), "surprisal": float(model.surprisal[i]),
+            "value": float(model.response[i]), "row": row + fit.table.first,
+        } | ({"word": visible(words[row])} if words else {})  # fmt: skip
 
 
 def _binned(model: ModelFit) -> Iterator[dict[str, Any]]:
@@ -217,8 +240,9 @@ def _marks(
         value = {"x": alt.X("value:Q", title=titles[0])}
         ends = {"x": alt.X("low:Q", title=titles[0]), "x2": "high:Q"}
         size = {"height": max(40, 14 * len(rows) + 8 * len({row[by] for row in rows}))}
-    numbers = (by, "value", "low", "high") if vertical else ("value", "low", "high")
-    tips = [alt.Tooltip(f"{name}:N") for name in ("model", *([] if vertical else [by]))]
+    shown = [name for name in ("model", "row", "word", "n", by) if name in rows[0]]
+    tips = [alt.Tooltip(f"{name}:N") for name in shown if name != "surprisal"]
+    numbers = [name for name in ("surprisal", "value", "low", "high") if name in rows[0]]
     tips += [alt.Tooltip(f"{name}:Q", format=".4~g") for name in numbers]
     points = base.mark_point(filled=True, size=45, opacity=1).encode(
         **place, **value, color=color, tooltip=tips

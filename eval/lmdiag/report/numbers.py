@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Decimal
 
+from lmdiag.measures import Statistic
 from lmdiag.results import Figure
 from lmdiag.results.published import PublishedFigure
 
@@ -18,21 +19,21 @@ def value(figure: Figure) -> str:
 
     A sign says whether a figure with a chance level is above it, `95.5↑`; see `CHANCE_SIGNS`.
     """
-    spread = f" ± {number(figure.sd, figure.is_percent)}" if figure.sd is not None else ""
-    return number(figure.value, figure.is_percent) + spread + figure.chance_sign
+    spread = f" ± {number(figure.sd, figure.statistic)}" if figure.sd is not None else ""
+    return number(figure.value, figure.statistic) + spread + figure.chance_sign
 
 
 def chances(levels: Sequence[float]) -> str:
     """Chance levels in percent, e.g. `50.0`, or `33.3–50.0` from the lowest to the highest."""
     ends = (*levels[:1], *levels[-1:])
-    return "–".join(dict.fromkeys(number(level, percent=True) for level in ends))
+    return "–".join(dict.fromkeys(number(level, "share") for level in ends))
 
 
 def interval(figure: Figure) -> str:
     """E.g. `[20.3, 61.4]`; "" without one, and where a standard deviation is shown instead."""
     if figure.ci_low is None or figure.ci_high is None or figure.sd is not None:
         return ""
-    low, high = (number(bound, figure.is_percent) for bound in (figure.ci_low, figure.ci_high))
+    low, high = (number(bound, figure.statistic) for bound in (figure.ci_low, figure.ci_high))
     return f"[{low}, {high}]"
 
 
@@ -45,14 +46,23 @@ def published(theirs: PublishedFigure | None, ours: Figure) -> str:
         return ""
     spread = "" if theirs.sd is None else f" ± {theirs.sd:.1f}"
     star = "*" if theirs.is_within(ours) is False else ""
-    return f"{theirs.value:.1f}{spread} ({signed(theirs.difference(ours) / 100, True)}){star}"
+    return f"{theirs.value:.1f}{spread} ({signed(theirs.difference(ours) / 100, 'share')}){star}"
 
 
-def number(value: float | None, percent: bool) -> str:
-    """One number: a proportion in percent with one decimal, another with three; no `−0.0`."""
+def number(value: float | None, statistic: Statistic | None) -> str:
+    """One number as its statistic is shown; no `−0.0`.
+
+    Proportions and shares are in percent with one decimal, anything else has three decimals. A
+    median, which is one of ranks, has a decimal only where it lies between two of them, or is a
+    mean over shuffles.
+    """
     if value is None or math.isnan(value):
         return UNDEFINED
-    text = rounded(100 * value, 1) if percent else rounded(value, 3)
+    if statistic == "median":
+        text = rounded(value, 1).removesuffix(".0")
+    else:
+        is_percent = statistic in ("proportion", "share")
+        text = rounded(100 * value, 1) if is_percent else rounded(value, 3)
     return text.replace("-", "−") if text.strip("-0.") else text.lstrip("-")
 
 
@@ -67,9 +77,9 @@ def rounded(value: float, decimals: int) -> str:
     return str(Decimal(value).quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP))
 
 
-def signed(value: float | None, percent: bool) -> str:
+def signed(value: float | None, statistic: Statistic | None) -> str:
     """One number with its sign, e.g. a difference in percentage points; zero has none."""
-    shown = number(value, percent)
+    shown = number(value, statistic)
     return f"+{shown}" if shown[0] not in f"−{UNDEFINED}" and shown.strip("0.") else shown
 
 

@@ -51,7 +51,8 @@ def said(multiverse: Multiverse, figure: HeadlineCurves) -> Iterator[str]:
 def range_in_words(multiverse: Multiverse, figure: HeadlineCurves, curve: Curve) -> str:
     """Returns e.g. "prefers the good word in 61.0 to 78.0 percent, depending mostly on unit"."""
     percent = curve.points[0].figure.is_percent
-    low, high = (numbers.number(value, percent) for value in (curve.values[0], curve.values[-1]))
+    statistic = curve.points[0].figure.statistic
+    low, high = (numbers.number(value, statistic) for value in (curve.values[0], curve.values[-1]))
     amount = low if low == high else f"{low} to {high}"
     form = multiverse.forms.get(figure.task, "")
     word = "word" if diagnostics.get(figure.task, form).asks == "word" else "sentence"

@@ -28,6 +28,7 @@ from lmdiag.results.folder import (
     check_files,
     digests,
     read_results,
+    run_folders,
     saved_files,
 )
 from lmdiag.results.results import SCHEMA_VERSION, DataInfo, Device, Results, TaskData, of_setting
@@ -39,5 +40,6 @@ __all__ = [
     "SCHEMA_VERSION", "DataInfo", "Device",
     "Figure", "Measure", "Place", "Results", "Run", "RunDirectory", "SettingResults", "TaskData",
     "UnscoredWord", "check_files", "combine", "digests", "frame_of", "identity", "load_run",
-    "model_slug", "of_setting", "protocol_slug", "read_results", "saved_files", "signature",
+    "model_slug", "of_setting", "protocol_slug", "read_results", "run_folders", "saved_files",
+    "signature",
 ]  # fmt: skip

@@ -3,8 +3,7 @@
 For whole sentences, `log_prob` is the sum over their words, and `n_tokens` the number of tokens;
 both follow from `words` where these are given. Either `top_words` or `log_prob` may be absent from
 all rows, and rows may be absent: what the others allow is computed. All values are checked, and an
-error names file and line. Files of the original code, which have no ids, are recognised by their
-names and read by `lmdiag.results.original_code`.
+error names file and line.
 """
 
 from __future__ import annotations
@@ -16,8 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmdiag.protocol import Predictions
-from lmdiag.reading import parquet_names, read_json_lines, read_parquet, readable
-from lmdiag.results.original_code import is_original, read_original
+from lmdiag.reading import has_file, parquet_names, read_json_lines, read_parquet, readable
 from lmdiag.results.predictions import (
     PREDICTION_COLUMNS,
     align,
@@ -63,8 +61,8 @@ def read_external(path: Path, stimuli: Stimuli, setting: str = "none") -> Extern
     """Returns the predictions in a file for the rows of a task, in the order of the rows.
 
     Args:
-        path: JSON lines or Parquet, or files of the original code (one of them, or their folder).
-            From a run's own `predictions.parquet`, the task and setting asked for are taken.
+        path: JSON lines or Parquet. From a run's own `predictions.parquet`, the task and setting
+            asked for are taken.
         stimuli: the rows.
         setting: perturbation to take from a run's file.
 
@@ -73,10 +71,9 @@ def read_external(path: Path, stimuli: Stimuli, setting: str = "none") -> Extern
             log-probabilities, ids that are repeated or unknown, and missing ones in a run's file.
     """
     rows = stimuli.columns()["id"]
-    original = is_original(path)
-    if not original and not path.is_file():
+    if not has_file(path):
         raise BadInput(f"{path} does not exist: --predictions takes a file or a run directory")
-    parquet = not original and _is_parquet(path)
+    parquet = _is_parquet(path)
     if parquet and {*PREDICTION_COLUMNS, "perturbation", "run"} <= set(parquet_names(path)):
         parts = _parts_of_a_run(path, set(rows), setting)
         return External([align(part, rows, str(path)) for part in parts])
@@ -85,8 +82,6 @@ def read_external(path: Path, stimuli: Stimuli, setting: str = "none") -> Extern
         return External([align(_of_rows(sentences, set(rows)), rows, str(path))])
     if setting != "none":
         raise BadInput(f"{path} has no settings: leave --setting {setting} out")
-    if original:
-        return External([read_original(path, stimuli)])
     records = _parquet_records(path) if parquet else read_json_lines(path)
     part, notes = to_predictions(records, str(path))
     given = set(part.id)

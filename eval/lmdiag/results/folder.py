@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lmdiag.reading import a_mapping, has_file, read_json, readable
+from lmdiag.reading import a_mapping, has_file, is_file, is_folder, read_json, readable
 from lmdiag.results.results import Results
 from lmdiag.types import BadInput
 from lmdiag.writing import clear_drafts, write_atomically
@@ -139,6 +140,11 @@ class RunDirectory:
     def _refuse_other(self, theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> None:
         for key, value in ours.items():
             if theirs.get(key) != value:
+                if key == "signature" and _differs_in_data(theirs.get(key), value):
+                    raise BadInput(
+                        f"the data changed since the run in {self.path} was made: choose another "
+                        "--output or --name, or --overwrite the run"
+                    )
                 raise BadInput(
                     f"{self.path} holds a run of another {key} ({theirs.get(key)}, not {value}): "
                     "choose another --output or --name, or --overwrite it"
@@ -157,6 +163,30 @@ class RunDirectory:
             self._lock = None
 
 
+def _differs_in_data(first: object, second: object) -> bool:
+    """Whether two signatures are of the same questions about other data."""
+    parts = [re.sub(r"\|data:[^|]*", "", str(signature)) for signature in (first, second)]
+    return parts[0] == parts[1]
+
+
+def run_folders(paths: Iterable[Path]) -> list[Path]:
+    """Returns directories of runs, with those in a folder in its place.
+
+    Args:
+        paths: run directories, or folders that have some: of a model, or `--output`. The runs of a
+            folder are in the order of their names. Any other path stays.
+    """
+    return [found for path in paths for found in (_runs_in(path) or [path])]
+
+
+def _runs_in(path: Path) -> list[Path]:
+    if not is_folder(path) or is_file(path / RESULTS):
+        return []
+    with readable(path):
+        files = [file for depth in ("*", "*/*") for file in path.glob(f"{depth}/{RESULTS}")]
+    return sorted(file.parent for file in files)
+
+
 def read_results(path: Path) -> Results:
     """Returns the results of a run directory.
 
@@ -165,6 +195,8 @@ def read_results(path: Path) -> Results:
     """
     file = path / RESULTS
     if not has_file(file):
+        if runs := _runs_in(path):
+            raise BadInput(f"{path} has several runs: name one of them, as {runs[0]}")
         raise BadInput(f"{path} is not a finished run: it has no {RESULTS}; `lmdiag run` writes it")
     with advice_to_overwrite():
         return Results.read(file)

@@ -88,12 +88,13 @@ def _together(parts: Sequence[Results]) -> Results:
     )
     facts = {task: facts for part in parts for task, facts in part.data.tasks.items()}
     fingerprint = combine({task: each.fingerprint for task, each in facts.items()})
+    asks_words = any(part.diagnostic(task).asks == "word" for part in parts for task in part.tasks)
     sources = dict.fromkeys(part.data.source for part in parts)
     revision = first.data.revision if len(sources) == 1 else None
     steps = dict.fromkeys(step for part in parts for step in part.seconds)
     return replace(
         first,
-        signature=signature(protocol, fingerprint),
+        signature=signature(protocol, fingerprint, asks_words=asks_words),
         data=DataInfo(", ".join(sources), revision, fingerprint, facts),
         protocol=protocol,
         seconds={step: sum(part.seconds.get(step, 0.0) for part in parts) for step in steps},

@@ -15,7 +15,6 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lmdiag.arrow import arrow_array
 from lmdiag.measures import AGREEMENT_LAYOUT
 from lmdiag.protocol import Predictions
 from lmdiag.reading import read_parquet
@@ -343,7 +342,7 @@ def by_context(table: pa.Table) -> dict[Context, ContextValues]:
 def _table(columns: Mapping[str, Sequence[Any]], schema: pa.Schema) -> pa.Table:
     import pyarrow as pa
 
-    arrays = [arrow_array(columns[field.name], field.type) for field in schema]
+    arrays = [pa.array(columns[field.name], field.type) for field in schema]
     return pa.table(arrays, schema=schema)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from lmdiag.protocol import Predictions, asking_of
 from lmdiag.reading import exists, real_path
 from lmdiag.results.figure import Figure, Place
-from lmdiag.results.folder import PREDICTIONS, check_files, read_results
+from lmdiag.results.folder import PREDICTIONS, check_files, read_results, run_folders
 from lmdiag.results.predictions import read_run
 from lmdiag.results.results import Results
 from lmdiag.types import BadInput
@@ -84,7 +84,7 @@ def load_run(path: str | Path, data: str | None = None) -> Run:
     """Reads a finished run and the data it was made on.
 
     Args:
-        path: run directory.
+        path: run directory, or a folder with a single one.
         data: where the data set is; None for where it was when the run was made. A relative path
             is looked for here, then in the folders above the run directory.
 
@@ -94,6 +94,8 @@ def load_run(path: str | Path, data: str | None = None) -> Run:
     from lmdiag import stimuli
 
     path = Path(path)
+    if len(found := run_folders([path])) == 1:
+        [path] = found
     results = read_results(path)
     protocol = results.protocol
     source = data or _located(results.data.source, path)
@@ -113,6 +115,11 @@ def load_run(path: str | Path, data: str | None = None) -> Run:
 
 
 def _located(source: str, run: Path) -> str:
-    """Returns where a run's data lie as seen from here; the source itself if they are not near."""
+    """Returns where a run's data lie as seen from here; the source itself if they are not near.
+
+    A folder of runs may have the name of the data: it is passed over.
+    """
+    from lmdiag import stimuli
+
     places = [Path(source), *(folder / source for folder in real_path(run).parents)]
-    return str(next(filter(exists, places), source))
+    return str(next((x for x in places if exists(x) and stimuli.is_data(x)), source))

@@ -17,7 +17,9 @@ from lmdiag.training_steps import trained_model
 from lmdiag.types import DIAGNOSTICS, ModelInfo
 
 
-def signature(protocol: Protocol, fingerprint: str, *, run: int = 0) -> str:
+def signature(
+    protocol: Protocol, fingerprint: str, *, run: int = 0, asks_words: bool = True
+) -> str:
     """Returns the line that makes two runs comparable exactly when it is equal.
 
     Options that not every run has are left out at their default; otherwise each adds a key.
@@ -26,6 +28,8 @@ def signature(protocol: Protocol, fingerprint: str, *, run: int = 0) -> str:
         protocol: what was asked, and how it is scored.
         fingerprint: of the data.
         run: number of the shuffle, for a single one; 0 for the first, or for all of a run.
+        asks_words: whether any of the data asks for words at a blank. Whole sentences have no top
+            words, no threshold and no shuffles, so these choices cannot move their numbers.
 
     >>> signature(Protocol(), "1a2b3c4d")
     'lmdiag:0.1|data:1a2b3c4d|unit:token|k:1,5|t:0.01|shuf:100|seed:0'
@@ -35,9 +39,9 @@ def signature(protocol: Protocol, fingerprint: str, *, run: int = 0) -> str:
         "lmdiag": version,
         "data": fingerprint,
         "unit": protocol.unit,
-        "k": ",".join(map(str, protocol.k)),
-        "t": f"{protocol.threshold:g}",
-        "shuf": protocol.shuffles,
+        "k": ",".join(map(str, protocol.k)) if asks_words else None,
+        "t": f"{protocol.threshold:g}" if asks_words else None,
+        "shuf": protocol.shuffles if asks_words else None,
         "seed": protocol.seed,
         "perturb": "+".join(protocol.perturb) or None,
         **{key: value for key, value in _changed_knobs(protocol) if key != "unit"},
@@ -127,7 +131,9 @@ def _changed_knobs(protocol: Protocol) -> Iterator[tuple[str, str]]:
             yield key, _digest(value) if key == "prompt" else value
 
 
-def identity(info: ModelInfo, protocol: Protocol, fingerprint: str) -> dict[str, Any]:
+def identity(
+    info: ModelInfo, protocol: Protocol, fingerprint: str, *, asks_words: bool = True
+) -> dict[str, Any]:
     """Returns what must be equal for two runs to share a directory: what decides the numbers."""
     facts = {
         "model": info.id,
@@ -135,7 +141,7 @@ def identity(info: ModelInfo, protocol: Protocol, fingerprint: str) -> dict[str,
         "kind": info.kind,
         "dtype": info.dtype,
         "quantization": info.quantization,
-        "signature": signature(protocol, fingerprint),
+        "signature": signature(protocol, fingerprint, asks_words=asks_words),
     }
     if info.server is not None:  # nothing else tells two servers' models of one name apart
         facts |= {"server": info.server, "tokenizer": info.tokenizer}

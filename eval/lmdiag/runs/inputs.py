@@ -37,6 +37,11 @@ class Inputs:
         """The fingerprint of all tasks' data."""
         return results.combine({task: rows.fingerprint for task, rows in self.stimuli.items()})
 
+    @property
+    def asks_words(self) -> bool:
+        """Whether any of the rows asks for a word at a blank, none for whole sentences alone."""
+        return any(rows.asks_words for rows in self.stimuli.values())
+
 
 def load_inputs(
     data: str, protocol: Protocol, *, revision: str | None = None, verbs: str | None = None

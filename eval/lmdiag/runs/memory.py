@@ -12,7 +12,7 @@ from lmdiag.runs.processes import Processes
 
 
 class Memory:
-    """Answers to batches that occur more than once, by `Reusable.key`; safe on disk like a run's.
+    """Answers to batches that occur more than once, by `Reconfigurable.key`; as safe as a run's.
 
     Args:
         batches: key and number of questions of every batch of all runs, in order.
@@ -64,7 +64,7 @@ class Remembering:
     It implements `lmdiag.models.Model`; all but `answer` is the model's own.
 
     Args:
-        model: the model, which is `Reusable`.
+        model: the model, which is `Reconfigurable`.
         memory: of all its runs.
     """
 

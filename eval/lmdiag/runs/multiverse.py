@@ -247,13 +247,13 @@ class _Weights:
     """The weights of a model, which stay loaded as long as its options allow it."""
 
     def __init__(self, model_id: str, options: LoadOptions, processes: Processes) -> None:
-        from lmdiag.models import Reusable, load
+        from lmdiag.models import Reconfigurable, load
 
         self._id, self._processes = model_id, processes
         self._model: Model | None = load_everywhere(partial(load, model_id, options), processes)
         self.info = self._model.info
         self.kind = self.info.kind
-        self.reusable = isinstance(self._model, Reusable)
+        self.reusable = isinstance(self._model, Reconfigurable)
 
     def asked(self, options: LoadOptions) -> Model:
         """Returns the model with other options."""

@@ -131,7 +131,9 @@ def run_loaded(
     directory = RunDirectory(
         run_options.output / model_folder / results.protocol_slug(inputs.protocol)
     )
-    identity = results.identity(model.info, inputs.protocol, inputs.fingerprint)
+    identity = results.identity(
+        model.info, inputs.protocol, inputs.fingerprint, asks_words=inputs.asks_words
+    )
     facts: Results | None = None
     try:
         with processes.shared_errors():
@@ -204,8 +206,8 @@ def save(
     }
     versions = {name: version(name) for name in _PACKAGES}
     return Results(
-        signature=results.signature(protocol, fingerprint),
-        identity=results.identity(info, protocol, fingerprint),
+        signature=results.signature(protocol, fingerprint, asks_words=inputs.asks_words),
+        identity=results.identity(info, protocol, fingerprint, asks_words=inputs.asks_words),
         model=info,
         data=DataInfo(first.source, first.revision, fingerprint, data),
         protocol=protocol,
@@ -228,7 +230,7 @@ def _figures(
     tasks: dict[str, dict[str, SettingResults]] = {}
     for task, rows in inputs.stimuli.items():
         runs = sorted(predictions[task].items(), key=lambda item: item[0][1])
-        signature = results.signature(inputs.protocol, rows.fingerprint)
+        signature = results.signature(inputs.protocol, rows.fingerprint, asks_words=rows.asks_words)
         tasks[task] = {}
         for setting in dict.fromkeys(name for (name, _), _ in runs):
             parts = [part for (name, _), part in runs if name == setting]

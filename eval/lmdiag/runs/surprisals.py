@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from lmdiag.runs.asking import ask
 from lmdiag.types import Sentence
@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 
     from lmdiag.models import Model
     from lmdiag.runs.journal import Journal
+
+
+WordColumn = Literal["length", "log_frequency"]
+"""A column that a table has on demand."""
 
 
 class WordSurprisal(NamedTuple):
@@ -68,10 +72,31 @@ def word_surprisals(
     return rows
 
 
-def to_arrow(rows: Sequence[WordSurprisal]) -> pa.Table:
-    """Returns the rows as a table with the same types for all texts."""
+def to_arrow(
+    rows: Sequence[WordSurprisal], columns: Sequence[WordColumn] = (), language: str = "en"
+) -> pa.Table:
+    """Returns the rows as a table with the same types for all texts.
+
+    Args:
+        rows: the words.
+        columns: further ones: length (characters), log_frequency (log2 of the word's proportion).
+        language: of the frequencies.
+
+    Raises:
+        BadInput: see `log_frequencies`.
+    """
     import pyarrow as pa
+
+    from lmdiag.analysis.human import log_frequencies
 
     types = (pa.int64(), pa.string(), pa.int64(), pa.float64(), pa.int64())
     schema = pa.schema(list(zip(WordSurprisal._fields, types, strict=True)))
-    return pa.Table.from_pylist([row._asdict() for row in rows], schema)
+    table = pa.Table.from_pylist([row._asdict() for row in rows], schema)
+    words = [row.word for row in rows]
+    for name in columns:
+        if name == "length":
+            column = pa.array(list(map(len, words)), pa.int64())
+        else:
+            column = pa.array(log_frequencies(words, language), from_pandas=True)
+        table = table.append_column(name, column)
+    return table

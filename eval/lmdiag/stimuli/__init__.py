@@ -31,7 +31,7 @@ from lmdiag.stimuli.verbs import load_verbs
 from lmdiag.suggestions import suggest
 from lmdiag.types import BadInput
 
-__all__ = ["VERBS", "Stimuli", "load", "load_verbs", "tasks"]
+__all__ = ["VERBS", "Stimuli", "is_data", "load", "load_verbs", "tasks"]
 
 
 def tasks(data: str, *, revision: str | None = None) -> list[str]:
@@ -45,6 +45,15 @@ def tasks(data: str, *, revision: str | None = None) -> list[str]:
         BadInput: there is no such data set.
     """
     return [name for name in find(data, revision).configs if name != VERBS]
+
+
+def is_data(path: Path) -> bool:
+    """Returns whether a path is a data set or a file of rows."""
+    try:
+        find(str(path), None)
+    except BadInput:
+        return False
+    return True
 
 
 def load(

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from lmdiag import diagnostics
 from lmdiag.diagnostics import CORE_COLUMNS, SENTENCE_COLUMNS
 from lmdiag.stimuli.table import RawTable, RowNames
+from lmdiag.suggestions import suggest
+from lmdiag.text import truncated
 from lmdiag.types import BadInput
 
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
@@ -138,7 +140,7 @@ def converted(table: RawTable, task: str) -> dict[str, list[Any]]:
     }
     for name in needed:
         if name not in columns:
-            _refuse_without(name, needed, columns, table.name)
+            _refuse_without(name, needed, list(table.columns), table.name)
     for there, other in (("good", "contrast"), ("contrast", "good")):
         if there in columns and other not in columns:
             raise BadInput(
@@ -158,12 +160,18 @@ def converted(table: RawTable, task: str) -> dict[str, list[Any]]:
 
 
 def _refuse_without(
-    name: str, needed: Sequence[str], columns: Iterable[str], table: str
+    name: str, needed: Sequence[str], columns: Sequence[str], table: str
 ) -> NoReturn:
-    message = f"{table}: the column {name} is missing; every row needs {' and '.join(needed)}"
+    message = f"{missing_column(table, name, columns)}; every row needs {' and '.join(needed)}"
     if set(needed).isdisjoint(columns):
         message += ", or a sentence, or sentence_good and sentence_bad"
     raise BadInput(message)
+
+
+def missing_column(table: str, name: str, columns: Sequence[str]) -> str:
+    """Returns the beginning of a message: what is missing, what may be meant, what is there."""
+    found = truncated(", ".join(columns))
+    return f"{table}: the column {name} is missing{suggest(name, columns)}; found: {found}"
 
 
 def _is_kept(table: RawTable, name: str, *, may_be_empty: bool) -> bool:

@@ -34,6 +34,7 @@ from lmdiag.stimuli.files import READERS, TEXT_SUFFIX, read_file
 from lmdiag.stimuli.forms import in_form
 from lmdiag.stimuli.suites import SUITE_SUFFIX
 from lmdiag.stimuli.table import RawTable, concatenate, form_of
+from lmdiag.suggestions import suggest
 from lmdiag.types import BadInput
 
 VERBS = "verbs"
@@ -132,7 +133,19 @@ def find(data: str, revision: str | None = None) -> Dataset:
         return _file(data, path)
     if re.fullmatch(r"[\w.-]+/[\w.-]+", data) and path.suffix not in READERS:
         return _hub(data, revision)
-    raise BadInput(f"no data at {data}: build the data set by {_BUILD}, or name one of the Hub")
+    raise BadInput(_nothing_at(data, path))
+
+
+def _nothing_at(data: str, path: Path) -> str:
+    """The message on a name of no data, with a file or folder of a similar name beside it."""
+    folder = path.parent
+    close = ""
+    if is_folder(folder):
+        with readable(folder):
+            close = suggest(path.name, [each.name for each in folder.iterdir()])
+    if path.suffix in READERS or (close and path.suffix):
+        return f"there is no file {data}{close}: name a file that exists"
+    return f"no data at {data}{close}: build the data set by {_BUILD}, or name one of the Hub"
 
 
 # ---- local ---------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from itertools import chain
 from typing import Any
 
 from lmdiag.stimuli.checks import sentence_problem
+from lmdiag.stimuli.columns import missing_column
 from lmdiag.stimuli.extended import extended_rows, is_extended
 from lmdiag.stimuli.suites import divided_rows
 from lmdiag.stimuli.table import PAIR_COLUMNS, RawTable, form_of
@@ -72,7 +73,8 @@ def _twice(values: Sequence[Any]) -> list[Any]:
 def _sentences(table: RawTable, column: str) -> list[str]:
     """One sentence of each pair; errors name its column, which the rows do not have."""
     if column not in table.columns:
-        raise BadInput(f"{table.name}: the column {column} is missing; every pair needs both")
+        start = missing_column(table.name, column, list(table.columns))
+        raise BadInput(f"{start}; every pair needs both")
     texts = []
     for row, text in enumerate(table.columns[column]):
         problem = sentence_problem(text) if isinstance(text, str) else "is not text"

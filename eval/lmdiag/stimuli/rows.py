@@ -10,7 +10,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from lmdiag import diagnostics
-from lmdiag.arrow import arrow_array
 from lmdiag.diagnostics import CORE_COLUMNS
 from lmdiag.types import BadInput
 
@@ -64,7 +63,7 @@ class Stimuli:
         arrays = {}
         for name, values in columns.items():
             try:
-                arrays[name] = arrow_array(values, types.get(name))
+                arrays[name] = pa.array(values, types.get(name))
             except (pa.ArrowException, OverflowError, UnicodeEncodeError) as error:
                 reason = str(error).partition("\n")[0]
                 raise BadInput(f"{source}: the column {name} cannot be stored: {reason}") from error
@@ -76,6 +75,11 @@ class Stimuli:
     def diagnostic(self) -> Diagnostic:
         """What is declared for the task."""
         return diagnostics.get(self.task, self.form)
+
+    @property
+    def asks_words(self) -> bool:
+        """Whether a row asks for the word at a blank, not for a whole sentence."""
+        return self.diagnostic.asks == "word"
 
     @property
     def regions(self) -> list[list[dict[str, Any]]] | None:
@@ -111,7 +115,7 @@ class Stimuli:
         import pyarrow as pa
 
         index = self.table.schema.get_field_index("context")
-        column = arrow_array(contexts, pa.string())
+        column = pa.array(contexts, pa.string())
         return replace(self, table=self.table.set_column(index, "context", column))
 
 

@@ -93,7 +93,7 @@ class Pack:
         return sees
 
 
-def pack(
+def pack_contexts(
     contexts: Sequence[Pieces], width: int, *, causal: bool
 ) -> tuple[list[Pack], list[tuple[int, list[int]]]]:
     """Puts contexts into packs, with the fewest gaps over several widths.
@@ -112,7 +112,7 @@ def pack(
     paths = [tree.add(ids) for ids in contexts]
     narrowest = max(width // 2, *map(len, contexts))
     tried = [_fill(contexts, paths, size) for size in range(width, narrowest - 1, -_STEP)]
-    return min(tried, key=lambda found: len(found[0]) * max(len(some.ids) for some in found[0]))
+    return min(tried, key=lambda packed: len(packed[0]) * max(len(pack.ids) for pack in packed[0]))
 
 
 def _fill(
@@ -123,7 +123,7 @@ def _fill(
     placed: list[tuple[int, list[int]]] = [(0, [])] * len(contexts)
     for number in sorted(range(len(contexts)), key=lambda n: (-len(contexts[n]), contexts[n])):
         ids, path = contexts[number], paths[number]
-        shared = [some.n_shared(path) for some in packs]
+        shared = [pack.n_shared(path) for pack in packs]
         fitting = [
             (-n_shared, index)
             for index, n_shared in enumerate(shared)

@@ -72,7 +72,7 @@ def choose_layout(reader: Reader, encoder: QuestionEncoder, packing: str, model_
     if packing == "always":
         raise BadInput(
             f"model {model_id} cannot read several contexts in one row, or gives other numbers "
-            "then: leave --packing always out"
+            "then: leave packing='always' out"
         )
 
 

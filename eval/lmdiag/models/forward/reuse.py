@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Any
 
 import torch
@@ -81,7 +82,7 @@ def reuse_keys_and_values(reader: Reader, roots: Sequence[TokenRow]) -> Continue
         past = copy.copy(cache)
         past.layers = [copy.copy(layer) for layer in cache.layers]
         past.batch_select_indices(blanks)
-        last = [(number, len(some) - 1) for number, some in enumerate(pieces)]
+        last = [(number, len(word) - 1) for number, word in enumerate(pieces)]
         return reader.run(inputs | {"past_key_values": past}, last)
 
     return read
@@ -101,7 +102,7 @@ def choose_reuse(reader: Reader, encoder: QuestionEncoder) -> Reuse:
     for number, question in enumerate(PROBES):
         words = [encoder.spell(word, question.query) or () for word in question.words]
         steps = [blanks[number].partial_words(word, end=True) for word in words]
-        partials = sorted({partial for some in steps for partial in some})
+        partials = sorted(set(chain.from_iterable(steps)))
         requests += [(number, blanks[number].row(partial)) for partial in partials]
     roots = [blank.row(PartialWord(())) for blank in blanks]
     reuse = reuse_sources if roots[0].source else reuse_keys_and_values

@@ -16,6 +16,7 @@ import psutil
 import torch
 
 from lmdiag.models.loading.checkpoint import Checkpoint
+from lmdiag.models.loading.errors import first_line
 from lmdiag.models.loading.options import DEVICE_MAPS, LoadOptions
 from lmdiag.types import BadInput
 
@@ -36,17 +37,19 @@ def check_model_files(checkpoint: Checkpoint, options: LoadOptions) -> None:
         )
     _check_code(checkpoint, config)
     _check_quantization(checkpoint, config.get("quantization_config"))
-    indexes = ["model.safetensors.index.json", "pytorch_model.bin.index.json"]
-    named = {"config.json": [config.get("transformers_weights")]}
-    for index in indexes[: 2 if options.allow_pickle else 1]:
+    indexes = ["model.safetensors.index.json"]
+    if options.allow_pickle:
+        indexes.append("pytorch_model.bin.index.json")
+    if (named := config.get("transformers_weights")) is not None:
+        _check_weight_file(checkpoint, "config.json", named, options)
+        indexes += [named] * named.endswith(".index.json")
+    for index in indexes:
         content = _read_object(checkpoint, index) or {}
         names = content.get("weight_map", {})
         if content and not (isinstance(names, dict) and isinstance(content.get("metadata"), dict)):
             raise BadInput(f"model {checkpoint.id}: its {index} must hold weight_map and metadata")
-        named[index] = [*names.values()]
-    for file, names in named.items():
-        for name in {str(name): name for name in names if name is not None}.values():
-            _check_weight_file(checkpoint, file, name, options)
+        for name in {str(name): name for name in names.values()}.values():
+            _check_weight_file(checkpoint, index, name, options)
 
 
 def check_memory(checkpoint: Checkpoint, options: LoadOptions, device: torch.device) -> None:
@@ -60,6 +63,8 @@ def check_memory(checkpoint: Checkpoint, options: LoadOptions, device: torch.dev
     config = checkpoint.file("config.json")
     files = config.parent.glob("model*.safetensors") if config else ()
     needed = sum(path.stat().st_size for path in files if path.is_file())
+    if options.dtype in ("bfloat16", "float16"):
+        needed //= 2  # the files may have float32
     try:
         free = psutil.virtual_memory().available
         if device.type != "cpu":
@@ -83,15 +88,8 @@ def _read_object(checkpoint: Checkpoint, name: str) -> dict[str, Any] | None:
     head = f"model {checkpoint.id}: its {what}"
     try:
         content = json.loads(path.read_text("utf-8"))
-    except UnicodeDecodeError as error:
-        raise BadInput(f"{head} is not UTF-8 text (byte {error.start}): fetch it again") from error
-    except json.JSONDecodeError as error:
-        where = f"line {error.lineno}, column {error.colno}"
-        raise BadInput(f"{head} is not valid JSON ({where}: {error.msg})") from error
-    except (RecursionError, ValueError) as error:
-        raise BadInput(f"{head} is nested too deeply or has a number too long to read") from error
-    except OSError as error:
-        raise BadInput(f"{head} cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError, OSError) as error:
+        raise BadInput(f"{head} cannot be read as JSON: {first_line(error)}") from error
     if not isinstance(content, dict):
         raise BadInput(f"{head} must be a JSON object, not {reprlib.repr(content)}")
     return content

@@ -158,7 +158,7 @@ def _device(checkpoint: Checkpoint, options: LoadOptions) -> torch.device:
     if options.device_map not in (None, *DEVICE_MAPS):
         return _existing(checkpoint, "--device-map", str(options.device_map))
     if options.device is not None:
-        return _existing(checkpoint, "--device", options.device)
+        return _existing(checkpoint, "device", options.device)
     accelerator = torch.accelerator.current_accelerator(check_available=True)
     return accelerator or torch.device("cpu")
 

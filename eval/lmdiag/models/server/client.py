@@ -6,6 +6,7 @@ import asyncio
 import os
 import random
 import threading
+from base64 import b64encode
 from collections.abc import Coroutine, Iterable, Mapping
 from contextlib import suppress
 from functools import cache
@@ -88,7 +89,10 @@ class Client:
         self.address = str(url.copy_with(username=None, password=None, path=path, query=None))
         self.attempts = FIRST_ATTEMPTS
         key = next(filter(None, (os.environ.get(x, "").strip() for x in KEY_VARIABLES)), "")
-        self._secrets = [*filter(None, (key, url.password))]
+        if not (key.isascii() and key.isprintable()):
+            raise BadInput(f"the server's key ({' or '.join(KEY_VARIABLES)}) is not plain text")
+        basic = b64encode(f"{url.username}:{url.password}".encode()).decode()
+        self._secrets = [*filter(None, (key, url.password, basic))]
         self._slots = asyncio.Semaphore(in_flight)
         self._http = httpx2.AsyncClient(
             timeout=httpx2.Timeout(MAX_SECONDS / 2, connect=10.0),

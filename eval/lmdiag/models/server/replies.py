@@ -28,10 +28,16 @@ DIALECTS: Mapping[str, Mapping[str, Any]] = {
 LOWEST = -9999.0
 """vLLM gives this for everything below, since JSON has no infinity."""
 
+MAX_VALUES = 2_000_000
+"""Values in an answer at most: each takes hundreds of bytes when it is parsed, and a prompt of a
+hundred thousand tokens has five per token."""
+
+LONGEST_LIST = 10_000
+"""Top tokens in an answer at most."""
+
 LARGEST_SUM = 1 + 1e-3
 """Of the probabilities of a list of top tokens; what is above 1 is rounding."""
 
-_LONGEST_LIST = 10_000
 _ID = re.compile(r"token_id:(\d+)", re.ASCII)
 """How vLLM names a token that is asked for by its id."""
 
@@ -39,12 +45,13 @@ _MAX_DIGITS = 9
 
 Ids = tuple[int, ...]
 Schema = TypeVar("Schema")
+Document = TypeVar("Document", bound=BaseModel)
 
-# A list is refused at its first wrong item: collecting the errors of a long answer takes gigabytes.
-# Records of lists are validated when they are read, since few of them are.
-_First = Field(fail_fast=True)
+# A list is refused at its first wrong item: the errors of a long answer would take gigabytes.
+# Records are validated when they are read, since few of them are.
+_List = Field(fail_fast=True)
 Nats = Annotated[float, Field(strict=True, gt=-1e5, le=0, allow_inf_nan=False)]
-_Records = Annotated[list[dict[str, Any] | None], _First]
+_Records = Annotated[list[dict[str, Any] | None], _List]
 
 
 class _PromptToken(BaseModel):
@@ -53,8 +60,8 @@ class _PromptToken(BaseModel):
 
 
 class _Logprobs(BaseModel):
-    tokens: Annotated[list[str], _First] | None = None
-    token_logprobs: Annotated[list[Nats | None], _First] | None = None
+    tokens: Annotated[list[str], _List] | None = None
+    token_logprobs: Annotated[list[Nats | None], _List] | None = None
     top_logprobs: _Records | None = None
 
 
@@ -79,7 +86,7 @@ class ListedModel(BaseModel):
 class ModelList(BaseModel):
     """An answer of `/models`."""
 
-    data: Annotated[list[ListedModel], _First] = []
+    data: Annotated[list[ListedModel], _List] = []
 
 
 @dataclass(frozen=True)
@@ -150,7 +157,7 @@ def _echoed(logprobs: _Logprobs, prompt: Ids) -> Sequence[_PromptToken | None]:
     if len(names) < len(prompt):
         return []
     given = [token_id(name) for name in names[: len(prompt)]]
-    if any(name not in (id, str(name)) for id, name in zip(prompt, given, strict=False)):
+    if any(isinstance(name, int) and name != id for id, name in zip(prompt, given, strict=True)):
         raise WrongReply("gives log-probabilities of other tokens than were sent")
     return [
         _PromptToken(logprob=value, decoded_token=name if isinstance(name, str) else None)
@@ -158,13 +165,15 @@ def _echoed(logprobs: _Logprobs, prompt: Ids) -> Sequence[_PromptToken | None]:
     ]
 
 
-_PROMPT = TypeAdapter(Annotated[list[_PromptToken | None], _First])
+_PROMPT = TypeAdapter(Annotated[list[_PromptToken | None], _List])
 _TOP = TypeAdapter(dict[str, Nats])
 
 
-def parsed(schema: type[Schema], content: bytes) -> Schema:
+def parsed(schema: type[Document], content: bytes) -> Document:
     """Returns a JSON document as a schema has it. Raises `WrongReply` naming what is wrong."""
-    return _valid(TypeAdapter(schema).validate_json, content)
+    if sum(map(content.count, (b"{", b"[", b","))) > MAX_VALUES:
+        raise WrongReply(f"gives an answer of more than {MAX_VALUES:,} values")
+    return _valid(schema.model_validate_json, content)
 
 
 def _valid(validate: Callable[[Any], Schema], value: Any) -> Schema:
@@ -172,10 +181,10 @@ def _valid(validate: Callable[[Any], Schema], value: Any) -> Schema:
         return validate(value)
     except ValidationError as error:
         wrong = error.errors(include_url=False, include_context=False)[0]
-        given = value[:40] if wrong["type"] == "json_invalid" else wrong["input"]
+        given = wrong["input"][:40] if isinstance(wrong["input"], bytes) else wrong["input"]
         place = ".".join(["", *map(str, wrong["loc"])])[1:60]
         message = f"{place} {wrong['msg'][:100]}, not {reprlib.repr(given)}".strip()
-        raise WrongReply(f"gives an answer of another form ({message})") from error
+        raise WrongReply(f"gives an answer of another form ({message})") from None
 
 
 def token_id(name: str) -> int | str:
@@ -188,7 +197,7 @@ def token_id(name: str) -> int | str:
 
 def _top_tokens(record: dict[str, Any]) -> list[tuple[int | str, float]]:
     """A list of top tokens, best first, equal ones by id or text."""
-    if len(record) > _LONGEST_LIST:
+    if len(record) > LONGEST_LIST:
         raise WrongReply(f"gives a list of {len(record)} top tokens")
     values = _valid(_TOP.validate_python, record)
     total = math.fsum(map(math.exp, values.values()))

@@ -12,6 +12,7 @@ from lmdiag.models.server.client import ServerRefusal, WrongReply
 from lmdiag.models.server.replies import Ids, Reply
 from lmdiag.models.tokens.controls import control_names
 from lmdiag.models.tokens.encoders import CausalEncoder
+from lmdiag.models.tokens.framing import Framing
 from lmdiag.models.tokens.questions import EncodedQuestion
 from lmdiag.models.tokens.sentences import EncodedSentence, SentenceEncoder, TokenSpan
 from lmdiag.text import truncated
@@ -74,9 +75,10 @@ class ServedModel:
         """Returns a question as token ids; see `Model.encode` for the errors."""
         if isinstance(question, Question):
             return self.encoder.encode(question)
-        if self.prompt:
+        if self.encoder.framing != Framing():
             raise BadInput(
-                "--prompt and --chat are for data with a blank: leave them out for whole sentences"
+                "--prompt, --chat and --first-letter are for data with a blank: leave them out for "
+                "whole sentences"
             )
         return self.sentences.encode(question)
 

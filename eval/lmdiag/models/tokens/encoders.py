@@ -18,7 +18,7 @@ from typing import ClassVar
 
 from lmdiag.models.tokens.framing import SLOT, Framing
 from lmdiag.models.tokens.questions import Blank, EncodedQuestion, TokenRow
-from lmdiag.models.tokens.spelling import Pieces, Spelling, opens_line
+from lmdiag.models.tokens.spelling import Pieces, Spelling, is_joined, opens_line
 from lmdiag.protocol import Bos
 from lmdiag.text import truncated
 from lmdiag.types import BadInput, Query, Question
@@ -56,6 +56,10 @@ class QuestionEncoder(ABC):
     def opens_line(self, query: Query) -> bool:
         """Returns whether no word stands before the blank of a query."""
         return opens_line(self.framing.apply(query).context)
+
+    def is_joined(self, query: Query) -> bool:
+        """Returns whether a word at the blank of a query is written without a space before it."""
+        return is_joined(self.framing.apply(query).context)
 
     def is_bare(self, query: Query) -> bool:
         """Returns whether a word at the blank lacks the mark of a word's start (see `Spelling`)."""
@@ -107,7 +111,10 @@ class MaskedEncoder(QuestionEncoder):
 
 @dataclass(frozen=True)
 class CausalEncoder(QuestionEncoder):
-    """Questions to a causal model: `opening` (special tokens), the context, a space, the word."""
+    """Questions to a causal model: `opening` (special tokens), the context, a space, the word.
+
+    After a script without spaces no space stands before the word.
+    """
 
     opening: Pieces
 

@@ -82,8 +82,8 @@ class Blank:
         piece. A row that continues a text reads all partial words that it begins with.
         """
         if self.mask is not None:
-            some = [partial for pieces in words for partial in self.partial_words(pieces)]
-            partials = list(dict.fromkeys([PartialWord((), 1), *some]))
+            needed = [partial for pieces in words for partial in self.partial_words(pieces)]
+            partials = list(dict.fromkeys([PartialWord((), 1), *needed]))
             return [self.row(partial) for partial in partials], partials
         rows: list[TokenRow] = []
         reads: dict[PartialWord, None] = {}
@@ -140,8 +140,8 @@ class EncodedQuestion:
     @cached_property
     def wanted(self) -> dict[PartialWord, tuple[int, ...]]:
         """Partial word -> the pieces with which candidates go on."""
-        pieces: dict[PartialWord, dict[int, None]] = {}
+        wanted: dict[PartialWord, dict[int, None]] = {}
         for word in filter(None, self.words.values()):
             for partial, piece in zip(self.blank.partial_words(word), word, strict=True):
-                pieces.setdefault(partial, {})[piece] = None
-        return {partial: tuple(some) for partial, some in pieces.items()}
+                wanted.setdefault(partial, {})[piece] = None
+        return {partial: tuple(pieces) for partial, pieces in wanted.items()}

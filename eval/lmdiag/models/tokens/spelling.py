@@ -31,8 +31,27 @@ Pieces = tuple[int, ...]
 _PLAIN_WORDS = ("word", "thing", "a", "it")
 """Put at the blank to see how the text around it is split: the first that leaves it alone."""
 
+_ANY_WORDS = ("a", "1", "的")
+"""Words of which any vocabulary has one."""
+
 _CARRIERS = ("the", "a", "word", ",", ".", "1")
 """What stands before a word whose own context does not leave the boundary alone."""
+
+_JOINED_CARRIERS = ("，", "。", "的", "1")
+"""The same where no space stands before a word."""
+
+_WITHOUT_SPACES = (
+    r"\u0e00-\u0fff"  # Thai, Lao, Tibetan
+    r"\u1000-\u109f\ua9e0-\ua9ff\uaa60-\uaa7f"  # Burmese
+    r"\u1780-\u17ff\u19e0-\u19ff"  # Khmer
+    r"\u1950-\u19df\u1a20-\u1aaf\ua980-\ua9df\u1b00-\u1b7f"  # Tai, Javanese, Balinese
+    r"\u2e80-\u2fff\u3001-\u312f\u3190-\u4dbf\u4e00-\ua4cf"  # Chinese, Japanese, Yi
+    r"\uf900-\ufaff\ufe30-\ufe4f\uff01-\uff9f\U0001b000-\U0001b16f\U00020000-\U0003ffff"
+)
+"""Characters of scripts that write no spaces between words, with their punctuation, for a regex."""
+
+_ENDS_JOINED = re.compile(rf"[{_WITHOUT_SPACES}]\d*\Z")
+_BEGINS_JOINED = re.compile(rf"[{_WITHOUT_SPACES}]")
 
 _GLUED = re.compile(r"\s|[.,;:!?)\]}%…”]|['’](?:s|re|ve|ll|d|m)\b")
 """What follows a word without a space."""
@@ -119,28 +138,34 @@ class Spelling:
     def after(self, word: str, context: str) -> Pieces | None:
         """Returns the pieces of a word that follows a context; None if it is unscorable.
 
-        One space lies between the two, none after a line break, and nothing follows: causal models
-        do not see what does.
+        One space lies between the two, none after a line break or a script without spaces, and
+        nothing follows: causal models do not see what does.
         """
         return self._pieces(word, (_before(context), ""))
 
     def is_bare(self, context: str) -> bool:
         """Returns whether a word after the context lacks the mark of a word's start.
 
-        A word without a space before it, at the beginning of a text or of a line, has other pieces
-        than after a space in many vocabularies.
+        A word without a space before it, at the beginning of a text or of a line, or after a script
+        without spaces, has other pieces than after a space in many vocabularies.
         """
-        return opens_line(context) and self.after("a", context) != self.after("a", "a")
+        if not (opens_line(context) or is_joined(context)):
+            return False
+        pairs = ((self.after(word, context), self.after(word, "a")) for word in _ANY_WORDS)
+        return next((bare != marked for bare, marked in pairs if bare and marked), False)
 
     def _sentence(self, query: Query) -> tuple[str, str]:
         """Returns the text before and after the word."""
         right = query.right_context or ("." if self.ends_sentences else "")
-        is_glued = not right or _GLUED.match(right)
+        is_glued = not right or _GLUED.match(right) or _BEGINS_JOINED.match(right)
         return _before(query.context), right if is_glued else f" {right}"
 
     def _pieces(self, word: str, *texts: tuple[str, str]) -> Pieces | None:
         """Returns the word's pieces in the first of the texts that leaves its boundaries alone."""
-        for before, after in (*texts, *((f"{carrier} ", "") for carrier in _CARRIERS)):
+        carriers = [f"{carrier} " for carrier in _CARRIERS]
+        if is_joined(texts[0][0]):
+            carriers = [*_JOINED_CARRIERS]
+        for before, after in (*texts, *((carrier, "") for carrier in carriers)):
             if (split := self._split(before, word, after)) is not None:
                 scorable = split.word and self._controls.isdisjoint(split.word)
                 return split.word if scorable else None
@@ -158,11 +183,11 @@ class Spelling:
         spans, ids = encoding.offsets, tuple(encoding.ids)
         first = next((i for i, (_, right) in enumerate(spans) if right > start or not before), 0)
         last = next((i for i in range(first, len(ids)) if spans[i][0] >= end), len(ids))
-        own = spans[first:last]
-        if any(left < start or right > end for left, right in own):
+        of_word = spans[first:last]
+        if any(left < start or right > end for left, right in of_word):
             return None
         covered = all(
-            any(left <= index < right for left, right in own) or _invisible(sentence[index])
+            any(left <= index < right for left, right in of_word) or _invisible(sentence[index])
             for index in range(len(before), end)
         )
         return Split(ids[:first], ids[first:last] if covered else (), ids[last:])
@@ -195,8 +220,17 @@ def opens_line(context: str) -> bool:
     return not context or context[-1].isspace()
 
 
+def is_joined(context: str) -> bool:
+    """Returns whether what follows is written without a space: after a script that has none.
+
+    >>> is_joined("我喜欢"), is_joined("我喜欢 the")
+    (True, False)
+    """
+    return bool(_ENDS_JOINED.search(context))
+
+
 def _before(context: str) -> str:
-    return context if opens_line(context) else f"{context} "
+    return context if opens_line(context) or is_joined(context) else f"{context} "
 
 
 def _invisible(character: str) -> bool:

@@ -117,9 +117,15 @@ class WordSearch:
         """Returns the rows that every search begins with: the blank and the candidates' pieces.
 
         Raises:
-            BadInput: see `QuestionEncoder.encode`.
+            BadInput: see `QuestionEncoder.encode`; or words are not told apart in the script of the
+                context.
         """
         query = question.query
+        if not self._encoder.masked and self._encoder.is_joined(query):
+            raise BadInput(
+                f"the context {truncated(query.context)!r} ends in a script without spaces, in "
+                "which nothing tells where a word ends: use --unit token"
+            )
         blank = self._encoder.blank(query)
         words = {word: self._encoder.spell(word, query) for word in question.words}
         end = not (self._encoder.masked or self.boundaries.certain)  # read after a word, too
@@ -153,9 +159,9 @@ class WordSearch:
             (n, Node(0.0, encoded.partials[0], self._width)) for n, encoded in enumerate(batch)
         ]
         agreement: list[tuple[float | None, ...] | None] = []
-        for some in self._chunks(blanks):
-            log_probs = self._read(batch, frontiers, continue_from, some)
-            agreement += verb_agreement([batch[n] for n, _ in some], log_probs, verbs)
+        for chunk in self._chunks(blanks):
+            log_probs = self._read(batch, frontiers, continue_from, chunk)
+            agreement += verb_agreement([batch[n] for n, _ in chunk], log_probs, verbs)
         nodes = [
             (n, Node(0.0, partial, self._width))
             for n, encoded in enumerate(batch)
@@ -164,8 +170,8 @@ class WordSearch:
         while nodes := nodes + [
             (n, node) for n, frontier in enumerate(frontiers) for node in frontier.next()
         ]:
-            for some in self._chunks(nodes):
-                self._read(batch, frontiers, continue_from, some)
+            for chunk in self._chunks(nodes):
+                self._read(batch, frontiers, continue_from, chunk)
             self._refuse_endless(batch, frontiers)
             nodes = []
         return [_answer(*parts) for parts in zip(batch, frontiers, agreement, strict=True)]
@@ -229,21 +235,20 @@ class WordSearch:
         ).to(log_probs.device)
         width = min(max(node.width for _, node in nodes), log_probs.shape[-1])
         values, tokens = log_probs.masked_fill(~may_follow, -torch.inf).topk(width)
+        values, tokens = values.cpu(), tokens.cpu()
         masked = self._encoder.masked
         ends = [0.0] * len(nodes) if masked else self.boundaries.end(log_probs).tolist()
         wanted = [batch[n].wanted.get(node.partial, ()) for n, node in nodes]
-        pairs = [(row, token) for row, some in enumerate(wanted) for token in some]
-        log_probs_of_wanted = iter(look_up(log_probs, pairs))
+        pairs = [(row, piece) for row, pieces in enumerate(wanted) for piece in pieces]
+        of_pieces = iter(look_up(log_probs, pairs))
         return [
             Reading(
-                end,
-                best[: node.width],
-                nats[: node.width],
-                {t: next(log_probs_of_wanted) for t in some},
+                ends[row],
+                tokens[row, : node.width].tolist(),
+                values[row, : node.width].tolist(),
+                {piece: next(of_pieces) for piece in wanted[row]},
             )
-            for (_, node), end, best, nats, some in zip(
-                nodes, ends, tokens.tolist(), values.tolist(), wanted, strict=True
-            )
+            for row, (_, node) in enumerate(nodes)
         ]
 
     def _refuse_endless(

@@ -20,7 +20,7 @@ _COLOURS = [f"var(--c{number})" for number in range(1, 7)]
 _SHAPES = ["circle", "square", "diamond", "triangle-up", "triangle-down", "cross"]
 
 
-def condition_plot(name: str, analyses: Mapping[str, Analysis]) -> Plot:
+def condition_plot(name: str, analyses: Mapping[str, Analysis], of: str = "") -> Plot:
     """Returns the means of conditions as dots with intervals, and the items as thin lines.
 
     The levels of the first condition are side by side, those of the second have colours; each
@@ -29,6 +29,7 @@ def condition_plot(name: str, analyses: Mapping[str, Analysis]) -> Plot:
     Args:
         name: of the chart.
         analyses: region -> its analysis; "" for that of whole rows.
+        of: what the response is of, for the caption, e.g. " of region 2".
     """
     import altair as alt
 
@@ -76,8 +77,8 @@ def condition_plot(name: str, analyses: Mapping[str, Analysis]) -> Plot:
     n_items = max(len(cells.items) for a in analyses.values() for cells in a.items.values())
     items = f"the first {_MOST_ITEMS} items" if n_items > _MOST_ITEMS else "the items"
     caption = (
-        f"Mean {first.response.replace('_', ' ')} by condition. Vertical lines are 95% intervals "
-        f"within items (Cousineau 2005; Morey 2008), thin lines are {items}."
+        f"Mean {first.response.replace('_', ' ')}{of} by condition. Vertical lines are 95% "
+        f"intervals within items (Cousineau 2005; Morey 2008), thin lines are {items}."
     )
     return Plot("conditions", name, caption, {k: spec[k] for k in spec if k not in _UNUSED})
 

@@ -201,7 +201,7 @@ def _cloze(charted: Charted, chart: Chart) -> Iterator[Plot]:
             if choice.probability is not None
         ]  # fmt: skip
         correlations = ", ".join(
-            f"{name.title()} {numbers.number(figure.value, percent=False)}"
+            f"{name.title()} {numbers.number(figure.value, figure.statistic)}"
             for name in ("spearman", "pearson")
             if (figure := charted.runs[i].results.measure(charted.task, "none", name))
         )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from lmdiag.text import visible
 
 if TYPE_CHECKING:
+    from lmdiag.report.formats.grid import Grid
     from lmdiag.report.listing import Chosen
     from lmdiag.results import Results
 
@@ -23,8 +24,16 @@ def format_names() -> list[str]:
     return [*_ESCAPING, "csv"]
 
 
-def render_tables(name: str, runs: Sequence[Results], chosen: Sequence[Chosen] = ()) -> str:
-    """Returns the tables of one or several runs in a format, and the top words of chosen items."""
+def render_tables(
+    name: str,
+    runs: Sequence[Results],
+    chosen: Sequence[Chosen] = (),
+    designs: Sequence[Grid] = (),
+) -> str:
+    """Returns the tables of one or several runs in a format, and the top words of chosen items.
+
+    `designs` are the tables of effects and cells of own data; csv does not have them.
+    """
     from jinja2 import Environment
     from markupsafe import Markup
 
@@ -48,6 +57,7 @@ def render_tables(name: str, runs: Sequence[Results], chosen: Sequence[Chosen] =
     template = env.from_string(resource_path("cards", f"tables.{name}.j2").read_text("utf-8"))
     text = template.render(
         sections=sections(runs), chosen=chosen, runs=len(runs), grid_of=grid_of, signs=signs,
+        designs=designs,
         label_of=lambda task, i: f"{re.sub(r'[^A-Za-z0-9]+', '-', task)}-{i}",
     )  # fmt: skip
     return f"{text.rstrip()}\n"

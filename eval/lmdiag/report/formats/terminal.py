@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from lmdiag import diagnostics
 from lmdiag.report import numbers
-from lmdiag.report.comparing import is_percent, p_text
-from lmdiag.report.designs import analysis_grids, analysis_remarks
+from lmdiag.report.comparing import p_text
+from lmdiag.report.designs import Design, analysis_grids, analysis_remarks
 from lmdiag.report.formats.grid import CellText, Grid, GridRow, Heading, grid_of
 from lmdiag.report.labels import (
     asked,
@@ -165,7 +165,8 @@ def _grid_pieces(grid: Grid, width: int) -> list[Grid]:
 
 def _fit(grid: Grid, width: int) -> TableFit | None:
     """The best way to draw a table that fits; None where there is none."""
-    longest = max(len(row.labels[0]) + 2 * row.depth for row in grid.rows if not row.is_published)
+    labels = [len(row.labels[0]) + 2 * row.depth for row in grid.rows if not row.is_published]
+    longest = max([len(grid.label_headings[0]), *labels])
     fits = (
         TableFit(True, longest),
         TableFit(False, longest),
@@ -206,6 +207,7 @@ def _drawn(grid: Grid, width: int) -> RichTable:
 
     fit = _fit(grid, width) or TableFit(False, _NARROW)
     drawn = _rich_table(fit.label, _GAP)
+    drawn.columns[0].header = Text(grid.label_headings[0])
     for heading in grid.headings:
         title = Text("\n".join([heading.label, *heading.facts]))
         style = "" if heading.is_figure else "dim"
@@ -245,14 +247,24 @@ def print_analysis(analysis: Analysis, console: Console) -> None:
     for fit in analysis.mixed.values():
         if fit.warning:
             _print_line(fit.warning, "bold", console, wrap=False)
-    for grid in analysis_grids(analysis):
+    _print_grids(analysis_grids(analysis), analysis_remarks(analysis), console)
+
+
+def print_design(design: Design) -> None:
+    """Prints the effects and cells of own data with a design."""
+    from rich.console import Console
+
+    _print_grids(design.grids, design.remarks, Console(highlight=False))
+
+
+def _print_grids(grids: Iterable[Grid], remarks: Iterable[str], console: Console) -> None:
+    for grid in grids:
         console.print()
         _print_line(grid.caption, "", console)
-        several = len(grid.label_headings) > 1
         rows = [row._replace(labels=(": ".join(row.labels),)) for row in grid.rows]
-        console.print(_drawn(grid._replace(rows=tuple(rows)) if several else grid, console.width))
+        console.print(_drawn(grid._replace(rows=tuple(rows)), console.width))
     console.print()
-    for line in analysis_remarks(analysis):
+    for line in remarks:
         _print_line(line, "dim", console, wrap=False)
 
 
@@ -281,13 +293,12 @@ def _comparison_grid(rows: Sequence[Comparison], other: str) -> Grid:
 
 
 def _comparison_row(one: Comparison) -> GridRow:
-    percent = is_percent(one)
-    bounds = [numbers.number(bound, percent) for bound in (one.ci_low, one.ci_high)]
+    bounds = [numbers.number(bound, one.statistic) for bound in (one.ci_low, one.ci_high)]
     interval = "" if math.isnan(one.ci_low) else f"[{', '.join(bounds)}]"
     cells = (
         CellText(str(one.n)),
-        *(CellText(numbers.number(value, percent)) for value in (one.a, one.b)),
-        CellText(numbers.signed(one.difference, percent), interval),
+        *(CellText(numbers.number(value, one.statistic)) for value in (one.a, one.b)),
+        CellText(numbers.signed(one.difference, one.statistic), interval),
         CellText(p_text(one)),
         CellText(numbers.p_value(one.p_adjusted)),
     )
@@ -310,7 +321,8 @@ def print_multiverse(multiverse: Multiverse, console: Console) -> None:
         console.print()
         _print_line(diagnostics.get(task, multiverse.forms.get(task, "")).title, "bold", console)
         for number in range(len(multiverse.models)):
-            console.print(_range_table(multiverse, number, shown))
+            for grid in _grid_pieces(_range_grid(multiverse, number, shown), console.width):
+                console.print(_drawn(grid, console.width))
         for figure in shown:
             for line in said(multiverse, figure):
                 _print_line(f"{figure.label}: {line}", "", console, wrap=False)
@@ -319,25 +331,19 @@ def print_multiverse(multiverse: Multiverse, console: Console) -> None:
         _print_line(line, "dim", console, wrap=False)
 
 
-def _range_table(
-    multiverse: Multiverse, model: int, figures: Sequence[HeadlineCurves]
-) -> RichTable:
+def _range_grid(multiverse: Multiverse, model: int, figures: Sequence[HeadlineCurves]) -> Grid:
     """Of each figure of a model the range, the median, and how far each knob moves it."""
-    from rich.text import Text
-
     knobs = [*multiverse.choices(model)]
-    drawn = _rich_table(min(_NARROW, max(len(visible(figure.label)) for figure in figures)))
-    if len(multiverse.models) > 1:
-        drawn.columns[0].header = Text(visible(multiverse.models[model].label))
-    for heading in ("lowest", "median", "highest", *knobs):
-        drawn.add_column(heading, justify="right", no_wrap=True)
+    rows = []
     for figure in figures:
-        for curve in (one for one in figure.curves if one.model == model):
-            percent = curve.points[0].figure.is_percent
-            ends = (curve.values[0], curve.median, curve.values[-1])
-            cells = [Text(numbers.number(value, percent), style="bold") for value in ends]
-            for knob in knobs:
-                text = numbers.number(curve.effects[knob], percent) if knob in curve.effects else ""
-                cells.append(Text(text, style="bold" if knob in curve.strongest else "dim"))
-            drawn.add_row(Text(visible(figure.label)), *cells)
-    return drawn
+        for curve in (curve for curve in figure.curves if curve.model == model):
+            statistic = curve.points[0].figure.statistic
+            effects = [curve.effects.get(knob) for knob in knobs]
+            values = [curve.values[0], curve.median, curve.values[-1], *effects]
+            texts = ("" if x is None else numbers.number(x, statistic) for x in values)
+            rows.append(GridRow((visible(figure.label),), 0, tuple(map(CellText, texts))))
+    headings = [Heading(label, is_figure=True) for label in ("lowest", "median", "highest")]
+    headings += [Heading(knob) for knob in knobs]
+    several = len(multiverse.models) > 1
+    label = visible(multiverse.models[model].label) if several else ""
+    return Grid("", (label,), tuple(headings), tuple(rows))

@@ -1,0 +1,45 @@
+"""Published figures are reproduced, and docs/reproduced.md says so."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import reproduced
+from reproduced import ITO, NATURAL_STORIES, TRIALS, Reproduction
+
+
+def check(rows: list[Reproduction]) -> None:
+    """Every figure is equal, and stands in the page as it is."""
+    text = reproduced.PAGE.read_text("utf-8")
+    for row in rows:
+        assert row.holds, row
+        (shown,) = re.findall(rf"^\| {re.escape(row.figure)} \| (\S+) \| (\S+) \|", text, re.M)
+        assert shown[0] == row.published
+        assert Reproduction("", shown[1], row.computed, row.tolerance).holds
+
+
+@pytest.mark.parametrize("model", NATURAL_STORIES)
+def test_natural_stories(human: Path, model: str) -> None:
+    check(reproduced.natural_stories(human, model))
+
+
+@pytest.mark.parametrize(
+    ("data", "model"),
+    [
+        pytest.param(data, model, marks=[pytest.mark.slow] if data == "brothers" else [])
+        for data, model in TRIALS
+    ],
+)
+def test_trials(human: Path, data: str, model: str) -> None:
+    check(reproduced.trials(human, data, model))
+
+
+@pytest.mark.parametrize("model", ITO)
+def test_items_of_ito(human: Path, model: str) -> None:
+    check(reproduced.ito(human, model))
+
+
+def test_human_figures_of_role88(data_dir: Path) -> None:
+    check(reproduced.role88(data_dir))

@@ -1,0 +1,79 @@
+"""`lmdiag fit`: what it prints and writes."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from commands import Commands
+
+from lmdiag.cli import main
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """Two texts of 30 words; the second model's name and a word hold markup."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.uniform(1, 9, (60, 2)), columns=["good", "<b>"])
+    frame = frame.assign(text=np.repeat(["a", "b"], 30), position=[*range(30)] * 2)
+    frame = frame.assign(word="<i>word</i>", log_frequency=rng.normal(0, 1, 60))
+    frame.loc[::7, "word"] = "other"
+    frame["rt"] = 300 + 4 * frame["good"] + rng.normal(0, 5, 60)
+    frame.to_csv(tmp_path / "human.csv", index=False)
+    return tmp_path / "human.csv"
+
+
+def test_the_documented_command_prints_the_published_figures(
+    human: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = human / "kuribayashi-2024"
+    times = folder / "data/NS/all.txt.annotation.filtered.averaged_rt.csv"
+    surprisals = folder / "results/NS/gpt2/surprisal.json"
+    command = ["fit", "--human", str(times), "--surprisal", str(surprisals)]
+    assert main([*command, "--profile", "kuribayashi2024", "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    (model,) = printed["models"]
+    assert {"signature", "models"} <= printed.keys()
+    assert {"name", "n", "aic", "ci_low", "ci_high", "coefficients", "left_out"} <= model.keys()
+    assert (model["name"], model["n"]) == ("gpt2", 9198)
+    assert model["delta_log_likelihood"] == pytest.approx(143.552527, abs=1e-6)
+    assert model["per_word"] == pytest.approx(0.015606928328501978)
+    assert round(model["coefficients"]["surprisal"], 4) == 2.0211
+
+
+def test_tables_and_files(table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["fit", "--human", str(table), "--response", "rt", "--surprisal", "good", "<b>"]
+    page, words = tmp_path / "fit.html", tmp_path / "words.csv"
+    assert main([*command, "--report", str(page), "--residuals", str(words)]) == 0
+    out = capsys.readouterr().out
+    assert "good minus <b>" in out
+    assert "rows left out: surprisal_prev_1 is missing 2, surprisal_prev_2 is missing 2" in out
+    with words.open(newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    assert [row["model"] for row in rows[::56]] == ["good", "<b>"]
+    assert {"row", "position", "word", "response", "residual", "delta"} <= rows[0].keys()
+    assert (rows[0]["row"], rows[0]["position"]) == ("4", "2")  # line 4 of the file, the third word
+    deltas = [float(row["delta"]) for row in rows[:56]]
+    assert main([*command, "--format", "csv"]) == 0
+    first = next(csv.DictReader(capsys.readouterr().out.splitlines()))
+    assert float(first["delta_log_likelihood"]) == pytest.approx(sum(deltas))
+    assert main([*command, "--format", "latex"]) == 0
+    assert r"$<$b$>$ & 56 &" in capsys.readouterr().out
+    assert main([*command, "--format", "markdown"]) == 0
+    assert r"| \<b\> | 56 |" in capsys.readouterr().out
+    text = page.read_text("utf-8")
+    assert "&lt;b&gt;</th>" in text
+    assert "<i>word" not in text
+    assert main([*command, "--report", str(page)]) == 2
+
+
+def test_an_error_is_one_line(table: Path, command: Commands) -> None:
+    arguments = ("fit", "--human", table, "--response", "time", "--surprisal", "good")
+    assert command.refused(*arguments) == (
+        "lmdiag: error: human.csv: no column 'time'; it has good, <b>, text, position, word, "
+        "log_frequency, rt\n"
+    )

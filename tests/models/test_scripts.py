@@ -1,0 +1,133 @@
+"""Contexts in scripts without spaces between words, against transformers in float64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+from transformers import PreTrainedTokenizerFast
+
+from lmdiag.models.tokens.spelling import is_joined
+from lmdiag.types import BadInput, Query, Question
+from models.toys import alone, ask, asked, bert, gpt2
+
+PARTS = (
+    "我", "喜欢", "猫", "小", "狗", "他", "也", "，", "。", "แมว", "กิน", "ปลา", "I", "like", "1",
+)  # fmt: skip
+"""Words of which the tokenizers have items, with and without a space before them."""
+END = "<|endoftext|>"
+
+
+def byte_level(*merged: str) -> PreTrainedTokenizerFast:
+    """A tokenizer in the way of GPT-2; `merged` are texts of which it has one item each."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(
+        vocab_size=500, special_tokens=[END], initial_alphabet=alphabet, show_progress=False
+    )
+    texts = [*PARTS, *(f" {part}" for part in PARTS), *merged]
+    tokenizer.train_from_iterator(texts * 9, trainer)
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token=END, eos_token=END)
+
+
+def metaspace() -> PreTrainedTokenizerFast:
+    """A tokenizer in the way of Llama: a blank before the text, and an item for each character."""
+    characters = sorted({*"".join(PARTS)})
+    names = ["<s>", "<unk>", "<mask>", "▁", *characters, *(f"▁{c}" for c in characters)]
+    vocab = {name: number for number, name in enumerate(names)}
+    merges = [("▁", c) for c in characters]
+    tokenizer = Tokenizer(models.BPE(vocab, merges, unk_token="<unk>"))
+    tokenizer.normalizer = normalizers.Sequence(
+        [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
+    )
+    tokenizer.decoder = decoders.Metaspace()
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, bos_token="<s>", unk_token="<unk>", mask_token="<mask>"
+    )
+
+
+def chain(network: Any, ids: list[int], pieces: list[int]) -> float:
+    """The log-probability of pieces after ids, by the whole model in float64."""
+    row = [*ids, *pieces]
+    return sum(
+        float(alone(network, row, len(ids) + n - 1)[piece]) for n, piece in enumerate(pieces)
+    )
+
+
+@pytest.mark.parametrize(
+    ("context", "words"),
+    [("我喜欢", ("猫", "小猫", "狗")), ("他喜欢狗，", ("我",)), ("แมวกิน", ("ปลา", "แมว"))],
+)
+@pytest.mark.parametrize("make", [byte_level, metaspace])
+def test_no_space_is_inserted(make: Any, context: str, words: tuple[str, ...]) -> None:
+    tokenizer = make()
+    network = gpt2(len(tokenizer))
+    model = asked(network, tokenizer, "causal", dtype="float32")
+    [answer] = ask(model, Question(Query(context), words))
+    ids = tokenizer(context, add_special_tokens=False).input_ids
+    for word in words:
+        whole = tokenizer(context + word, add_special_tokens=False).input_ids
+        assert whole[: len(ids)] == ids  # guards the test
+        expected = chain(network, ids, whole[len(ids) :])
+        assert answer.words[word].log_prob == pytest.approx(expected, abs=1e-4)
+        assert answer.words[word].n_tokens == len(whole) - len(ids)
+
+
+def test_a_piece_across_the_boundary_is_not_used() -> None:
+    """An item "欢猫": the text keeps its own pieces, and the word those that it has by itself."""
+    tokenizer = byte_level("欢猫")
+    assert len(tokenizer("欢猫").input_ids) == 1
+    model = asked(gpt2(len(tokenizer)), tokenizer, "causal")
+    encoded = model.encode(Question(Query("我喜欢"), ("猫",)))
+    ids = tokenizer("我喜欢", add_special_tokens=False).input_ids
+    assert list(encoded.rows[0].ids[: len(ids)]) == ids
+    assert list(encoded.words["猫"] or ()) == tokenizer("猫", add_special_tokens=False).input_ids
+
+
+def test_the_list_shows_words_without_a_mark() -> None:
+    tokenizer = metaspace()
+    model = asked(gpt2(len(tokenizer)), tokenizer, "causal")
+    chinese, english = ask(
+        model, Question(Query("我喜欢"), ("猫",)), Question(Query("I like"), ("猫",)), top=99
+    )
+    assert "猫" in chinese.top_words
+    assert "##猫" not in chinese.top_words
+    assert {"猫", "##猫"} <= set(english.top_words)
+    spaced = tokenizer("I like 猫", add_special_tokens=False).input_ids
+    assert model.encode(Question(Query("I like"), ("猫",))).words["猫"] == (spaced[-1],)
+
+
+def test_masked_models_read_the_sentence_without_spaces() -> None:
+    tokenizer = metaspace()
+    network = bert(len(tokenizer))
+    model = asked(network, tokenizer, "masked")
+    [answer] = ask(model, Question(Query("我喜欢", "。"), ("猫",)))
+    ids = tokenizer("我喜欢猫。", add_special_tokens=False).input_ids
+    place = ids.index(tokenizer.convert_tokens_to_ids("猫"))
+    masked = [*ids[:place], tokenizer.mask_token_id, *ids[place + 1 :]]
+    expected = float(alone(network, masked, place)[ids[place]])
+    assert answer.words["猫"].log_prob == pytest.approx(expected, abs=1e-4)
+
+
+def test_unit_word_is_refused() -> None:
+    tokenizer = byte_level()
+    model = asked(gpt2(len(tokenizer)), tokenizer, "causal", unit="word")
+    assert model.encode(Question(Query("I like"), ("猫",))).words["猫"]
+    with pytest.raises(BadInput, match=r"'我喜欢' ends in a script without .* --unit token"):
+        model.encode(Question(Query("我喜欢"), ("猫",)))
+
+
+@pytest.mark.parametrize(
+    ("context", "joined"),
+    [
+        ("我喜欢", True), ("これは", True), ("テスト", True), ("我说：「", True), ("我有3", True),
+        ("ฉันชอบ", True), ("ខ្ញុំ", True), ("ကြောင်", True), ("", False), ("I like", False),
+        ("나는 고양이를", False), ("मुझे पसंद", False), ("أنا أحب", False), ("我喜欢 the", False),
+        ("3", False), ("我喜欢\n", False),
+    ],
+)  # fmt: skip
+def test_which_scripts_have_no_spaces(context: str, joined: bool) -> None:
+    assert is_joined(context) is joined

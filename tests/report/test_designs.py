@@ -1,0 +1,93 @@
+"""The conditions of own data in reports: the plot first, then effects and cells."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from runs import make_run
+
+from lmdiag.cli import main
+from lmdiag.protocol import Protocol
+from lmdiag.report.designs import designs_of
+from lmdiag.report.html import charts, render
+from lmdiag.results import Run, load_run
+from lmdiag.types import BadInput
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+BLANKS = "item,a,b,context,right_context,target\n" + "".join(
+    f"{item},{a},{b},The {a} {b} cook {item} made,today.,soup\n"
+    for item in range(1, 8)
+    for a in ("x", "y")
+    for b in ("p", "<b>q")
+)
+REGIONS = "item,a,region_1,region_2\n" + "".join(
+    f"{item},{a},The cook {item},{a} the soup.\n" for item in range(1, 5) for a in ("x", "y")
+)
+
+
+def made(folder: Path, text: str, name: str = "mine", **options: object) -> Run:
+    data = folder / "mine.csv"
+    data.write_text(text)
+    return load_run(make_run(folder / name, data, Protocol(tasks=("mine",)), **options))
+
+
+def test_a_page_begins_with_the_conditions(tmp_path: Path, page: Page) -> None:
+    run = made(tmp_path, BLANKS, kind="causal")
+    file = tmp_path / "report.html"
+    file.write_text(text := render(run))
+    assert text.index('id="section-conditions"') < text.index('id="section-headline"')
+    assert "the right context was not read" in text
+    assert "<b>q" not in text
+    page.goto(file.as_uri())
+    page.wait_for_selector("#section-conditions svg")
+    heads = page.locator("#section-conditions tbody th").all_inner_texts()
+    assert heads == ["a", "b", "a:b", "x, <b>q", "x, p", "y, <b>q", "y, p"]
+    assert (
+        "Mean surprisal by condition" in page.locator("#section-conditions figcaption").inner_text()
+    )
+    for width in (1400, 420):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+def test_regions_share_a_scale_and_the_critical_one_has_its_own(tmp_path: Path) -> None:
+    run = made(tmp_path, REGIONS)
+    whole, panels = (plot.spec for plot in charts(run)[:2])
+    assert "facet" not in whole
+    assert {row["panel"] for row in panels["data"]["values"]} == {"region 1", "region 2"}
+    assert panels["spec"]["layer"][0]["encoding"]["y"].get("resolve") is None
+    (design,) = designs_of([run], region="2")
+    assert "of region 2" in design.grids[0].caption
+    with pytest.raises(BadInput, match="choose a region"):
+        designs_of([run], region="verb")
+
+
+@pytest.mark.parametrize("form", ["latex", "markdown"])
+def test_the_tables_as_text(tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str) -> None:
+    run = made(tmp_path, BLANKS)
+    assert main(["report", str(run.path), "--format", form]) == 0
+    text = capsys.readouterr().out
+    first = text.index("Effects on surprisal over items")
+    assert first < text.index("Mean surprisal by condition") < text.index("All measures")
+    assert len(re.findall(r"^.*y, p .*$", text, re.MULTILINE)) == 1
+    (tmp_path / "mine.csv").unlink()  # without the data, the other tables are there
+    assert main(["report", str(run.path), "--format", form]) == 0
+    assert "Effects" not in capsys.readouterr().out
+
+
+def test_two_models_have_panels_and_the_difference(tmp_path: Path) -> None:
+    runs = [made(tmp_path, BLANKS, name, seed=i, id=name) for i, name in enumerate("AB")]
+    (design,) = designs_of(runs)
+    assert [grid.caption.split()[0] for grid in design.grids] == ["Effects", "Differences", "Mean"]
+    assert {row["panel"] for row in design.plots[0].spec["data"]["values"]} == {"A", "B"}
+
+
+def test_built_in_sets_and_data_without_items_have_none(demo_dir: Path, tmp_path: Path) -> None:
+    run = load_run(make_run(tmp_path / "run", demo_dir, Protocol(tasks=("cprag102",))))
+    assert designs_of([run]) == []
+    assert designs_of([made(tmp_path, BLANKS.replace("item,", "list,", 1))]) == []
