@@ -10,6 +10,7 @@ the demo models, a hundred shuffles by two, and `make run` uses the environment 
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import csv
 import io
@@ -133,6 +134,36 @@ def test_every_command_is_accepted_by_its_program(command: str) -> None:
             get_args_parser().parse_args([*launcher[1:], "eval/run.py"])
     assert words[0] == "lmdiag"
     parse(words[1:])
+
+
+OF_OTHER_PROGRAMS = {"--num_processes"}
+"""Options of accelerate that messages name."""
+
+
+def test_messages_name_options_and_pages_name_tests_that_exist(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    known = {"--help", "--version"} | OF_OTHER_PROGRAMS
+    option = r"(?<![\w(-])--[a-z][\w-]*"
+    for command in COMMAND_NAMES:
+        with contextlib.suppress(SystemExit):
+            main([command, "--help"])
+        known |= {*re.findall(option, capsys.readouterr().out)}
+    texts = [
+        (path.relative_to(ROOT), node.value)
+        for path in ROOT.glob("eval/lmdiag/**/*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
+    named = {(str(path), name) for path, text in texts for name in re.findall(option, text)}
+    assert sorted((path, name) for path, name in named if name not in known) == []
+    cited = {
+        (page, name)
+        for page, text in PAGES.items()
+        for name in re.findall(r"\btests/[\w/]+(?:\.py|/)", text)
+    }
+    assert sorted((page, name) for page, name in cited if not (ROOT / name).exists()) == []
 
 
 # ---- pages that are run --------------------------------------------------------------------------

@@ -171,6 +171,13 @@ def test_rows_without_a_surprisal_leave_their_items_out() -> None:
     assert (found.items["m"].left_out, found.cells["n"][0]) == (2, 6)
 
 
+def test_differences_of_rounding_are_none() -> None:
+    table = design({"a": ("x", "y")}, 6, seed=1)
+    table["surprisal"] = 50 + np.tile([0.0, 1e-6], 6) * np.repeat([1, 2, -1, 3, 1, 2], 2)
+    effect = analyse_table(table).to_json()["effects"][0]
+    assert (effect["estimate"], effect["t"], effect["p"]) == (0, None, None)
+
+
 def test_a_region_of_a_table() -> None:
     parts = [design(TWO, 5, seed).assign(number=seed, name=f"r{seed}", text="", start=0)
              for seed in (1, 2)]  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import pytest
 from commands import Commands
 
@@ -40,6 +42,23 @@ BAD = [
     ("report x --width 3", "for --width. Must be >= 4"),
     ("compare {run}", "compare takes two or more run directories"),
     ("run --model ./x --seed -1 --data nowhere", "nowhere"),  # -1 is a value, not an option
+    # which models
+    ("run --models-from no/such/file", "no/such/file cannot be read"),
+    ("run --models-from x --revision main", "leave --revision out"),
+    ("run --models-from x --revisions *", "leave --revisions out"),
+    ("run --models-from x --model y", "give --model or --models-from, and not both"),
+    ("run --model x --revision a --revisions *", "exclude each other"),
+    ("run --model x y --revisions *", "--revisions is for one model, not 2"),
+    ("run --model demo:masked --revisions *", "has no branches"),
+    ("run --model . --revisions *", "has no branches"),
+    ("run --model x --name a b", "one name per model, got 2 for 1 models"),
+    ("run --model x --name ''", "must not be empty"),
+    # what they are asked
+    ("run --model x --data {data} --tasks neg137", "no task 'neg137' (did you mean 'neg136'?)"),
+    ("run --model x --data {data} --tasks role88 --perturb shuf", "shuf is made for cprag102"),
+    ("run --model x --perturb none shuf", "--perturb none cannot be combined"),
+    ("run --model x --data {data} --tasks agreement --verbs no/verbs.csv", "no/verbs.csv"),
+    ("run --model {gpt2} --data {data} --kind masked", "mask token"),
 ]
 
 
@@ -48,7 +67,8 @@ def test_bad_input_is_one_line_without_the_usage(
     command: Commands, monkeypatch: pytest.MonkeyPatch, line: str, message: str
 ) -> None:
     monkeypatch.chdir(command.folder)
-    arguments = [word.format(run=command.runs[0], data=command.data) for word in line.split()]
+    places = {"run": command.runs[0], "data": command.data, "gpt2": command.models["gpt2"]}
+    arguments = [word.format(**places) for word in shlex.split(line)]
     assert message in command.refused(*arguments)
     assert list(command.folder.iterdir()) == []
 

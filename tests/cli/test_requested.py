@@ -48,25 +48,6 @@ def test_a_mistake_names_file_and_line(tmp_path: Path, text: str, message: str) 
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--models-from", "no/such/file"], "no/such/file cannot be read"),
-        (["--models-from", "x", "--revision", "main"], "leave --revision out"),
-        (["--models-from", "x", "--revisions", "*"], "leave --revisions out"),
-        (["--models-from", "x", "--model", "y"], "give --model or --models-from, and not both"),
-        (["--model", "x", "--revision", "a", "--revisions", "*"], "exclude each other"),
-        (["--model", "x", "y", "--revisions", "*"], "--revisions is for one model, not 2"),
-        (["--model", "demo:masked", "--revisions", "*"], "has no branches"),
-        (["--model", ".", "--revisions", "*"], "has no branches"),
-    ],
-)
-def test_what_cannot_be_meant_is_refused(
-    command: Commands, arguments: list[str], message: str
-) -> None:
-    assert message in command.refused("run", *arguments, "--data", "demo")
-
-
 def test_models_of_a_file_are_run_in_its_order(command: Commands) -> None:
     lines = "\n".join(str(path) for path in command.models.values())
     file = write(command.folder, f"{lines}\n")

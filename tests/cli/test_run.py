@@ -101,25 +101,6 @@ def test_a_failure_of_one_model_does_not_stop_the_rest(
     assert again in out
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--tasks", "neg137"], "no task 'neg137' (did you mean 'neg136'?)"),
-        (["--tasks", "role88", "--perturb", "shuf"], "--perturb shuf is made for cprag102"),
-        (["--perturb", "none", "shuf"], "--perturb none cannot be combined"),
-        (["--verbs", "no/such/verbs.csv", "--tasks", "agreement"], "verbs.csv"),
-        (["--kind", "masked"], "mask token"),
-        (["--name", "a", "b"], "one name per model, got 2 for 1 models"),
-        (["--name", ""], "must not be empty"),
-    ],
-)
-def test_bad_input_is_one_line(
-    run: Callable[..., Any], command: Commands, arguments: list[str], message: str
-) -> None:
-    assert message in run(command.models["gpt2"], *arguments, refused=True)
-    assert not [*command.folder.rglob("results.json")]
-
-
 def test_models_of_one_name_need_names_of_their_own(
     run: Callable[..., Any], command: Commands
 ) -> None:

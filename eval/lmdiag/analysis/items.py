@@ -109,6 +109,9 @@ def _rows(stimuli: Stimuli, predictions: Predictions, per: Per) -> _Values:
         for name, values in stimuli.columns().items()
         if name not in _NOT_WRITTEN and any(value not in ("", None, []) for value in values)
     }
+    if within := stimuli.diagnostic.item_within:
+        pairs = zip(data[within], data["item"], strict=True)
+        data["item"] = [f"{part}-{item}" for part, item in pairs]
     if per != "row":
         return _parts(stimuli, predictions, per, data)
     scores: _Values = {
