@@ -22,7 +22,6 @@ from lmdiag.models.forward import probing
 from lmdiag.models.forward.batches import plan_batches
 from lmdiag.models.forward.causality import check_causality
 from lmdiag.models.forward.packing import pack_contexts
-from lmdiag.models.forward.probing import reach
 from lmdiag.models.forward.reader import Reader
 from lmdiag.models.tokens.questions import Blank, EncodedQuestion, PartialWord, TokenRow
 from lmdiag.types import BadInput, Query, Question
@@ -135,13 +134,6 @@ class TestLayout:
         assert reader.layout == "equal"
         tolerance = 1e-5 if dtype == torch.float32 else 0.5
         assert (reader.read(ROWS) - right(network)).abs().max() < tolerance
-
-    @pytest.mark.parametrize(
-        ("name", "tokens"),
-        [("mistral", 6), ("modernbert", 2), ("gpt_neo", 8), ("gemma2", 6), ("bert", None)],
-    )
-    def test_reach(self, name: str, tokens: int | None, family_dir: FamilyDir) -> None:
-        assert reach(load(str(family_dir(name))).reader.model.config) == tokens
 
     def test_longrope_is_read_below_its_boundary(self, family_dir: FamilyDir) -> None:
         """Longer texts of a batch would change the rotation factors of all."""
