@@ -192,6 +192,7 @@ TEXTS = ["The dogs near the gate bark.", "", "A robin is a bird.", "The dogs nea
 
 @pytest.mark.parametrize("options", [{}, {"unit": "word"}, {"bos": "never"}, {"pll": "original"}])
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.filterwarnings("ignore:--.* has no effect")
 def test_surprisals_are_those_of_the_command(
     api: Fixture, command: Commands, name: str, options: dict[str, str]
 ) -> None:
@@ -205,7 +206,11 @@ def test_surprisals_are_those_of_the_command(
     texts.write_text("\n".join(TEXTS))
     given = [f"--{option}={value}" for option, value in options.items()]
     arguments = ["--model", api.folders[name], texts, "--output", file, "--quiet"]
-    assert command("surprisal", *arguments, *given) == (0, "", "")
+    code, out, err = command("surprisal", *arguments, *given)
+    assert (code, out) == (0, "")
+    is_idle = options != {} and (name == "bert") != ("pll" in options)
+    assert ("has no effect" in err) == is_idle
+    assert err.count("\n") == is_idle
     assert_frame_equal(frame, read_parquet(file))
 
 

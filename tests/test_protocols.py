@@ -15,8 +15,11 @@ from commands import Commands
 from runs import model_info, predictions_of
 
 import lmdiag
+from lmdiag import stimuli
+from lmdiag.api import LanguageModel
 from lmdiag.hub.benchmark import protocol_problem
-from lmdiag.protocol import Protocol
+from lmdiag.models import LoadOptions, load
+from lmdiag.protocol import Asking, Protocol, without_effect
 from lmdiag.report.labels import framing_facts
 from lmdiag.results import identity, load_run, protocol_slug, signature
 from lmdiag.types import BadInput
@@ -62,6 +65,64 @@ def test_another_prompt_is_another_run() -> None:
     protocols += [Protocol(prompt="{context} …"), Protocol(first_letter="upper")]
     identities = [json.dumps(identity(info, each, "1a2b3c4d")) for each in protocols]
     assert len(set(identities)) == len(set(map(protocol_slug, protocols))) == len(protocols)
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "asks", "line"),
+    [
+        ({"pll": "original"}, "causal", "sentence", "--pll original has no effect with a causal"),
+        ({"pll": "original"}, "masked", "word", "a masked model on rows with a blank: it is left"),
+        ({"bos": "always"}, "masked", "sentence", "--bos always has no effect with a masked model"),
+        ({"bos": "never"}, "seq2seq", "word", "with an encoder-decoder: it is left out"),
+        (
+            {"final_period": "never"},
+            "causal",
+            "word",
+            "--final-period never has no effect",
+        ),
+        ({"unit": "word"}, "masked", "sentence", "with a masked model on whole sentences"),
+    ],
+)
+def test_options_without_effect_are_named(
+    options: dict[str, Any], kind: Any, asks: str, line: str
+) -> None:
+    info = model_info(kind=kind)
+    [(name, told)] = without_effect(Asking(**options), info, asks).items()
+    assert {name} == options.keys()
+    assert line in told
+    assert without_effect(Asking(), info, asks) == {}
+
+
+def test_options_with_an_effect_are_not_named() -> None:
+    knobs = Asking(unit="word", bos="never", prompt="{context}", first_letter="upper")
+    for cased, names in ((True, []), (False, ["first_letter"])):
+        assert [*without_effect(knobs, model_info(kind="causal", cased=cased), "word")] == names
+    knobs = Asking(unit="word", final_period="never")
+    assert without_effect(knobs, model_info(kind="masked"), "word") == {}
+    assert without_effect(Asking(pll="original"), model_info(kind="masked"), "sentence") == {}
+
+
+def test_options_without_effect_do_not_enter_the_signature(
+    command: Commands, tiny_models: dict[str, Path]
+) -> None:
+    """The run is that of the default, and is read back."""
+    plain, _ = asked(command, tiny_models["gpt2"])
+    code, _, err = command(
+        "run", "--model", tiny_models["gpt2"], "--data", command.data, "--tasks", "neg136",
+        "--limit", 8, "--output", command.folder / "results", "--quiet",
+        "--pll", "original", "--final-period", "never",
+    )  # fmt: skip
+    assert code == 0
+    assert [line.partition(" has no effect")[0] for line in err.splitlines()] == [
+        "lmdiag: --pll original", "lmdiag: --final-period never",
+    ]  # fmt: skip
+    assert [*(command.folder / "results").glob("*/*")] == [*plain.values()]
+    options = LoadOptions(pll="original", final_period="never")
+    model = LanguageModel(load(str(tiny_models["gpt2"]), options), options)
+    rows = stimuli.load(str(command.data), "neg136", limit=8)
+    with pytest.warns(UserWarning, match="has no effect"):
+        predictions = model.predict(rows)
+    assert (predictions.pll, predictions.final_period) == ("within-word", "always")
 
 
 @pytest.mark.parametrize("name", CHANGED)

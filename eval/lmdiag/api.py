@@ -36,7 +36,15 @@ from lmdiag.display import (
     load_multiverse,
 )
 from lmdiag.display import load_finished as load_run
-from lmdiag.protocol import Predictions, Protocol, asking_of, checked_ranks, checked_threshold
+from lmdiag.protocol import (
+    Asking,
+    Predictions,
+    Protocol,
+    asking_of,
+    checked_ranks,
+    checked_threshold,
+    without_effect,
+)
 from lmdiag.questions import Setting
 from lmdiag.results import Run
 from lmdiag.runs.asking import predict
@@ -129,6 +137,10 @@ class LanguageModel:
         setting = Setting(stimuli, perturbation, run)
         if line := control_warning(self.model, [setting]):
             warnings.warn(line, stacklevel=2)
+        idle = without_effect(self.options, self.info, stimuli.diagnostic.asks)
+        for told in idle.values():
+            warnings.warn(told, stacklevel=2)
+        asked = asking_of(self.options) | {name: getattr(Asking(), name) for name in idle}
         label = None if quiet else self.info.id
         (answered,), _ = predict(self.model, [setting], top=top, batch_size=batch_size, label=label)
         return replace(
@@ -136,7 +148,7 @@ class LanguageModel:
             model=self.info,
             seed=seed,
             verbs=verbs,
-            **asking_of(self.options) | {"prompt": self.model.prompt},
+            **asked | {"prompt": self.model.prompt},
         )
 
     def surprisals(
@@ -170,6 +182,8 @@ class LanguageModel:
         for number, text in enumerate(texts, start=1):
             if not isinstance(text, str):
                 raise BadInput(f"text {number} is {text!r}: give texts as strings")
+        for told in without_effect(self.options, self.info, "sentence").values():
+            warnings.warn(told, stacklevel=2)
         label = None if quiet else self.info.id
         rows = word_surprisals(self.model, texts, batch_size=batch_size, label=label)
         named = {f"text {number}": text for number, text in enumerate(texts, start=1)}

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import numbers
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_type_hints
 
-from lmdiag.types import DIAGNOSTICS, BadInput, ModelInfo, WordSpan, WordState
+from lmdiag.types import DIAGNOSTICS, BadInput, Kind, ModelInfo, WordSpan, WordState
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -82,6 +82,47 @@ KNOB_VALUES = {
     if (values := get_args(get_type_hints(Asking)[option.replace("-", "_")]))
 }
 """Knob -> its values, the default first; those of `prompt` are texts of the user."""
+
+
+APPLICABLE: Mapping[tuple[Kind, str], tuple[str, ...]] = {
+    ("causal", "word"): ("unit", "bos", "prompt", "first-letter"),
+    ("masked", "word"): ("unit", "final-period", "first-letter"),
+    ("seq2seq", "word"): ("unit", "final-period", "first-letter"),
+    ("causal", "sentence"): ("unit", "bos"),
+    ("masked", "sentence"): ("pll",),
+    ("seq2seq", "sentence"): (),
+}
+"""Kind of model, and what rows ask -> the knobs that change what it is asked, or how."""
+
+_REFUSED = {"word": ("prompt",), "sentence": ("prompt", "final-period", "first-letter")}
+"""What rows ask -> knobs that are refused where they do not apply."""
+
+
+def without_effect(asking: Asking, info: ModelInfo, asks: str) -> dict[str, str]:
+    """Returns the knobs that are not at their default and cannot change any number.
+
+    Args:
+        asking: all knobs.
+        info: of the model.
+        asks: what the rows ask, see `Diagnostic.asks`.
+
+    Returns:
+        field -> a line that says so.
+    """
+    lines = {}
+    for option in KNOBS:
+        name = option.replace("-", "_")
+        value, default = getattr(asking, name), getattr(Asking(), name)
+        applies = option in APPLICABLE[info.kind, asks] or option in _REFUSED[asks]
+        is_caseless = option == "first-letter" and asks == "word" and not info.cased
+        if value == default or (applies and not is_caseless):
+            continue
+        ever = any(option in APPLICABLE[info.kind, other] for other in ("word", "sentence"))
+        kind = "an encoder-decoder" if info.kind == "seq2seq" else f"a {info.kind} model"
+        rows = f"{kind} on {'whole sentences' if asks == 'sentence' else 'rows with a blank'}"
+        where = "a model without capital letters" if applies else rows if ever else kind
+        lines[name] = f"--{option} {value} has no effect with {where}: it is left out"
+    return lines
 
 
 @dataclass(frozen=True, kw_only=True)

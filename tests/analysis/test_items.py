@@ -166,9 +166,28 @@ def test_the_settings_of_a_run_with_perturbations(demo_dir: Path, tmp_path: Path
     assert list(found.analysis.conditions) == ["condition"]
 
 
+@pytest.mark.parametrize(
+    ("task", "n", "conditions"),
+    [
+        ("role88", 16, ["condition"]),
+        ("agreement", 380, ["condition"]),
+        ("cprag102", 18, ["condition"]),
+    ],
+)
+def test_designs_of_built_in_sets(
+    demo_dir: Path, tmp_path: Path, task: str, n: int, conditions: list[str]
+) -> None:
+    found = lmdiag.analyse(make_run(tmp_path / "run", demo_dir, Protocol(tasks=(task,))))
+    assert list(found.analysis.conditions) == conditions
+    assert set(found.effects["n"]) == {n}
+
+
 def test_negation_is_polarity_by_truth(demo_dir: Path, tmp_path: Path) -> None:
     run = make_run(tmp_path / "run", demo_dir, Protocol(tasks=("neg136",)))
     found = lmdiag.analyse(run)
+    # item 1 of simp is another one than item 1 of nat
+    items = lmdiag.load_run(run).items()
+    assert (items.groupby("item")["subset"].nunique() == 1).all()
     assert found.analysis.conditions == {
         "good": ("false", "true"), "polarity": ("affirmative", "negative")
     }  # fmt: skip

@@ -12,6 +12,7 @@ import pytest
 from commands import Commands
 
 from lmdiag.cli import main
+from lmdiag.results import load_run
 
 
 @pytest.fixture
@@ -77,3 +78,26 @@ def test_an_error_is_one_line(table: Path, command: Commands) -> None:
         "lmdiag: error: human.csv: no column 'time'; it has good, <b>, text, position, word, "
         "log_frequency, rt\n"
     )
+
+
+def test_a_column_of_a_runs_items_is_a_human_measure(
+    finished_runs: list[Path], tmp_path: Path, command: Commands
+) -> None:
+    """Cloze of ROLE-88: the correlation is the one that the run reports, with log-probability."""
+    run = load_run(finished_runs[0])
+    words = tmp_path / "words.csv"
+    code, out, err = command(
+        "fit", "--human", run.path, "--formula", "target_cloze ~ surprisal", "--filter",
+        "task=role88", "--json", "--residuals", words,
+    )  # fmt: skip
+    assert code == 0, err
+    (model,) = json.loads(out)["models"]
+    for name in ("pearson", "spearman"):
+        measure = run.results.measure("role88", "none", name)
+        assert model[name]["value"] == pytest.approx(-measure.value)
+        assert model[name]["ci_low"] == pytest.approx(-measure.ci_high)
+    frame = pd.read_csv(words)
+    slope, intercept = np.polyfit(frame["surprisal"], frame["response"], 1)
+    fitted = intercept + slope * frame["surprisal"]
+    assert frame["residual"].to_numpy() == pytest.approx((frame["response"] - fitted).to_numpy())
+    assert model["per_bit"] == pytest.approx(slope)

@@ -22,7 +22,6 @@ from lmdiag.models.forward import probing
 from lmdiag.models.forward.batches import plan_batches
 from lmdiag.models.forward.causality import check_causality
 from lmdiag.models.forward.packing import pack_contexts
-from lmdiag.models.forward.probing import reach
 from lmdiag.models.forward.reader import Reader
 from lmdiag.models.tokens.questions import Blank, EncodedQuestion, PartialWord, TokenRow
 from lmdiag.types import BadInput, Query, Question
@@ -82,12 +81,13 @@ def test_every_context_sees_itself_alone(
 def test_every_question_is_in_one_batch(
     contexts: list[tuple[int, ...]], budget: int, count: int | None, packed: bool, causal: bool
 ) -> None:
-    questions = [
-        EncodedQuestion(
-            Question(Query(""), ()), Blank(ids), {}, (Blank(ids).row(PartialWord(())),), (), False
+    query = Query("")
+    questions = []
+    for ids in contexts:
+        rows = (Blank(ids).row(PartialWord(())),)
+        questions.append(
+            EncodedQuestion(Question(query, ()), query, Blank(ids), {}, rows, (), False)
         )
-        for ids in contexts
-    ]
     dealt = plan_batches(questions, budget=budget, count=count, packed=packed, causal=causal)
     assert sorted(number for batch in dealt for number in batch) == list(range(len(contexts)))
     for batch in dealt:
@@ -134,13 +134,6 @@ class TestLayout:
         assert reader.layout == "equal"
         tolerance = 1e-5 if dtype == torch.float32 else 0.5
         assert (reader.read(ROWS) - right(network)).abs().max() < tolerance
-
-    @pytest.mark.parametrize(
-        ("name", "tokens"),
-        [("mistral", 6), ("modernbert", 2), ("gpt_neo", 8), ("gemma2", 6), ("bert", None)],
-    )
-    def test_reach(self, name: str, tokens: int | None, family_dir: FamilyDir) -> None:
-        assert reach(load(str(family_dir(name))).reader.model.config) == tokens
 
     def test_longrope_is_read_below_its_boundary(self, family_dir: FamilyDir) -> None:
         """Longer texts of a batch would change the rotation factors of all."""

@@ -185,7 +185,8 @@ def value(text: str) -> Callable[[Document, Document], Answer]:
 
     def spoil(body: Document, _: Document) -> Answer:
         record = f'{{"{body["prompt"][1]}": {{"logprob": {text}}}}}'
-        return Answer(f'{{"choices": [{{"prompt_logprobs": [null, {record}]}}]}}'.encode())
+        records = ", ".join(["null", record, *["null"] * (len(body["prompt"]) - 2)])
+        return Answer(f'{{"choices": [{{"prompt_logprobs": [{records}]}}]}}'.encode())
 
     return spoil
 

@@ -37,6 +37,10 @@ _NEVER_FOUND = {
 """Columns that are conditions only where they are named."""
 
 
+_ROUNDING = 1e-6
+"""Contrasts that are smaller, relative to the largest response, are rounding of float32."""
+
+
 class Cells(NamedTuple):
     """The items of a model that have all cells.
 
@@ -157,6 +161,8 @@ def analyse_table(
             "--conditions, and the items in the column item"
         )
     levels = {name: levels_in_order(table[name]) for name in names}
+    if single := [name for name, of in levels.items() if len(of) < 2]:
+        raise BadInput(f"the column {single[0]} has fewer than two levels")
     parts: dict[str, DataFrame] = dict(iter(table.groupby("model", sort=False)))
     items = {model: _cells(rows, levels, response) for model, rows in parts.items() if levels}
     scores = {model: effect_scores(cells, levels) for model, cells in items.items()}
@@ -164,7 +170,7 @@ def analyse_table(
     gaps = {
         f"{first} - {other}": (scores[first] - scores[other]).dropna() for other in [*scores][1:]
     }
-    is_joint = "model" in formula.replace("~", " ").split()
+    is_joint = bool(re.search(r"(?<!\w)model(?!\w)", formula))
     fits = {}
     for model, rows in ({"": table} if is_joint else parts).items() if formula else ():
         coded, coding_of = _coded(rows, levels, formula, coding)
@@ -186,34 +192,40 @@ def analyse_table(
 
 def _prepared(table: DataFrame, region: str) -> DataFrame:
     """The unperturbed rows of one task and region, with the columns `item` and `model`."""
-    table = table.copy()
-    if "item" not in table:
-        if "contrast" not in table:
-            raise BadInput("the table has no column item, which names the items of the design")
-        table["item"] = table["contrast"]
+    table = table.set_axis(list(map(str, table.columns)), axis=1)
+    if not table.columns.is_unique:
+        raise BadInput("the table has two columns of one name: rename one of them")
     if "perturbation" in table:
         table = table[table["perturbation"] == NONE]
     if "task" in table and table["task"].nunique() > 1:
         tasks = ", ".join(dict.fromkeys(table["task"]))
         raise BadInput(f"there are several tasks: choose one with --task from {tasks}")
+    table = _of_region(table, region).reset_index(drop=True)
     names = [name for name in ("model", "signature") if name in table]
     if len(names) == 2 and len(table[names].drop_duplicates()) == table["model"].nunique():
         names = names[:1]  # else the same model was asked in several ways
     table["model"] = table[names].astype(str).agg(" ".join, axis=1) if names else ""
-    is_parts = set(PARTS) <= set(table.columns)
-    if is_parts or region:
-        columns = [name for name in ("number", "name", "region") if name in table]
-        if not columns:
-            raise BadInput("the table has no regions: write it with --per region")
-        known = table[columns].drop_duplicates().astype(str)
-        if is_parts and not region and len(known) == 1:
-            return table
-        mask = (table[columns].astype(str) == region).any(axis=1)
-        if not mask.any():
-            regions = ", ".join(known.agg(" ".join, axis=1).str.strip())
-            raise BadInput(f"choose a region with --region from {regions}")
-        table = table[mask]
+    is_alone = "item" not in table or not table.duplicated(["model", "item"]).any()
+    if is_alone and "contrast" in table:  # no item has two rows
+        table["item"] = table["contrast"]
+    if "item" not in table:
+        raise BadInput("the table has no column item, which names the items of the design")
     return table
+
+
+def _of_region(table: DataFrame, region: str) -> DataFrame:
+    """The rows of a region; all rows of a table without regions."""
+    names = [name for name in ("number", "name", "region") if name in table]
+    if not region and not set(PARTS) <= set(table.columns):
+        return table
+    if not names:
+        raise BadInput("the table has no regions: write it with --per region")
+    known = table[names].drop_duplicates().astype(str)
+    mask = (table[names].astype(str) == region).any(axis=1) | (not region and len(known) == 1)
+    if not mask.any():
+        regions = ", ".join(known.agg(" ".join, axis=1).str.strip())
+        raise BadInput(f"choose a region with --region from {regions}")
+    return table[mask]
 
 
 def response_of(table: DataFrame, response: str) -> Series:
@@ -378,7 +390,8 @@ def effect_scores(cells: Cells, levels: Levels) -> DataFrame:
                     for name, (low, high) in chosen.items()
                 )
                 scores[":".join(names)] = cells.means @ weights
-    return DataFrame(scores, index=cells.items)
+    table = DataFrame(scores, index=cells.items)
+    return table.where(table.abs() > _ROUNDING * np.abs(cells.means).max(), 0.0)
 
 
 def _effects(scores: Mapping[str, DataFrame]) -> DataFrame:
@@ -410,7 +423,7 @@ def effect_test(name: str, values: np.ndarray[Any, np.dtype[np.float64]]) -> dic
 
     n, mean = len(values), float(values.mean())
     sd = float(values.std(ddof=1)) if n > 1 else math.nan
-    if not sd > 1e-12 * np.abs(values).max():  # the items are equal but for rounding
+    if not sd > 1e-12 * np.abs(values).max():  # the items do not differ
         sd = math.nan
     t = mean / sd * math.sqrt(n)
     low, high = stats.mean_interval(values)

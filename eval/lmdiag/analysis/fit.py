@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lmdiag import stats
-from lmdiag.analysis.human import Flags, HumanTable, Predictors, SurprisalSource, passes
+from lmdiag.analysis.human import HumanTable, SurprisalSource
 from lmdiag.analysis.mixed import MixedTerm
 from lmdiag.analysis.procedures import SURPRISAL, Procedure
 from lmdiag.analysis.regression import (
@@ -24,6 +24,7 @@ from lmdiag.analysis.regression import (
     term_interval,
     term_values,
 )
+from lmdiag.analysis.selection import Selection
 from lmdiag.stats import Values
 from lmdiag.types import BadInput
 
@@ -192,10 +193,12 @@ def fit_surprisals(
     used = names_in(f"{full} {baseline}")
     if SURPRISAL not in used and f"{SURPRISAL}_prev_1" not in used:
         raise BadInput(f"formula {full!r} has no term {SURPRISAL}, which stands for the surprisals")
-    selected = [_Selection(table, procedure, source, used, _grouping(full)) for source in sources]
-    common = np.logical_and.reduce([selection.kept for selection in selected])
-    fits = [_fit(selection, common, full, baseline, procedure) for selection in selected]
-    notes = dict.fromkeys(note for selection in selected for note in selection.notes())
+    selections = [Selection(table, procedure, source, used) for source in sources]
+    common = np.logical_and.reduce([selection.kept for selection in selections])
+    for selection in selections:
+        selection.leave_out("no surprisal of another model", ~common)
+    fits = [_fit(selection, full, baseline) for selection in selections]
+    notes = dict.fromkeys(note for rows in selections for note in rows.notes.values())
     signature = "|".join(
         [
             "lmdiag:fit", f"human:{table.fingerprint}", f"full:{full}", f"baseline:{baseline}",
@@ -216,146 +219,24 @@ def _knobs(procedure: Procedure) -> list[tuple[str, str]]:
     ]
 
 
-def _grouping(formula: str) -> set[str]:
-    """The grouping factors of a mixed model."""
-    parts = formula.split("|")
-    return {name for part in parts[1:] for name in names_in(part.partition(")")[0])}
-
-
-class _Selection:
-    """Which rows of a table can be fitted with one model's surprisals, and why others cannot."""
-
-    def __init__(
-        self,
-        table: HumanTable,
-        procedure: Procedure,
-        source: SurprisalSource,
-        used: Sequence[str],
-        grouping: set[str],
-    ) -> None:
-        everything = np.ones(len(table.frame), dtype=bool)
-        self.source = source
-        self.predictors = Predictors(table, procedure, source, everything)
-        self.kept = everything.copy()
-        self.left_out: dict[str, int] = {}
-        self.response = sides(procedure.formulas()[0])[0]
-        self.averaged: Values | None = None
-        self.averaging = ""
-        if procedure.distinct:
-            self._leave_out("repeated row", table.frame.duplicated().to_numpy())
-        varying = [f for f in (procedure.filter or ()) if self._varies_within_words(f)]
-        for condition in varying:
-            self._filter(condition)
-        self.predictors.chosen = self.kept.copy()
-        if procedure.average:
-            self._average(names_in(self.response)[0])
-        for condition in procedure.filter or ():
-            if condition not in varying:
-                self._filter(condition)
-        for name in used:
-            missing = table.missing(name) if name in grouping else np.isnan(self.numbers(name))
-            self._leave_out(f"{name} is missing", missing)
-        if procedure.complete:
-            for name in map(str, table.frame.columns):
-                if name not in names_in(self.response):
-                    self._leave_out(f"{name} is missing", table.missing(name))
-
-    def numbers(self, name: str) -> Values:
-        """The values of all rows; the response is the mean over readers if it was averaged."""
-        if self.averaged is not None and name in names_in(self.response):
-            return self.averaged
-        return self.predictors.numbers(name)
-
-    def notes(self) -> list[str]:
-        """What was computed, for readers."""
-        return [*([self.averaging] if self.averaging else []), *self.predictors.notes.values()]
-
-    def _leave_out(self, reason: str, rows: Flags) -> None:
-        if n := int((self.kept & rows).sum()):
-            self.left_out[reason] = self.left_out.get(reason, 0) + n
-            self.kept &= ~rows
-
-    def _filter(self, condition: str) -> None:
-        column, present, passed = passes(condition, self.predictors)
-        self._leave_out(f"{column} is missing", ~present)
-        self._leave_out(f"not {condition}", ~passed)
-
-    def _varies_within_words(self, condition: str) -> bool:
-        """Whether a filter tells rows of one word apart, e.g. readers or models."""
-        procedure = self.predictors.procedure
-        if not (procedure.text and procedure.position):
-            return False
-        code = self.predictors.words.word
-        if len(np.unique(code)) == len(code):
-            return False
-        _, _, passed = passes(condition, self.predictors)
-        share = np.bincount(code, passed) / np.bincount(code)
-        return bool(((share > 0) & (share < 1)).any())
-
-    def _average(self, response: str) -> None:
-        """Keeps one row per word, with the mean response over its rows."""
-        values, code = self.predictors.numbers(response), self.predictors.words.word
-        counted = self.kept & ~np.isnan(values)
-        with np.errstate(invalid="ignore"):
-            means = np.bincount(code, np.where(counted, values, 0)) / np.bincount(code, counted)
-        self.averaged = means[code]
-        first = np.zeros(len(code), dtype=bool)
-        rows = np.flatnonzero(self.kept)
-        first[rows[np.unique(code[rows], return_index=True)[1]]] = True
-        if len(rows) > first.sum():
-            self.averaging = (
-                f"{response}: mean over the rows of a word, {len(rows):,} rows of "
-                f"{first.sum():,} words"
-            )
-        self.kept &= first
-
-
-class _Rows:
-    """The rows that a model is fitted to; see `regression.Rows`."""
-
-    def __init__(self, selection: _Selection, kept: Flags) -> None:
-        self.selection = selection
-        self.kept = np.flatnonzero(kept)
-
-    def numbers(self, column: str) -> Values:
-        values = self.selection.numbers(column)[self.kept]
-        if (bad := np.flatnonzero(~np.isfinite(values))).size:
-            raise BadInput(f"{self.where(int(bad[0]))}: column {column} is infinite")
-        return values
-
-    def labels(self, column: str) -> list[str]:
-        texts = self.selection.predictors.table.texts(column)
-        return [texts[row] for row in self.kept]
-
-    def where(self, row: int) -> str:
-        return self.selection.predictors.table.where(int(self.kept[row]))
-
-
-def _fit(
-    selection: _Selection, common: Flags, full: str, baseline: str, procedure: Procedure
-) -> ModelFit:
-    left_out = dict(selection.left_out)
-    if others := int((selection.kept & ~common).sum()):
-        left_out["no surprisal of another model"] = others
-    rows = _Rows(selection, common)
-    if not common.any():
-        reasons = ", ".join(f"{reason} ({n:,})" for reason, n in left_out.items())
-        raise BadInput(f"{selection.source.name}: no row is left: {reasons}")
-    first, second = (
-        _regression(formula, rows, procedure.folds or 0) for formula in (full, baseline)
-    )
-    n = len(rows.kept)
+def _fit(rows: Selection, full: str, baseline: str) -> ModelFit:
+    if not rows.kept.any():
+        reasons = ", ".join(f"{reason} ({n:,})" for reason, n in rows.left_out.items())
+        raise BadInput(f"{rows.source.name}: no row is left: {reasons}")
+    folds = rows.procedure.folds or 0
+    first, second = (_regression(formula, rows, folds) for formula in (full, baseline))
+    in_bits = math.log(2) if rows.procedure.units == "nats" else 1.0
+    bits = rows.source.values[rows.kept] / in_bits
+    response = rows.numbers(rows.response)
+    both = np.column_stack([bits, response])
+    n = len(bits)
     delta = first.log_likelihood - second.log_likelihood
     deltas, bounds, p = None, (math.nan, math.nan), math.nan
     if first.densities is not None and second.densities is not None:
         deltas = first.densities - second.densities
         bounds, p = _interval(deltas), stats.sign_flip(deltas)
-    in_bits = math.log(2) if procedure.units == "nats" else 1.0
-    bits = selection.source.values[rows.kept] / in_bits
-    response = rows.numbers(names_in(sides(full)[0])[0])
-    both = np.column_stack([bits, response])
     return ModelFit(
-        name=selection.source.name,
+        name=rows.source.name,
         n=n,
         delta_log_likelihood=delta,
         per_word=delta / n,
@@ -366,12 +247,12 @@ def _fit(
         baseline_aic=second.aic,
         mean_surprisal=float(np.nanmean(bits)),
         terms=first.terms,
-        per_bit=_per_bit(first, rows, full, bits),
+        per_bit=_per_bit(first, rows, full, in_bits, bits),
         pearson=stats.estimate(both, "pearson"),
         spearman=stats.estimate(both, "spearman"),
-        left_out=left_out,
+        left_out=rows.left_out,
         warning=first.warning or second.warning,
-        rows=rows.kept,
+        rows=np.flatnonzero(rows.kept),
         surprisal=bits,
         response=response,
         residuals=first.residuals,
@@ -379,19 +260,18 @@ def _fit(
     )
 
 
-def _per_bit(regression: Regression, rows: _Rows, full: str, bits: Values) -> float:
+def _per_bit(
+    regression: Regression, rows: Selection, full: str, in_bits: float, bits: Values
+) -> float:
     """The coefficient of the surprisal of the current word, in units of the response per bit."""
     values = {term.term: term.estimate for term in regression.terms}
-    read = rows.numbers(SURPRISAL)
-    if SURPRISAL in values:
-        slope = values[SURPRISAL] * (read.std() / bits.std())
-    else:
-        slope = values.get(f"scale({SURPRISAL})", math.nan) / bits.std(ddof=1)
+    slope = values.get(f"scale({SURPRISAL})", math.nan) / float(bits.std(ddof=1))
+    slope = values[SURPRISAL] * in_bits if SURPRISAL in values else slope
     scaled = re.fullmatch(r"scale\((.*)\)", sides(full)[0])
     return float(slope * (term_values(scaled[1], rows).std(ddof=1) if scaled else 1.0))
 
 
-def _regression(formula: str, rows: _Rows, folds: int) -> Regression:
+def _regression(formula: str, rows: Selection, folds: int) -> Regression:
     if "|" not in formula:
         return least_squares(formula, rows, folds)
     if folds:

@@ -6,8 +6,6 @@ import csv
 import hashlib
 import io
 import math
-import operator
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -29,17 +27,7 @@ Flags = NDArray[np.bool_]
 """One truth value per row."""
 
 _MISSING = {"", "NA", "NaN", "nan", "None"}
-_TRUTH = {"True": "1", "False": "0", "TRUE": "1", "FALSE": "0"}
-_LENGTHS = ("length", "len")
-_FREQUENCIES = {"log_frequency": 1.0, "freq": -1.0}
-"""Computed column -> sign of log2 p in it."""
-
-_COMPARE = {
-    "!=": operator.ne, ">=": operator.ge, "<=": operator.le, "=": operator.eq,
-    ">": operator.gt, "<": operator.lt,
-}  # fmt: skip
-_FILTER = re.compile(r"(.+?)(!=|>=|<=|=|>|<)(.*)", re.DOTALL)
-_LAG = re.compile(r"(.+)_prev_(\d+)")
+TRUTH = {"True": "1", "False": "0", "TRUE": "1", "FALSE": "0"}
 
 
 @dataclass(frozen=True)
@@ -110,7 +98,7 @@ class HumanTable:
         """
         texts = self.texts(column)
         try:
-            return np.array(["nan" if x in _MISSING else _TRUTH.get(x, x) for x in texts], float)
+            return np.array(["nan" if x in _MISSING else TRUTH.get(x, x) for x in texts], float)
         except ValueError:
             row, text = next((i, x) for i, x in enumerate(texts) if not _is_number(x))
             raise BadInput(
@@ -119,7 +107,7 @@ class HumanTable:
 
 
 def _number(text: str) -> float:
-    return math.nan if text in _MISSING else float(_TRUTH.get(text, text))
+    return math.nan if text in _MISSING else float(TRUTH.get(text, text))
 
 
 def _is_number(text: str) -> bool:
@@ -358,123 +346,3 @@ def log_frequencies(texts: Sequence[str], language: str) -> Values:
     except LookupError as error:
         raise BadInput(f"wordfreq: {short(error)}") from None
     return np.array([math.log2(known[x]) if known[x] else math.nan for x in texts])
-
-
-# ---- predictors ---------------------------------------------------------------------------------
-
-
-class Predictors:
-    """Values of the rows that formulas and filters name: columns, lags, lengths, frequencies.
-
-    Args:
-        table: the rows.
-        procedure: says which columns place a row.
-        source: the surprisals.
-        chosen: (n rows,), which rows of a word tell its values, where its rows differ.
-    """
-
-    def __init__(
-        self, table: HumanTable, procedure: Procedure, source: SurprisalSource, chosen: Flags
-    ) -> None:
-        self.table = table
-        self.procedure = procedure
-        self.source = source
-        self.chosen = chosen
-        self.notes: dict[str, str] = {}
-
-    @cached_property
-    def words(self) -> Words:
-        """The words of the rows."""
-        return Words(self.table, self.procedure)
-
-    def numbers(self, name: str) -> Values:
-        """Returns the values of all rows; NaN where there is none.
-
-        Raises:
-            BadInput: there is no such column and none that it can be computed from.
-        """
-        columns = self.table.frame.columns
-        lag = _LAG.fullmatch(name)
-        if name == SURPRISAL:
-            return self.source.values
-        if lag and (base := self.source.column if lag[1] == SURPRISAL else lag[1]):
-            for column in (f"{base}_prev_{lag[2]}", f"prev{lag[2].removeprefix('1')}_{base}"):
-                if column in columns:
-                    self.notes["lags"] = f"earlier words' values from columns as {column}"
-                    return self.table.numbers(column)
-        if name in columns:
-            return self.table.numbers(name)
-        if lag:
-            return self._lagged(lag[1], int(lag[2]))
-        if name in (*_LENGTHS, *_FREQUENCIES) and self.procedure.word in columns:
-            texts = self.table.texts(self.procedure.word)
-            if name in _LENGTHS:
-                self.notes[name] = f"{name}: characters of {self.procedure.word}"
-                return np.array([len(text) or math.nan for text in texts])
-            return self._frequencies(name, texts)
-        return self.table.numbers(name)
-
-    def _frequencies(self, name: str, texts: Sequence[str]) -> Values:
-        sign, language = _FREQUENCIES[name], self.procedure.language or "en"
-        self.notes[name] = (
-            f"{name}: {'-' if sign < 0 else ''}log2 of wordfreq's proportion of "
-            f"{self.procedure.word}, language {language}"
-        )
-        return sign * log_frequencies(texts, language)
-
-    def _lagged(self, base: str, lag: int) -> Values:
-        """Values of an earlier word."""
-        by_word = self._by_word(base)
-        words, sentences = self.words, self.source.sentences
-        is_surprisal = base == SURPRISAL
-        within = sentences[words.first_row] if is_surprisal and sentences is not None else None
-        earlier = words.lagged(by_word, lag, within)
-        if is_surprisal and self.procedure.fill:
-            earlier[np.isnan(earlier)] = np.nanmean(by_word)
-        if is_surprisal and self.procedure.lags_as_text:
-            earlier = earlier[words.texts_as_text()]
-        values: Values = earlier[words.word]
-        return values
-
-    def _by_word(self, name: str) -> Values:
-        """The value of each word: of its chosen rows, which must agree, else of all if they do."""
-        values, code = self.numbers(name), self.words.word
-        low, high = (np.full(code.max() + 1, math.nan) for _ in range(2))
-        np.fmin.at(low, code, values)
-        np.fmax.at(high, code, values)
-        by_word = np.where(low == high, low, math.nan)
-        seen = np.full(len(by_word), math.nan)
-        for row in np.flatnonzero(self.chosen & ~np.isnan(values) & np.isnan(by_word)[code]):
-            if values[row] != (first := seen[code[row]]) and first == first:
-                raise BadInput(
-                    f"{self.table.where(int(row))}: column {name} is {values[row]:g} but was "
-                    f"{first:g} in an earlier row of the same word, so later words have no single "
-                    "earlier value: choose rows by --filter COLUMN=VALUE"
-                )
-            seen[code[row]] = values[row]
-        return np.where(np.isnan(by_word), seen, by_word)
-
-
-def passes(condition: str, predictors: Predictors) -> tuple[str, Flags, Flags]:
-    """Returns the column of a filter, and which rows have a value there and which pass it.
-
-    Args:
-        condition: `COLUMN=VALUE`, or with !=, >, <, >= or <=; numbers are compared as numbers.
-        predictors: of the rows.
-
-    Raises:
-        BadInput: it cannot be read, or orders text.
-    """
-    match = _FILTER.fullmatch(condition)
-    if not match:
-        raise BadInput(f"filter {condition!r}: write it as COLUMN=VALUE, or with != > < >= <=")
-    column, sign, value = (part.strip() for part in match.groups())
-    value = _TRUTH.get(value, value)
-    try:
-        numbers = predictors.numbers(column)
-        return column, ~np.isnan(numbers), _COMPARE[sign](numbers, float(value))
-    except (BadInput, ValueError):
-        texts = np.array(predictors.table.texts(column), dtype=object)
-        if sign not in ("=", "!="):
-            raise BadInput(f"filter {condition!r}: only numbers have an order") from None
-        return column, texts != "", np.asarray(_COMPARE[sign](texts, match[3].strip()))

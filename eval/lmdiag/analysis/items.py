@@ -109,6 +109,9 @@ def _rows(stimuli: Stimuli, predictions: Predictions, per: Per) -> _Values:
         for name, values in stimuli.columns().items()
         if name not in _NOT_WRITTEN and any(value not in ("", None, []) for value in values)
     }
+    if within := stimuli.diagnostic.item_within:
+        pairs = zip(data[within], data["item"], strict=True)
+        data["item"] = [f"{part}-{item}" for part, item in pairs]
     if per != "row":
         return _parts(stimuli, predictions, per, data)
     scores: _Values = {
@@ -233,7 +236,7 @@ def items_of(source: Any, *, task: str = "", per: Per = "row") -> DataFrame:
     """Returns the items of runs, of a table or of its file as one table.
 
     Args:
-        source: a run, a run directory, a table, or a file of one; or several runs.
+        source: a run, a run directory, a table, or a file of one; or several of them.
         task: of the runs; "" for all.
         per: of the runs, see `items_table`.
 
@@ -244,14 +247,13 @@ def items_of(source: Any, *, task: str = "", per: Per = "row") -> DataFrame:
 
     from lmdiag.results import Run, load_run
 
-    if isinstance(source, DataFrame):
-        return source
-    several = source if isinstance(source, list | tuple) else [source]
     tables = []
-    for part in several:
-        if isinstance(part, str | Path) and Path(part).suffix in ITEM_SUFFIXES:
+    for part in source if isinstance(source, list | tuple) else [source]:
+        if isinstance(part, DataFrame):
+            tables.append(part)
+        elif isinstance(part, str | Path) and Path(part).suffix in ITEM_SUFFIXES:
             tables.append(read_items(Path(part)))
-            continue
-        run = part if isinstance(part, Run) else load_run(part)
-        tables.append(items_table(run, per, task))
+        else:
+            run = part if isinstance(part, Run) else load_run(part)
+            tables.append(items_table(run, per, task))
     return tables[0] if len(tables) == 1 else concat(tables, ignore_index=True)

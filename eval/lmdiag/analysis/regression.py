@@ -77,6 +77,12 @@ def names_in(formula: str) -> list[str]:
     return list(dict.fromkeys(name for name in names if name not in _FUNCTIONS))
 
 
+def grouping_factors(formula: str) -> set[str]:
+    """Returns the columns behind bars, as `subject` in `(1 | subject)`."""
+    parts = formula.split("|")[1:]
+    return {name for part in parts for name in names_in(part.partition(")")[0])}
+
+
 def sides(formula: str) -> tuple[str, str]:
     """Returns the response and the terms of a formula.
 
@@ -287,7 +293,7 @@ def mixed_model(formula: str, rows: Rows) -> Regression:
 
     plain = _CALL.sub(as_column, formula)
     plain = re.sub(r"`[^`]+`", as_column, plain)
-    groups = {name for part in re.findall(r"\|([^|)]*)\)", plain) for name in names_in(part)}
+    groups = grouping_factors(plain)
     for name in names_in(plain):
         if name not in table:
             table[name] = rows.labels(name) if name in groups else rows.numbers(name)

@@ -64,7 +64,7 @@ class Options:
 
 def main(options: Options = Options()) -> int:
     """Runs every model by every combination, then writes and shows the figures of all."""
-    from lmdiag.runs.multiverse import asks_of, run_members
+    from lmdiag.runs.multiverse import run_members
     from lmdiag.runs.processes import Processes
 
     with Processes(together=options.running.tp) as processes:
@@ -75,7 +75,7 @@ def main(options: Options = Options()) -> int:
             )
             knobs = options.knobs.open()
             inputs = options.data.load(Asking(), options.scoring)
-            knobs.check(asks_of(inputs))
+            knobs.check(inputs.asks)
         results = [
             run_members(
                 model.id,

@@ -12,7 +12,7 @@ from cyclopts import Parameter
 from lmdiag.cli.exits import say
 from lmdiag.cli.options import RECORD, Batching, check_new_file, section
 from lmdiag.models.loading.options import Loading, LoadOptions, Serving
-from lmdiag.protocol import Conventions
+from lmdiag.protocol import Conventions, without_effect
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
@@ -66,6 +66,8 @@ def main(options: Options) -> int:
     from lmdiag.text import visible
 
     model = models.load(options.model, load_options)
+    for line in without_effect(load_options, model.info, "sentence").values():
+        say(f"lmdiag: {line}")
     label = None if options.batching.quiet else options.model
     rows = word_surprisals(model, texts, batch_size=options.batching.batch_size, label=label)
     lines = {f"line {number}": text for number, text in enumerate(texts, start=1)}

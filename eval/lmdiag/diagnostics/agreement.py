@@ -84,6 +84,7 @@ DIAGNOSTIC = Diagnostic(
         Column("template", required=True),
         Column("number", required=True),
     ),
+    item_within="template",
     own_levels=_levels,
     further_measures=_measures,
     tables=(

@@ -225,6 +225,7 @@ class Diagnostic:
         asks: what a row asks: the word at a blank, or all words of a sentence.
         has_regions: whether a sentence is a row of regions, in the column `regions`; a sample then
             takes whole items.
+        item_within: column within which the numbers of items are unique; "" for all rows.
         breakdowns: further columns that are break-downs even if they have many levels.
         is_form: whether it is for data of any name, a user's own or in a form that others publish.
             A task of such data keeps its name; `Stimuli.form` says which form it has.
@@ -255,6 +256,7 @@ class Diagnostic:
     capitalise: bool = False
     asks: Literal["word", "sentence"] = "word"
     has_regions: bool = False
+    item_within: str = ""
     breakdowns: tuple[str, ...] = ()
     is_form: bool = False
 

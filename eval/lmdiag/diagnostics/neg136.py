@@ -64,6 +64,7 @@ DIAGNOSTIC = Diagnostic(
         Column("polarity", required=True),
         Column("natural", "boolean", required=True),
     ),
+    item_within="subset",
     own_levels=_levels,
     further_measures=_measures,
     tables=(

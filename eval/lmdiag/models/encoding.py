@@ -47,7 +47,7 @@ def question_encoder(
     filler = tokenizer.mask_token_id if sentinel is None else sentinel
     if filler is None or start is None or (sentinel is None and model_type != "bart"):
         raise BadInput(
-            f"model {model_id} ({model_type}) was not trained to fill a blank in a text: it is not "
+            f"model {model_id} is not supported: {model_type} is an encoder-decoder other than "
             f"BART, and its tokenizer does not have T5's {SENTINEL}"
         )
     return Seq2SeqEncoder(spelling, limit, model_id, framing, filler, start, sentinel is not None)

@@ -32,7 +32,7 @@ from lmdiag.models.tokens.encoders import QuestionEncoder
 from lmdiag.models.tokens.framing import SLOT, Framing
 from lmdiag.models.tokens.questions import EncodedQuestion
 from lmdiag.models.tokens.sentences import EncodedSentence, SentenceEncoder
-from lmdiag.models.tokens.spelling import is_cased
+from lmdiag.models.tokens.spelling import is_cased, opens_line
 from lmdiag.models.tokens.vocabulary import Vocabulary
 from lmdiag.models.whole_words.search import WordSearch
 from lmdiag.text import truncated
@@ -129,7 +129,7 @@ class LocalModel:
         own = (*encoded.key, top, self._verb_ids if encoded.question.number else ())
         if self.words is None:
             return own
-        opens = self.encoder.opens_line(encoded.question.query)
+        opens = opens_line(encoded.query.context)
         return *own, self.words.reuse.__name__, opens
 
     def encode(self, question: Question | Sentence) -> EncodedQuestion | EncodedSentence:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from lmdiag import results
 from lmdiag.perturb import NONE, perturb, settings, tasks_with
@@ -38,9 +38,14 @@ class Inputs:
         return results.combine({task: rows.fingerprint for task, rows in self.stimuli.items()})
 
     @property
+    def asks(self) -> Literal["word", "sentence"]:
+        """What all rows ask, see `Diagnostic.asks`."""
+        return next(iter(self.stimuli.values())).diagnostic.asks
+
+    @property
     def asks_words(self) -> bool:
         """Whether any of the rows asks for a word at a blank, none for whole sentences alone."""
-        return any(rows.asks_words for rows in self.stimuli.values())
+        return self.asks == "word"
 
 
 def load_inputs(

@@ -16,7 +16,7 @@ from itertools import chain, groupby, product
 from typing import TYPE_CHECKING, Any
 
 from lmdiag import results
-from lmdiag.protocol import KNOB_VALUES, KNOBS, asking_of
+from lmdiag.protocol import APPLICABLE, KNOB_VALUES, KNOBS, asking_of
 from lmdiag.questions import collect_parts
 from lmdiag.results import Run
 from lmdiag.results.multiverse import Questions
@@ -31,16 +31,6 @@ if TYPE_CHECKING:
     from lmdiag.models import LoadOptions, Model
     from lmdiag.runs.inputs import Inputs
     from lmdiag.runs.processes import Processes
-
-_APPLICABLE: Mapping[tuple[Kind, str], tuple[str, ...]] = {
-    ("causal", "word"): ("unit", "bos", "prompt", "first-letter"),
-    ("masked", "word"): ("unit", "final-period", "first-letter"),
-    ("seq2seq", "word"): ("unit", "final-period", "first-letter"),
-    ("causal", "sentence"): ("unit", "bos"),
-    ("masked", "sentence"): ("pll",),
-    ("seq2seq", "sentence"): (),
-}
-"""Kind of model, and what rows ask -> the knobs that change what it is asked, or how."""
 
 NO_PROMPT, CHAT = "none", "chat"
 """Choices of `prompt` beside the texts of prompts, which have `{context}` in them."""
@@ -74,7 +64,7 @@ class OpenKnobs:
                 raise BadInput(
                     f"--knobs {name}{suggest(name, KNOBS)}: choose from {', '.join(KNOBS)}"
                 )
-            known = [knob for (_, a), knobs in _APPLICABLE.items() if a == asks for knob in knobs]
+            known = [knob for (_, a), knobs in APPLICABLE.items() if a == asks for knob in knobs]
             if name not in known and self.names != tuple(KNOBS):
                 rows = "whole sentences" if asks == "sentence" else "rows with a blank"
                 raise BadInput(
@@ -113,11 +103,6 @@ class _Variant:
     batches: list[tuple[bytes, int]]
 
 
-def asks_of(inputs: Inputs) -> str:
-    """Returns what the rows ask; see `Diagnostic.asks`."""
-    return next(iter(inputs.stimuli.values())).diagnostic.asks
-
-
 def run_members(
     model_id: str,
     options: LoadOptions,
@@ -145,7 +130,7 @@ def run_members(
     weights = _Weights(model_id, options, processes)
     if alone and weights.kind != "causal":
         _refuse_prompts(model_id, knobs)
-    tried = [*_combinations(weights.kind, asks_of(inputs), knobs)]
+    tried = [*_combinations(weights.kind, inputs.asks, knobs)]
     _refuse_coarse(options, tried)
     for _, group in groupby(tried, key=lambda fields: fields.get("unit")):
         variants, counted = _variants(weights, options, [*group], inputs, run_options.batch_size)
@@ -230,7 +215,7 @@ def _combinations(kind: Kind, asks: str, knobs: OpenKnobs) -> Iterator[dict[str,
     prompts: list[dict[str, Any]] = [{"prompt": ""}, *({"prompt": p} for p in knobs.prompts)]
     if knobs.instruction is not None:
         prompts.append({"chat": True, "instruction": knobs.instruction})
-    applicable = [knob for knob in _APPLICABLE[kind, asks] if knob in knobs.names]
+    applicable = [knob for knob in APPLICABLE[kind, asks] if knob in knobs.names]
     values = [
         prompts
         if knob == "prompt"

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from lmdiag import evaluation, results
 from lmdiag.controls import control_warning
-from lmdiag.protocol import Predictions
+from lmdiag.protocol import Asking, Predictions, without_effect
 from lmdiag.results import (
     DataInfo,
     Device,
@@ -126,7 +126,13 @@ def run_loaded(
     name = run_options.name
     model.info = replace(model.info, name=name)
     # only the model knows what its chat template puts around a context
-    inputs = replace(inputs, protocol=replace(inputs.protocol, prompt=model.prompt))
+    protocol = replace(inputs.protocol, prompt=model.prompt)
+    idle = without_effect(protocol, model.info, inputs.asks)
+    defaults = {name: getattr(Asking(), name) for name in idle}
+    inputs = replace(inputs, protocol=replace(protocol, **defaults))
+    if processes.first:
+        for line in idle.values():
+            print(f"lmdiag: {line}", file=sys.stderr)
     model_folder = results.model_slug(model.info.id, model.info.revision, name)
     directory = RunDirectory(
         run_options.output / model_folder / results.protocol_slug(inputs.protocol)

@@ -97,16 +97,16 @@ def choose_reuse(reader: Reader, encoder: QuestionEncoder) -> Reuse:
     """
     if encoder.masked or reader.layout == "alone":
         return no_reuse
-    blanks = [encoder.blank(question.query) for question in PROBES]
-    requests = []
-    for number, question in enumerate(PROBES):
-        words = [encoder.spell(word, question.query) or () for word in question.words]
-        steps = [blanks[number].partial_words(word, end=True) for word in words]
-        partials = sorted(set(chain.from_iterable(steps)))
-        requests += [(number, blanks[number].row(partial)) for partial in partials]
-    roots = [blank.row(PartialWord(())) for blank in blanks]
-    reuse = reuse_sources if roots[0].source else reuse_keys_and_values
     try:
+        probes = [encoder.encode(question) for question in PROBES]
+        roots = [probe.blank.row(PartialWord(())) for probe in probes]
+        requests = []
+        for number, probe in enumerate(probes):
+            words = [pieces or () for pieces in probe.words.values()]
+            steps = [probe.blank.partial_words(word, end=True) for word in words]
+            partials = sorted(set(chain.from_iterable(steps)))
+            requests += [(number, probe.blank.row(partial)) for partial in partials]
+        reuse = reuse_sources if roots[0].source else reuse_keys_and_values
         together = reuse(reader, roots)(requests)
         expected = reader.read([row for _, row in requests])
     except Exception:  # of a model that keeps its past in another form, or has few positions

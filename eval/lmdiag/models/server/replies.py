@@ -44,6 +44,7 @@ _ID = re.compile(r"token_id:(\d+)", re.ASCII)
 _MAX_DIGITS = 9
 
 Ids = tuple[int, ...]
+_NatsAndTexts = tuple[Sequence[float | None], Sequence[str | None]]
 Schema = TypeVar("Schema")
 Document = TypeVar("Document", bound=BaseModel)
 
@@ -116,53 +117,42 @@ def read_reply(content: bytes, prompt: Ids) -> Reply:
     choice = parsed(Completion, content).choices[0]
     logprobs = choice.logprobs or _Logprobs()
     if choice.prompt_logprobs:
-        tokens, generated = _recorded(choice.prompt_logprobs, prompt), 0
+        nats, texts, generated = *_recorded(choice.prompt_logprobs, prompt), 0
     else:
-        tokens, generated = _echoed(logprobs, prompt), len(prompt)
-    if not tokens:
-        raise WrongReply("gives no log-probabilities of the prompt")
-    if len(tokens) != len(prompt):
-        raise WrongReply(
-            f"gives log-probabilities of {len(tokens)} tokens for a prompt of {len(prompt)}"
-        )
-    nats = [None if token is None else token.logprob for token in tokens]
+        nats, texts, generated = *_echoed(logprobs, prompt), len(prompt)
     if lacking := sum(value is None for value in nats[1:]):
         raise WrongReply(
             f"gives no log-probability for {lacking} of {len(nats)} tokens of a prompt"
         )
-    tops = logprobs.top_logprobs or []
-    return Reply(
-        [-math.inf if value and value <= LOWEST else value for value in nats],
-        [None if token is None else token.decoded_token for token in tokens],
-        _top_tokens((tops[generated] if generated < len(tops) else None) or {}),
-    )
+    told = [-math.inf if value and value <= LOWEST else value for value in nats]
+    lists = (logprobs.top_logprobs or [])[generated:]
+    return Reply(told, texts, _top_tokens((lists[0] if lists else None) or {}))
 
 
-def _recorded(
-    records: Sequence[dict[str, Any] | None], prompt: Ids
-) -> Sequence[_PromptToken | None]:
-    """The tokens of vLLM's `prompt_logprobs`."""
-    ids = [*map(str, prompt), *[""] * len(records)][: len(records)]
-    if any(record and id not in record for id, record in zip(ids, records, strict=True)):
+def _recorded(records: Sequence[dict[str, Any] | None], prompt: Ids) -> _NatsAndTexts:
+    """The log-probabilities and texts in vLLM's `prompt_logprobs`."""
+    if len(records) != len(prompt) or any(
+        record and str(id) not in record for id, record in zip(prompt, records, strict=True)
+    ):
         raise WrongReply("gives log-probabilities of other tokens than were sent")
-    picked = [record and record[id] for id, record in zip(ids, records, strict=True)]
-    return _valid(_PROMPT.validate_python, picked)
+    picked = [record and record[str(id)] for id, record in zip(prompt, records, strict=True)]
+    tokens = _valid(_PROMPT.validate_python, picked)
+    return [t.logprob if t else None for t in tokens], [
+        t.decoded_token if t else None for t in tokens
+    ]
 
 
-def _echoed(logprobs: _Logprobs, prompt: Ids) -> Sequence[_PromptToken | None]:
-    """The tokens of an `echo`, which stand before the generated one."""
+def _echoed(logprobs: _Logprobs, prompt: Ids) -> _NatsAndTexts:
+    """The log-probabilities and texts in an `echo`: those of the prompt come first."""
     nats, names = logprobs.token_logprobs or [], logprobs.tokens or []
     if len(names) != len(nats):
         raise WrongReply(f"gives {len(nats)} log-probabilities for {len(names)} tokens")
     if len(names) < len(prompt):
-        return []
+        raise WrongReply("gives no log-probabilities of the prompt")
     given = [token_id(name) for name in names[: len(prompt)]]
     if any(isinstance(name, int) and name != id for id, name in zip(prompt, given, strict=True)):
         raise WrongReply("gives log-probabilities of other tokens than were sent")
-    return [
-        _PromptToken(logprob=value, decoded_token=name if isinstance(name, str) else None)
-        for name, value in zip(given, nats, strict=False)
-    ]
+    return nats[: len(prompt)], [None if isinstance(name, int) else name for name in given]
 
 
 _PROMPT = TypeAdapter(Annotated[list[_PromptToken | None], _List])

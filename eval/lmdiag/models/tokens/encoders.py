@@ -12,16 +12,19 @@ row that continues with its pieces; the distribution at the blank is read in suc
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from lmdiag.models.tokens.framing import SLOT, Framing
-from lmdiag.models.tokens.questions import Blank, EncodedQuestion, TokenRow
-from lmdiag.models.tokens.spelling import Pieces, Spelling, is_joined, opens_line
+from lmdiag.models.tokens.questions import Blank, EncodedQuestion, PartialWord, TokenRow
+from lmdiag.models.tokens.spelling import Pieces, Spelling
 from lmdiag.protocol import Bos
 from lmdiag.text import truncated
 from lmdiag.types import BadInput, Query, Question
+
+LayOut = Callable[[Blank, Sequence[Pieces]], tuple[list[TokenRow], list[PartialWord]]]
+"""Given a blank and the pieces of words, returns rows and what each of their reads follows."""
 
 SENTINEL = "<extra_id_0>"
 """What stands at the first blank for the T5 family."""
@@ -45,42 +48,31 @@ class QuestionEncoder(ABC):
     framing: Framing
     masked: ClassVar[bool] = False
 
+    @abstractmethod
     def blank(self, query: Query) -> Blank:
-        """Returns the blank of a query. Raises `BadInput` if no token would stand before it."""
-        return self._blank(self.framing.apply(query))
+        """Returns the blank of a framed query. Raises `BadInput` if no token stands before it."""
 
     def spell(self, word: str, query: Query) -> Pieces | None:
-        """Returns the pieces of a word at the blank of a query; None if it is unscorable."""
-        return self._spell(word, self.framing.apply(query))
-
-    def opens_line(self, query: Query) -> bool:
-        """Returns whether no word stands before the blank of a query."""
-        return opens_line(self.framing.apply(query).context)
-
-    def is_joined(self, query: Query) -> bool:
-        """Returns whether a word at the blank of a query is written without a space before it."""
-        return is_joined(self.framing.apply(query).context)
-
-    def is_bare(self, query: Query) -> bool:
-        """Returns whether a word at the blank lacks the mark of a word's start (see `Spelling`)."""
-        return self.spelling.is_bare(self.framing.apply(query).context)
-
-    @abstractmethod
-    def _blank(self, query: Query) -> Blank:
-        """The blank of a query as it is read."""
-
-    def _spell(self, word: str, query: Query) -> Pieces | None:
+        """Returns the pieces of a word in a framed query; None if it is unscorable."""
         return self.spelling.in_sentence(word, query)
 
-    def encode(self, question: Question) -> EncodedQuestion:
-        """Returns a question as rows. Raises `BadInput` if one is longer than the model reads."""
-        query = question.query
+    def encode(self, question: Question, lay_out: LayOut = Blank.rows) -> EncodedQuestion:
+        """Returns a question as rows.
+
+        Args:
+            question: the question.
+            lay_out: makes the rows of a blank and of the pieces of candidate words.
+
+        Raises:
+            BadInput: a row is longer than the model reads, or no token stands before the blank.
+        """
+        query = self.framing.apply(question.query)
         blank = self.blank(query)
         words = {word: self.spell(word, query) for word in question.words}
-        rows, partials = blank.rows(pieces for pieces in words.values() if pieces)
-        self.check_length(rows, query)
-        bare = self.is_bare(query)
-        return EncodedQuestion(question, blank, words, tuple(rows), tuple(partials), bare)
+        rows, partials = lay_out(blank, [pieces for pieces in words.values() if pieces])
+        self.check_length(rows, question.query)
+        bare = self.spelling.is_bare(query.context)
+        return EncodedQuestion(question, query, blank, words, tuple(rows), tuple(partials), bare)
 
     def check_length(self, rows: Iterable[TokenRow], query: Query) -> None:
         """Raises `BadInput` if one of a query's rows is longer than the model can read."""
@@ -102,7 +94,7 @@ class MaskedEncoder(QuestionEncoder):
     mask: int
     masked = True
 
-    def _blank(self, query: Query) -> Blank:
+    def blank(self, query: Query) -> Blank:
         """The blank of a query in its sentence, special tokens around it."""
         left, right = self.spelling.around(query)
         opening, closing = self.spelling.opening, self.spelling.closing
@@ -118,7 +110,7 @@ class CausalEncoder(QuestionEncoder):
 
     opening: Pieces
 
-    def _blank(self, query: Query) -> Blank:
+    def blank(self, query: Query) -> Blank:
         """The blank after a query's context; what is right of it is not read."""
         left = self.opening + self.spelling.text(query.context)
         if not left:
@@ -128,7 +120,7 @@ class CausalEncoder(QuestionEncoder):
             )
         return Blank(left)
 
-    def _spell(self, word: str, query: Query) -> Pieces | None:
+    def spell(self, word: str, query: Query) -> Pieces | None:
         return self.spelling.after(word, query.context)
 
 
@@ -150,7 +142,7 @@ class Seq2SeqEncoder(QuestionEncoder):
     start: int
     repeats_filler: bool
 
-    def _blank(self, query: Query) -> Blank:
+    def blank(self, query: Query) -> Blank:
         """The blank of a query in its sentence, special tokens around it."""
         left, right = self.spelling.around(query)
         left, right = self.spelling.opening + left, right + self.spelling.closing

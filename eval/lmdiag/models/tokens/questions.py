@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from lmdiag.models.tokens.spelling import Pieces
-from lmdiag.types import Question
+from lmdiag.types import Query, Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +102,7 @@ class EncodedQuestion:
 
     Attributes:
         question: the question.
+        query: its context as the model reads it, in its frame.
         blank: its blank, which makes further rows.
         words: candidate word -> its pieces; None for an unscorable word.
         rows: inputs; read 0, the first of the first row, is the distribution at the blank.
@@ -111,6 +112,7 @@ class EncodedQuestion:
     """
 
     question: Question
+    query: Query
     blank: Blank
     words: Spelt
     rows: tuple[TokenRow, ...]

@@ -47,7 +47,8 @@ from lmdiag.models.forward.reader import Reader
 from lmdiag.models.forward.reuse import Continue, choose_reuse
 from lmdiag.models.tokens.boundaries import Boundaries
 from lmdiag.models.tokens.encoders import QuestionEncoder
-from lmdiag.models.tokens.questions import EncodedQuestion, PartialWord
+from lmdiag.models.tokens.questions import Blank, EncodedQuestion, PartialWord, TokenRow
+from lmdiag.models.tokens.spelling import Pieces, is_joined, opens_line
 from lmdiag.models.tokens.vocabulary import Vocabulary
 from lmdiag.models.whole_words.frontier import FIRST_WIDTH, Frontier, Node, Reading
 from lmdiag.text import truncated
@@ -120,24 +121,25 @@ class WordSearch:
             BadInput: see `QuestionEncoder.encode`; or words are not told apart in the script of the
                 context.
         """
-        query = question.query
-        if not self._encoder.masked and self._encoder.is_joined(query):
+        encoded = self._encoder.encode(question, self._rows)
+        if not self._encoder.masked and is_joined(encoded.query.context):
             raise BadInput(
-                f"the context {truncated(query.context)!r} ends in a script without spaces, in "
+                f"the context {truncated(encoded.text)!r} ends in a script without spaces, in "
                 "which nothing tells where a word ends: use --unit token"
             )
-        blank = self._encoder.blank(query)
-        words = {word: self._encoder.spell(word, query) for word in question.words}
+        return encoded
+
+    def _rows(
+        self, blank: Blank, words: Sequence[Pieces]
+    ) -> tuple[list[TokenRow], list[PartialWord]]:
+        """Returns a row for each partial word of the candidates, shorter ones first."""
         end = not (self._encoder.masked or self.boundaries.certain)  # read after a word, too
         partials = [PartialWord((), total) for total in range(1, self.longest + 1)]
         partials = partials or [PartialWord(())]
-        for word in filter(None, words.values()):
+        for word in words:
             partials += blank.partial_words(word, end=end)
         partials = sorted(dict.fromkeys(partials), key=lambda partial: len(partial.pieces))
-        rows = tuple(blank.row(partial) for partial in partials)
-        self._encoder.check_length(rows, query)
-        bare = self._encoder.is_bare(query)
-        return EncodedQuestion(question, blank, words, rows, tuple(partials), bare)
+        return [blank.row(partial) for partial in partials], partials
 
     def answer(
         self, batch: Sequence[EncodedQuestion], top: int, verbs: Verbs | None = None
@@ -177,11 +179,10 @@ class WordSearch:
         return [_answer(*parts) for parts in zip(batch, frontiers, agreement, strict=True)]
 
     def _frontier(self, encoded: EncodedQuestion, top: int) -> Frontier:
-        query = encoded.question.query
         return Frontier(
             self.boundaries,
-            partial(self._encoder.spell, query=query),
-            opening=self._encoder.opens_line(query),
+            partial(self._encoder.spell, query=encoded.query),
+            opening=opens_line(encoded.query.context),
             bare=encoded.bare,
             top=top,
             known=encoded.partials,
