@@ -94,19 +94,6 @@ def test_only_built_files_are_published(data: Path) -> None:
     assert publish.plan_data(data, "org/lmdiag").files == files
 
 
-def card(text: str) -> Callable[[Path], None]:
-    """Writes a card as if it had been built."""
-
-    def damage(data: Path) -> None:
-        (data / "README.md").write_text(text)
-        note_output(data, "README.md", hashlib.sha256(text.encode()).hexdigest())
-
-    return damage
-
-
-NO_FILE = "---\nconfigs:\n- {config_name: a, data_files: [{path: a.parquet}]}\n---\n"
-
-
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
@@ -116,9 +103,6 @@ NO_FILE = "---\nconfigs:\n- {config_name: a, data_files: [{path: a.parquet}]}\n-
         (lambda data: (data / PARQUET).unlink(), "is not the file that was built"),
         (lambda data: (data / "notes.txt").write_text(f"token {SECRET}"), "contains a token"),
         (lambda data: (data / "link").symlink_to(data / "README.md"), "is a link"),
-        (card("# No metadata\n"), "no YAML metadata"),
-        (card("---\nlicense: [\n---\n"), "metadata cannot be read"),
-        (card(NO_FILE), "config a names a.parquet, which does not exist"),
     ],
 )
 def test_damaged_data_is_not_published(

@@ -349,45 +349,42 @@ def test_a_child_gets_the_options_of_the_request_and_no_key(
     assert said.endswith(f"--device-map cpu --output {board.output(wanted)} key=")
 
 
+def header(content: Any) -> bytes:
+    """A file of weights with this header, and nothing else."""
+    text = json.dumps(content).encode()
+    return len(text).to_bytes(8, "little") + text
+
+
+WEIGHTS = header({"w": {"dtype": "F32", "shape": [10, 30], "data_offsets": [0, 1200]}})
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "most", "reason"),
+    [
+        ("model.safetensors", WEIGHTS, 300, "exit code 1"),  # the program's: the check is passed
+        ("model.safetensors", WEIGHTS, 299, "org/a at {} has 300 parameters, more than 299"),
+        ("pytorch_model.bin", b"x", 300, "org/a at {} has no safetensors weights"),
+        *(
+            ("model.safetensors", content, 300, "org/a at {} has damaged safetensors weights")
+            for content in (b"x" * 30, header([1]), header({"w": {"dtype": []}}), b"")
+        ),
+    ],
+)
 def test_models_are_checked_before_they_are_downloaded(
-    hub: LoopbackHub, api: HfApi, board: Board, program: Callable[[str], None]
-) -> None:
-    program("exit 1")  # what passes the check
-    header = json.dumps({"w": {"dtype": "F32", "shape": [10, 30], "data_offsets": [0, 1200]}})
-    weights = len(header).to_bytes(8, "little") + header.encode() + bytes(1200)
-    commits = {}
-    for name, content in {"org/a": weights, "org/none": None, "org/broken": b"x" * 30}.items():
-        api.create_repo(name)
-        path = "model.safetensors" if content else "pytorch_model.bin"
-        commits[name] = str(
-            api.upload_file(path_or_fileobj=content or b"x", path_in_repo=path, repo_id=name).oid
-        )
-    told = {}
-    for name, commit, most in (
-        ("org/a", commits["org/a"], 300), ("org/a", commits["org/a"], 299),
-        ("org/none", commits["org/none"], 300), ("org/broken", commits["org/broken"], 300),
-        ("org/a", "d" * 40, 300), ("org/nowhere", "d" * 40, 300),
+    path: str, content: bytes, most: int, reason: str,
+    hub: LoopbackHub, api: HfApi, board: Board, program: Callable[[str], None],
+) -> None:  # fmt: skip
+    program("exit 1")
+    api.create_repo("org/a")
+    commit = api.upload_file(path_or_fileobj=content, path_in_repo=path, repo_id="org/a").oid
+    for wanted, said in (
+        (request("org/a", commit=commit), reason.format(commit[:12])),
+        (request("org/a", commit="d" * 40), f"org/a at {'d' * 12}: not found, or not visible to "
+         "you; check the name and `hf auth whoami`"),
     ):  # fmt: skip
-        wanted = request(name, commit=commit)
         run_missing(board, [Entry(wanted)], Limits(parameters=most), lambda line: None)
-        told[name, commit[0] == "d", most] = failure(board, wanted).partition(commit[:12])[2]
-    assert told == {
-        ("org/a", commits["org/a"][0] == "d", 300): "",
-        ("org/a", commits["org/a"][0] == "d", 299): " has 300 parameters, more than 299",
-        ("org/none", commits["org/none"][0] == "d", 300): " has no safetensors weights",
-        ("org/broken", commits["org/broken"][0] == "d", 300): " has damaged safetensors weights",
-        (
-            "org/a",
-            True,
-            300,
-        ): ": not found, or not visible to you; check the name and `hf auth whoami`",
-        (
-            "org/nowhere",
-            True,
-            300,
-        ): ": not found, or not visible to you; check the name and `hf auth whoami`",
-    }
-    assert not [path for method, path, _ in hub.log if method == "GET" and path.endswith(".bin")]
+        assert failure(board, wanted) == said
+    assert not [x for method, x, _ in hub.log if method == "GET" and x.endswith(".bin")]
 
 
 # ---- the site ------------------------------------------------------------------------------------
@@ -459,7 +456,9 @@ def test_hostile_text_stays_text(
         failed = request(f"org/failed-{number}")
         write_request(tmp_path, failed)
         board.folder(failed).mkdir(parents=True)
-        (board.folder(failed) / "failure.json").write_text(json.dumps({"reason": text}))
+        (board.folder(failed) / "failure.json").write_text(
+            json.dumps({"reason": text, "seconds": 0})
+        )
     named = tmp_path / "requests/<img src=x onerror=alert(1)>.yaml"
     named.write_text("{}")
     record = site()

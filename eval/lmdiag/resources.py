@@ -13,7 +13,7 @@ from lmdiag.types import BadInput
 
 
 def resource_path(*parts: str) -> Path:
-    """Returns the path of a file or folder, e.g. `resource_path("cards", "result.md.j2")`.
+    """Returns the path of a file or folder, e.g. `resource_path("cards", "report.html.j2")`.
 
     Raises:
         BadInput: neither the repository nor the installation has it.

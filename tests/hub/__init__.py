@@ -1,6 +1,6 @@
 """A Hub on the loopback interface, for tests: real HTTP, repositories in memory, real clients.
 
-`rules` says what the Hub accepts, `store` keeps repositories, `server` has the endpoints, `clients`
+`store` keeps repositories, `server` has the endpoints, `clients`
 sets up a client that knows no other Hub, `boards` builds leaderboards.
 `pytest_plugins = ["hub.fixtures"]` gives a test module the fixtures.
 """

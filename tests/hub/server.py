@@ -12,7 +12,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from . import rules
 from .store import Refused, Repository, Store, User, blob, describe
 
 _API = r"/api/(?P<kind>models|datasets|spaces)/(?P<id>[^/]+/[^/]+)"
@@ -128,8 +127,6 @@ class LoopbackHub:
     def create(self, request: Request) -> Reply:
         user, wish = request.member(), request.json()
         kind, sdk = wish.get("type", "model") + "s", wish.get("sdk")
-        if kind == "spaces" and sdk not in rules.SPACE_SDKS:
-            raise Refused(400, "Invalid sdk")
         repo_id = f"{wish.get('organization') or user.name}/{wish['name']}"
         made = {"url": self._address(kind, repo_id)}
         try:
@@ -181,9 +178,6 @@ class LoopbackHub:
         yes = ("true", "1")
         if request.query.get("recursive", "").lower() not in yes:
             entries = [entry for entry in entries if "/" not in entry["path"][len(prefix) :]]
-        if request.query.get("expand", "").lower() in yes:
-            last = repository.last_commits(revision)
-            entries = [each | {"lastCommit": last.get(each["path"])} for each in entries]
         return Reply(sorted(entries, key=lambda entry: entry["path"]))
 
     @route("POST", _API + r"/paths-info/(?P<revision>[^/]+)")
@@ -213,11 +207,8 @@ class LoopbackHub:
 
     @route("POST", r"/api/validate-yaml")
     def validate_yaml(self, request: Request) -> Reply:
-        """Checks a card before it is sent."""
-        wish = request.json()
-        errors = rules.check_card(wish["repoType"] + "s", wish["content"])
-        listed = {"errors": [{"message": text} for text in errors], "warnings": []}
-        return Reply(listed, status=400 if errors else 200)
+        """Takes every card."""
+        return Reply({"errors": [], "warnings": []})
 
     @route("POST", _API + r"/preupload/(?P<revision>[^/]+)")
     def preupload(self, request: Request) -> Reply:

@@ -8,10 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
 from typing import Any
-
-from . import rules
 
 Files = dict[str, bytes]
 
@@ -97,21 +94,6 @@ class Repository:
         self.refs[ref] = commit.oid
         return commit.oid
 
-    def last_commits(self, revision: str) -> dict[str, dict[str, str]]:
-        """Path -> the commit that changed it last; each commit is a day younger than its parent."""
-        chain = [self.resolve(revision)]
-        while (parent := self.commits[chain[-1]].parent) is not None:
-            chain.append(parent)
-        before: Files = {}
-        last: dict[str, dict[str, str]] = {}
-        for day, oid in enumerate(reversed(chain)):
-            commit = self.commits[oid]
-            date = f"{datetime(2024, 1, 1) + timedelta(days=day):%Y-%m-%dT%H:%M:%S.000Z}"
-            change = {"id": oid, "title": commit.title, "date": date}
-            last |= {p: change for p, content in commit.files.items() if before.get(p) != content}
-            before = commit.files
-        return last
-
     def push(
         self, user: User, revision: str, title: str, changes: dict[str, bytes | None],
         *, new_pull: bool,
@@ -123,9 +105,6 @@ class Repository:
         if not (user.owns(self.id) or new_pull):
             raise Refused(403, "Forbidden: you must use a write token of an owner")
         parent, number = self.resolve(revision), None
-        given = {path: content for path, content in changes.items() if content is not None}
-        if errors := [e for p, c in given.items() for e in rules.check_file(self.kind, p, c)]:
-            raise Refused(400, "; ".join(errors))
         files = {p: c for p, c in {**self.files(parent), **changes}.items() if c is not None}
         if new_pull:
             number = len(self.pulls) + 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -120,6 +121,11 @@ def test_several_runs_are_compared_item_by_item(two: ParsedPage, runs: dict[str,
         assert p_text(one) in two.text
     for line in notes(printed, 10_000):
         assert line in two.text
+    # colour means the model and nothing else: charts of one run have its colour alone
+    for name, spec in two.charts.items():
+        if (number := name[-2:]) in ("-1", "-2") and name.startswith("role88-"):
+            drawn = json.dumps({key: part for key, part in spec.items() if key != "data"})
+            assert {*re.findall(r"var\(--c\d\)", drawn)} == {f"var(--c{number[1]})"}, name
     assert runs["weak"].stimuli["neg136"].columns()["contrast"][0] in two.ids
     assert "org/strong: good preferred" in two.text
     with pytest.raises(

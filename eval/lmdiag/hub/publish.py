@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from lmdiag.hub.client import check_repo_id, plain_errors
-from lmdiag.reading import MAX_DOCUMENT, is_file, is_folder, read_json, read_text, short
+from lmdiag.reading import is_file, is_folder, read_json
 from lmdiag.redact import find_secret
 from lmdiag.resources import resource_path
 from lmdiag.types import BadInput
@@ -98,8 +98,8 @@ def plan_data(folder: Path, repo_id: str, *, benchmark: bool = False) -> Publica
         benchmark: send `eval.yaml` too, which the Hub accepts from registered benchmarks only.
 
     Raises:
-        BadInput: not a built data set, files that differ from the ones that were built, a card
-            that the Hub would refuse, a token in a file.
+        BadInput: not a built data set, files that differ from those that were built, or a token in
+            a file.
     """
     files = _collect(folder, repo_id)
     built = _built_files(folder)
@@ -110,7 +110,6 @@ def plan_data(folder: Path, repo_id: str, *, benchmark: bool = False) -> Publica
                 "SHA-256): build the data set again"
             )
     files = {path: files[path] for path in (*built, _PROVENANCE)}
-    _check_card(files, kind="dataset")
     if benchmark and _BENCHMARK not in files:
         raise BadInput(f"{folder} has no {_BENCHMARK} for --benchmark: build the data set again")
     if not benchmark:
@@ -130,7 +129,6 @@ def plan_metric(repo_id: str) -> Publication:
             f"--repo-id {repo_id}: evaluate looks for a script with the name of the Space; "
             f"name it {repo_id.split('/')[0]}/{_METRIC}"
         )
-    _check_card(files, kind="space")
     return Publication(repo_id, "space", files, sdk="gradio")
 
 
@@ -145,7 +143,6 @@ def plan_leaderboard(folder: Path, repo_id: str) -> Publication:
             f"{folder} is not a leaderboard: make one with `lmdiag leaderboard RUN... --out`"
         )
     files = _collect(folder, repo_id)
-    _check_card(files, kind="space")
     return Publication(repo_id, "space", files, sdk="static", replaces=r"models/.*")
 
 
@@ -180,32 +177,3 @@ def _built_files(folder: Path) -> dict[str, str]:
         f"{folder} is not a built data set (it has no {_PROVENANCE} that lists its files): "
         "make one with `lmdiag build DIR`"
     )
-
-
-def _check_card(files: Mapping[str, Path], *, kind: str) -> None:
-    """Raises BadInput if a card would be refused, or names files that are not there."""
-    from huggingface_hub import DatasetCard, SpaceCard
-    from yaml import YAMLError
-
-    if "README.md" not in files:
-        raise BadInput(f"a {kind} needs a card: there is no README.md beside its files")
-    text = read_text(files["README.md"], MAX_DOCUMENT)
-    card = DatasetCard if kind == "dataset" else SpaceCard
-    try:
-        metadata: dict[str, Any] = card(text).data.to_dict()  # type: ignore[no-untyped-call]
-        named = [
-            (str(config["config_name"]), str(entry["path"]))
-            for config in metadata.get("configs") or []
-            for entry in config["data_files"]
-        ]
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, YAMLError) as error:
-        reason = short(error)
-        raise BadInput(f"{files['README.md']}: metadata cannot be read ({reason})") from None
-    if not metadata:
-        raise BadInput(f"{files['README.md']} has no YAML metadata, which the Hub needs")
-    for config, path in named:
-        if path not in files:
-            raise BadInput(
-                f"{files['README.md']}: config {config} names {path}, which does not exist: "
-                "build the data set again"
-            )

@@ -170,7 +170,9 @@ def read_requests(places: Iterable[str]) -> tuple[list[Entry], list[Refusal]]:
     entries: dict[str, Entry] = {}
     refused: list[Refusal] = []
     for place in places:
-        root = _download(place) if is_on_hub(place) else Path(place)
+        is_repo = is_on_hub(place)
+        root = _download(place) if is_repo else Path(place)
+        name = place if is_repo else real_path(root).name  # the page is public
         with readable(root):
             paths = sorted((root / REQUESTS).rglob("*.yaml"))
         if not paths:
@@ -183,11 +185,7 @@ def read_requests(places: Iterable[str]) -> tuple[list[Entry], list[Refusal]]:
                 entries.setdefault(entry.request.path, entry)
             except BadInput as error:
                 reason = str(error).replace(str(path), inside)
-                refused.append(
-                    Refusal(
-                        f"{place if is_on_hub(place) else real_path(root).name}/{inside}", reason
-                    )
-                )
+                refused.append(Refusal(f"{name}/{inside}", reason))
     return list(entries.values()), refused
 
 
@@ -196,14 +194,14 @@ def _entry(path: Path, inside: str, refused: list[Refusal]) -> Entry:
     request = parse_request(read_text(path, MAX_REQUEST))
     if inside != request.path:
         raise BadInput(f"a request with this content belongs in {request.path}")
-    claim = path.with_suffix(".json")
+    claim, name = path.with_suffix(".json"), inside.removesuffix("yaml") + "json"
     if not claim.exists():
         return Entry(request)
     try:
         read_bytes(claim, MAX_CLAIM)
-        return Entry(request, Results.from_json(read_json(claim), inside))
+        return Entry(request, Results.from_json(read_json(claim), name))
     except BadInput as error:
-        refused.append(Refusal(Path(inside).with_suffix(".json").as_posix(), str(error)))
+        refused.append(Refusal(name, str(error).replace(str(claim), name)))
         return Entry(request)
 
 

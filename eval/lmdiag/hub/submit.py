@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lmdiag import diagnostics
-from lmdiag.hub.benchmark import columns, leaderboard_figures, protocol_problem
+from lmdiag.hub.benchmark import leaderboard_figures, protocol_problem
 from lmdiag.hub.client import check_repo_id, is_commit, is_on_hub, plain_errors
 from lmdiag.hub.requests import MAX_CLAIM, RunRequest, request_of
 from lmdiag.reading import exists, read_bytes
@@ -142,7 +141,10 @@ def _offer_figures(model: str, results: Results, data: str, revision: str, link:
     entries = eval_result_entries_to_yaml([*_entries(results, data, revision, link)])
     content = yaml.safe_dump(entries, sort_keys=False).encode()
     title = "Add results of the lmdiag diagnostics"
-    description = _describe(results, data, revision)
+    command = f"lmdiag run --model {model} --revision {results.model.commit} --data {data}"
+    description = (
+        f"Signature: `{results.signature}`\n\nTo repeat it: `{command} --data-revision {revision}`"
+    )
     return Offer(model, "model", {EVAL_RESULTS: content}, title, description)
 
 
@@ -165,21 +167,6 @@ def _entries(results: Results, data: str, revision: str, link: str) -> Iterator[
             source_name="lmdiag",
             notes=f"{results.signature} (n {figure.n}{interval})",
         )
-
-
-def _describe(results: Results, data: str, revision: str) -> str:
-    """Returns the figures of a run in Markdown, and the command that repeats it."""
-    from lmdiag.report.page import environment
-
-    figures, tasks = leaderboard_figures(results), results.protocol.tasks
-    rows = [
-        (diagnostics.get(place.task).short_title, column.label, figures[column.task_id])
-        for place, column in columns().items()
-        if column.task_id in figures
-    ]
-    template = environment().get_template("result.md.j2")
-    tasks = tasks if tasks != DIAGNOSTICS else ()
-    return template.render(results=results, rows=rows, tasks=tasks, data=data, revision=revision)
 
 
 def _indented(text: str) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from lmdiag import diagnostics
 from lmdiag.diagnostics import LeaderboardColumn
@@ -18,17 +17,10 @@ _WIDTH, _HEIGHT = 380, 200
 _KINDS = {"masked": "var(--c1)", "causal": "var(--c2)", "seq2seq": "var(--c3)"}
 
 
-class Picture(NamedTuple):
-    """A chart: its title and its element."""
-
-    title: str
-    svg: str
-
-
-def pictures(rows: Sequence[Row]) -> list[Picture]:
-    """Returns a chart for each column of the overview that any row has a figure in."""
+def pictures(rows: Sequence[Row]) -> list[tuple[str, str]]:
+    """Returns title and chart of each column of the overview that any row has a figure in."""
     return [
-        Picture(f"{diagnostics.get(place.task).short_title}, {column.label}", _chart(column, rows))
+        (f"{diagnostics.get(place.task).short_title}, {column.label}", _chart(column, rows))
         for place, column in columns().items()
         if column.is_overview and any(column.task_id in row.figures for row in rows)
     ]
@@ -50,12 +42,11 @@ def _chart(column: LeaderboardColumn, rows: Sequence[Row]) -> str:
         for row in rows
         if (figure := row.figures.get(column.task_id)) is not None
     ]
-    sizes = [row.results.model.n_parameters for row in rows]
-    ticks = [10**i for i in range(16) if min(sizes) / 9 < 10**i < 9 * max(sizes)]
-    labels = " : ".join(f"datum.value == {tick} ? '{count(tick)}'" for tick in ticks) + " : ''"
-    x = alt.X("size:Q", title="parameters").scale(
-        type="log", domain=[ticks[0], ticks[-1]], nice=False
-    )
+    sizes = [max(1, row.results.model.n_parameters) for row in rows]
+    ends = min(sizes) / 4, max(sizes) * 4  # which has a power of ten in it
+    ticks = [10**i for i in range(16) if ends[0] < 10**i < ends[1]]
+    labels = "".join(f"datum.value == {tick} ? '{count(tick)}' : " for tick in ticks) + "''"
+    x = alt.X("size:Q", title="parameters").scale(type="log", domain=ends, nice=False)
     points = alt.Chart(alt.InlineData(values=data)).encode(
         x=x.axis(values=ticks, labelExpr=labels),
         color=alt.Color("kind:N").scale(domain=[*_KINDS], range=[*_KINDS.values()]).legend(None),

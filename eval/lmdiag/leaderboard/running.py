@@ -19,13 +19,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock, Timeout
 
 from lmdiag.hub.client import plain_errors
 from lmdiag.hub.requests import Entry, RunRequest
 from lmdiag.leaderboard.board import Board
-from lmdiag.reading import is_file, read_json
+from lmdiag.reading import read_json
 from lmdiag.redact import without_secrets
 from lmdiag.text import shortened
 from lmdiag.types import BadInput
@@ -84,7 +85,7 @@ def run_missing(
         for entry in entries:
             request = entry.request
             file = board.folder(request) / _FAILURE
-            if board.run(request) or _exceeded(file, limits.seconds):
+            if board.run(request) or _failure(board, request)["seconds"] >= limits.seconds:
                 continue
             say(f"running {request.model} {request.commit[:12]} {request.precision}")
             reason, seconds = _attempt(board, request, limits)
@@ -99,34 +100,27 @@ def run_missing(
 
 def failure(board: Board, request: RunRequest) -> str:
     """Returns why a request has no run."""
-    file = board.folder(request) / _FAILURE
-    return str(_record(file).get("reason", "not run yet")) if is_file(file) else "not run yet"
+    return str(_failure(board, request)["reason"])
 
 
-def _record(file: Path) -> dict[str, object]:
-    try:
-        record = read_json(file)
-    except BadInput:
-        return {}
-    return record if isinstance(record, dict) else {}
+def _failure(board: Board, request: RunRequest) -> dict[str, Any]:
+    """Returns the reason of the last failure, and the limit on time that was exceeded, or 0."""
+    with suppress(BadInput, TypeError, ValueError):
+        record = read_json(board.folder(request) / _FAILURE)
+        return {"reason": str(record["reason"]), "seconds": float(record["seconds"])}
+    return {"reason": "not run yet", "seconds": 0.0}
 
 
-def _exceeded(file: Path, seconds: float) -> bool:
-    """Returns whether a request has exceeded at least this limit on time."""
-    limit = _record(file).get("seconds") if is_file(file) else None
-    return isinstance(limit, float | int) and limit >= seconds
-
-
-def _attempt(board: Board, request: RunRequest, limits: Limits) -> tuple[str | None, float | None]:
-    """Runs a request; returns why it failed, and the limit on time if it exceeded that."""
+def _attempt(board: Board, request: RunRequest, limits: Limits) -> tuple[str | None, float]:
+    """Runs a request; returns why it failed, and the limit on time if it exceeded that, or 0."""
     try:
         if request.commit:
             _check_model(request, limits.parameters)
-        return _run_child(board, request, limits), None
+        return _run_child(board, request, limits), 0.0
     except subprocess.TimeoutExpired:
         return f"it took longer than {limits.seconds:g} seconds", limits.seconds
     except BadInput as error:
-        return _public(str(error)), None
+        return _public(str(error)), 0.0
 
 
 def _check_model(request: RunRequest, most: int) -> None:
@@ -136,7 +130,7 @@ def _check_model(request: RunRequest, most: int) -> None:
         BadInput: another id or commit, no safetensors weights, too many parameters, no access.
     """
     from huggingface_hub import HfApi
-    from huggingface_hub.errors import NotASafetensorsRepoError, SafetensorsParsingError
+    from huggingface_hub.errors import HfHubHTTPError, NotASafetensorsRepoError
 
     api, where = HfApi(), f"{request.model} at {request.commit[:12]}"
     with plain_errors(where):
@@ -145,11 +139,13 @@ def _check_model(request: RunRequest, most: int) -> None:
             raise BadInput(f"the Hub has this model as {info.id} at {info.sha}: request that")
         try:
             metadata = api.get_safetensors_metadata(request.model, revision=request.commit)
+            n = sum(metadata.parameter_count.values())
         except NotASafetensorsRepoError:
             raise BadInput(f"{where} has no safetensors weights") from None
-        except SafetensorsParsingError:
+        except HfHubHTTPError:
+            raise
+        except Exception:  # the header is a stranger's; the client does not check it
             raise BadInput(f"{where} has damaged safetensors weights") from None
-    n = sum(metadata.parameter_count.values())
     if n > most:
         raise BadInput(f"{where} has {n:,} parameters, more than {most:,}")
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lmdiag.diagnostics import Diagnostic
-from lmdiag.report.charts.specs import Datum
+from lmdiag.report.charts.specs import Datum, Spec, in_one_color
 from lmdiag.report.items import Item
 from lmdiag.report.labels import measure_label
 from lmdiag.report.tables import Source
@@ -153,6 +153,10 @@ class Charted:
         several = len(self.runs) > 1
         for i, source in enumerate(self.sources):
             yield i, f"-{i + 1}" if several else "", f"{source.label}: " if several else ""
+
+    def painted(self, spec: Spec, i: int) -> Spec:
+        """Returns the chart of a run; beside other runs, its only colour is that of the model."""
+        return in_one_color(spec, i % 6 + 1) if len(self.runs) > 1 else spec
 
 
 def name_part(text: str) -> str:

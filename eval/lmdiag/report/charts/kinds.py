@@ -142,7 +142,7 @@ def _scatter(charted: Charted, chart: Chart) -> Iterator[Plot]:
                 "more contrasts. Above the diagonal the model prefers the good completion."
             )
             both = ([item.good or 0.0 for item in known], [item.bad or 0.0 for item in known])
-            yield Plot("density", name, caption, specs.density(*both))
+            yield Plot("density", name, caption, charted.painted(specs.density(*both), i))
         elif known:
             threshold = charted.runs[i].results.protocol.threshold
             caption = (
@@ -151,7 +151,8 @@ def _scatter(charted: Charted, chart: Chart) -> Iterator[Plot]:
                 f"{threshold:g}."
             )
             rows = [_pair(item, threshold) for item in known]
-            yield Plot(chart.kind, name, caption, specs.scatter(rows, threshold))
+            spec = charted.painted(specs.scatter(rows, threshold), i)
+            yield Plot(chart.kind, name, caption, spec)
 
 
 def _restricted(charted: Charted, i: int, chart: Chart) -> Sequence[Item]:
@@ -211,7 +212,7 @@ def _cloze(charted: Charted, chart: Chart) -> Iterator[Plot]:
         )
         if rows:
             y = specs.log_axis(row["p"] for row in rows)
-            spec = specs.specification("cloze", rows, p=y)
+            spec = charted.painted(specs.specification("cloze", rows, p=y), i)
             yield Plot(chart.kind, f"cloze{suffix}", caption, spec)
 
 
@@ -235,7 +236,7 @@ def _shuffles(charted: Charted, chart: Chart) -> Iterator[Plot]:
                 "had this value. Below: mean ± one standard deviation; dashed: not shuffled."
             )
             height = {"height": 44 * len(specs.distinct(rows, "label"))}
-            spec = specs.specification("shuffles", rows) | height
+            spec = charted.painted(specs.specification("shuffles", rows) | height, i)
             yield Plot(chart.kind, f"shuffles{suffix}", caption, spec)
 
 

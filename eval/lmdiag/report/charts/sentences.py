@@ -27,11 +27,11 @@ def sentence_pairs(charted: Charted, chart: Chart) -> Iterator[Plot]:
         if len(known) > MAX_LISTED:
             caption = f"{what}, {len(known):,} contrasts; the darker, the more. {reading}"
             good, bad = ([-getattr(item, name) for item in known] for name in ("good", "bad"))
-            spec = specs.density(good, bad, in_bits=True)
+            spec = charted.painted(specs.density(good, bad, in_bits=True), i)
             yield Plot("density", f"pairs{suffix}", caption, spec)
         elif known:
             caption = f"{what}, one mark per contrast. {reading}"
-            spec = specs.surprisal_scatter([_pair(item) for item in known])
+            spec = charted.painted(specs.surprisal_scatter([_pair(item) for item in known]), i)
             yield Plot(chart.kind, f"pairs{suffix}", caption, spec)
 
 
@@ -59,7 +59,7 @@ def suite_regions(charted: Charted, chart: Chart) -> Iterator[Plot]:
             name = visible(charted.diagnostic.level_label(chart.by, suite)) or charted.task
             caption = f"{beginning}{name}: mean surprisal by region. Lines are 95% intervals."
             if rows := _means(items):
-                spec = specs.region_lines(rows)
+                spec = charted.painted(specs.region_lines(rows), i)
                 folded = len(suites) > _UNFOLDED
                 file = "-".join(filter(None, ("regions", str(number), name_part(suite))))
                 yield Plot(chart.kind, f"{file}{suffix}", caption, spec, folded)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -270,6 +271,18 @@ def difference_dots(rows: Sequence[Datum], reach: float, colors: Sequence[int]) 
             for sign, color in zip("><", colors, strict=True)
         ]
     return spec
+
+
+def in_one_color(spec: Spec, number: int) -> Spec:
+    """Returns the specification with one colour, a model's, in place of all colours of series.
+
+    Args:
+        spec: whose series differ by shape, fill or dashes as well.
+        number: of the colour, from 1.
+    """
+    text = json.dumps({key: value for key, value in spec.items() if key != "data"})
+    painted: Spec = json.loads(re.sub(r"var\(--c\d\)", f"var(--c{number})", text))
+    return painted | {"data": spec["data"]}
 
 
 MARGIN = 120
