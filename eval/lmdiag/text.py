@@ -13,7 +13,7 @@ _HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 _FORMULA = tuple("=+-@＝＋－＠")
 """Characters that a spreadsheet takes for the start of a formula."""
 
-_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 _JOINERS = "\u200c\u200d"
 """Formatting characters that the spelling of some scripts needs."""

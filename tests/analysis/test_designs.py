@@ -204,6 +204,14 @@ def test_conditions_are_coded(coding: str, values: tuple[float, float]) -> None:
     assert found.terms == fit_mixed(formula, table).terms
 
 
+def test_a_formula_with_the_model_is_fitted_to_all_rows() -> None:
+    table = pd.concat([design(TWO, 8, seed=1, model="A"), design(TWO, 8, seed=2, model="B")])
+    found = analyse_table(table, formula="surprisal ~ a*model + (1 | item)")
+    ((key, fit),) = found.mixed.items()
+    assert (key, fit.n) == ("", 64)
+    assert [term.term for term in fit.terms] == ["(Intercept)", "a", "model", "a:model"]
+
+
 def test_a_balanced_design_has_the_same_effects_with_and_without_a_formula() -> None:
     found = analyse_table(design(TWO, 20, seed=7), formula="surprisal ~ a * b + (1 | item)")
     estimates = {term.term: term.estimate for term in found.mixed["m"].terms}
@@ -220,6 +228,7 @@ def test_a_balanced_design_has_the_same_effects_with_and_without_a_formula() -> 
         ({"response": "time"}, "no column 'time': choose --response from frequency, surprisal"),
         ({"response": "a"}, "the column a has values that are not numbers"),
         ({"conditions": ["c"]}, "no column 'c': choose from model, item"),
+        ({"conditions": ["model"]}, "the column model has fewer than two levels"),
         ({"conditions": ["context"]}, "no item has a value in all 24 cells of context"),
         ({"region": "3"}, "the table has no regions"),
         ({"response": "correct"}, "correct needs the columns good and contrast"),

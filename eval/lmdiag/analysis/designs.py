@@ -161,6 +161,8 @@ def analyse_table(
             "--conditions, and the items in the column item"
         )
     levels = {name: levels_in_order(table[name]) for name in names}
+    if single := [name for name, of in levels.items() if len(of) < 2]:
+        raise BadInput(f"the column {single[0]} has fewer than two levels")
     parts: dict[str, DataFrame] = dict(iter(table.groupby("model", sort=False)))
     items = {model: _cells(rows, levels, response) for model, rows in parts.items() if levels}
     scores = {model: effect_scores(cells, levels) for model, cells in items.items()}
@@ -168,7 +170,7 @@ def analyse_table(
     gaps = {
         f"{first} - {other}": (scores[first] - scores[other]).dropna() for other in [*scores][1:]
     }
-    is_joint = "model" in formula.replace("~", " ").split()
+    is_joint = bool(re.search(r"(?<!\w)model(?!\w)", formula))
     fits = {}
     for model, rows in ({"": table} if is_joint else parts).items() if formula else ():
         coded, coding_of = _coded(rows, levels, formula, coding)
@@ -190,12 +192,15 @@ def analyse_table(
 
 def _prepared(table: DataFrame, region: str) -> DataFrame:
     """The unperturbed rows of one task and region, with the columns `item` and `model`."""
+    table = table.set_axis(list(map(str, table.columns)), axis=1)
+    if not table.columns.is_unique:
+        raise BadInput("the table has two columns of one name: rename one of them")
     if "perturbation" in table:
         table = table[table["perturbation"] == NONE]
     if "task" in table and table["task"].nunique() > 1:
         tasks = ", ".join(dict.fromkeys(table["task"]))
         raise BadInput(f"there are several tasks: choose one with --task from {tasks}")
-    table = _of_region(table, region).copy()
+    table = _of_region(table, region).reset_index(drop=True)
     names = [name for name in ("model", "signature") if name in table]
     if len(names) == 2 and len(table[names].drop_duplicates()) == table["model"].nunique():
         names = names[:1]  # else the same model was asked in several ways

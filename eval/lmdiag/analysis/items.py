@@ -236,7 +236,7 @@ def items_of(source: Any, *, task: str = "", per: Per = "row") -> DataFrame:
     """Returns the items of runs, of a table or of its file as one table.
 
     Args:
-        source: a run, a run directory, a table, or a file of one; or several runs.
+        source: a run, a run directory, a table, or a file of one; or several of them.
         task: of the runs; "" for all.
         per: of the runs, see `items_table`.
 
@@ -247,14 +247,13 @@ def items_of(source: Any, *, task: str = "", per: Per = "row") -> DataFrame:
 
     from lmdiag.results import Run, load_run
 
-    if isinstance(source, DataFrame):
-        return source
-    several = source if isinstance(source, list | tuple) else [source]
     tables = []
-    for part in several:
-        if isinstance(part, str | Path) and Path(part).suffix in ITEM_SUFFIXES:
+    for part in source if isinstance(source, list | tuple) else [source]:
+        if isinstance(part, DataFrame):
+            tables.append(part)
+        elif isinstance(part, str | Path) and Path(part).suffix in ITEM_SUFFIXES:
             tables.append(read_items(Path(part)))
-            continue
-        run = part if isinstance(part, Run) else load_run(part)
-        tables.append(items_table(run, per, task))
+        else:
+            run = part if isinstance(part, Run) else load_run(part)
+            tables.append(items_table(run, per, task))
     return tables[0] if len(tables) == 1 else concat(tables, ignore_index=True)
