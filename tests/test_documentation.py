@@ -240,6 +240,8 @@ def read(demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[
                 (reader.folder / name).write_text(content, "utf-8")
             with pytest.MonkeyPatch.context() as patch:
                 patch.chdir(reader.folder)
+                if page == "running.md":
+                    Path("models.txt").write_text("demo:causal\n", "utf-8")
                 if page == "migration.md":
                     demo = ROOT / "datasets/lmdiag/demo"
                     shutil.copytree(demo / "refining-tse/data/blimp", "blimp")

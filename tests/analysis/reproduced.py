@@ -1,6 +1,8 @@
 """Published figures that lmdiag reproduces, each computed from the published data.
 
-    python tests/analysis/reproduced.py        writes docs/reproduced.md
+    python tests/analysis/reproduced.py DATA        writes docs/reproduced.md
+
+DATA is a directory built by `lmdiag build`.
 
 `test_reproduced.py` compares the same figures and the page, so that neither can drift.
 """

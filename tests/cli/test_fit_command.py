@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from browser import NewPage
 from commands import Commands
 
 from lmdiag.cli import main
@@ -101,3 +102,18 @@ def test_a_column_of_a_runs_items_is_a_human_measure(
     fitted = intercept + slope * frame["surprisal"]
     assert frame["residual"].to_numpy() == pytest.approx((frame["response"] - fitted).to_numpy())
     assert model["per_bit"] == pytest.approx(slope)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [1400, 420])
+def test_the_page_draws_its_charts_and_fits_the_screen(
+    width: int, table: Path, tmp_path: Path, command: Commands, new_page: NewPage
+) -> None:
+    file = tmp_path / "fit.html"
+    arguments = ("--human", table, "--response", "rt", "--surprisal", "good", "<b>")
+    assert command("fit", *arguments, "--report", file)[0] == 0
+    page = new_page(viewport={"width": width, "height": 900})
+    page.goto(file.as_uri())
+    page.wait_for_function("document.documentElement.dataset.drawn")
+    assert page.locator("figure svg").count() == 3
+    assert page.evaluate("document.documentElement.scrollWidth") == width

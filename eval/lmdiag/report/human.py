@@ -59,6 +59,10 @@ def method_lines(fit: HumanFit) -> Iterator[str]:
     yield f"baseline: {fit.baseline}, on the same rows"
     yield f"surprisals in {fit.procedure.units or 'bits'}; per bit: units of the response per bit"
     yield from fit.notes
+    for model in fit.models:
+        names = (("Pearson", model.pearson), ("Spearman", model.spearman))
+        figures = (f"{n} {e.value:.3f} [{e.ci_low:.3f}, {e.ci_high:.3f}]" for n, e in names)
+        yield f"{model.name}: correlation of response and surprisal: {', '.join(figures)}"
     yield from (f"{model.name}: {model.warning}" for model in fit.models if model.warning)
 
 
@@ -68,10 +72,6 @@ def further_lines(fit: HumanFit) -> Iterator[str]:
         if model.left_out:
             reasons = ", ".join(f"{reason} {n:,}" for reason, n in model.left_out.items())
             yield f"{model.name}: rows left out: {reasons}"
-    for model in fit.models:
-        names = (("Pearson", model.pearson), ("Spearman", model.spearman))
-        figures = (f"{n} {e.value:.3f} [{e.ci_low:.3f}, {e.ci_high:.3f}]" for n, e in names)
-        yield f"{model.name}: correlation of response and surprisal: {', '.join(figures)}"
     for pair in fit.comparisons:
         yield (
             f"{pair.first} minus {pair.second}: {pair.difference:+.5f} per word "
