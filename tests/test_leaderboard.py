@@ -6,17 +6,21 @@ import json
 import re
 import shutil
 import stat
+import subprocess
 import sys
+import time
 import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 import yaml
 from hub import LoopbackHub
 from hub.boards import HOSTILE, build, edit, request, run_of, write_request
 from huggingface_hub import HfApi
+from limits import HANG
 from parsed import ParsedPage
 
 from lmdiag.cli import main
@@ -126,7 +130,7 @@ def test_every_file_is_a_request_in_its_place_or_is_refused(tmp_path: Path) -> N
     claimed.write_text('{"schema_version": 2, "model": NaN}')
     (entry,), refused = read_requests([str(tmp_path)])
     assert (entry.request, entry.claimed) == (request("org/model"), None)
-    told = {refusal.place.rpartition("/")[2]: refusal.reason for refusal in refused}
+    told = {refusal.name.rpartition("/")[2]: refusal.reason for refusal in refused}
     assert told["a-copy.yaml"] == f"a request with this content belongs in {entry.request.path}"
     assert "has 5,000 bytes; at most 4,000 are read" in told[f"{'a' * 40}-float32.yaml"]
     assert told[claimed.name]
@@ -347,6 +351,40 @@ def test_a_child_gets_the_options_of_the_request_and_no_key(
     assert "trust" not in said
     assert "pickle" not in said
     assert said.endswith(f"--device-map cpu --output {board.output(wanted)} key=")
+
+
+def test_a_killed_leaderboard_leaves_no_child_and_no_lock(
+    board: Board, tmp_path: Path, program: Callable[[str], None]
+) -> None:
+    wanted = request("org/model").model_copy(update={"commit": ""})
+    python, pid = sys.executable, tmp_path / "pid"
+    program(f"echo $$ > {pid}; exec sleep 600")
+    code = f"""
+import sys
+from lmdiag.hub.requests import Entry, RunRequest
+from lmdiag.leaderboard.board import Board
+from lmdiag.leaderboard.running import Limits, run_missing
+from pathlib import Path
+sys.executable = {sys.executable!r}
+wanted = RunRequest.model_construct(**{wanted.model_dump()!r})
+board = Board(Path({str(board.runs)!r}), {board.data!r})
+run_missing(board, [Entry(wanted)], Limits(), print)
+"""
+    parent = subprocess.Popen([python, "-c", code])
+    deadline = time.monotonic() + HANG
+    while not (pid.exists() and pid.read_text().strip()):
+        assert parent.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    parent.kill()
+    parent.wait(HANG)
+    child = int(pid.read_text())
+    while psutil.pid_exists(child) and psutil.Process(child).status() != psutil.STATUS_ZOMBIE:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    program("echo again >&2; exit 2")
+    run_missing(board, [Entry(wanted)], Limits(), lambda line: None)
+    assert failure(board, wanted) == "again"
 
 
 def header(content: Any) -> bytes:
