@@ -194,8 +194,9 @@ def site_of(folder: Path) -> dict[str, str]:
     return files
 
 
-def test_a_leaderboard_that_is_killed_ten_times_ends_with_the_same_site(
-    demo_dir: Path, tmp_path: Path
+@pytest.mark.parametrize("kills", [3, pytest.param(10, marks=pytest.mark.nightly)])
+def test_a_leaderboard_that_is_killed_ends_with_the_same_site(
+    demo_dir: Path, tmp_path: Path, kills: int
 ) -> None:
     (tmp_path / "models.txt").write_text("demo:masked\ndemo:causal\n")
     write_request(tmp_path, request("org/a"), "broken")
@@ -210,7 +211,7 @@ def test_a_leaderboard_that_is_killed_ten_times_ends_with_the_same_site(
     assert start("whole").wait(HANG) == 0
     seconds = time.monotonic() - began
     draw = random.Random(0)
-    for _ in range(10):
+    for _ in range(kills):
         process = start("killed")
         try:
             process.wait(draw.uniform(0, 1.1 * seconds))
