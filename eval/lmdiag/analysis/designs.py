@@ -91,17 +91,14 @@ class Analysis:
 
         Models are named where there are several; p_sign_flip and p_holm where there are any.
         """
-        terms = [
-            {"model": model, **vars(term)}
-            for model, fit in self.mixed.items()
-            for term in fit.terms
-        ]
+        from pandas import DataFrame
+
+        terms = [{"model": m, **vars(term)} for m, fit in self.mixed.items() for term in fit.terms]
         several = len(set(self.items) | set(self.mixed)) > 1
         record: dict[str, Any] = {
             "cells": _records(self.cells, several),
             "effects": _records(self.effects, several),
-            "mixed": [{k: v for k, v in term.items() if several or k != "model"} for term in terms]
-            or None,
+            "mixed": _records(DataFrame(terms), several) or None,
         }
         if several:
             record["differences"] = _records(self.differences, several)

@@ -88,6 +88,11 @@ def main(options: Options) -> int:
     return 0
 
 
+def stopped(options: Options) -> str:
+    """Says what is left of an interrupted fit."""
+    return f"answers of models are kept in {options.output}; the same command continues"
+
+
 def _loaded(options: Options) -> Iterator[LanguageModel]:
     """Loads the models, each when its turn comes."""
     from lmdiag.api import load_model
@@ -99,16 +104,16 @@ def _loaded(options: Options) -> Iterator[LanguageModel]:
 
 
 def _print(result: HumanFit, form: str) -> None:
-    from rich.console import Console
     from rich.text import Text
 
+    from lmdiag.report.formats.terminal import output_console
     from lmdiag.report.human import as_rich, as_text, further_lines, method_lines
     from lmdiag.text import visible
 
     if form != "table":
         sys.stdout.write(as_text(result, form))
         return
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
+    console = output_console()
     console.print(as_rich(result))
     console.print()
     for line in (*method_lines(result), *further_lines(result)):

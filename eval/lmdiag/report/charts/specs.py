@@ -322,7 +322,7 @@ def specification_curve(
 
     Args:
         rows: place (from 1), value, low, high, chance, n, p, p_adjusted, protocol, and whether the
-            point is `solid`.
+            point is `solid` and the `default`.
         choices: place, choice, and whether its knob is the `strongest`; a row per point and knob.
         color: of the points, e.g. "var(--c1)".
         percent: whether the values are proportions.
