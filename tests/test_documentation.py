@@ -51,7 +51,9 @@ PROGRAMS = Path(sys.executable).parent
 
 READING = "text,position,word,rt\n" + "".join(
     f"1,{n},{word},{250 + 9 * len(word) + n % 7}\n"
-    for n, word in enumerate(20 * "the robin is a bird and the hammer is a tool".split())
+    for n, word in enumerate(
+        re.findall(r"\w+", 20 * "the robin is a bird and the hammer is a tool ")
+    )
 )
 """A table as for `lmdiag fit`."""
 STANDS_FOR = {"bert-base-uncased": "demo:masked", "gpt2": "demo:causal"}
