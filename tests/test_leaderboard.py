@@ -27,10 +27,10 @@ from lmdiag.cli import main
 from lmdiag.comparison import compare_runs
 from lmdiag.hub.benchmark import columns
 from lmdiag.hub.publish import plan_leaderboard
-from lmdiag.hub.requests import Entry, parse_request, read_requests
+from lmdiag.hub.requests import Entry, RunRequest, parse_request, read_requests
 from lmdiag.leaderboard.board import Board
 from lmdiag.leaderboard.rows import Row, comparisons, outcomes, ranked
-from lmdiag.leaderboard.running import Limits, failure, run_missing
+from lmdiag.leaderboard.running import Limits, run_missing
 from lmdiag.report.page import digest
 from lmdiag.results import Figure, read_results
 from lmdiag.types import BadInput
@@ -59,6 +59,10 @@ def add(board: Board, tmp_path: Path, model: str, skill: float = 1.0, **fields: 
     wanted = request(model, **fields)
     run_of(board, wanted, skill=skill)
     return write_request(tmp_path, wanted)
+
+
+def entry(model: str, **fields: Any) -> Entry:
+    return Entry(model, request(model, **fields))
 
 
 def names(record: dict[str, Any]) -> list[str]:
@@ -90,13 +94,13 @@ def test_columns_are_the_tasks_of_the_benchmark_and_spell_the_measure() -> None:
     [
         ({}, None),
         ({"quantization": "8bit", "note": "x" * 200}, None),
-        ({"model": "gpt2"}, "model: must be an id of a model on the Hub, namespace/name"),
-        ({"model": "People"}, "model: must be an id"),
-        ({"model": "../../x"}, "model: must be an id"),
-        ({"model": "org/m\u043edel"}, "model: must be an id"),  # a Cyrillic o
-        ({"model": "org/mo\u200bdel"}, "model: must be an id"),  # a space of no width
-        ({"commit": "v1 (reproduced)"}, "commit: must be a commit of 40 hexadecimal digits"),
-        ({"commit": "A" * 40}, "commit: must be a commit"),
+        ({"model": "gpt2"}, "model: 'gpt2' is not a repository id: write namespace/name"),
+        ({"model": "People"}, "is not a repository id"),
+        ({"model": "../../x"}, "is not a repository id"),
+        ({"model": "org/m\u043edel"}, "is not a repository id"),  # a Cyrillic o
+        ({"model": "org/mo\u200bdel"}, "is not a repository id"),  # a space of no width
+        ({"commit": "v1 (reproduced)"}, "commit: string should match pattern '^[0-9a-f]{40}$'"),
+        ({"commit": "A" * 40}, "commit: string should match pattern"),
         ({"dtype": "int1"}, "dtype: input should be 'float64', 'float32', 'float16' or 'bfloat16'"),
         ({"quantization": "2bit"}, "quantization: input should be '8bit' or '4bit'"),
         ({"note": "x" * 201}, "note: string should have at most 200 characters"),
@@ -109,16 +113,18 @@ def test_a_request_is_read_or_refused_by_its_field(
 ) -> None:
     text = yaml.safe_dump(GOOD | fields)
     if said is None:
-        assert parse_request(parse_request(text).to_yaml()) == parse_request(text)
+        wanted = RunRequest(**GOOD | fields)
+        assert parse_request(text, wanted.path) == wanted
+        assert parse_request(wanted.to_yaml(), wanted.path) == wanted
         return
     with pytest.raises(BadInput, match=re.escape(said)):
-        parse_request(text)
+        parse_request(text, "")
 
 
 @pytest.mark.parametrize("text", ["", "[" * 3000, "- a", "a: &a [*a]", "\x00", "!!python/name:os"])
 def test_what_is_no_request_is_refused(text: str) -> None:
     with pytest.raises(BadInput):
-        parse_request(text)
+        parse_request(text, "")
 
 
 def test_every_file_is_a_request_in_its_place_or_is_refused(tmp_path: Path) -> None:
@@ -128,16 +134,17 @@ def test_every_file_is_a_request_in_its_place_or_is_refused(tmp_path: Path) -> N
     write_request(tmp_path, request("org/large"), "#" * 5000)
     claimed = good.with_suffix(".json")
     claimed.write_text('{"schema_version": 2, "model": NaN}')
-    (entry,), refused = read_requests([str(tmp_path)])
-    assert (entry.request, entry.claimed) == (request("org/model"), None)
-    told = {refusal.name.rpartition("/")[2]: refusal.reason for refusal in refused}
-    assert told["a-copy.yaml"] == f"a request with this content belongs in {entry.request.path}"
+    entries = [*read_requests([str(tmp_path)])]
+    (wanted,) = [entry for entry in entries if entry.request]
+    assert (wanted.request, wanted.claimed) == (request("org/model"), {})
+    told = {entry.name.rpartition("/")[2]: entry.reason for entry in entries if not entry.request}
+    assert told["a-copy.yaml"] == f"a request with this content belongs in {wanted.key}"
     assert "has 5,000 bytes; at most 4,000 are read" in told[f"{'a' * 40}-float32.yaml"]
     assert told[claimed.name]
     claimed.write_text(" " * 1_000_001)
-    assert "at most 1,000,000 are read" in str(read_requests([str(tmp_path)])[1])
+    assert "at most 1,000,000 are read" in str([*read_requests([str(tmp_path)])])
     with pytest.raises(BadInput, match="has no requests/: name a results repository"):
-        read_requests([str(tmp_path / "requests")])
+        [*read_requests([str(tmp_path / "requests")])]
 
 
 # ---- rows, ranks, claims -------------------------------------------------------------------------
@@ -145,13 +152,12 @@ def test_every_file_is_a_request_in_its_place_or_is_refused(tmp_path: Path) -> N
 
 def test_equal_figures_share_a_rank_and_a_row_without_one_has_none() -> None:
     values = {"a": 0.9, "b": 0.7, "c": 0.7, "d": 0.5, "e": None}
-    results: Any = type("R", (), {"model": type("M", (), {"commit": ""})})
-    run: Any = type("Run", (), {"results": results})
+    run: Any = None
     rows = [
-        Row(request(f"org/{name}"), run, {} if value is None else {FIRST: Figure(value, 34)})
+        Row(entry(f"org/{name}"), run, {} if value is None else {FIRST: Figure(value, 34)})
         for name, value in values.items()
     ]
-    assert [(row.request.model, row.rank) for row in ranked(rows[::-1])] == [
+    assert [(row.entry.name, row.rank) for row in ranked(rows[::-1])] == [
         ("org/a", 1), ("org/b", 2), ("org/c", 2), ("org/d", 4), ("org/e", None),
     ]  # fmt: skip
 
@@ -256,8 +262,8 @@ def test_files_of_strangers_replace_no_run(
         "a.yaml": f"a request with this content belongs in {request('org/model').path}",
         request("org/people").path[
             9:
-        ]: "model: must be an id of a model on the Hub, namespace/name",
-        request("org/x").path[9:]: "commit: must be a commit of 40 hexadecimal digits",
+        ]: "model: 'People' is not a repository id: write namespace/name",
+        request("org/x").path[9:]: "commit: string should match pattern '^[0-9a-f]{40}$'",
     }
     # In the board's own directory, a run of another model, or with other predictions, is not used.
     for change in (lambda r: r["model"].update(id="org/other"), lambda r: r.update(signature="x"),
@@ -273,16 +279,15 @@ def test_two_rows_are_compared_as_by_the_command(board: Board, tmp_path: Path) -
     for model, skill in (("org/strong", 3.0), ("org/weak", 0.5)):
         add(board, tmp_path, model, skill=skill)
         runs.append(board.run(request(model)))
-    rows = [Row(request("org/x"), run, {}) for run in runs if run]
-    first, second = by_row = outcomes(rows)
-    tests = comparisons(by_row)
+    tables = outcomes([Row(entry("org/x"), run, {}) for run in runs if run])
+    tests = comparisons(tables.values())
     found = {(x.task, x.measure, x.level.replace("simp/", "")): x for x in compare_runs(*runs)}
     for place, column in columns().items():
         comparison = found.get((place.task, place.measure, place.level.replace("simp/", "")))
-        if comparison is None or column.task_id not in first:
+        if comparison is None or column.task_id not in tables:
             continue
-        pairs = [*zip(first[column.task_id], second[column.task_id], strict=True)]
-        wins, losses = pairs.count(("1", "0")), pairs.count(("0", "1"))
+        pairs = [*tables[column.task_id].dropna(axis="columns").items()]
+        wins, losses = (sum(tuple(x) == pair for _, x in pairs) for pair in ((1, 0), (0, 1)))
         assert comparison.difference == pytest.approx((wins - losses) / len(pairs))
         if wins + losses:
             low, high, p = tests[f"{len(pairs)} {max(wins, losses)} {min(wins, losses)}"]
@@ -324,10 +329,11 @@ def test_a_run_that_fails_has_a_reason_and_the_others_are_run(
     script: str, limits: Limits, reason: str, board: Board, program: Callable[[str], None]
 ) -> None:
     program(script)
-    entries = [*(Entry(request(f"org/{name}").model_copy(update={"commit": ""})) for name in "ab")]
+    wanted = [request(f"org/{name}").model_copy(update={"commit": ""}) for name in "ab"]
+    entries = [Entry(x.model, x) for x in wanted]
     said: list[str] = []
     run_missing(board, entries, limits, said.append)
-    assert [failure(board, entry.request) for entry in entries] == [reason, reason]
+    assert [board.failure(x).reason for x in wanted] == [reason, reason]
     assert said[1::2] == [f"failed: {reason}"] * 2
     said.clear()
     run_missing(board, entries, limits, said.append)
@@ -342,8 +348,8 @@ def test_a_child_gets_the_options_of_the_request_and_no_key(
     wanted = request("org/model", dtype="float16", quantization="8bit").model_copy(
         update={"commit": ""}
     )
-    run_missing(board, [Entry(wanted)], Limits(device="cpu"), lambda line: None)
-    said = failure(board, wanted)
+    run_missing(board, [Entry(wanted.model, wanted)], Limits(device="cpu"), lambda line: None)
+    said = board.failure(wanted).reason
     assert said.startswith(
         "-m lmdiag run --quiet --tasks cprag102 role88 neg136 --model org/model "
     )
@@ -368,7 +374,7 @@ from pathlib import Path
 sys.executable = {sys.executable!r}
 wanted = RunRequest.model_construct(**{wanted.model_dump()!r})
 board = Board(Path({str(board.runs)!r}), {board.data!r})
-run_missing(board, [Entry(wanted)], Limits(), print)
+run_missing(board, [Entry(wanted.model, wanted)], Limits(), print)
 """
     parent = subprocess.Popen([python, "-c", code])
     deadline = time.monotonic() + HANG
@@ -383,8 +389,8 @@ run_missing(board, [Entry(wanted)], Limits(), print)
         assert time.monotonic() < deadline
         time.sleep(0.05)
     program("echo again >&2; exit 2")
-    run_missing(board, [Entry(wanted)], Limits(), lambda line: None)
-    assert failure(board, wanted) == "again"
+    run_missing(board, [Entry(wanted.model, wanted)], Limits(), lambda line: None)
+    assert board.failure(wanted).reason == "again"
 
 
 def header(content: Any) -> bytes:
@@ -420,8 +426,10 @@ def test_models_are_checked_before_they_are_downloaded(
         (request("org/a", commit="d" * 40), f"org/a at {'d' * 12}: not found, or not visible to "
          "you; check the name and `hf auth whoami`"),
     ):  # fmt: skip
-        run_missing(board, [Entry(wanted)], Limits(parameters=most), lambda line: None)
-        assert failure(board, wanted) == said
+        run_missing(
+            board, [Entry(wanted.model, wanted)], Limits(parameters=most), lambda line: None
+        )
+        assert board.failure(wanted).reason == said
     assert not [x for method, x, _ in hub.log if method == "GET" and x.endswith(".bin")]
 
 
@@ -469,7 +477,7 @@ def test_a_site_is_published_and_old_pages_are_removed(
     add(board, tmp_path, "org/model")
     for n in (2, 1):
         site()
-        plan_leaderboard(tmp_path / "board", "org/board").send(api, private=True)
+        plan_leaderboard(tmp_path / "board", "org/board").publish(api, private=True)
         files = api.list_repo_files("org/board", repo_type="space")
         assert {"index.html", "leaderboard.json", "README.md"} < set(files)
         assert sum(path.startswith("models/") for path in files) == n
@@ -494,9 +502,7 @@ def test_hostile_text_stays_text(
         failed = request(f"org/failed-{number}")
         write_request(tmp_path, failed)
         board.folder(failed).mkdir(parents=True)
-        (board.folder(failed) / "failure.json").write_text(
-            json.dumps({"reason": text, "seconds": 0})
-        )
+        (board.folder(failed) / "failure.json").write_text(json.dumps([text, 0]))
     named = tmp_path / "requests/<img src=x onerror=alert(1)>.yaml"
     named.write_text("{}")
     record = site()

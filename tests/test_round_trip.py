@@ -160,7 +160,7 @@ def test_a_request_is_submitted_merged_run_and_shown(
         "org/large": "has 7,000,000,000 parameters, more than 3,000,000,000",
         "org/nowhere": "not found, or not visible to you",
         "org/honest": "at eeeeeeeeeeee: not found",
-        f"org/requests/{request('org/hostile').path}": "model: must be an id of a model on the Hub",
+        f"org/requests/{request('org/hostile').path}": "is not a repository id",
     }
     assert reasons.keys() == told.keys()
     for name, text in told.items():
