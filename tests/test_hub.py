@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hub import LoopbackHub, client_env, run_lmdiag
+from hub import LoopbackHub
 from huggingface_hub import HfApi
 from runs import make_run
 
@@ -147,8 +147,9 @@ def test_a_dry_run_needs_no_hub(data: Path, capsys: pytest.CaptureFixture[str]) 
 
 
 def test_refusals_of_the_hub_are_one_line(
-    hub: LoopbackHub, api: HfApi, data: Path, tmp_path: Path
-) -> None:
+    hub: LoopbackHub, api: HfApi, data: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
     plan = publish.plan_data(data, "elsewhere/lmdiag")
     cases = [
         (api, "your token may not write there"),
@@ -160,11 +161,10 @@ def test_refusals_of_the_hub_are_one_line(
             plan.publish(each, private=True)
         assert "\n" not in str(e.value)
         assert "hf_" not in str(e.value)
-    env = client_env(hub.url, tmp_path / "home", token=None)
-    done = run_lmdiag(["publish", "data", str(data), "--repo-id", "org/lmdiag"], env, tmp_path)
-    assert done.returncode == 2
+    monkeypatch.delenv("HF_TOKEN")
+    assert main(["publish", "data", str(data), "--repo-id", "org/lmdiag"]) == 2
     said = "cannot publish to org/lmdiag: no token; log in with `hf auth login`, or set HF_TOKEN"
-    assert done.stderr.splitlines()[-1] == f"lmdiag: error: {said}"
+    assert capsys.readouterr().err.splitlines()[-1] == f"lmdiag: error: {said}"
 
 
 # ---- submitting ---------------------------------------------------------------------------------
@@ -213,14 +213,13 @@ def test_a_run_is_offered_to_model_and_leaderboard(
     assert main([*command, "--dry-run"]) == 0
     assert "task_id: role88_sensitivity" in capsys.readouterr().out
 
-    env = client_env(hub.url, tmp_path / "home")
-    done = run_lmdiag(command, env, tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == [
+    assert main(command) == 0
+    out, err = capsys.readouterr()
+    assert out.split() == [
         f"{hub.url}/datasets/org/results/discussions/1",
         f"{hub.url}/org/model/discussions/1",
     ]
-    assert "hf_test" not in done.stdout + done.stderr
+    assert "hf_test" not in out + err
     api.merge_pull_request("org/results", 1, repo_type="dataset")
     api.merge_pull_request("org/model", 1)
     results = read_results(run)
