@@ -130,7 +130,7 @@ def test_every_file_is_a_request_in_its_place_or_is_refused(tmp_path: Path) -> N
     claimed.write_text('{"schema_version": 2, "model": NaN}')
     (entry,), refused = read_requests([str(tmp_path)])
     assert (entry.request, entry.claimed) == (request("org/model"), None)
-    told = {refusal.place.rpartition("/")[2]: refusal.reason for refusal in refused}
+    told = {refusal.name.rpartition("/")[2]: refusal.reason for refusal in refused}
     assert told["a-copy.yaml"] == f"a request with this content belongs in {entry.request.path}"
     assert "has 5,000 bytes; at most 4,000 are read" in told[f"{'a' * 40}-float32.yaml"]
     assert told[claimed.name]

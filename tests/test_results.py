@@ -105,6 +105,9 @@ def test_the_test_against_chance_has_one_word_in_json_and_one_sign_in_tables() -
         (("model", "kind"), "human", r"model\.kind: input should be 'masked', 'causal' or "),
         (("tasks", "role88", "none", "measures", "sensitivity", "value"), "high",
          r"tasks\.role88\.none\.measures\.sensitivity\.value: input should be a valid number"),
+        *((("tasks", "role88", "none", "measures", "sensitivity", name), value,
+           r"tasks\.role88\.none\.measures\.sensitivity: not a proportion in \[0, 1\] of at most")
+          for name, value in (("value", 1.5), ("chance", -0.1), ("n", 2**31), ("n", -1))),
         (("tasks", "role88", "none", "unscorable", 0), {"id": "x"},
          r"tasks\.role88\.none\.unscorable\[0\]\.word: .*required"),
         (("tasks",), {}, "tasks: there are none"),

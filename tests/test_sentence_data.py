@@ -17,8 +17,9 @@ from suites import CONDITIONS, FORMULAS, suite
 from lmdiag import stimuli
 from lmdiag.diagnostics import SENTENCE_COLUMNS
 from lmdiag.protocol import Protocol
+from lmdiag.questions import Setting, row_keys
 from lmdiag.runs.inputs import load_inputs
-from lmdiag.types import BadInput
+from lmdiag.types import BadInput, Sentence
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -211,7 +212,7 @@ def test_mistakes_in_pairs_name_row_and_column(
 
 
 def test_a_pair_needs_both_sentences() -> None:
-    with pytest.raises(BadInput, match="the column sentence_bad is missing; every pair needs both"):
+    with pytest.raises(BadInput, match=r"sentence_bad is missing .*; every pair needs both"):
         stimuli.load([{"sentence_good": "A."}])
     with pytest.raises(BadInput, match="rows, row 2: the column sentence_bad is missing"):
         stimuli.load([PAIRS[0], {"sentence_good": "A."}])
@@ -427,3 +428,50 @@ def test_a_data_set_of_the_hub_with_pairs_and_blanks(api: HfApi, tmp_path: Path)
     assert (remote.task, remote.form, len(remote)) == ("one", "minimal_pairs", 12)
     assert remote.columns() == stimuli.load(str(tmp_path), "one").columns()
     assert stimuli.load("org/mixed", "two").form == ""
+
+
+# ---- regions of tables ---------------------------------------------------------------------------
+
+DIVIDED = {"item": ["1", "1"], "region_1": ["The cook", "A"], "region_2": ["", None],
+           "region_10": [", slowly.", "cat"]}  # fmt: skip
+
+
+def test_regions_in_columns_and_between_bars_are_the_same_sentences() -> None:
+    columns = stimuli.load(DIVIDED)
+    assert columns.columns()["sentence"] == ["The cook, slowly.", "A cat"]
+    assert columns.regions is not None
+    spans = [[tuple(region.values()) for region in regions] for regions in columns.regions]
+    assert spans == [
+        [(1, "", 0, 8), (2, "", 8, 8), (10, "", 8, 17)],
+        [(1, "", 0, 1), (2, "", 1, 1), (10, "", 2, 5)],
+    ]  # fmt: skip
+    barred = stimuli.load({"sentence": ["The cook |stirred| the soup.", "no bar"]})
+    assert barred.columns()["sentence"] == ["The cook stirred the soup.", "no bar"]
+    assert [len(regions) for regions in barred.regions or ()] == [3, 1]
+    assert stimuli.load({"sentence": ["no bar"], "regions": ["text"]}).regions is None
+
+
+def test_a_region_within_a_word_cuts_it() -> None:
+    (key,) = row_keys(Setting(stimuli.load({"sentence": ["un|happy"]})), kind="masked", cased=True)
+    assert key == Sentence("un happy", ())
+    (key,) = row_keys(
+        Setting(stimuli.load({"sentence": ["well |, yes"]})), kind="masked", cased=True
+    )
+    assert key == Sentence("well, yes", (4,))
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (
+            {"region_1": ["A"], "sentence": ["A"]},
+            "the columns sentence and region_1 are both there",
+        ),
+        ({"region_1": [""]}, "regions do not join to a sentence"),
+        ({"region_1": [3]}, "a region must be text, not 3"),
+        ({"region_1": ["A"], "regions": ["A"]}, "the column regions is made of the regions"),
+    ],
+)
+def test_regions_that_are_no_sentence(rows: dict[str, list[object]], message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        stimuli.load(rows)

@@ -319,16 +319,7 @@ def test_predictions_of_other_programs_for_sentences(
     data.write_text(json.dumps({"sentence_good": "A b", "sentence_bad": "A c"}) + "\n")
     file = tmp_path / "p.jsonl"
     records = [{"id": "pairs-1-good", "log_prob": -5.0}, {"id": "pairs-1-bad", "log_prob": -4.0}]
-    command = [
-        "score",
-        "--task",
-        "pairs",
-        "--data",
-        str(data),
-        "--predictions",
-        str(file),
-        "--json",
-    ]
+    command = ["score", "--task", "pairs", "--data", str(data), "--json"]
 
     def scored(tokens: Sequence[int | None]) -> tuple[dict[str, float], str]:
         lines = [each | {"n_tokens": n} for each, n in zip(records, tokens, strict=True)]

@@ -290,7 +290,7 @@ def _asked(predictions: Predictions, task: str) -> dict[str, Any]:
 def analyse(
     source: DataFrame | Run | str | Path | Sequence[Run | str | Path],
     *,
-    response: str = "surprisal",
+    response: str = "",
     conditions: Sequence[str] = (),
     formula: str = "",
     region: str = "",

@@ -212,6 +212,13 @@ def test_a_formula_with_the_model_is_fitted_to_all_rows() -> None:
     assert [term.term for term in fit.terms] == ["(Intercept)", "a", "model", "a:model"]
 
 
+def test_a_formula_needs_no_items_and_names_its_response() -> None:
+    table = design(TWO, 8, seed=3).rename(columns={"item": "frame", "surprisal": "Surprisal"})
+    found = analyse_table(table, formula="Surprisal ~ a + (1 | frame)")
+    assert (found.response, dict(found.items), found.to_json()["effects"]) == ("Surprisal", {}, [])
+    assert found.mixed["m"].n == 32
+
+
 def test_a_balanced_design_has_the_same_effects_with_and_without_a_formula() -> None:
     found = analyse_table(design(TWO, 20, seed=7), formula="surprisal ~ a * b + (1 | item)")
     estimates = {term.term: term.estimate for term in found.mixed["m"].terms}

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from wordfreq import word_frequency
 
 from lmdiag.analysis.fit import HumanFit, ModelFit, fit_surprisals
 from lmdiag.analysis.human import read_human, read_surprisals
@@ -180,6 +181,17 @@ def test_models_are_compared_on_the_same_rows() -> None:
     assert against_c.ci_low < first.per_word - third.per_word < against_c.ci_high
 
 
+def test_controls_are_computed_from_words_or_read() -> None:
+    frame = corpus().drop(columns="log_frequency")
+    frame["word"] = ["the", "robin", "is", "near", "a", "blue"] * 10
+    computed = fitted(frame, "a", response="rt", lags=0).models[0]
+    frame["len"] = frame["word"].str.len()
+    frame["freq"] = [-math.log2(word_frequency(word, "en")) for word in frame["word"]]
+    read = fitted(frame, "a", response="rt", lags=0, controls=("length", "freq")).models[0]
+    assert read.delta_log_likelihood == pytest.approx(computed.delta_log_likelihood)
+    assert coefficients(read)["freq"] == pytest.approx(-coefficients(computed)["log_frequency"])
+
+
 def test_formulas_have_products_and_functions() -> None:
     frame = corpus()
     fit = fitted(frame, "a", formula="log(rt) ~ surprisal * log_frequency + scale(length)")
@@ -284,7 +296,9 @@ def test_surprisals_are_joined_by_the_columns_that_tables_share(tmp_path: Path) 
     other = frame[["text", "position", "a"]].rename(columns={"a": "Surprisal"})
     other = other.astype({"text": float}).sample(frac=1, random_state=0)
     other.to_csv(tmp_path / "model.csv", index=False)
-    joined = fitted(frame, str(tmp_path / "model.csv"), response="rt")
+    # columns of the table with this name belong to other surprisals
+    unrelated = frame.assign(surprisal=1.0, surprisal_prev_1=1.0)
+    joined = fitted(unrelated, str(tmp_path / "model.csv"), response="rt")
     direct = fitted(frame, "a", response="rt")
     assert joined.models[0].name == "model"
     assert joined.models[0].deltas == pytest.approx(direct.models[0].deltas)

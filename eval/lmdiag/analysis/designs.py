@@ -91,17 +91,14 @@ class Analysis:
 
         Models are named where there are several; p_sign_flip and p_holm where there are any.
         """
-        terms = [
-            {"model": model, **vars(term)}
-            for model, fit in self.mixed.items()
-            for term in fit.terms
-        ]
+        from pandas import DataFrame
+
+        terms = [{"model": m, **vars(term)} for m, fit in self.mixed.items() for term in fit.terms]
         several = len(set(self.items) | set(self.mixed)) > 1
         record: dict[str, Any] = {
             "cells": _records(self.cells, several),
             "effects": _records(self.effects, several),
-            "mixed": [{k: v for k, v in term.items() if several or k != "model"} for term in terms]
-            or None,
+            "mixed": _records(DataFrame(terms), several) or None,
         }
         if several:
             record["differences"] = _records(self.differences, several)
@@ -121,7 +118,7 @@ def _records(table: DataFrame, has_model: bool) -> list[dict[str, Any]]:
 def analyse_table(
     table: DataFrame,
     *,
-    response: str = "surprisal",
+    response: str = "",
     conditions: Sequence[str] = (),
     formula: str = "",
     region: str = "",
@@ -134,7 +131,8 @@ def analyse_table(
             `model` where there are several; see `lmdiag.analysis.items.items_table`.
         response: a column of numbers; or "probability" or "log_odds", which follow from a column
             surprisal in bits; or "correct": whether the good row of a contrast is the most
-            probable, or else whether the top word is expected.
+            probable, or else whether the top word is expected. "": the left side of the formula,
+            else surprisal.
         conditions: columns; () for those that `find_conditions` finds.
         formula: of a mixed model, see `lmdiag.analysis.mixed`; fitted to the rows of each model, or
             to all rows if it has the column `model`.
@@ -150,21 +148,19 @@ def analyse_table(
     import pandas as pd
 
     table = _prepared(table, region)
+    response = response or formula.partition("~")[0].strip(" `") or "surprisal"
     table[response] = response_of(table, response)
     table = table.replace({response: [np.inf, -np.inf]}, np.nan)
     if unknown := [name for name in conditions if name not in table]:
         raise BadInput(f"no column {unknown[0]!r}: choose from {', '.join(map(str, table))}")
-    names = list(conditions) or find_conditions(table)
-    if not names and not formula:
-        raise BadInput(
-            "no column with 2 to 6 levels differs within items: name the conditions with "
-            "--conditions, and the items in the column item"
-        )
-    levels = {name: levels_in_order(table[name]) for name in names}
-    if single := [name for name, of in levels.items() if len(of) < 2]:
-        raise BadInput(f"the column {single[0]} has fewer than two levels")
     parts: dict[str, DataFrame] = dict(iter(table.groupby("model", sort=False)))
-    items = {model: _cells(rows, levels, response) for model, rows in parts.items() if levels}
+    try:
+        levels = _levels(table, conditions)
+        items = {model: _cells(rows, levels, response) for model, rows in parts.items()}
+    except BadInput:
+        if conditions or not formula:
+            raise
+        levels, items = {}, {}  # a formula needs no items and no design
     scores = {model: effect_scores(cells, levels) for model, cells in items.items()}
     first = next(iter(parts))
     gaps = {
@@ -208,9 +204,23 @@ def _prepared(table: DataFrame, region: str) -> DataFrame:
     is_alone = "item" not in table or not table.duplicated(["model", "item"]).any()
     if is_alone and "contrast" in table:  # no item has two rows
         table["item"] = table["contrast"]
+    return table
+
+
+def _levels(table: DataFrame, conditions: Sequence[str]) -> Levels:
+    """The conditions of a design that are named, or found, and their levels."""
     if "item" not in table:
         raise BadInput("the table has no column item, which names the items of the design")
-    return table
+    names = list(conditions) or find_conditions(table)
+    if not names:
+        raise BadInput(
+            "no column with 2 to 6 levels differs within items: name the conditions with "
+            "--conditions, and the items in the column item"
+        )
+    levels = {name: levels_in_order(table[name]) for name in names}
+    if single := [name for name, of in levels.items() if len(of) < 2]:
+        raise BadInput(f"the column {single[0]} has fewer than two levels")
+    return levels
 
 
 def _of_region(table: DataFrame, region: str) -> DataFrame:

@@ -97,25 +97,19 @@ class HumanTable:
             BadInput: there is no such column, or a value is text.
         """
         texts = self.texts(column)
-        try:
-            return np.array(["nan" if x in _MISSING else TRUTH.get(x, x) for x in texts], float)
-        except ValueError:
-            row, text = next((i, x) for i, x in enumerate(texts) if not _is_number(x))
-            raise BadInput(
-                f"{self.where(row)}: column {column}: {text!r} is not a number"
-            ) from None
+        values = _numbers(texts)
+        if (bad := np.flatnonzero(np.isnan(values) & ~self.missing(column))).size:
+            what = f"column {column}: {texts[bad[0]]!r} is not a number"
+            raise BadInput(f"{self.where(int(bad[0]))}: {what}")
+        return values
 
 
-def _number(text: str) -> float:
-    return math.nan if text in _MISSING else float(TRUTH.get(text, text))
+def _numbers(texts: Sequence[str]) -> Values:
+    """Texts as numbers; NaN for missing values and for what is no number."""
+    from pandas import Series, to_numeric
 
-
-def _is_number(text: str) -> bool:
-    try:
-        _number(text)
-    except ValueError:
-        return False
-    return True
+    plain = Series(texts, dtype=object).replace(TRUTH)
+    return np.asarray(to_numeric(plain, errors="coerce"), float)
 
 
 # ---- files --------------------------------------------------------------------------------------
@@ -200,9 +194,8 @@ def read_surprisals(table: HumanTable, source: str, procedure: Procedure) -> Sur
 def _keys(table: HumanTable, column: str) -> list[Any]:
     """A column for joining: as numbers if all values are, so that 1 and 1.0 are equal."""
     texts = table.texts(column)
-    if all(_is_number(text) and math.isfinite(_number(text)) for text in texts):
-        return list(map(_number, texts))
-    return texts
+    values = _numbers(texts)
+    return values.tolist() if np.isfinite(values).all() else texts
 
 
 def _from_json(table: HumanTable, path: Path, procedure: Procedure) -> SurprisalSource:

@@ -6,9 +6,9 @@ import csv
 import io
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 from lmdiag.measures import part_bits
 from lmdiag.perturb import NONE, is_shuffled, perturb
@@ -40,15 +40,6 @@ PARTS = ("number", "name", "text", "start")
 _RUN = ("model", "signature", "task", "perturbation", "shuffle")
 _NOT_WRITTEN = ("regions", "formulas")
 """Columns of suites that are not single values; the regions are rows with `per="region"`."""
-
-
-class SentencePart(NamedTuple):
-    """A region or a word of a sentence: its number from 1, its name, and where it stands."""
-
-    number: int
-    name: str
-    start: int
-    end: int
 
 
 def items_table(run: Run, per: Per = "row", task: str = "") -> DataFrame:
@@ -146,30 +137,23 @@ def _parts(stimuli: Stimuli, predictions: Predictions, per: Per, data: _Values) 
     columns: _Values = {name: [] for name in (*data, *names)}
     for row, sentence in enumerate(rows["sentence"]):
         spans = predictions.words[row] if predictions.words else None
-        parts = _words(sentence) if per == "word" else _regions((stimuli.regions or [])[row])
-        for part in parts:
-            inside = [span for span in spans or () if part.start <= span.start < part.end]
-            bits = part_bits(spans, part.start, part.end)
+        words = enumerate(re.finditer(r"\S+", sentence), start=1)
+        parts = [(number, "", *match.span()) for number, match in words]
+        if per == "region":
+            regions = (stimuli.regions or [])[row]
+            parts = [(r["number"], r["name"], r["start"], r["end"]) for r in regions]
+        for number, label, start, end in parts:
+            n_tokens = sum(span.n_tokens for span in spans or () if start <= span.start < end)
+            bits = part_bits(spans, start, end)
             is_known = not math.isnan(bits)
-            text = sentence[part.start : part.end]
-            n_tokens = sum(span.n_tokens for span in inside)
             numbers = (bits, 2.0**-bits) if is_known else (None, None)
             state = "scored" if is_known else "unscorable"
-            values = (part.number, part.name, text, part.start, *numbers, n_tokens, state)
+            values = (number, label, sentence[start:end], start, *numbers, n_tokens, state)
             for name, value in zip(names, values, strict=True):
                 columns[name].append(value)
         for name, column in data.items():
             columns[name] += [column[row]] * len(parts)
     return columns
-
-
-def _words(sentence: str) -> list[SentencePart]:
-    found = enumerate(re.finditer(r"\S+", sentence), start=1)
-    return [SentencePart(number, "", *match.span()) for number, match in found]
-
-
-def _regions(regions: Sequence[Mapping[str, Any]]) -> list[SentencePart]:
-    return [SentencePart(**region) for region in regions]
 
 
 # ---- files ---------------------------------------------------------------------------------------

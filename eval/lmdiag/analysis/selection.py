@@ -165,15 +165,15 @@ class Selection:
             return self.source.values
         if name == self.response and self._means is not None:
             return self._means
-        if lag and (base := self.source.column if lag[1] == SURPRISAL else lag[1]):
+        if lag:
+            base = self.source.column if lag[1] == SURPRISAL else lag[1]
             for column in (f"{base}_prev_{lag[2]}", f"prev{lag[2].removeprefix('1')}_{base}"):
-                if column in columns:
+                if base and column in columns:
                     self.notes["lags"] = f"earlier words' values from columns as {column}"
                     return self.table.numbers(column)
-        if name in columns or not (lag or (name in (*_LENGTHS, *_FREQUENCIES) and word in columns)):
-            return self.table.numbers(name)
-        if lag:
             return self._lagged(lag[1], int(lag[2]))
+        if name in columns or name not in (*_LENGTHS, *_FREQUENCIES) or word not in columns:
+            return self.table.numbers(name)
         texts = self.table.texts(word)
         if name in _LENGTHS:
             self.notes[name] = f"{name}: characters of {word}"

@@ -22,8 +22,9 @@ class Options:
     runs: tuple[Path, ...] = field(kw_only=False)
     """run directories, or tables with a row per item and condition (csv, tsv, Parquet) and a column
     item; several models are compared"""
-    response: str = "surprisal"
-    """surprisal, probability, log_odds, correct, or a column of numbers"""
+    response: str = ""
+    """surprisal, probability, log_odds, correct, or a column of numbers (default: the left side of
+    the formula, else surprisal)"""
     conditions: tuple[str, ...] = ()
     """columns of the conditions (default: those with 2 to 6 levels that differ within items)"""
     formula: str = ""

@@ -88,6 +88,11 @@ def main(options: Options) -> int:
     return 0
 
 
+def stopped(options: Options) -> str:
+    """Says what is left of an interrupted fit."""
+    return f"answers of models are kept in {options.output}; the same command continues"
+
+
 def _loaded(options: Options) -> Iterator[LanguageModel]:
     """Loads the models, each when its turn comes."""
     from lmdiag.api import load_model

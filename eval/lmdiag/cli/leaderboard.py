@@ -72,8 +72,9 @@ def main(options: Options) -> int:
     out = options.out
     check_target(out)
     files = [place for place in options.requests if is_file(Path(place))]
-    entries, refused = read_requests([x for x in options.requests if x not in files])
-    entries += [entry for file in files for entry in listed_models(read_models(file))]
+    requested, refused = read_requests([x for x in options.requests if x not in files])
+    listed = [entry for file in files for entry in listed_models(read_models(file))]
+    entries = [*{entry.request.path: entry for entry in (*listed, *requested)}.values()]
     runs = out.with_name(f"{out.name}-runs")
     board = Board(runs, options.data, options.data_revision, options.tasks)
     if not options.no_run:

@@ -7,10 +7,11 @@ A request is one small YAML file in a results repository,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from types import MappingProxyType
+from typing import Annotated, Literal, NamedTuple
 
 import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
@@ -96,12 +97,20 @@ class Entry:
     claimed: Results | None = None
 
 
-@dataclass(frozen=True)
-class Refusal:
-    """A file that is not a request, or that is not what it claims: its name, and why."""
+class Unranked(NamedTuple):
+    """What has no run: a request that could not be run, or a file that is not a request.
 
-    place: str
+    Attributes:
+        name: of the model, or of the file.
+        reason: why it has no run.
+        detail: commit and precision; "" of a file.
+        claimed: id of a column -> the claimed value.
+    """
+
+    name: str
     reason: str
+    detail: str = ""
+    claimed: Mapping[str, float] = MappingProxyType({})
 
 
 def parse_request(text: str) -> RunRequest:
@@ -155,7 +164,7 @@ def listed_models(models: Iterable[tuple[str, str | None]]) -> Iterator[Entry]:
             yield Entry(request_of(model, revision, "float32"))
 
 
-def read_requests(places: Iterable[str]) -> tuple[list[Entry], list[Refusal]]:
+def read_requests(places: Iterable[str]) -> tuple[list[Entry], list[Unranked]]:
     """Reads the requests of results repositories and of folders.
 
     Args:
@@ -168,7 +177,7 @@ def read_requests(places: Iterable[str]) -> tuple[list[Entry], list[Refusal]]:
         BadInput: a place does not exist or has no requests.
     """
     entries: dict[str, Entry] = {}
-    refused: list[Refusal] = []
+    refused: list[Unranked] = []
     for place in places:
         is_repo = is_on_hub(place)
         root = _download(place) if is_repo else Path(place)
@@ -185,11 +194,11 @@ def read_requests(places: Iterable[str]) -> tuple[list[Entry], list[Refusal]]:
                 entries.setdefault(entry.request.path, entry)
             except BadInput as error:
                 reason = str(error).replace(str(path), inside)
-                refused.append(Refusal(f"{name}/{inside}", reason))
+                refused.append(Unranked(f"{name}/{inside}", reason))
     return list(entries.values()), refused
 
 
-def _entry(path: Path, inside: str, refused: list[Refusal]) -> Entry:
+def _entry(path: Path, inside: str, refused: list[Unranked]) -> Entry:
     """Reads one request and the claimed figures beside it."""
     request = parse_request(read_text(path, MAX_REQUEST))
     if inside != request.path:
@@ -201,7 +210,7 @@ def _entry(path: Path, inside: str, refused: list[Refusal]) -> Entry:
         read_bytes(claim, MAX_CLAIM)
         return Entry(request, Results.from_json(read_json(claim), name))
     except BadInput as error:
-        refused.append(Refusal(name, str(error).replace(str(claim), name)))
+        refused.append(Unranked(name, str(error).replace(str(claim), name)))
         return Entry(request)
 
 

@@ -6,14 +6,13 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import NamedTuple
 
 import numpy as np
 
 from lmdiag import stats
 from lmdiag.comparison import side_of
 from lmdiag.hub.benchmark import columns, leaderboard_figures
-from lmdiag.hub.requests import Entry, Refusal, RunRequest
+from lmdiag.hub.requests import Entry, RunRequest, Unranked
 from lmdiag.leaderboard.board import Board
 from lmdiag.leaderboard.running import failure
 from lmdiag.results import Figure, Results, Run
@@ -58,27 +57,11 @@ class Row:
         return f"models/{file_name(self.request.model, identity)}.html"
 
 
-class Unranked(NamedTuple):
-    """A request without a run.
-
-    Attributes:
-        name: of the model; of the file if it is not a request.
-        detail: commit and precision; "".
-        reason: why it has no run.
-        claimed: id of a column -> the claimed value.
-    """
-
-    name: str
-    detail: str
-    reason: str
-    claimed: Mapping[str, float]
-
-
 def make_rows(
-    board: Board, entries: Sequence[Entry], refused: Sequence[Refusal]
+    board: Board, entries: Sequence[Entry], refused: Sequence[Unranked]
 ) -> tuple[list[Row], list[Unranked]]:
     """Returns the rows in order of rank, and the requests that have no run, by name."""
-    rows, unranked = [], [Unranked(x.place, "", x.reason, {}) for x in refused]
+    rows, unranked = [], [*refused]
     for entry in entries:
         request, claimed = entry.request, _claimed_values(entry)
         if run := board.run(request):
@@ -86,7 +69,7 @@ def make_rows(
             rows.append(Row(request, run, figures, _differing(claimed, figures, request)))
         else:
             detail = " · ".join(filter(None, (request.commit[:7], request.precision)))
-            unranked.append(Unranked(request.model, detail, failure(board, request), claimed))
+            unranked.append(Unranked(request.model, failure(board, request), detail, claimed))
     return ranked(rows), sorted(unranked, key=lambda x: (x.name, x.detail))
 
 

@@ -18,9 +18,10 @@ from lmdiag import diagnostics
 from lmdiag.hub.benchmark import columns
 from lmdiag.hub.client import is_commit, is_on_hub
 from lmdiag.hub.publish import SITE_INDEX
+from lmdiag.hub.requests import Unranked
 from lmdiag.leaderboard.board import Board
 from lmdiag.leaderboard.charts import pictures
-from lmdiag.leaderboard.rows import Row, Unranked, comparisons, outcomes
+from lmdiag.leaderboard.rows import Row, comparisons, outcomes
 from lmdiag.reading import real_path
 from lmdiag.report.page import environment, frame
 from lmdiag.results import REPORT
@@ -68,7 +69,7 @@ def write_site(out: Path, rows: Sequence[Row], unranked: Sequence[Unranked], boa
         "data": _data_name(board),
         "signature": board.signature,
         "rows": [_record(row) for row in rows],
-        "not_run": [request._asdict() for request in unranked],
+        "not_run": [request._asdict() | {"claimed": dict(request.claimed)} for request in unranked],
     }
     text = json.dumps(all_visible(record), indent=1, allow_nan=False)
     (work / SITE_INDEX).write_text(text, "utf-8")

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from lmdiag.results import Run
 
 
+_GAPS = "Differences between models in effects"
+
+
 class Design(NamedTuple):
     """The conditions of a task as a report shows them: plots, tables and remarks."""
 
@@ -106,10 +109,10 @@ def analysis_grids(analysis: Analysis, part: str = "") -> Iterator[Grid]:
     unit = f", {analysis.unit}" if analysis.unit else ""
     several = len(analysis.items) > 1
     of = analysis.response.replace("_", " ") + part
-    for title, table in (("Effects", analysis.effects), ("Differences", analysis.differences)):
+    for title, table in (("Effects", analysis.effects), (_GAPS, analysis.differences)):
         if len(table):
             caption = f"{title} on {of} over items, with 95% interval"
-            yield _effects(table, caption, unit, several or title == "Differences")
+            yield _effects(table, caption, unit, several)
     if len(analysis.cells):
         rows = []
         for cell in analysis.cells.to_dict("records"):

@@ -241,3 +241,10 @@ def _complaints(results: Results, document: Mapping[str, Any]) -> Iterator[str]:
     for task, facts in results.data.tasks.items():
         if facts.form and facts.form not in diagnostics.forms():
             yield f"data.tasks.{task}.form: {facts.form!r:.60} is not a form of data"
+    for place, figure in results.figures():
+        if figure.chance is not None:
+            n_rows = results.data.tasks[place.task].n
+            is_proportion = 0 <= figure.chance <= 1 and 0 <= (figure.value or 0) <= 1
+            if not is_proportion or not 0 <= (figure.n or 0) <= n_rows:
+                where = f"tasks.{place.task}.{place.setting}.measures.{place.measure}"
+                yield f"{where}: not a proportion in [0, 1] of at most all rows"
