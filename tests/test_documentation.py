@@ -242,6 +242,9 @@ def read(demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[
                 patch.chdir(reader.folder)
                 if page == "running.md":
                     Path("models.txt").write_text("demo:causal\n", "utf-8")
+                if page == "sentences.md":
+                    Path("multiblimp").mkdir()
+                    shutil.copy("pairs.jsonl", "multiblimp/eng.jsonl")
                 if page == "migration.md":
                     demo = ROOT / "datasets/lmdiag/demo"
                     shutil.copytree(demo / "refining-tse/data/blimp", "blimp")

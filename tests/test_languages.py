@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from commands import Commands
 
 from lmdiag import stimuli
+from lmdiag.cli import main
 from lmdiag.types import BadInput
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 PAIRS = {
     "eng": (("The dog barks.", "The dog bark."), ("The dogs bark.", "The dogs barks.")),
@@ -94,3 +99,45 @@ def test_languages_may_repeat_the_names_of_pairs(tmp_path: Path) -> None:
         (tmp_path / f"{language}.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
     columns = stimuli.load(str(tmp_path)).columns()
     assert columns["contrast"][::4] == ["eng-number-0", "heb-number-0", "tur-number-0"]
+
+
+# ---- runs ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def run_of_languages(
+    tiny_models: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """A run on a folder of three languages, with its report."""
+    root = tmp_path_factory.mktemp("languages")
+    for language in PAIRS:
+        write_tsv(root / "multiblimp" / f"{language}.tsv", language)
+    arguments = ["--model", tiny_models["gpt2"], "--data", root / "multiblimp"]
+    assert main(["run", *map(str, arguments), "--output", str(root / "runs"), "--quiet"]) == 0
+    return next((root / "runs").rglob("predictions.parquet")).parent
+
+
+def test_a_table_by_language_of_the_sum_and_the_mean(
+    run_of_languages: Path, command: Commands
+) -> None:
+    code, text, _ = command("report", run_of_languages, "--format", "markdown")
+    assert code == 0
+    heading = next(line for line in text.splitlines() if "per token" in line)
+    assert "sensitivity" in heading.replace("sensitivity, mean", "")
+    for language in PAIRS:
+        assert any(line.startswith(f"| {language} | 2 |") for line in text.splitlines())
+
+
+@pytest.mark.slow
+def test_words_run_in_the_direction_of_their_language(run_of_languages: Path, page: Page) -> None:
+    page.goto((run_of_languages / "report.html").as_uri())
+    page.locator("details.items summary").first.click()
+    places = {
+        language: page.locator(f"#{language}-1 table.words tbody tr").evaluate_all(
+            "rows => rows.map(row => row.getBoundingClientRect().x)"
+        )
+        for language in PAIRS
+    }
+    assert places["eng"] == sorted(places["eng"])
+    assert places["heb"] == sorted(places["heb"], reverse=True)
+    assert len(set(places["heb"])) == 3  # two words and the sum

@@ -63,8 +63,13 @@ DIAGNOSTIC = Diagnostic(
         ),
     ),
     charts=(
+        *(
+            Chart("levels", title, by=by, measures=_ONE)
+            for by, title in _TITLES.items()
+            if by != "UID"
+        ),
         Chart("scatter"),
-        *(Chart("levels", title, by=by, measures=_ONE) for by, title in _TITLES.items()),
+        Chart("levels", _TITLES["UID"], by="UID", measures=_ONE),
     ),
     headlines=_FIGURES,
     verbatim=frozenset({"language", "UID", "linguistics_term", "phenomenon"}),
