@@ -26,9 +26,7 @@ PAIRS = {
 
 def write_tsv(path: Path, language: str) -> None:
     """Writes a file as MultiBLiMP's: the index of pandas, `sen`, `wrong_sen`, a phenomenon."""
-    rows = [
-        f"{n}\tSV-{'#P'[n]}\t{good}\t{bad}\n" for n, (good, bad) in enumerate(PAIRS[language])
-    ]
+    rows = [f"{n}\tSV-{'#P'[n]}\t{good}\t{bad}\n" for n, (good, bad) in enumerate(PAIRS[language])]
     path.parent.mkdir(exist_ok=True, parents=True)
     path.write_text("\tphenomenon\tsen\twrong_sen\n" + "".join(rows), "utf-8")
 

@@ -122,7 +122,8 @@ def from_rows(name: str, rows: Sequence[Mapping[str, Any]], where: RowNames) -> 
         BadInput: a row lacks a core column that another row has.
     """
     names = list(dict.fromkeys(column for row in rows for column in row))
-    core = {"": CORE_COLUMNS, "sentences": SENTENCE_COLUMNS}.get(form_of(names), pair_columns(names))
+    pair = pair_columns(names)
+    core = {"": CORE_COLUMNS, "sentences": SENTENCE_COLUMNS}.get(form_of(names), pair)
     for i, row in enumerate(rows):
         for column in names:
             if column in core and column not in row:
