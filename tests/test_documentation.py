@@ -253,6 +253,9 @@ def read(demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[
                     Path("reading.csv").write_text(READING, "utf-8")
                 if page == "running.md":
                     Path("models.txt").write_text("demo:causal\n", "utf-8")
+                if page == "own-data.md":
+                    Path("multiblimp").mkdir()
+                    shutil.copy("pairs.jsonl", "multiblimp/eng.jsonl")
                 if page == "migration.md":
                     demo = ROOT / "datasets/lmdiag/demo"
                     shutil.copytree(demo / "refining-tse/data/blimp", "blimp")
@@ -322,7 +325,7 @@ def test_the_python_of_the_page_on_human_measures_runs() -> None:
 @pytest.mark.slow
 def test_the_page_on_your_own_data_runs(read: Callable[[str], Reader]) -> None:
     reader = read("own-data.md")
-    assert len(reader.outputs) == 8
+    assert len(reader.outputs) == 9
     compare_surprisals(reader)
     assert "surprisal" in next(o for text, o in reader.outputs.items() if "import lmdiag" in text)
     sentences, pairs, suite = (

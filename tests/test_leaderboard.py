@@ -127,7 +127,7 @@ def test_every_file_is_a_request_in_its_place_or_is_refused(tmp_path: Path) -> N
     copy.write_text(good.read_text())
     write_request(tmp_path, request("org/large"), "#" * 5000)
     claimed = good.with_suffix(".json")
-    claimed.write_text('{"schema_version": 2, "model": NaN}')
+    claimed.write_text('{"schema_version": 1, "model": NaN}')
     (entry,), refused = read_requests([str(tmp_path)])
     assert (entry.request, entry.claimed) == (request("org/model"), None)
     told = {refusal.name.rpartition("/")[2]: refusal.reason for refusal in refused}
