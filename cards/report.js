@@ -91,6 +91,57 @@
     else location.hash = encodeURIComponent(name);
   }
 
+  // ---- models -------------------------------------------------------------------------------------
+
+  // A table of many models: sorted by any column; the chart, if there is one, is of that figure.
+  function setUpModels(table) {
+    const section = table.closest("section");
+    const controls = section.querySelector(".controls");
+    const choose = controls.querySelector("[data-choose]");
+    const intervals = controls.querySelector("[data-intervals]");
+    const plots = choose ? [...section.querySelectorAll(".charts figure")] : [];
+    const heads = [...table.tHead.rows[1].cells];
+    const show = () => {
+      for (const figure of plots) figure.hidden = figure.dataset.name !== choose.value;
+      if (window.vegaEmbed) drawAll(plots);
+    };
+    const sort = (column) => {
+      const descending = heads[column].getAttribute("aria-sort") !== "descending";
+      heads.forEach((head, i) => head.setAttribute("aria-sort", i !== column ? "none" : descending ? "descending" : "ascending"));
+      const value = (row) => { const text = row.cells[column].dataset.sort; return text ? Number(text) : null; };
+      const name = (row) => row.cells[0].textContent;
+      const rows = [...table.tBodies[0].rows].sort((a, b) => column
+        ? compare(value(a), value(b), descending) : name(a).localeCompare(name(b)) * (descending ? -1 : 1));
+      table.tBodies[0].append(...rows);
+      const option = choose && [...choose.options].find((one) => one.text === heads[column].dataset.figure);
+      if (option) {
+        choose.value = option.value;
+        show();
+      }
+    };
+    controls.hidden = false;
+    heads.forEach((head, column) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.append(...head.childNodes);
+      button.addEventListener("click", () => sort(column));
+      head.append(button);
+    });
+    intervals.addEventListener("input", () => {
+      table.classList.toggle("with-intervals", intervals.checked);
+      showMore();
+    });
+    if (choose) choose.addEventListener("input", show);
+    show();
+  }
+
+  // What lies beyond the right edge of a box fades out.
+  function showMore() {
+    for (const box of document.querySelectorAll(".scroll")) {
+      box.classList.toggle("more", box.scrollLeft + box.clientWidth < box.scrollWidth - 2);
+    }
+  }
+
   // ---- charts -------------------------------------------------------------------------------------
 
   // Unpacks the libraries that draw; the policy of the page names the digest of their text.
@@ -281,13 +332,18 @@
 
   async function drawAll(figures) {
     for (const figure of figures) {
-      const isFolded = figure.closest("details:not([open])");
+      const isFolded = figure.hidden || figure.closest("details:not([open])");
       if (!isFolded && figure.width !== figure.querySelector(".plot").clientWidth) await draw(figure);
     }
     document.documentElement.dataset.drawn = figures.length;
   }
 
   for (const list of document.querySelectorAll("[data-items]")) setUpList(list);
+  for (const table of document.querySelectorAll(".models")) setUpModels(table);
+  for (const box of document.querySelectorAll(".scroll")) box.addEventListener("scroll", showMore);
+  for (const fold of document.querySelectorAll("details")) fold.addEventListener("toggle", showMore);
+  addEventListener("resize", showMore);
+  showMore();
   addEventListener("hashchange", reveal);
   reveal();
   const figures = [...document.querySelectorAll(".charts figure")];

@@ -30,6 +30,12 @@ class FakeModel:
     def answer(self, batch: Sequence[Any], top: int) -> list[Any]:
         return [self.reply(question, top) for question in batch]
 
+    def key(self, encoded: Any, top: int) -> str:
+        return repr((encoded, top))
+
+    def with_options(self, options: Any) -> FakeModel | None:
+        return None
+
     def reply(self, question: Any, top: int) -> Answer | SentenceAnswer:
         """Returns the answer to one question."""
         raise NotImplementedError

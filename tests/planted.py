@@ -23,6 +23,13 @@ class Planted(FakeModel):
         )
         self._options, self._prefers = options, prefers
 
+    def key(self, encoded: Question, top: int) -> str:
+        """Another one for any other options: nothing is shared."""
+        return repr((encoded, top, self._options))
+
+    def with_options(self, options: LoadOptions) -> Planted:
+        return Planted(self.info.id, options, self._prefers)
+
     def reply(self, question: Question, top: int) -> Answer:
         number = int(question.query.context.rsplit(maxsplit=1)[-1])
         first = "good" if self._prefers(self._options, number) else "bad"

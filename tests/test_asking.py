@@ -45,6 +45,9 @@ class Arithmetic:
         order = sorted(range(len(encoded)), key=lambda n: -len(encoded[n].query.context))
         return [order[start : start + size] for start in range(0, len(order), size)]
 
+    def key(self, encoded: Question, top: int) -> str:
+        return encoded.query.context
+
     def answer(self, batch: Sequence[Question], top: int) -> list[Answer]:
         if self._fails_at == len(self.batches):
             raise self._error
@@ -113,14 +116,11 @@ def test_a_process_without_a_journal_resumes_with_the_first(tmp_path: Path) -> N
     with pytest.raises(KeyboardInterrupt):
         run(Arithmetic(fails_at=2), tmp_path)
     saved = Journal(tmp_path).read()
-    plan = Arithmetic().plan(QUESTIONS, None)
+    shared = iter([set(saved), Arithmetic().plan(QUESTIONS, None)])
 
     class Second(Processes):
-        def gather(self, value: Any) -> list[Any]:
-            return [set(saved) if isinstance(value, set) else value, value]
-
         def share(self, value: Any) -> Any:
-            return plan
+            return next(shared)
 
     second, model = Second(alone=True, together=True), Arithmetic()
     second.rank = 1
@@ -128,12 +128,15 @@ def test_a_process_without_a_journal_resumes_with_the_first(tmp_path: Path) -> N
     assert len(model.asked) == len(QUESTIONS) - len(saved)
 
 
-@given(st.lists(st.integers(0, 9), max_size=9), st.sets(st.integers(0, 30)))
-def test_unanswered_batches_are_the_rest_of_all_batches(sizes: list[int], known: set[int]) -> None:
-    numbers = iter(range(sum(sizes)))
-    rest = unanswered([[next(numbers) for _ in range(size)] for size in sizes], known)
+@given(st.lists(st.text("abcdef", max_size=2), max_size=20), st.sets(st.sampled_from("abcdef")))
+def test_each_question_that_is_not_answered_is_in_one_batch(
+    keys: list[str], known: set[str]
+) -> None:
+    """Questions with equal keys are one question."""
+    batches = [[*range(start, min(start + 3, len(keys)))] for start in range(0, len(keys), 3)]
+    rest = unanswered(batches, keys, known)
     assert all(rest)
-    assert sorted(n for batch in rest for n in batch) == sorted(set(range(sum(sizes))) - known)
+    assert sorted(keys[n] for batch in rest for n in batch) == sorted({*keys} - known)
 
 
 @given(length=st.integers(0, 30), takers=st.integers(1, 4), data=st.data())

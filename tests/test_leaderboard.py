@@ -126,7 +126,7 @@ def test_every_file_is_a_request_in_its_place_or_is_refused(tmp_path: Path) -> N
     copy.write_text(good.read_text())
     write_request(tmp_path, request("org/large"), "#" * 5000)
     claimed = good.with_suffix(".json")
-    claimed.write_text('{"schema_version": 2, "model": NaN}')
+    claimed.write_text('{"schema_version": 1, "model": NaN}')
     entries = [*read_requests([str(tmp_path)])]
     (wanted,) = [entry for entry in entries if entry.request]
     assert (wanted.request, wanted.claimed) == (request("org/model"), {})

@@ -265,7 +265,7 @@ class LoadedMultiverse(Shown):
         self.path = path
 
     def __repr__(self) -> str:
-        models = ", ".join(model.label for model in self.multiverse.models)
+        models = ", ".join(self.multiverse.models)
         return f"<Multiverse of {models}: {len(self.multiverse.members)} protocols; {self.path}>"
 
     def to_frame(self) -> DataFrame:
@@ -277,14 +277,14 @@ class LoadedMultiverse(Shown):
         from pandas import DataFrame
 
         columns = ("value", "n", "ci_low", "ci_high", "chance", "statistic")
-        members, models = self.multiverse.members, self.multiverse.models
+        members = self.multiverse.members
         return DataFrame(
-            {"model": models[curve.model].label, **members[point.member].choices}
-            | {"run": str(self.path / members[point.member].path), **figure.place._asdict()}
-            | {name: getattr(point.figure, name) for name in columns}
+            {"model": curve.model, **members[number].choices}
+            | {"run": str(self.path / members[number].path), **figure.place._asdict()}
+            | {name: getattr(known, name) for name in columns}
             for figure in self.multiverse.figures
-            for curve in figure.curves
-            for point in curve.points
+            for curve in self.multiverse.curves(figure)
+            for number, known in zip(curve.members, curve.figures, strict=True)
         )
 
     def charts(self) -> dict[str, altair.TopLevelMixin]:

@@ -16,7 +16,7 @@ import operator
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 ABSOLUTE, RELATIVE = 1e-3, 1e-5
 """Tolerance of `=`: |left - right| is at most `ABSOLUTE + RELATIVE * |right|`, in bits."""
@@ -26,14 +26,13 @@ _MAX_DEPTH = 50
 
 _TOKEN = re.compile(
     r"""\s*(?:
-    (?P<region> \(\s* (?:[0-9]{1,9}|\*) \s*;\s* %[^%]*% \s*\) )
+    (?P<region> \(\s* (?P<index>[0-9]{1,9}|\*) \s*;\s* %(?P<condition>[^%]*)% \s*\) )
     | (?P<number> (?:[0-9]+\.?[0-9]*|\.[0-9]+) (?:[eE][+-]?[0-9]+)? )
     | (?P<sign> [-+<>=&|()\[\]] )
     | (?P<end> $ )
     )""",
     re.VERBOSE,
 )
-_REGION = re.compile(r"\(\s*([0-9]+|\*)\s*;\s*%([^%]*)%")
 _CLOSING = {"(": ")", "[": "]"}
 
 
@@ -60,11 +59,26 @@ Surprisals = Mapping[RegionOf, float]
 """Region -> its surprisal in bits."""
 
 
+def _equal(left: float, right: float) -> bool:
+    return abs(left - right) <= ABSOLUTE + RELATIVE * abs(right)
+
+
+_LEVELS: tuple[dict[str, Callable[[Any, Any], Any]], ...] = (
+    {"|": operator.or_},
+    {"&": operator.and_},
+    {"<": operator.lt, ">": operator.gt, "=": _equal},
+    {"+": operator.add, "-": operator.sub},
+)
+"""The operators, from the loosest to the tightest; the first two levels join comparisons."""
+_COMPARISONS = 2
+"""The level of comparisons; its operands and those of later levels are numbers."""
+
+
 class _Part(NamedTuple):
     """A part of a formula: a comparison, or a sum of numbers."""
 
     is_truth: bool
-    value: Callable[[Surprisals], float]
+    value: Callable[[Surprisals], Any]
     start: int
 
 
@@ -79,7 +93,7 @@ class Formula:
 
     text: str
     regions: tuple[RegionOf, ...]
-    _value: Callable[[Surprisals], float]
+    _value: Callable[[Surprisals], Any]
 
     def holds(self, surprisals: Surprisals) -> bool | None:
         """Returns whether the prediction is true; None where a surprisal is undefined.
@@ -100,142 +114,98 @@ def parse_formula(text: str) -> Formula:
     >>> parse_formula("(1;%a%) < [(1;%b%) - 0.5]").holds({(1, "a"): 3.0, (1, "b"): 3.6})
     True
     """
-    return _Parser(text).formula()
+    parser = _Parser(text)
+    whole = parser.expect(parser.part(), truth=True)
+    if parser.kind != "end":
+        raise parser.error(f"unexpected {parser.token!r}")
+    return Formula(text, tuple(parser.regions), whole.value)
 
 
 class _Parser:
-    """Recursive descent: a method for each strength of binding, from `|` down to a number."""
+    """Precedence climbing: `part` reads the operators of a level, `operand` what they join."""
 
     def __init__(self, text: str) -> None:
-        self.text = text
+        self.text, self.end, self.depth = text, 0, 0
         self.regions: dict[RegionOf, None] = {}
-        self.depth = 0
-        self.end = 0
         self.advance()
 
     def advance(self) -> None:
-        """Reads the next token: its `kind`, its text and where it starts."""
+        """Reads the next token: its `kind`, its `token` and where it starts."""
         match = _TOKEN.match(self.text, self.end)
         if match is None:
-            rest = self.text[self.end :]
-            self.start = self.end + len(rest) - len(rest.lstrip())
+            self.start = len(self.text) - len(self.text[self.end :].lstrip())
             raise self.error(f"unexpected {self.text[self.start]!r}")
-        self.kind = match.lastgroup
-        self.token = match[self.kind or 0]
-        self.start, self.end = match.start(self.kind or 0), match.end()
+        self.match, self.kind = match, str(match.lastgroup)
+        self.token, self.start, self.end = match[self.kind], match.start(self.kind), match.end()
 
     def error(self, problem: str, at: int | None = None) -> FormulaError:
         """The problem, with the place of a part or of this token."""
         return FormulaError(f"{problem} at character {(self.start if at is None else at) + 1}")
 
-    def formula(self) -> Formula:
-        whole = self.alternatives()
-        if self.kind != "end":
-            raise self.error(f"unexpected {self.token!r}")
-        self.expect(whole, truth=True)
-        return Formula(self.text, tuple(self.regions), whole.value)
-
     def expect(self, part: _Part, *, truth: bool) -> _Part:
-        """The part, which must be a comparison or must be a number."""
+        """Returns the part, which must be a comparison or must be a number."""
         if part.is_truth != truth:
             kinds = "a number", "a comparison"
             raise self.error(f"expected {kinds[truth]}, not {kinds[part.is_truth]},", part.start)
         return part
 
-    # ---- truth values ----------------------------------------------------------------------------
-
-    def alternatives(self) -> _Part:
-        return self.chain("|", self.conjunction, any)
-
-    def conjunction(self) -> _Part:
-        return self.chain("&", self.comparison, all)
-
-    def chain(
-        self, sign: str, part: Callable[[], _Part], combine: Callable[[list[float]], bool]
-    ) -> _Part:
-        """One or more parts with a sign between them."""
-        parts = [part()]
-        while self.token == sign:
+    def part(self, level: int = 0) -> _Part:
+        """Reads operands joined by operators of this level or a tighter one, left to right."""
+        if level == len(_LEVELS):
+            return self.operand()
+        first = self.part(level + 1)
+        joined: list[tuple[Callable[[Any, Any], Any], Callable[[Surprisals], Any]]] = []
+        while apply := _LEVELS[level].get(self.token):
+            if joined and level == _COMPARISONS:
+                raise self.error(f"a second comparison {self.token!r}: join two of them by &")
+            self.expect(first, truth=level < _COMPARISONS)
             self.advance()
-            parts.append(part())
-        if len(parts) == 1:
-            return parts[0]
-        values = [self.expect(each, truth=True).value for each in parts]
-        return _Part(True, lambda bits: combine([value(bits) for value in values]), parts[0].start)
-
-    def comparison(self) -> _Part:
-        left = self.sum()
-        if self.token not in _COMPARE:
-            return left
-        compare = _COMPARE[self.token]
-        self.advance()
-        a, b = (self.expect(side, truth=False).value for side in (left, self.sum()))
-        if self.token in _COMPARE:
-            raise self.error(f"a second comparison {self.token!r}: join two of them by &")
-        return _Part(True, lambda bits: compare(a(bits), b(bits)), left.start)
-
-    # ---- numbers ---------------------------------------------------------------------------------
-
-    def sum(self) -> _Part:
-        first = self.operand()
-        terms = [(1.0, first)]
-        while self.token in ("+", "-"):
-            factor = 1.0 if self.token == "+" else -1.0
-            self.advance()
-            terms.append((factor, self.operand()))
-        if len(terms) == 1:
+            operand = self.expect(self.part(level + 1), truth=level < _COMPARISONS)
+            joined.append((apply, operand.value))
+        if not joined:
             return first
-        values = [(factor, self.expect(term, truth=False).value) for factor, term in terms]
-        return _Part(
-            False, lambda bits: sum(factor * value(bits) for factor, value in values), first.start
-        )
+
+        def value(bits: Surprisals) -> Any:  # a loop: chains may be longer than the stack is deep
+            result = first.value(bits)
+            for apply, operand in joined:
+                result = apply(result, operand(bits))
+            return result
+
+        return _Part(level <= _COMPARISONS, value, first.start)
 
     def operand(self) -> _Part:
+        """Reads a region, a number or a part in brackets."""
         if self.token in _CLOSING:
             return self.group()
+        start, match, sign = self.start, self.match, 1.0
         if self.kind == "region":
-            return self.region()
-        start, is_negative = self.start, self.token == "-"
-        if is_negative:
+            index = None if match["index"] == "*" else int(match["index"])
+            region = RegionOf(index, match["condition"])
+            self.regions[region] = None
+            self.advance()
+            return _Part(False, lambda bits: bits[region], start)
+        if self.token == "-":
+            sign = -1.0
             self.advance()
         if self.kind != "number":
             token = repr(self.token) if self.token else "the end"
             raise self.error(f"expected a region such as (6;%condition%) or a number, not {token},")
-        number = float(self.token)
+        number = sign * float(self.token)
         if not math.isfinite(number):
             raise self.error("the number is too large")
         self.advance()
-        return _Part(False, lambda bits: -number if is_negative else number, start)
-
-    def region(self) -> _Part:
-        number, condition = _REGION.match(self.token).groups()  # type: ignore[union-attr]
-        region = RegionOf(None if number == "*" else int(number), condition)
-        self.regions[region] = None
-        start = self.start
-        self.advance()
-        return _Part(False, lambda bits: bits[region], start)
+        return _Part(False, lambda bits: number, start)
 
     def group(self) -> _Part:
-        opening, start = self.token, self.start
+        closing, start = _CLOSING[self.token], self.start
         self.depth += 1
         if self.depth > _MAX_DEPTH:
             raise self.error(f"more than {_MAX_DEPTH} brackets within each other")
         self.advance()
-        inner = self.alternatives()
-        if self.token != _CLOSING[opening]:
+        inner = self.part()
+        if self.token != closing:
             token = repr(self.token) if self.token else "the end"
-            raise self.error(f"expected {_CLOSING[opening]!r}, not {token},")
+            raise self.error(f"expected {closing!r}, not {token},")
         self.depth -= 1
         self.advance()
-        return _Part(inner.is_truth, inner.value, start)
-
-
-def _equal(left: float, right: float) -> bool:
-    return abs(left - right) <= ABSOLUTE + RELATIVE * abs(right)
-
-
-_COMPARE: Mapping[str, Callable[[float, float], bool]] = {
-    "<": operator.lt,
-    ">": operator.gt,
-    "=": _equal,
-}
+        return inner._replace(start=start)

@@ -83,13 +83,11 @@ def collect_parts(
 ) -> list[list[Question | Sentence]]:
     """Returns the distinct questions in parts, each with those that no earlier part has.
 
-    The published rows of a task and its perturbed rows are in different parts, and so are questions
-    that the option `--first-letter` or `--final-period` changes and questions that it leaves alone.
-    No two parts share a batch. So the answers to a part are the same to the last bit whatever else
-    is asked, and runs that differ in one of these options have whole batches in common.
+    The published rows of a task and its perturbed rows are in different parts, which never share a
+    batch. So the answers to a part are the same to the last bit whatever else is asked.
     """
     words: dict[QuestionKey, dict[str, None]] = {}
-    parts: dict[tuple[Any, ...], list[QuestionKey]] = {}
+    parts: dict[tuple[str, bool], list[QuestionKey]] = {}
     for setting in settings:
         columns = setting.stimuli.columns()
         keys = row_keys(setting, kind=kind, cased=cased)
@@ -97,7 +95,7 @@ def collect_parts(
         for key, target in zip(keys, columns.get("target", columns["id"]), strict=True):
             if key not in words:
                 words[key] = {}
-                parts.setdefault((*rows, *_changed_by_options(key)), []).append(key)
+                parts.setdefault(rows, []).append(key)
             words[key][target] = None
     return [
         [
@@ -122,16 +120,6 @@ def with_first_letter(context: str, case: FirstLetter) -> str:
         return context
     letter = first[0].upper() if case == "upper" else first[0].lower()
     return context[: first.start()] + letter + context[first.end() :]
-
-
-def _changed_by_options(key: QuestionKey) -> tuple[bool, ...]:
-    """Returns whether upper case, lower case, and no final period would each change a question."""
-    if isinstance(key, Sentence):
-        return ()
-    query, _ = key
-    context = query.context
-    upper, lower = with_first_letter(context, "upper"), with_first_letter(context, "lower")
-    return upper != context, lower != context, not query.right_context
 
 
 def spread(

@@ -70,7 +70,7 @@ def test_several_runs_are_compared_with_the_first(command: Commands) -> None:
     _, out, _ = command("compare", *runs, "--resamples", 100)
     for words in ("C  org/third", "A and B, role88", "A and C, role88", "A − C"):
         assert words in out
-    assert f"over the {len(tested)} distinct tests above" in out
+    assert f"over the {len(tested)} distinct tests" in out
 
 
 def test_tables(command: Commands) -> None:

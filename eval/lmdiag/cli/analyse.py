@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from lmdiag.cli.options import RECORD, check_new_file
-
-_WIDTH = 100
-"""Characters of a line where the output is not a terminal."""
 
 
 @RECORD
@@ -77,11 +73,8 @@ def main(options: Options) -> int:
     if options.json:
         print(json.dumps(analysis.to_json(), allow_nan=False))
         return 0
-    from rich.console import Console
 
-    from lmdiag.report.formats.terminal import print_analysis
+    from lmdiag.report.formats.terminal import output_console, print_analysis
 
-    print_analysis(
-        analysis, Console(highlight=False, width=None if sys.stdout.isatty() else _WIDTH)
-    )
+    print_analysis(analysis, output_console())
     return 0

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -21,9 +19,6 @@ from lmdiag.types import BadInput, ModelInfo
 if TYPE_CHECKING:
     from lmdiag.comparison import Comparison
     from lmdiag.results import Run
-
-_UNLIMITED = 10_000
-"""Characters of a line where the output is not a terminal."""
 
 
 @RECORD
@@ -137,11 +132,10 @@ def _or_none(value: Any) -> Any:
 
 
 def _print_tables(runs: Sequence[Run], comparisons: Sequence[Comparison], options: Options) -> None:
-    from rich.console import Console
     from rich.text import Text
 
     from lmdiag.report.comparing import notes
-    from lmdiag.report.formats.terminal import print_comparisons
+    from lmdiag.report.formats.terminal import output_console, print_comparisons
     from lmdiag.report.labels import (
         asked_differently,
         model_facts,
@@ -151,8 +145,7 @@ def _print_tables(runs: Sequence[Run], comparisons: Sequence[Comparison], option
     )
     from lmdiag.text import visible
 
-    is_limited = sys.stdout.isatty() or "COLUMNS" in os.environ
-    console = Console(highlight=False, width=None if is_limited else _UNLIMITED)
+    console = output_console()
     for number, run in enumerate(runs):
         model = run.results.model
         name = f"{run_letter(number)}  {model_label(run.results)}  "

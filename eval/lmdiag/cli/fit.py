@@ -104,16 +104,16 @@ def _loaded(options: Options) -> Iterator[LanguageModel]:
 
 
 def _print(result: HumanFit, form: str) -> None:
-    from rich.console import Console
     from rich.text import Text
 
+    from lmdiag.report.formats.terminal import output_console
     from lmdiag.report.human import as_rich, as_text, further_lines, method_lines
     from lmdiag.text import visible
 
     if form != "table":
         sys.stdout.write(as_text(result, form))
         return
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
+    console = output_console()
     console.print(as_rich(result))
     console.print()
     for line in (*method_lines(result), *further_lines(result)):

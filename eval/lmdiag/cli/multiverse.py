@@ -17,8 +17,7 @@ from lmdiag.models.loading.options import Loading, LoadOptions
 from lmdiag.protocol import KNOBS, Asking
 
 if TYPE_CHECKING:
-    from lmdiag.results.multiverse import Questions
-    from lmdiag.runs.multiverse import FinishedMember, OpenKnobs
+    from lmdiag.runs.multiverse import Members, OpenKnobs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,35 +92,39 @@ def main(options: Options = Options()) -> int:
     return 0
 
 
-def _finish(results: Sequence[tuple[list[FinishedMember], Questions]], options: Options) -> None:
+def _finish(models: Sequence[Members], options: Options) -> None:
     """Writes `multiverse.json`, its page and the reports of all runs; prints the tables."""
-    from rich.console import Console
-
     from lmdiag.multiverse import RunOfMember, multiverse_of
-    from lmdiag.report.formats.terminal import print_multiverse
+    from lmdiag.report.formats.terminal import output_console, print_multiverse
     from lmdiag.report.multiverse import render
     from lmdiag.results.multiverse import MULTIVERSE, MULTIVERSE_PAGE
     from lmdiag.text import visible
     from lmdiag.writing import clear_drafts, write_atomically
 
     runs = [
-        RunOfMember(number, member.choices, member.run)
-        for number, (members, _) in enumerate(results)
-        for member in members
-        if member.run is not None
+        RunOfMember(number, choices, run)
+        for number, members in enumerate(models)
+        for choices, run in members.runs
+        if run is not None
     ]
     for member in runs:
         write_report(member.run)
-    first, *others = (questions for _, questions in results)
-    output, resamples = options.running.output, options.resamples
-    multiverse = multiverse_of(runs, sum(others, first), output, resamples=resamples)
+    output = options.running.output
+    multiverse = multiverse_of(
+        runs,
+        output,
+        combinations=sum(members.combinations for members in models),
+        questions=sum(members.questions for members in models),
+        asked=sum(members.asked for members in models),
+        resamples=options.resamples,
+    )
     multiverse.write(output)
     clear_drafts(output)
     write_atomically(output / MULTIVERSE_PAGE, render(multiverse).encode())
     if options.running.json:
         print(json.dumps(multiverse.to_json(), indent=1, allow_nan=False))
         return
-    console = Console(highlight=False)
+    console = output_console()
     print_multiverse(multiverse, console)
     saved = f"\nSaved in {visible(str(output))}: {MULTIVERSE}, {MULTIVERSE_PAGE}"
     console.print(saved, markup=False, soft_wrap=True)

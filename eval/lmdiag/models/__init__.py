@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from importlib import import_module
 
 from lmdiag.models.loading.options import LoadOptions
-from lmdiag.models.model import Model, Reconfigurable
+from lmdiag.models.model import Model
 from lmdiag.types import BadInput
 
-__all__ = ["LoadOptions", "Model", "Reconfigurable", "load"]
+__all__ = ["LoadOptions", "Model", "load"]
 
 _LOADERS = {"demo:": "lmdiag.models.demo:load_demo", "": "lmdiag.models.local:load_local"}
 """How the name of a model begins -> module and name of its `load(model_id, options)`."""

@@ -116,11 +116,10 @@ class LocalModel:
             return None
         return assemble(self.info.id, self.parts, options, self.reader.again())
 
-    def key(self, batch: Sequence[EncodedQuestion | EncodedSentence], top: int) -> bytes:
-        """Returns what identifies a batch: where two keys are equal, so are the answers."""
-        layout = (self.reader.layout, self.reader.width)
-        content = repr((layout, [self._identified(encoded, top) for encoded in batch]))
-        return hashlib.sha256(content.encode("utf-8", "surrogatepass")).digest()
+    def key(self, encoded: EncodedQuestion | EncodedSentence, top: int) -> str:
+        """Returns what identifies a question: where two keys are equal, so are the answers."""
+        content = repr(self._identified(encoded, top))
+        return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
     def _identified(self, encoded: EncodedQuestion | EncodedSentence, top: int) -> tuple[Any, ...]:
         """What the answer to a question depends on."""

@@ -7,7 +7,7 @@ a server that returns only its 20 most probable tokens, implements it in a modul
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol
 
 from lmdiag.types import Answer, ModelInfo, Question, Sentence, SentenceAnswer
 
@@ -79,22 +79,17 @@ class Model(Protocol):
         """
         ...
 
+    def key(self, encoded: Any, top: int) -> str:
+        """Returns what identifies an encoded question.
 
-@runtime_checkable
-class Reconfigurable(Protocol):
-    """A model whose weights stay loaded while it is asked in several ways.
-
-    Not every model can do this: one that cannot is loaded again, and its answers are not shared.
-    """
-
-    def with_options(self, options: LoadOptions) -> Model | None:
-        """Returns the model with other options; None where its weights must be loaded again."""
+        Where two keys are equal, even of two models that share weights, so are the answers, but for
+        rounding.
+        """
         ...
 
-    def key(self, batch: Sequence[Any], top: int) -> bytes:
-        """Returns what identifies the arguments of `answer`.
+    def with_options(self, options: LoadOptions) -> Model | None:
+        """Returns a model that shares the weights and is asked with other options.
 
-        Where two keys are equal, even of two models that share weights, so are the answers, to the
-        last bit.
+        None where the weights must be loaded again.
         """
         ...

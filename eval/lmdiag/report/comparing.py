@@ -1,4 +1,4 @@
-"""Several runs beside each other: paired statistics, and curves over checkpoints."""
+"""Several runs beside each other: paired statistics, and which runs are shown in detail."""
 
 from __future__ import annotations
 
@@ -10,20 +10,19 @@ from typing import TYPE_CHECKING, NamedTuple
 from lmdiag import diagnostics
 from lmdiag.report import numbers
 from lmdiag.report.charts import specs
-from lmdiag.report.charts.charted import figure_row
+from lmdiag.report.charts.models import MOST_BESIDE
 from lmdiag.report.charts.specs import Plot
 from lmdiag.report.labels import are_checkpoints, measure_label
 from lmdiag.report.labels import comparison_label as name
 from lmdiag.report.numbers import UNDEFINED
-from lmdiag.report.tables import Source, headlines
+from lmdiag.report.tables import Source
+from lmdiag.results import Place
 from lmdiag.text import visible
 
 if TYPE_CHECKING:
     from lmdiag.comparison import Comparison
     from lmdiag.results import Run
 
-
-_COLORS = 6
 
 TESTS = {
     "mcnemar": "exact McNemar test where each item is right or wrong (m)",
@@ -47,7 +46,7 @@ def notes(comparisons: Sequence[Comparison], resamples: int) -> list[str]:
         f"{UNDEFINED}: the two do not differ in any item, so there is nothing to test": any(
             one.test == "none" for one in comparisons
         ),
-        f"p adj.: by Holm's method over the {n_tests} distinct tests above": n_tests > 1,
+        f"p adj.: by Holm's method over the {n_tests} distinct tests": n_tests > 1,
     }
     return [line for line, is_needed in lines.items() if is_needed] + [
         f"{measure_label(measure)} has the same numbers as {measure_label(other)} by construction: "
@@ -74,6 +73,17 @@ class RunPair(NamedTuple):
     b: str
     comparisons: Sequence[Comparison]
     colors: tuple[int, int]
+
+    def at(self, place: Place) -> Comparison | None:
+        """Returns the comparison of the figures at an address; None where there is none."""
+        return next(
+            (
+                one
+                for one in self.comparisons
+                if Place(one.task, one.setting, one.measure, one.by, one.level) == place
+            ),
+            None,
+        )
 
     def color(self, one: Comparison) -> int:
         """Returns the number of the colour of the model with the larger figure; 0 for neither."""
@@ -119,14 +129,15 @@ def compared(runs: Sequence[Run], sources: Sequence[Source]) -> list[RunPair]:
     first, *later = sides = [side_of(run) for run in runs]
     for other in later:
         refuse_different(first, other)
-    shown = ends(runs)
+    checkpoints = are_checkpoints([run.results for run in runs])
+    shown = in_detail(runs) if checkpoints else range(len(runs))
     comparisons = compare_sides([sides[i] for i in shown], seed=0, resamples=RESAMPLES)
     return [
         RunPair(
             sources[0].label,
             sources[i].label,
             [one for one in comparisons if one.second == number],
-            (1, number % _COLORS + 1),
+            (1, min(number, MOST_BESIDE) + 1),
         )
         for number, i in enumerate(shown[1:], start=1)
     ]
@@ -162,29 +173,13 @@ def differences(pairs: Sequence[RunPair]) -> list[Plot]:
     return plots
 
 
-# ---- checkpoints ---------------------------------------------------------------------------------
+# ---- many models ---------------------------------------------------------------------------------
 
 
-def ends(runs: Sequence[Run]) -> list[int]:
-    """Returns which runs are shown in detail: all, but of checkpoints the first and the last."""
+def in_detail(runs: Sequence[Run]) -> list[int]:
+    """Returns the runs whose items and charts of items are shown.
+
+    The first four; of checkpoints, the first and the last.
+    """
     checkpoints = are_checkpoints([run.results for run in runs])
-    return [0, len(runs) - 1] if checkpoints else list(range(len(runs)))
-
-
-def progress(sources: Sequence[Source]) -> list[Plot]:
-    """Returns a chart per task if the runs are checkpoints: headline figures over training."""
-    if not are_checkpoints([source.results for source in sources]):
-        return []
-    plots = []
-    for task in sources[0].results.tasks:
-        rows = [
-            figure_row(figure) | {"series": each.label, "step": source.results.model.training_step}
-            for each in headlines(task, sources)
-            for source, figure in zip(sources, each.figures, strict=True)
-            if figure and figure.is_percent and figure.value is not None
-        ]
-        if rows:
-            title = visible(diagnostics.get(task).title)
-            caption = f"{title}, over training steps. Bands are 95% intervals."
-            plots.append(Plot("steps", f"{task}-steps", caption, specs.steps(rows)))
-    return plots
+    return [0, len(runs) - 1] if checkpoints else list(range(len(runs)))[:MOST_BESIDE]

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from lmdiag.comparison import RESAMPLES
 from lmdiag.diagnostics import Diagnostic
 from lmdiag.report.charts.charted import Charted
 from lmdiag.report.charts.kinds import plots
+from lmdiag.report.charts.models import MOST_BESIDE, model_figures, ranked_plots, trend_plots
 from lmdiag.report.charts.specs import Plot
 from lmdiag.report.comparing import (
     compared,
     differences,
-    ends,
+    in_detail,
     is_percent,
     notes,
     p_text,
-    progress,
 )
 from lmdiag.report.designs import designs_of
 from lmdiag.report.formats.grid import grid_of
@@ -35,6 +36,7 @@ from lmdiag.report.listing import ListedItem, listed
 from lmdiag.report.page import environment, frame
 from lmdiag.report.sections import Section, sections
 from lmdiag.report.tables import HeadlineFigure, Source, headlines, sources_of
+from lmdiag.results import Figure
 from lmdiag.results.joining import joined_runs
 from lmdiag.text import visible
 from lmdiag.training_steps import trained_model
@@ -79,14 +81,17 @@ def render(runs: Run | Sequence[Run], *, chosen: Sequence[str] = (), region: str
             package is missing.
     """
     several, sources = _in_order(runs)
-    close = [sources[i] for i in ends(several)]
+    close = [sources[i] for i in in_detail(several)]
     views = [
         _view(section, _charted(section.task, several, sources), chosen, close)
         for section in sections([source.results for source in sources])
     ]
-    training = progress(sources)
-    designs = designs_of([several[i] for i in ends(several)], region)
+    trends = trend_plots(sources)
+    is_table = len(sources) > MOST_BESIDE
+    ranked = ranked_plots(sources) if is_table else []
+    designs = designs_of([several[i] for i in in_detail(several)], region)
     pairs = compared(several, sources)
+    has_charts = any(view.plots for view in views) or bool(trends or designs or ranked)
     page = environment().get_template("report.html.j2")
     return page.render(
         title=_title(several),
@@ -95,7 +100,12 @@ def render(runs: Run | Sequence[Run], *, chosen: Sequence[str] = (), region: str
         comparisons=pairs,
         comparison_notes=notes([one for pair in pairs for one in pair.comparisons], RESAMPLES),
         p_text=p_text,
-        progress=training,
+        trends=trends,
+        ranked=ranked,
+        is_table=is_table,
+        most_beside=MOST_BESIDE,
+        grouped=_grouped(sources) if is_table else [],
+        shade=_shade,
         views=views,
         designs=designs,
         asked=asked(sources[0].results),
@@ -103,7 +113,7 @@ def render(runs: Run | Sequence[Run], *, chosen: Sequence[str] = (), region: str
         grid_of=grid_of,
         model_facts=model_facts,
         framing_facts=framing_facts,
-        **frame("report", charts=any(view.plots for view in views) or bool(training or designs)),
+        **frame("report", charts=has_charts),
     )
 
 
@@ -116,9 +126,25 @@ def charts(runs: Run | Sequence[Run], region: str = "") -> list[Plot]:
     several, sources = _in_order(runs)
     tasks = dict.fromkeys(task for run in several for task in run.results.tasks)
     own = [plot for task in tasks for plot in plots(_charted(task, several, sources))]
-    designs = designs_of([several[i] for i in ends(several)], region)
+    designs = designs_of([several[i] for i in in_detail(several)], region)
     first = [plot for design in designs for plot in design.plots]
-    return [*first, *progress(sources), *differences(compared(several, sources)), *own]
+    models = [*trend_plots(sources), *(ranked_plots(sources) if len(sources) > MOST_BESIDE else ())]
+    return [*first, *models, *differences(compared(several, sources)), *own]
+
+
+def _grouped(sources: Sequence[Source]) -> list[tuple[str, list[HeadlineFigure]]]:
+    """Title of each diagnostic and its headline figures: the columns of a table of models."""
+    groups = groupby(model_figures(sources), key=lambda pair: pair[0])
+    return [(title, [figure for _, figure in group]) for title, group in groups]
+
+
+def _shade(figure: Figure | None, column: HeadlineFigure) -> int:
+    """The shade of a cell, 0 to 8: of 100 percent, else between the lowest and highest value."""
+    if figure is None or figure.value is None:
+        return 0
+    values = [one.value for one in column.figures if one and one.value is not None]
+    low, high = (0.0, 1.0) if figure.is_percent else (min(values), max(values))
+    return round(8 * (figure.value - low) / (high - low)) if high > low else 0
 
 
 def _in_order(runs: Run | Sequence[Run]) -> tuple[list[Run], list[Source]]:
@@ -138,7 +164,7 @@ def _title(runs: Sequence[Run]) -> str:
 
 
 def _charted(task: str, runs: Sequence[Run], sources: Sequence[Source]) -> Charted:
-    close = [i for i in ends(runs) if task in runs[i].results.tasks]
+    close = [i for i in in_detail(runs) if task in runs[i].results.tasks]
     own = [runs[i] for i in close]
     return Charted(task, own, [sources[i] for i in close], [items(run, task) for run in own])
 

@@ -1,4 +1,4 @@
-"""`multiverse.html`: a specification curve of each headline figure, and its charts.
+"""`multiverse.html`: a specification curve of each headline figure; and the tables of a multiverse.
 
 Source: Simonsohn, Simmons and Nelson (2020), Specification curve analysis.
 """
@@ -12,49 +12,29 @@ from urllib.parse import quote
 
 from lmdiag import diagnostics
 from lmdiag.protocol import KNOBS
+from lmdiag.report import numbers
 from lmdiag.report.charts import specs
 from lmdiag.report.charts.specs import Plot
+from lmdiag.report.formats.grid import CellText, Grid, GridRow, Heading
 from lmdiag.report.labels import short_commit
 from lmdiag.report.page import environment, frame
-from lmdiag.report.protocols import (
-    choice_label,
-    choices_label,
-    protocols,
-    remarks,
-    said,
-    shown_choices,
-)
 from lmdiag.results import REPORT
-from lmdiag.results.multiverse import effects_of, is_rejected
+from lmdiag.results.multiverse import counts_of, effects_of, is_rejected
 from lmdiag.text import visible
 
 if TYPE_CHECKING:
-    from lmdiag.diagnostics import Diagnostic
-    from lmdiag.results.multiverse import Contest, Curve, HeadlineCurves, Multiverse
+    from lmdiag.results.multiverse import (
+        Curve,
+        MemberDifference,
+        Multiverse,
+        MultiverseFigure,
+    )
 
 _COLORS = 6
 """Colours of series."""
 
-
-class ShownFigure(NamedTuple):
-    """A headline figure as the page shows it.
-
-    Attributes:
-        figure: in all protocols.
-        words: what follows, a sentence each.
-        plots: its specification curves.
-    """
-
-    figure: HeadlineCurves
-    words: list[str]
-    plots: list[Plot]
-
-
-class ShownTask(NamedTuple):
-    """A diagnostic as the page shows it: its declaration and its headline figures."""
-
-    diagnostic: Diagnostic
-    figures: list[ShownFigure]
+_LONGEST_CHOICE = 40
+"""Characters of a choice; of a longer prompt the beginning and the end are shown."""
 
 
 def render(multiverse: Multiverse) -> str:
@@ -63,15 +43,17 @@ def render(multiverse: Multiverse) -> str:
     Raises:
         BadInput: a data file of the package is missing.
     """
-    numbers = range(len(multiverse.models))
-    tasks = dict.fromkeys(figure.task for figure in multiverse.figures)
+    models = multiverse.models
+    knobs = multiverse.choices(*models)
     page = environment().get_template("multiverse.html.j2")
     return page.render(
-        title=" and ".join(visible(model.label) for model in multiverse.models),
+        title=" and ".join(map(visible, models)),
         multiverse=multiverse,
-        tasks=[_task(multiverse, task) for task in tasks],
-        knobs=[*multiverse.choices(*numbers)],
-        prompts=[c for c in multiverse.choices(*numbers).get("prompt", ()) if "{" in c],
+        models=[multiverse.members[multiverse.numbers_of(model)[0]] for model in models],
+        tasks=task_tables(multiverse),
+        plots={figure.place: [*_plots(multiverse, figure)] for figure in multiverse.figures},
+        knobs=[*knobs],
+        prompts=[choice for choice in knobs.get("prompt", ()) if "{" in choice],
         link=lambda path: quote(f"{path}/{REPORT}"),
         protocols=protocols,
         choice_label=choice_label,
@@ -87,76 +69,213 @@ def multiverse_plots(multiverse: Multiverse) -> list[Plot]:
     return [plot for figure in multiverse.figures for plot in _plots(multiverse, figure)]
 
 
-def _task(multiverse: Multiverse, task: str) -> ShownTask:
-    shown = [
-        ShownFigure(figure, [*said(multiverse, figure)], [*_plots(multiverse, figure)])
-        for figure in multiverse.figures
-        if figure.task == task
+# ---- tables --------------------------------------------------------------------------------------
+
+
+class TaskTables(NamedTuple):
+    """A diagnostic of a multiverse.
+
+    Attributes:
+        diagnostic: its declaration.
+        figures: its headline figures.
+        ranges: a table per model, with the range of each figure and how far each knob moves it.
+        differences: a table per further model: in how many protocols the first is ahead of it.
+    """
+
+    diagnostic: diagnostics.Diagnostic
+    figures: list[MultiverseFigure]
+    ranges: list[Grid]
+    differences: list[Grid]
+
+
+def task_tables(multiverse: Multiverse) -> list[TaskTables]:
+    """Returns the tables of each diagnostic."""
+    tables = []
+    for task in dict.fromkeys(figure.task for figure in multiverse.figures):
+        figures = [figure for figure in multiverse.figures if figure.task == task]
+        ranges = [_range_grid(multiverse, figures, model) for model in multiverse.models]
+        differences = [
+            _difference_grid(multiverse, figures, model) for model in multiverse.models[1:]
+        ]
+        diagnostic = diagnostics.get(task, multiverse.forms.get(task, ""))
+        tables.append(
+            TaskTables(
+                diagnostic,
+                figures,
+                [grid for grid in ranges if grid.rows],
+                [grid for grid in differences if grid.rows],
+            )
+        )
+    return tables
+
+
+def _range_grid(multiverse: Multiverse, figures: Sequence[MultiverseFigure], model: str) -> Grid:
+    """Of each figure of a model the range, the default, and how far each knob moves it."""
+    knobs = [*multiverse.choices(model)]
+    default = multiverse.numbers_of(model)[0]
+    rows = []
+    for figure in figures:
+        for curve in (curve for curve in multiverse.curves(figure) if curve.model == model):
+            statistic = curve.figures[0].statistic
+            known = figure.values[default]
+            ends = (curve.values[0], curve.median, curve.values[-1])
+            effects = (curve.effects.get(knob) for knob in knobs)
+            values = (known.value if known else None, *ends, *effects)
+            texts = ("" if x is None else numbers.number(x, statistic) for x in values)
+            cells = tuple(CellText(text) for text in texts)
+            rows.append(GridRow((visible(figure.label),), 0, cells))
+    headings = [
+        Heading(label, is_figure=True) for label in ("default", "lowest", "median", "highest")
     ]
-    return ShownTask(diagnostics.get(task, multiverse.forms.get(task, "")), shown)
+    headings += [Heading(knob) for knob in knobs]
+    label = visible(model) if len(multiverse.models) > 1 else ""
+    return Grid("", (label,), tuple(headings), tuple(rows))
+
+
+def _difference_grid(
+    multiverse: Multiverse, figures: Sequence[MultiverseFigure], second: str
+) -> Grid:
+    """In how many protocols the first model is ahead of another one, for each figure."""
+    rows = []
+    for figure in figures:
+        if found := multiverse.differences(figure, second):
+            cells = tuple(CellText(str(count)) for count in counts_of(found).values())
+            rows.append(GridRow((visible(figure.label),), 0, cells))
+    labels = ("ahead", "behind", "equal", "p < .05", "adjusted")
+    title = f"{visible(multiverse.models[0])} minus {visible(second)}"
+    return Grid("", (title,), tuple(Heading(label, is_figure=True) for label in labels),
+                tuple(rows))  # fmt: skip
+
+
+def protocols(count: int) -> str:
+    """Returns a number of protocols in words."""
+    return "1 protocol" if count == 1 else f"{count} protocols"
+
+
+def choice_label(choice: str) -> str:
+    """Returns a choice as readers see it: of a long prompt its beginning and its end."""
+    text = visible(" ".join(choice.split()))
+    half = _LONGEST_CHOICE // 2
+    return text if len(text) <= _LONGEST_CHOICE else f"{text[:half]} … {text[-half:]}"
+
+
+def shown_choices(multiverse: Multiverse, *models: str) -> list[tuple[str, list[str]]]:
+    """Returns the knobs that are open for some models, with their choices as readers see them."""
+    known = multiverse.choices(*models)
+    return [(knob, [choice_label(choice) for choice in known[knob]]) for knob in known]
+
+
+def remarks(multiverse: Multiverse) -> Iterator[str]:
+    """Yields what a reader must know of the figures."""
+    merged = multiverse.combinations - len(multiverse.members)
+    yield (
+        f"{multiverse.combinations} combinations, {multiverse.questions:,} questions; "
+        f"{multiverse.asked:,} were asked"
+        + (f": {merged} combinations ask the same as another one" if merged else "")
+    )
+    if multiverse.choices(*multiverse.models):
+        yield (
+            "default: the protocol of lmdiag run without options; below each knob: how far it "
+            "moves the figure, the largest difference between the means of two of its choices over "
+            "all choices of the other knobs"
+        )
+    if len(multiverse.models) > 1:
+        yield (
+            "differences are taken within items, the first model minus the other: exact McNemar "
+            "test where each item is right or wrong, sign-flip test of a mean over items, "
+            "permutation test of a median or a correlation; adjusted by Holm's method over the "
+            "protocols of a figure and pair of models"
+        )
+        yield (
+            "models are compared where they share the choices of every knob that is open for both; "
+            "a knob that is open for one of them takes each of its values"
+        )
 
 
 # ---- charts --------------------------------------------------------------------------------------
 
 
-def _plots(multiverse: Multiverse, figure: HeadlineCurves) -> Iterator[Plot]:
-    """A curve for each model, and one of the differences of each two."""
+def _plots(multiverse: Multiverse, figure: MultiverseFigure) -> Iterator[Plot]:
+    """A curve for each model, and one of the differences from the first model of each other one."""
     name = "-".join(filter(None, map(_slug, figure.place)))
-    for curve in figure.curves:
-        yield _curve(multiverse, figure, curve, f"{name}-{curve.model + 1}")
-    for contest in figure.contests:
-        yield _contest(multiverse, figure, contest, f"{name}-difference-{contest.second + 1}")
+    curves = multiverse.curves(figure)
+    bounds = [
+        bound
+        for curve in curves
+        for known in curve.figures
+        for bound in (known.value, known.ci_low, known.ci_high)
+        if bound is not None
+    ]
+    for curve in curves:
+        number = multiverse.models.index(curve.model)
+        yield _curve_plot(multiverse, figure, curve, f"{name}-{number + 1}", bounds)
+    for number, second in enumerate(multiverse.models[1:], start=2):
+        if pairs := multiverse.differences(figure, second):
+            percent = all(curve.figures[0].is_percent for curve in curves)
+            yield _difference_plot(
+                multiverse, figure, pairs, second, f"{name}-difference-{number}", percent
+            )
 
 
-def _curve(multiverse: Multiverse, figure: HeadlineCurves, curve: Curve, name: str) -> Plot:
-    rows, choices = [], []
-    for point in curve.points:
-        one = point.figure
-        choices.append(multiverse.members[point.member].choices)
-        rows.append(
-            {
-                "value": one.value, "low": one.ci_low, "high": one.ci_high, "chance": one.chance,
-                "n": one.n, "versus_chance": one.versus_chance,
-                "solid": one.versus_chance != "not distinguishable",
-            }
-        )  # fmt: skip
-    label = visible(multiverse.models[curve.model].label)
-    caption = f"{visible(figure.label)}, {label}. Lines are 95% intervals"
+def _curve_plot(
+    multiverse: Multiverse,
+    figure: MultiverseFigure,
+    curve: Curve,
+    name: str,
+    reach: Sequence[float],
+) -> Plot:
+    default = multiverse.numbers_of(curve.model)[0]
+    choices = [multiverse.members[number].choices for number in curve.members]
+    rows = [
+        {
+            "value": known.value, "low": known.ci_low, "high": known.ci_high,
+            "chance": known.chance, "n": known.n, "versus_chance": known.versus_chance,
+            "solid": known.versus_chance != "not distinguishable", "default": number == default,
+        }
+        for number, known in zip(curve.members, curve.figures, strict=True)
+    ]  # fmt: skip
+    caption = f"{visible(figure.label)}, {visible(curve.model)}. Lines are 95% intervals; the "
+    caption += "large point is the default protocol"
     if any(row["chance"] is not None for row in rows):
         caption += (
             "; the dashed line is chance, and a hollow point is not distinguishable from chance"
         )
-    every = [point.figure for one in figure.curves for point in one.points]
-    bounds = [b for one in every for b in (one.value, one.ci_low, one.ci_high) if b is not None]
-    spec = specs.specification_curve(
-        rows,
-        _matrix(rows, choices, multiverse.choices(curve.model), curve.effects),
-        f"var(--c{curve.model % _COLORS + 1})",
-        percent=curve.points[0].figure.is_percent,
-        reach=bounds,
-    )
+    matrix = _matrix(rows, choices, multiverse.choices(curve.model), curve.effects)
+    color = f"var(--c{multiverse.models.index(curve.model) % _COLORS + 1})"
+    percent = curve.figures[0].is_percent
+    spec = specs.specification_curve(rows, matrix, color, percent=percent, reach=reach)
     return Plot("curve", name, f"{caption}.", spec)
 
 
-def _contest(multiverse: Multiverse, figure: HeadlineCurves, contest: Contest, name: str) -> Plot:
+def _difference_plot(
+    multiverse: Multiverse,
+    figure: MultiverseFigure,
+    pairs: Sequence[MemberDifference],
+    second: str,
+    name: str,
+    percent: bool,
+) -> Plot:
+    first = multiverse.models[0]
+    defaults = multiverse.numbers_of(first)[0], multiverse.numbers_of(second)[0]
+    open_to_first = multiverse.choices(first)
     rows, choices = [], []
-    for pair in contest.pairs:
+    for pair in pairs:
         a, b = multiverse.members[pair.a].choices, multiverse.members[pair.b].choices
-        own = multiverse.choices(0)
-        choices.append({**b, **{knob: a[knob] for knob in a if knob in own or knob not in b}})
+        choices.append(
+            {**b, **{knob: a[knob] for knob in a if knob in open_to_first or knob not in b}}
+        )
         rows.append(
             {
                 "value": pair.difference, "low": pair.ci_low, "high": pair.ci_high, "chance": 0.0,
                 "n": pair.n, "p": pair.p, "p_adjusted": pair.p_adjusted,
-                "solid": is_rejected(pair.p),
+                "solid": is_rejected(pair.p), "default": (pair.a, pair.b) == defaults,
             }
         )  # fmt: skip
-    names = " minus ".join(visible(multiverse.models[n].label) for n in (0, contest.second))
-    caption = f"{visible(figure.label)}, {names}. Lines are 95% intervals; a filled point has "
-    caption += "p < .05, not adjusted."
-    values = [(one, pair.difference) for one, pair in zip(choices, contest.pairs, strict=True)]
-    open_knobs = multiverse.choices(0) | multiverse.choices(contest.second)
-    percent = all(c.points[0].figure.is_percent for c in figure.curves)
+    caption = f"{visible(figure.label)}, {visible(first)} minus {visible(second)}. Lines are 95% "
+    caption += "intervals; the large point is the default protocol; a filled point has p < .05, "
+    caption += "not adjusted."
+    values = [(one, pair.difference) for one, pair in zip(choices, pairs, strict=True)]
+    open_knobs = multiverse.choices(first) | multiverse.choices(second)
     matrix = _matrix(rows, choices, open_knobs, effects_of(values))
     spec = specs.specification_curve(rows, matrix, "var(--ink)", percent=percent)
     return Plot("curve", name, caption, spec)
@@ -183,12 +302,17 @@ def _matrix(
                     "place": place, "choice": f"{knob} {names[choice]}",
                     "strongest": largest > 0 and effects.get(knob) == largest,
                 }
-                for place, own in enumerate(choices, start=1)
-                if own.get(knob) == choice
+                for place, chosen in enumerate(choices, start=1)
+                if chosen.get(knob) == choice
             ]  # fmt: skip
-    for place, (row, own) in enumerate(zip(rows, choices, strict=True), start=1):
-        shown = {knob: own[knob] for knob in KNOBS if knob in open_knobs and knob in own}
-        row |= {"place": place, "protocol": choices_label(shown) or "the one protocol"}
+    for place, (row, chosen) in enumerate(zip(rows, choices, strict=True), start=1):
+        shown = [
+            f"{knob} {choice_label(chosen[knob])}"
+            for knob in KNOBS
+            if knob in open_knobs and knob in chosen
+        ]
+        label = ", ".join(shown) or "the one protocol"
+        row |= {"place": place, "protocol": f"{label} (default)" if row["default"] else label}
     return lines
 
 

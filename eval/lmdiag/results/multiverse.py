@@ -1,8 +1,8 @@
 """The figures of models in every protocol that was asked: the content of `multiverse.json`.
 
 A *member* of a multiverse is a finished run of one model by one protocol; its *choices* say what
-distinguishes the protocol from those of the other members. The figures of a model in order, with
-the choices of each, are a specification curve.
+distinguishes the protocol from those of the other members. The figures of a model in ascending
+order, with the choices of each, are a specification curve.
 
 Source: Simonsohn, Simmons and Nelson (2020), Specification curve analysis.
 """
@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lmdiag.protocol import KNOBS
 from lmdiag.reading import has_file, read_json
@@ -41,113 +41,29 @@ Choices = Mapping[str, str]
 
 
 @dataclass(frozen=True)
-class ComparedModel:
-    """A model of a multiverse.
-
-    Attributes:
-        label: distinguishes it from the other models.
-        id, revision, commit, kind: see `ModelInfo`.
-    """
-
-    label: str
-    id: str
-    revision: str | None
-    commit: str
-    kind: Kind
-
-
-@dataclass(frozen=True)
 class Member:
-    """A run of one model by one protocol.
+    """A run of one model by one protocol. The first member of a model has the default protocol.
 
     Attributes:
-        model: number of the model.
+        model: label of the model, which distinguishes it from the other models.
+        id, revision, commit, kind: of the model, see `ModelInfo`.
         choices: knob -> choice, for every knob that is open for the model.
         path: of the run directory, relative to the file.
         signature: see `lmdiag.results.signature`.
     """
 
-    model: int
+    model: str
+    id: str
+    revision: str | None
+    commit: str
+    kind: Kind
     choices: dict[str, str]
     path: str
     signature: str
 
 
 @dataclass(frozen=True)
-class Questions:
-    """How much was asked.
-
-    Attributes:
-        combinations: of the choices, those that ask the same as another one included.
-        all: questions of all combinations.
-        asked: questions that are left where equal ones are asked once.
-    """
-
-    combinations: int
-    all: int
-    asked: int
-
-    def __add__(self, other: Questions) -> Questions:
-        """Returns the sums."""
-        return Questions(
-            self.combinations + other.combinations, self.all + other.all, self.asked + other.asked
-        )
-
-
-@dataclass(frozen=True)
-class CurvePoint:
-    """The figure of one member, by its number."""
-
-    member: int
-    figure: Figure
-
-
-@dataclass(frozen=True)
-class Curve:
-    """A headline figure of one model in all protocols.
-
-    Attributes:
-        model: number of the model.
-        points: in ascending order of the values; members without a value are left out.
-        effects: knob -> how far it moves the figure, see `effects_of`.
-    """
-
-    model: int
-    points: list[CurvePoint]
-    effects: dict[str, float]
-
-    @property
-    def values(self) -> list[float]:
-        """The values in ascending order."""
-        return [point.figure.value for point in self.points if point.figure.value is not None]
-
-    @property
-    def median(self) -> float:
-        """Of the values."""
-        return statistics.median(self.values)
-
-    @property
-    def strongest(self) -> list[str]:
-        """The knobs that move the figure most; several where they do so equally, none at all."""
-        largest = max(self.effects.values(), default=0.0)
-        near = (knob for knob, one in self.effects.items() if one > largest - _TOLERANCE)
-        return [*near] if largest > _TOLERANCE else []
-
-    def to_json(self) -> dict[str, Any]:
-        """Returns plain JSON values, with what follows from the points."""
-        return {
-            "model": self.model,
-            "points": [{"member": p.member, "figure": p.figure.to_json()} for p in self.points],
-            "lowest": self.values[0],
-            "highest": self.values[-1],
-            "median": self.median,
-            "effects": self.effects,
-            "strongest": self.strongest,
-        }
-
-
-@dataclass(frozen=True)
-class PairedMembers:
+class MemberDifference:
     """The same figure of a member of the first model and of one of another model.
 
     Attributes:
@@ -169,50 +85,14 @@ class PairedMembers:
 
 
 @dataclass(frozen=True)
-class Contest:
-    """A headline figure of the first model and of another one, protocol by protocol.
-
-    Attributes:
-        second: number of the other model.
-        pairs: in ascending order of the differences.
-    """
-
-    second: int
-    pairs: list[PairedMembers]
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """In how many pairs the first model is ahead, behind or equal, and of how many p < .05.
-
-        `rejected_*` counts p, `adjusted_*` p adjusted by Holm's method over the pairs.
-        """
-        signs = {"ahead": 1, "behind": -1}
-        counts = {name: self._count(sign) for name, sign in (signs | {"equal": 0}).items()}
-        for key, field in (("rejected", "p"), ("adjusted", "p_adjusted")):
-            counts |= {f"{key}_{name}": self._count(sign, field) for name, sign in signs.items()}
-        return counts
-
-    def _count(self, sign: int, field: str = "") -> int:
-        return sum(
-            (one.difference > 0) - (one.difference < 0) == sign
-            and (not field or is_rejected(getattr(one, field)))
-            for one in self.pairs
-        )
-
-    def to_json(self) -> dict[str, Any]:
-        """Returns plain JSON values, with what follows from the pairs."""
-        return {"second": self.second, "pairs": [asdict(p) for p in self.pairs], **self.counts}
-
-
-@dataclass(frozen=True)
-class HeadlineCurves:
+class MultiverseFigure:
     """A headline figure in all protocols.
 
     Attributes:
         task, setting, measure, by, level: its address.
         label: in words.
-        curves: of each model that has the figure.
-        contests: of the first model with each other one.
+        values: the figure of each member, in their order; None where it is not defined.
+        differences: of the first model and each other one, in ascending order.
     """
 
     task: str
@@ -221,19 +101,46 @@ class HeadlineCurves:
     by: str
     level: str
     label: str
-    curves: list[Curve]
-    contests: list[Contest]
+    values: list[Figure | None]
+    differences: list[MemberDifference]
 
     @property
     def place(self) -> Place:
         """Its address."""
         return Place(self.task, self.setting, self.measure, self.by, self.level)
 
-    def to_json(self) -> dict[str, Any]:
-        """Returns plain JSON values."""
-        own = {**self.place._asdict(), "label": self.label}
-        curves = [curve.to_json() for curve in self.curves]
-        return own | {"curves": curves, "contests": [one.to_json() for one in self.contests]}
+
+class Curve(NamedTuple):
+    """A figure of one model in all of its protocols, in ascending order; at least one.
+
+    Attributes:
+        model: label of the model.
+        members: numbers of the members.
+        figures: parallel to them.
+        effects: knob -> how far it moves the figure, see `effects_of`.
+    """
+
+    model: str
+    members: list[int]
+    figures: list[Figure]
+    effects: dict[str, float]
+
+    @property
+    def values(self) -> list[float]:
+        """The values in ascending order."""
+        return [figure.value for figure in self.figures if figure.value is not None]
+
+    @property
+    def median(self) -> float:
+        """Of the values."""
+        return statistics.median(self.values)
+
+    @property
+    def strongest(self) -> list[str]:
+        """The knobs that move the figure most; several where they do so equally."""
+        largest = max(self.effects.values(), default=0.0)
+        near = (knob for knob, effect in self.effects.items() if effect > largest - _TOLERANCE)
+        return [*near] if largest > _TOLERANCE else []
 
 
 @dataclass(frozen=True)
@@ -241,41 +148,78 @@ class Multiverse:
     """All headline figures of some models in every protocol.
 
     Attributes:
-        models: the first is the one that the others are compared with.
-        forms: task -> form of its data, see `lmdiag.stimuli.Stimuli`.
         members: the runs, those of the first model first.
-        questions: how much was asked.
         figures: in the order of a report.
-        resamples, seed: of the paired bootstrap.
+        forms: task -> form of its data, see `lmdiag.stimuli.Stimuli`.
+        combinations: of choices, those that ask the same as another one included.
+        questions: of all combinations.
+        asked: questions that are left where equal ones are asked once.
+        resamples, seed: of the comparisons.
     """
 
-    models: list[ComparedModel]
-    forms: dict[str, str]
     members: list[Member]
-    questions: Questions
-    figures: list[HeadlineCurves]
+    figures: list[MultiverseFigure]
+    forms: dict[str, str]
+    combinations: int
+    questions: int
+    asked: int
     resamples: int
     seed: int
 
-    def members_of(self, model: int) -> list[Member]:
-        """Returns the members of a model."""
-        return [member for member in self.members if member.model == model]
+    @property
+    def models(self) -> list[str]:
+        """Labels of the models; the first is the one that the others are compared with."""
+        return [*dict.fromkeys(member.model for member in self.members)]
 
-    def choices(self, *models: int) -> dict[str, list[str]]:
+    def numbers_of(self, model: str) -> list[int]:
+        """Returns the numbers of the members of a model, that of the default protocol first."""
+        return [number for number, member in enumerate(self.members) if member.model == model]
+
+    def choices(self, *models: str) -> dict[str, list[str]]:
         """Returns knob -> its choices, in order, for knobs with several, over some models."""
-        choices: dict[str, dict[str, None]] = {}
-        for member in self.members:
-            for knob, choice in member.choices.items() if member.model in models else ():
-                choices.setdefault(knob, {})[choice] = None
-        return {knob: [*choices[knob]] for knob in KNOBS if len(choices.get(knob, ())) > 1}
+        return open_choices(m.choices for m in self.members if m.model in models)
+
+    def curves(self, figure: MultiverseFigure) -> list[Curve]:
+        """Returns the specification curve of each model that has the figure."""
+        curves = []
+        for model in self.models:
+            entries = [
+                (found.value, number, found)
+                for number in self.numbers_of(model)
+                if (found := figure.values[number]) is not None and found.value is not None
+            ]
+            entries.sort(key=lambda entry: entry[:2])
+            effects = effects_of([(self.members[n].choices, value) for value, n, _ in entries])
+            if entries:
+                numbers, figures = [n for _, n, _ in entries], [f for *_, f in entries]
+                curves.append(Curve(model, numbers, figures, effects))
+        return curves
+
+    def differences(self, figure: MultiverseFigure, second: str) -> list[MemberDifference]:
+        """Returns the differences of the first model and another one, in ascending order."""
+        return [one for one in figure.differences if self.members[one.b].model == second]
 
     def to_json(self) -> dict[str, Any]:
-        """Returns plain JSON values."""
-        return {
-            "schema_version": _VERSION,
-            **asdict(self),
-            "figures": [figure.to_json() for figure in self.figures],
-        }
+        """Returns plain JSON values, with what follows from the figures of each model."""
+        figures = []
+        for figure in self.figures:
+            values = [None if value is None else value.to_json() for value in figure.values]
+            ranges = [
+                {
+                    "model": curve.model, "lowest": curve.values[0], "median": curve.median,
+                    "highest": curve.values[-1], "effects": curve.effects,
+                    "strongest": curve.strongest,
+                }
+                for curve in self.curves(figure)
+            ]  # fmt: skip
+            counts = [
+                {"second": second} | counts_of(self.differences(figure, second))
+                for second in self.models[1:]
+            ]
+            figures.append(
+                asdict(figure) | {"values": values, "ranges": ranges, "comparisons": counts}
+            )
+        return {"schema_version": _VERSION, **asdict(self), "figures": figures}
 
     def write(self, folder: Path) -> None:
         """Writes `multiverse.json`."""
@@ -288,7 +232,7 @@ class Multiverse:
 
         Raises:
             BadInput: it is of another version, a value is missing or of the wrong type, or a number
-                of a model or a member is not one; the message names file and field.
+                of a member is not one; the message names file and field.
         """
         from pydantic import ValidationError
 
@@ -328,29 +272,47 @@ def _adapter() -> TypeAdapter[Multiverse]:
 
 def _complaints(multiverse: Multiverse) -> Iterator[str]:
     """What types do not say."""
-    models, members = range(len(multiverse.models)), range(len(multiverse.members))
+    count = len(multiverse.members)
     for member in multiverse.members:
-        if member.model not in models:
-            yield f"members: there is no model {member.model}"
         if unknown := member.choices.keys() - KNOBS.keys():
             yield f"members: there is no knob {sorted(unknown)[0][:100]!r}"
         if Path(member.path).is_absolute() or ".." in Path(member.path).parts:
             yield f"members: the path {member.path[:100]!r} leads out of the folder"
     for figure in multiverse.figures:
-        for curve in figure.curves:
-            if curve.model not in models or not curve.values:
-                yield f"figures: {figure.label[:100]}: a curve has no values or no model"
-            if any(p.member not in members or p.figure.value is None for p in curve.points):
-                yield f"figures: {figure.label[:100]}: a point has no member or no value"
-        for contest in figure.contests:
-            numbers = [number for pair in contest.pairs for number in (pair.a, pair.b)]
-            if contest.second not in models or any(n not in members for n in numbers):
-                yield f"figures: {figure.label[:100]}: a comparison has no model or no member"
+        if len(figure.values) != count:
+            yield f"figures: {figure.label[:100]}: a member has no value"
+        numbers = [number for pair in figure.differences for number in (pair.a, pair.b)]
+        if any(number not in range(count) for number in numbers):
+            yield f"figures: {figure.label[:100]}: a difference has no member"
+
+
+def open_choices(members: Iterable[Choices]) -> dict[str, list[str]]:
+    """Returns knob -> its distinct choices, in order, for the knobs that have several."""
+    choices: dict[str, dict[str, None]] = {}
+    for member in members:
+        for knob, choice in member.items():
+            choices.setdefault(knob, {})[choice] = None
+    return {knob: [*choices[knob]] for knob in KNOBS if len(choices.get(knob, ())) > 1}
 
 
 def is_rejected(p: float | None) -> bool:
     """Returns whether a test rejects at `ALPHA`."""
     return p is not None and p < ALPHA
+
+
+def counts_of(differences: Sequence[MemberDifference]) -> dict[str, int]:
+    """Returns in how many protocols the first model is ahead, behind or equal, and where p < .05.
+
+    `rejected` counts p, `adjusted` p adjusted by Holm's method over the protocols.
+    """
+    values = [pair.difference for pair in differences]
+    return {
+        "ahead": sum(value > 0 for value in values),
+        "behind": sum(value < 0 for value in values),
+        "equal": sum(value == 0 for value in values),
+        "rejected": sum(is_rejected(pair.p) for pair in differences),
+        "adjusted": sum(is_rejected(pair.p_adjusted) for pair in differences),
+    }
 
 
 def effects_of(values: Sequence[tuple[Choices, float]]) -> dict[str, float]:

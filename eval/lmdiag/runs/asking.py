@@ -78,7 +78,7 @@ def ask(
         sizes: number of questions of each part (see `plan_parts`); None for one part.
         top: length of the lists of top words.
         batch_size: questions in a batch; None for what suits the device.
-        journal: saves finished batches, and has those of earlier runs; None to keep nothing.
+        journal: saves finished batches, and has answers of earlier runs; None to keep nothing.
         processes: the processes that share the work; None for this one alone.
         label: name of the model in the progress bar; None for no bar.
 
@@ -87,27 +87,27 @@ def ask(
             every process, after the batches before it were saved.
     """
     processes = processes or Processes(alone=True)
-    answers: dict[int, Any] = journal.read() if journal else {}
-    answered = processes.gather(set(answers))
-    known: set[int] = set().union(*answered)
-    mine = {number: answers[number] for number in answers.keys() - answered[0]}
     with processes.shared_errors():
         encoded = [model.encode(question) for question in questions]
+    keys = [model.key(question, top) for question in encoded]
+    answers: dict[str, Any] = journal.read() if journal else {}
+    known = processes.share({*answers} & {*keys} if processes.first else None)
     sizes = [len(encoded)] if sizes is None else sizes
     plan = plan_parts(model, encoded, sizes, batch_size) if processes.first else None
-    batches = unanswered(processes.share(plan), known)
+    batches = unanswered(processes.share(plan), keys, known)
+    n_known = len(questions) - sum(map(len, batches))
     unit = "sentences" if questions and isinstance(questions[0], Sentence) else "contexts"
-    with show_progress(len(questions), len(known), label, unit=unit) as show:
-        mine |= _answer_batches(
+    with show_progress(len(questions), n_known, label, unit=unit) as show:
+        mine = _answer_batches(
             partial(model.answer, top=top),
-            [[(number, encoded[number]) for number in batch] for batch in batches],
+            [[(keys[number], encoded[number]) for number in batch] for batch in batches],
             processes,
             journal,
-            lambda done: show(len(known) + done),
+            lambda done: show(n_known + done),
         )
     for part in processes.gather(mine):
         answers |= part
-    return [answers[number] for number in range(len(questions))] if processes.first else []
+    return [answers[key] for key in keys] if processes.first else []
 
 
 def plan_parts(
@@ -134,26 +134,26 @@ def plan_parts(
 
 def _answer_batches(
     answer: Callable[[Sequence[Any]], Sequence[Any]],
-    batches: Sequence[Sequence[tuple[int, Any]]],
+    batches: Sequence[Sequence[tuple[str, Any]]],
     processes: Processes,
     journal: Journal | None,
     show: Callable[[int], None],
-) -> dict[int, Any]:
+) -> dict[str, Any]:
     """Answers batches until none is left; returns what this process answered.
 
     Args:
         answer: see `Model.answer`.
-        batches: numbers of the questions of each, and the encoded questions.
+        batches: keys of the questions of each, and the encoded questions.
         processes, journal: see `ask`.
         show: takes the number of questions that all processes have answered.
     """
-    mine: dict[int, Any] = {}
+    mine: dict[str, Any] = {}
     queue = processes.queue(len(batches))
     try:
         with processes.shared_errors(), queue:
             for place in queue:
-                numbers, encoded = zip(*batches[place], strict=True)
-                finished = dict(zip(numbers, answer(encoded), strict=True))
+                keys, encoded = zip(*batches[place], strict=True)
+                finished = dict(zip(keys, answer(encoded), strict=True))
                 if journal:
                     journal.append(finished)
                 mine |= finished
@@ -163,7 +163,20 @@ def _answer_batches(
     return mine
 
 
-def unanswered(batches: Sequence[Sequence[int]], known: set[int]) -> list[list[int]]:
-    """Returns the batches without the questions that are answered; empty batches are left out."""
-    rest = ([number for number in batch if number not in known] for batch in batches)
-    return [batch for batch in rest if batch]
+def unanswered(
+    batches: Sequence[Sequence[int]], keys: Sequence[str], known: set[str]
+) -> list[list[int]]:
+    """Returns the batches without questions that are answered, or equal to an earlier question.
+
+    Args:
+        batches: numbers of the questions of each batch.
+        keys: of all questions, see `Model.key`.
+        known: keys of the questions that are answered.
+    """
+    seen, rest = set(known), []
+    for batch in batches:
+        new = {keys[number]: number for number in reversed(batch) if keys[number] not in seen}
+        seen |= new.keys()
+        if new:
+            rest.append([*reversed(new.values())])
+    return rest

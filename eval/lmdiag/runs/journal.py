@@ -1,4 +1,4 @@
-"""The finished batches of a run, safe on disk, so that an interrupted run can resume.
+"""The finished batches of runs, safe on disk, so that an interrupted command can resume.
 
 Every process appends to its own file. A record is one line: a CRC-32 and a JSON text. The checksum
 covers the identity of the run and the JSON text. A line that a killed process left torn, a line
@@ -20,12 +20,12 @@ from lmdiag.types import Answer, SentenceAnswer
 
 
 class Journal:
-    """Answers by the number of their question, kept in a folder across interrupted runs.
+    """Answers by the key of their question (`Model.key`), kept in a folder.
 
     Args:
         folder: of the journal; made when something is saved.
         rank: of this process.
-        owner: identity of the run; records of other owners are not read.
+        owner: identity of the run or runs; records of other owners are not read.
     """
 
     def __init__(self, folder: Path, rank: int = 0, owner: str = "") -> None:
@@ -34,16 +34,16 @@ class Journal:
         self._path = folder / f"{rank:05d}-{time.time_ns():x}-{os.getpid()}.jsonl"
         self._file: IO[bytes] | None = None
 
-    def read(self) -> dict[int, Any]:
+    def read(self) -> dict[str, Any]:
         """Returns every answer that was saved whole, by any process of any earlier run."""
         return {
-            number: (SentenceAnswer if "spans" in answer else Answer).from_json(answer)
+            key: (SentenceAnswer if "spans" in answer else Answer).from_json(answer)
             for path in sorted(self.folder.glob("*.jsonl"))
-            for numbers, answers in self._records(path)
-            for number, answer in zip(numbers, answers, strict=True)
+            for keys, answers in self._records(path)
+            for key, answer in zip(keys, answers, strict=True)
         }
 
-    def _records(self, path: Path) -> Iterator[tuple[list[int], list[dict[str, Any]]]]:
+    def _records(self, path: Path) -> Iterator[tuple[list[str], list[dict[str, Any]]]]:
         """Yields the records of a file with a correct checksum."""
         with readable(path), path.open("rb") as lines:
             for line in lines:
@@ -54,7 +54,7 @@ class Journal:
     def _checksum(self, text: bytes) -> bytes:
         return b"%08x" % zlib.crc32(text, self._seed)
 
-    def append(self, answers: Mapping[int, Answer | SentenceAnswer]) -> None:
+    def append(self, answers: Mapping[str, Answer | SentenceAnswer]) -> None:
         """Saves one finished batch; when this returns, it survives a crash of the machine."""
         record = [list(answers), [answer.to_json() for answer in answers.values()]]
         text = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode()

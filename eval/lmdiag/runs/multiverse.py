@@ -1,28 +1,25 @@
 """One model asked by every combination of knobs: each is an ordinary run, the weights stay loaded.
 
-Combinations that would ask exactly the same are one, and so are batches that several combinations
-share. Batches are compared, not single questions: with other neighbours in its batch, an answer may
-differ in its last bits from the one that the run alone would get.
+Combinations that would ask exactly the same are one, and a question that several combinations share
+is asked once: their runs share one journal.
 """
 
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain, groupby, product
-from typing import TYPE_CHECKING, Any
+from itertools import groupby, product
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lmdiag import results
 from lmdiag.protocol import APPLICABLE, KNOB_VALUES, KNOBS, asking_of
-from lmdiag.questions import collect_parts
+from lmdiag.questions import collect
 from lmdiag.results import Run
-from lmdiag.results.multiverse import Questions
-from lmdiag.runs.asking import plan_parts
 from lmdiag.runs.journal import Journal
-from lmdiag.runs.memory import Memory, Remembering
 from lmdiag.runs.run import RunOptions, load_everywhere, run_loaded
 from lmdiag.suggestions import suggest
 from lmdiag.types import BadInput, Kind
@@ -78,12 +75,21 @@ class OpenKnobs:
                            ", or add prompt to --knobs"))  # fmt: skip
 
 
-@dataclass(frozen=True)
-class FinishedMember:
-    """A run of a multiverse; None on all processes but the first."""
+class Members(NamedTuple):
+    """The finished runs of one model.
 
-    choices: dict[str, str]
-    run: Run | None
+    Attributes:
+        runs: choices and run of each combination, the default first; no run on all processes but
+            the first.
+        combinations: of choices, those that ask the same as another one included.
+        questions: of all combinations.
+        asked: questions that are left where equal ones are asked once.
+    """
+
+    runs: list[tuple[dict[str, str], Run | None]]
+    combinations: int
+    questions: int
+    asked: int
 
 
 @dataclass
@@ -94,13 +100,13 @@ class _Variant:
         choices: knob -> choice.
         options: the same as options.
         model: with these options.
-        batches: key and number of questions of each batch.
+        keys: of its questions, see `Model.key`.
     """
 
     choices: dict[str, str]
     options: LoadOptions
     model: Model
-    batches: list[tuple[bytes, int]]
+    keys: tuple[str, ...]
 
 
 def run_members(
@@ -112,7 +118,7 @@ def run_members(
     processes: Processes,
     *,
     alone: bool = True,
-) -> tuple[list[FinishedMember], Questions]:
+) -> Members:
     """Runs one model by every combination; finished runs are read back, interrupted ones resumed.
 
     Args:
@@ -125,21 +131,27 @@ def run_members(
     Raises:
         BadInput: see `run_model`; or prompts are given for a model that is not causal.
     """
-    members: list[FinishedMember] = []
-    counts = Questions(0, 0, 0)
-    weights = _Weights(model_id, options, processes)
-    if alone and weights.kind != "causal":
+    from lmdiag.models import load
+
+    members = Members([], 0, 0, 0)
+    model = load_everywhere(partial(load, model_id, options), processes)
+    if alone and model.info.kind != "causal":
         _refuse_prompts(model_id, knobs)
-    tried = [*_combinations(weights.kind, inputs.asks, knobs)]
+    tried = [*_combinations(model.info.kind, inputs.asks, knobs)]
     _refuse_coarse(options, tried)
     for _, group in groupby(tried, key=lambda fields: fields.get("unit")):
-        variants, counted = _variants(weights, options, [*group], inputs, run_options.batch_size)
-        counts += counted
-        members += _run_variants(
-            weights, variants, inputs, run_options, processes, warns=not members
-        )
+        combinations = [(_choices(fields), replace(options, **fields)) for fields in group]
+        _, first = combinations[0]
+        if model.with_options(first) is None:  # the unit needs another dtype
+            del model
+            model = load_everywhere(partial(load, model_id, first), processes)
+        with processes.shared_errors():
+            variants, *counts = _variants(model, combinations, inputs)
+        runs = _run_variants(variants, inputs, run_options, processes, warns=not members.runs)
+        sums = (old + new for old, new in zip(members[1:], counts, strict=True))
+        members = Members(members.runs + runs, *sums)
         del variants  # so that their weights are gone before those of the next unit are read
-    return members, counts
+    return members
 
 
 def _refuse_prompts(model_id: str, knobs: OpenKnobs) -> None:
@@ -164,38 +176,34 @@ def _refuse_coarse(options: LoadOptions, tried: Sequence[Mapping[str, Any]]) -> 
 
 
 def _run_variants(
-    weights: _Weights,
     variants: Sequence[_Variant],
     inputs: Inputs,
     run_options: RunOptions,
     processes: Processes,
     *,
     warns: bool,
-) -> list[FinishedMember]:
-    """Runs the combinations of one unit, which share the answers to equal batches."""
-    info = weights.info
-    identity = json.dumps([results.identity(info, inputs.protocol, "")])
+) -> list[tuple[dict[str, str], Run | None]]:
+    """Runs the combinations of one unit, which share a journal."""
+    info = variants[0].model.info
     slug = results.model_slug(info.id, info.revision, run_options.name)
-    memory = Memory(
-        (batch for variant in variants for batch in variant.batches),
-        Journal(run_options.output / slug / "shared", processes.rank, identity),
-    )
-    members: list[FinishedMember] = []
+    owner = json.dumps([results.identity(info, inputs.protocol, "")])
+    folder = run_options.output / slug / "shared"
+    runs: list[tuple[dict[str, str], Run | None]] = []
     for variant in variants:
         if processes.first and not run_options.quiet:
             print(f"lmdiag: {_in_words(variant.choices)}", file=sys.stderr)
         run = run_loaded(
-            Remembering(variant.model, memory) if weights.reusable else variant.model,
+            variant.model,
             replace(inputs, protocol=replace(inputs.protocol, **asking_of(variant.options))),
             run_options,
             processes,
-            warns=warns and not members,
+            journal=Journal(folder, processes.rank, owner),
+            warns=warns and not runs,
         )
-        memory.share(processes)
-        members.append(FinishedMember(variant.choices, run))
+        runs.append((variant.choices, run))
     if processes.first:
-        memory.forget()
-    return members
+        shutil.rmtree(folder, ignore_errors=True)
+    return runs
 
 
 def _in_words(choices: Mapping[str, str]) -> str:
@@ -228,83 +236,51 @@ def _combinations(kind: Kind, asks: str, knobs: OpenKnobs) -> Iterator[dict[str,
             yield fields  # a chat template decides what stands before a context
 
 
-class _Weights:
-    """The weights of a model, which stay loaded as long as its options allow it."""
-
-    def __init__(self, model_id: str, options: LoadOptions, processes: Processes) -> None:
-        from lmdiag.models import Reconfigurable, load
-
-        self._id, self._processes = model_id, processes
-        self._model: Model | None = load_everywhere(partial(load, model_id, options), processes)
-        self.info = self._model.info
-        self.kind = self.info.kind
-        self.reusable = isinstance(self._model, Reconfigurable)
-
-    def asked(self, options: LoadOptions) -> Model:
-        """Returns the model with other options."""
-        model: Any = self._model
-        with self._processes.shared_errors():
-            variant = model.with_options(options) if self.reusable else None
-        if variant is None:
-            from lmdiag.models import load
-
-            del model
-            self._model = None
-            loads = partial(load, self._id, options)
-            self._model = variant = load_everywhere(loads, self._processes)
-        return variant
-
-    def batches(
-        self, model: Any, inputs: Inputs, batch_size: int | None
-    ) -> tuple[list[tuple[bytes, int]], int]:
-        """Returns key and number of questions of each batch of a run; the number of questions."""
-        if inputs.verbs:
-            model.set_verbs(inputs.verbs)
-        parts = collect_parts(inputs.settings, kind=self.kind, cased=self.info.cased)
-        with self._processes.shared_errors():
-            encoded = [model.encode(question) for question in chain.from_iterable(parts)]
-        batches: list[tuple[bytes, int]] = []
-        if self._processes.first:
-            sizes = [*map(len, parts)]
-            for number, batch in enumerate(plan_parts(model, encoded, sizes, batch_size)):
-                own = f"{id(model)} {number}".encode()
-                chosen = [encoded[index] for index in batch]
-                key = model.key(chosen, inputs.protocol.top) if self.reusable else own
-                batches.append((key, len(batch)))
-        return self._processes.share(batches), len(encoded)
-
-
 def _variants(
-    weights: _Weights,
-    options: LoadOptions,
-    tried: Sequence[Mapping[str, Any]],
-    inputs: Inputs,
-    batch_size: int | None,
-) -> tuple[list[_Variant], Questions]:
-    """Returns the combinations of one unit that ask something different, and how much they ask."""
-    distinct: dict[tuple[tuple[bytes, int], ...], _Variant] = {}
+    model: Model, combinations: Sequence[tuple[dict[str, str], LoadOptions]], inputs: Inputs
+) -> tuple[list[_Variant], int, int, int]:
+    """Returns the combinations of one unit that ask something different.
+
+    Args:
+        model: with the weights of all combinations.
+        combinations: choices, and the same as options.
+        inputs: what is asked.
+
+    Returns:
+        the combinations; the number of combinations with those that ask the same as another one;
+        the number of questions of all of them; and of questions that are different.
+    """
+    distinct: dict[tuple[str, ...], _Variant] = {}
     n_combinations = n_questions = 0
-    for fields in tried:
-        chosen = replace(options, **fields)
+    for choices, options in combinations:
         try:
-            model = weights.asked(chosen)
+            variant = model.with_options(options)
         except BadInput:
-            if fields.get("bos") == "always" and n_combinations:
+            if options.bos == "always" and n_combinations:
                 continue  # the tokenizer does not have the token, or the prompt begins with it
             raise
+        assert variant is not None  # the weights are those of the unit
         try:
-            batches, count = weights.batches(model, inputs, batch_size)
+            keys = _keys(variant, inputs)
         except BadInput as error:
-            how = _in_words(_choices(fields))
+            how = _in_words(choices)
             raise type(error)(f"{error} (asked with {how}; --knobs leaves knobs out)") from None
-        variant = _Variant(_choices(fields), chosen, model, batches)
-        first = distinct.setdefault(tuple(batches), variant)
-        if first.options.bos == chosen.bos:  # else another name for what auto does
-            n_combinations, n_questions = n_combinations + 1, n_questions + count
+        first = distinct.setdefault(keys, _Variant(choices, options, variant, keys))
+        if first.options.bos == options.bos:  # else another name for what auto does
+            n_combinations, n_questions = n_combinations + 1, n_questions + len(keys)
     variants = [*distinct.values()]
     _name_bos(variants)
-    sizes = dict(batch for variant in variants for batch in variant.batches)
-    return variants, Questions(n_combinations, n_questions, sum(sizes.values()))
+    asked = len({key for variant in variants for key in variant.keys})
+    return variants, n_combinations, n_questions, asked
+
+
+def _keys(model: Model, inputs: Inputs) -> tuple[str, ...]:
+    """The keys of all questions."""
+    if inputs.verbs:
+        model.set_verbs(inputs.verbs)
+    questions = collect(inputs.settings, kind=model.info.kind, cased=model.info.cased)
+    top = inputs.protocol.top
+    return tuple(model.key(model.encode(question), top) for question in questions)
 
 
 def _choices(fields: Mapping[str, Any]) -> dict[str, str]:

@@ -111,6 +111,7 @@ def run_loaded(
     run_options: RunOptions,
     processes: Processes,
     *,
+    journal: Journal | None = None,
     warns: bool = True,
     seconds: float = 0.0,
 ) -> Run | None:
@@ -119,6 +120,7 @@ def run_loaded(
     Args:
         model: on every process; its options are those of the protocol.
         inputs, run_options, processes: see `run_model`.
+        journal: that the run shares with others; None for one in its directory.
         warns: print a warning of contexts with control tokens.
         seconds: that loading took.
     """
@@ -146,7 +148,7 @@ def run_loaded(
             if processes.first and directory.open(identity, overwrite=run_options.overwrite):
                 facts = results.read_results(directory.path)
         if not processes.share(facts is not None):
-            journal = Journal(directory.journal, processes.rank, json.dumps(identity))
+            journal = journal or Journal(directory.journal, processes.rank, json.dumps(identity))
             answers = _ask(model, inputs, journal, processes, run_options, warns=warns)
             took = {"load": seconds, "ask": time.monotonic() - started}
             if processes.first:

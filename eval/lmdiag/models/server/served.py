@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,6 +30,8 @@ from lmdiag.types import (
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
+
+    from lmdiag.models.loading.options import LoadOptions
 
 _BATCH = 64
 """Questions in a batch: as many as are lost when a run is killed."""
@@ -88,6 +91,13 @@ class ServedModel:
         """Groups questions in their order, however many requests are in flight."""
         numbers, size = [*range(len(encoded))], batch_size or _BATCH
         return [numbers[start : start + size] for start in range(0, len(numbers), size)]
+
+    def key(self, encoded: ServedInput, top: int) -> str:
+        """Returns what identifies a question: its tokens and those of its words."""
+        return hashlib.sha256(repr((encoded.key, top)).encode()).hexdigest()[:32]
+
+    def with_options(self, options: LoadOptions) -> None:
+        """Returns None: the checks of a server are made with its options."""
 
     def answer(self, batch: Sequence[ServedInput], top: int) -> list[Answer | SentenceAnswer]:
         """Returns the answers to a batch; its distinct prompts are asked side by side.

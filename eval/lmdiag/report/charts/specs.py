@@ -45,6 +45,39 @@ _FLOOR = 1e-8
 """Smallest probability on an axis; smaller ones are drawn at its end."""
 
 
+COLORS = [f"var(--c{number})" for number in range(1, 7)]
+"""Of series."""
+
+SHAPES = ["circle", "square", "diamond", "triangle-up", "triangle-down", "cross"]
+
+DASHED = [4, 3]
+"""Of the lines that captions call dashed."""
+
+
+def from_altair(chart: Any, rows: Sequence[Datum]) -> Spec:
+    """Returns the specification of an altair chart with rows as its data."""
+    spec: Spec = chart.to_dict(validate=False)
+    kept = {key: spec[key] for key in spec if key not in ("config", "$schema", "datasets")}
+    return kept | {"data": {"values": [_defined(row) for row in rows]}}
+
+
+def tips(rows: Sequence[Datum], titles: Mapping[str, str], form: str = "") -> list[Any]:
+    """Returns the tooltips of those fields that any row has: field -> its title.
+
+    Args:
+        rows: of the chart.
+        titles: of the fields.
+        form: of numbers, as d3 writes it; "" for text.
+    """
+    import altair as alt
+
+    shown = {field: title for field, title in titles.items()
+             if any(row.get(field) is not None for row in rows)}  # fmt: skip
+    if form:
+        return [alt.Tooltip(f"{key}:Q", title=title, format=form) for key, title in shown.items()]
+    return [alt.Tooltip(f"{key}:N", title=title) for key, title in shown.items()]
+
+
 def specification(name: str, rows: Sequence[Datum], **fields: Mapping[str, Any]) -> Spec:
     """Returns the specification of a file with rows as its data.
 
@@ -241,18 +274,6 @@ def cutoffs(rows: Sequence[Datum]) -> Spec:
     return spec
 
 
-def steps(rows: Sequence[Datum]) -> Spec:
-    """Returns figures over the training steps of a model's checkpoints.
-
-    Args:
-        rows: step, series, value, low, high, chance, n.
-    """
-    steps_present = sorted({row["step"] for row in rows})
-    first = next((step for step in steps_present if step > 0), 1)
-    wide = {"type": "symlog", "constant": first} if steps_present[-1] > 20 * first else {}
-    return specification("steps", rows, step={"scale": wide, "axis": {"values": steps_present}})
-
-
 def difference_dots(rows: Sequence[Datum], reach: float, colors: Sequence[int]) -> Spec:
     """Returns differences between two runs with intervals, a panel for each task and setting.
 
@@ -301,7 +322,7 @@ def specification_curve(
 
     Args:
         rows: place (from 1), value, low, high, chance, n, p, p_adjusted, protocol, and whether the
-            point is `solid`.
+            point is `solid` and the `default`.
         choices: place, choice, and whether its knob is the `strongest`; a row per point and knob.
         color: of the points, e.g. "var(--c1)".
         percent: whether the values are proportions.

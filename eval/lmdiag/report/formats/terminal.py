@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import os
+import sys
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from lmdiag import diagnostics
 from lmdiag.report import numbers
 from lmdiag.report.comparing import p_text
 from lmdiag.report.designs import Design, analysis_grids, analysis_remarks
@@ -20,7 +21,6 @@ from lmdiag.report.labels import (
     model_label,
     run_letter,
 )
-from lmdiag.report.protocols import protocols, remarks, said, shown_choices
 from lmdiag.report.sections import Section, sections, signs
 from lmdiag.report.tables import Table, overviews
 from lmdiag.results import CHANCE_SIGNS, Results, SettingResults, of_setting
@@ -32,10 +32,13 @@ if TYPE_CHECKING:
 
     from lmdiag.analysis.designs import Analysis
     from lmdiag.comparison import Comparison
-    from lmdiag.results.multiverse import HeadlineCurves, Multiverse
+    from lmdiag.results.multiverse import Multiverse
 
 _NARROW = 18
 """Characters that the label of a row keeps where there is little room: the rest wraps."""
+
+_UNLIMITED = 10_000
+"""Characters of a line where the output is not a terminal."""
 
 _GAP = (0, 0, 0, 1)
 """Padding of cells: above, right, below, left; rich itself puts one more blank between columns."""
@@ -100,6 +103,14 @@ def print_setting(
 
     for section in sections([of_setting(task, setting, content, form)]):
         _print_section(section, console or Console(highlight=False))
+
+
+def output_console() -> Console:
+    """Returns a console for standard output; output that is redirected is as wide as it needs."""
+    from rich.console import Console
+
+    is_limited = sys.stdout.isatty() or "COLUMNS" in os.environ
+    return Console(highlight=False, width=None if is_limited else _UNLIMITED)
 
 
 def _print_line(text: str, style: str, console: Console, *, wrap: bool = True) -> None:
@@ -309,41 +320,22 @@ def _comparison_row(one: Comparison) -> GridRow:
 
 
 def print_multiverse(multiverse: Multiverse, console: Console) -> None:
-    """Prints the range of each headline figure, a table per task and model, and what follows."""
-    for number, model in enumerate(multiverse.models):
-        count = len(multiverse.members_of(number))
-        knobs = "; ".join(f"{knob} {', '.join(c)}" for knob, c in shown_choices(multiverse, number))
+    """Prints the range of each headline figure, and where the first model is ahead of others."""
+    from lmdiag.report.multiverse import protocols, remarks, shown_choices, task_tables
+
+    for model in multiverse.models:
+        knobs = "; ".join(f"{knob} {', '.join(c)}" for knob, c in shown_choices(multiverse, model))
+        count = protocols(len(multiverse.numbers_of(model)))
         console.print()
-        _print_line(model.label, "bold", console)
-        _print_line(": ".join(filter(None, (protocols(count), knobs))), "", console, wrap=False)
-    for task, figures in groupby(multiverse.figures, key=lambda figure: figure.task):
-        shown = [*figures]
+        _print_line(model, "bold", console)
+        _print_line(": ".join(filter(None, (count, knobs))), "", console, wrap=False)
+    for task in task_tables(multiverse):
         console.print()
-        _print_line(diagnostics.get(task, multiverse.forms.get(task, "")).title, "bold", console)
-        for number in range(len(multiverse.models)):
-            for grid in _grid_pieces(_range_grid(multiverse, number, shown), console.width):
-                console.print(_drawn(grid, console.width))
-        for figure in shown:
-            for line in said(multiverse, figure):
-                _print_line(f"{figure.label}: {line}", "", console, wrap=False)
+        _print_line(task.diagnostic.title, "bold", console)
+        for grid in (*task.ranges, *task.differences):
+            console.print()
+            for piece in _grid_pieces(grid, console.width):
+                console.print(_drawn(piece, console.width))
     console.print()
     for line in remarks(multiverse):
         _print_line(line, "dim", console, wrap=False)
-
-
-def _range_grid(multiverse: Multiverse, model: int, figures: Sequence[HeadlineCurves]) -> Grid:
-    """Of each figure of a model the range, the median, and how far each knob moves it."""
-    knobs = [*multiverse.choices(model)]
-    rows = []
-    for figure in figures:
-        for curve in (curve for curve in figure.curves if curve.model == model):
-            statistic = curve.points[0].figure.statistic
-            effects = [curve.effects.get(knob) for knob in knobs]
-            values = [curve.values[0], curve.median, curve.values[-1], *effects]
-            texts = ("" if x is None else numbers.number(x, statistic) for x in values)
-            rows.append(GridRow((visible(figure.label),), 0, tuple(map(CellText, texts))))
-    headings = [Heading(label, is_figure=True) for label in ("lowest", "median", "highest")]
-    headings += [Heading(knob) for knob in knobs]
-    several = len(multiverse.models) > 1
-    label = visible(multiverse.models[model].label) if several else ""
-    return Grid("", (label,), tuple(headings), tuple(rows))

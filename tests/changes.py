@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -31,19 +31,44 @@ PIECES = [
     b"- " * 3000, b"&a [*a, *a]", b"!!python/object:os.system", b"2001-99-99", b"? ", b"!!int x",
     b"<<: [1]", b"1:2:3", b"0o9", b"0x", b"---\n", b"%YAML 9.9\n", b"\xef\xbb\xbf", b"\xe2\x80\xa8",
 ]  # fmt: skip
+SPAN = {"start": 0, "end": 3, "log_prob": -1.0, "n_tokens": None}
+ODD: list[tuple[Any, pa.DataType | None]] = [
+    (b"\xff", pa.binary()), (2**62, pa.timestamp("s", tz="Moon/Crater")),
+    (0, pa.timestamp("ms", tz="+99:99")), (2**62, pa.timestamp("us")), (1, pa.timestamp("ns")),
+    (2**62, pa.duration("s")), (86_399, pa.time32("s")), (Decimal("9" * 70), pa.decimal256(76, 0)),
+    (2**64 - 1, pa.uint64()), (1.5, pa.float16()), ([("k", 1)], pa.map_(pa.string(), pa.int64())),
+    ("x", pa.dictionary(pa.int32(), pa.string())), ("x", pa.large_string()),
+    ("x", pa.string_view()), (["x"], pa.list_(pa.string(), 1)), (date(1, 1, 1), None),
+    (float("nan"), None), (800.0, None), (-1e308, None), ([800.0], None), (None, None),
+    (True, None), (["a", None], None), ([["a"]], None), ({"a": 1}, None), ("x" * 100_000, None),
+    ("a\x00b", None), ([SPAN], None), ([None], None),
+    ([SPAN | {"start": 9, "end": -9, "log_prob": float("nan")}], None),
+    ([SPAN | {"start": 90, "end": 7, "log_prob": 1e308, "n_tokens": -1}] * 99, None),
+]  # fmt: skip
+"""A value of a column of Parquet, and its type where it is not the usual one."""
+VIEWED = [
+    (b"\xff\xed\xa0\x80", pa.binary(), pa.string()),
+    (2**31 - 1, pa.int32(), pa.date32()),
+]
+"""A value, its type, and the type as which its bytes are read."""
 
 
-def nested(depth: int) -> Any:
-    value: Any = 0
-    for i in range(depth):
-        value = [value] if i % 2 else {"a": value}
-    return value
+def odd_column(n: int, rng: random.Random) -> pa.Array:
+    at = rng.randrange(-len(VIEWED) - 1, len(ODD))
+    if at == -1:
+        return pa.array(range(n))
+    if at < 0:
+        value, kind, other = VIEWED[at + 1]
+        return pa.array([value] * n, kind).view(other)
+    value, given = ODD[at]
+    return pa.array([value] * n, given)
 
 
 def nasty(rng: random.Random) -> Any:
     """A value of any JSON type that some reader may not expect."""
-    text, number = rng.choice(TEXTS), rng.choice(NUMBERS)
-    deep = nested(rng.choice([1, 5, 70, 400]))
+    text, number, deep = rng.choice(TEXTS), rng.choice(NUMBERS), 0
+    for i in range(rng.choice([1, 5, 70, 400])):
+        deep = [deep] if i % 2 else {"a": deep}
     return rng.choice([number, text, text, copy.deepcopy(rng.choice(OTHERS)), deep, [text, number]])
 
 
@@ -51,8 +76,7 @@ def change_bytes(content: bytes, rng: random.Random) -> bytes:
     """Flips bits, cuts, repeats, inserts or removes pieces, one to four times."""
     changed = bytearray(content)
     for _ in range(rng.randint(1, 4)):
-        at = rng.randrange(len(changed) + 1)
-        kind = rng.randrange(6)
+        at, kind = rng.randrange(len(changed) + 1), rng.randrange(6)
         if kind <= 1 and at < len(changed):
             changed[at] ^= 1 << rng.randrange(8)
         elif kind == 2:
@@ -83,14 +107,13 @@ def change_json(content: bytes, rng: random.Random) -> bytes:
         if not known or rng.random() < 0.02:
             return json.dumps(nasty(rng)).encode()
         container, key = rng.choice(known)
-        kind = rng.randrange(5)
+        kind = rng.randrange(5) if isinstance(container, dict) else rng.choice([0, 3])
         if kind == 0:
             del container[key]
-        elif kind == 1 and isinstance(container, dict):
+        elif kind == 1:
             container[rng.choice(TEXTS)] = container.pop(key)
         else:
-            new = kind == 2 and isinstance(container, dict)
-            container[rng.choice(TEXTS) if new else key] = nasty(rng)
+            container[rng.choice(TEXTS) if kind == 2 else key] = nasty(rng)
     return json.dumps(value).encode()
 
 
@@ -104,38 +127,6 @@ def change_lines(content: bytes, rng: random.Random) -> bytes:
         at = rng.randrange(len(lines))
         lines[at] = change_json(lines[at], rng)
     return b"\n".join(lines) + b"\n"
-
-
-ODD_COLUMNS: list[Callable[[int], pa.Array]] = [
-    lambda n: pa.array([b"\xff\xed\xa0\x80"] * n, pa.binary()).view(pa.string()),
-    lambda n: pa.array([b"\xff"] * n, pa.binary()),
-    lambda n: pa.array([2**62] * n, pa.timestamp("s", tz="Moon/Crater")),
-    lambda n: pa.array([0] * n, pa.timestamp("ms", tz="+99:99")),
-    lambda n: pa.array([2**62] * n, pa.timestamp("us")),
-    lambda n: pa.array([1] * n, pa.timestamp("ns")),
-    lambda n: pa.array([2**31 - 1] * n, pa.int32()).view(pa.date32()),
-    lambda n: pa.array([2**62] * n, pa.duration("s")),
-    lambda n: pa.array([86_399] * n, pa.time32("s")),
-    lambda n: pa.array([Decimal("9" * 70)] * n, pa.decimal256(76, 0)),
-    lambda n: pa.array([2**64 - 1] * n, pa.uint64()),
-    lambda n: pa.array([1.5] * n, pa.float16()),
-    lambda n: pa.array([[("k", 1)]] * n, pa.map_(pa.string(), pa.int64())),
-    lambda n: pa.array(["x"] * n).dictionary_encode(),
-    lambda n: pa.array(["x"] * n, pa.large_string()),
-    lambda n: pa.array(["x"] * n, pa.string_view()),
-    lambda n: pa.array([["x"]] * n, pa.list_(pa.string(), 1)),
-    lambda n: pa.array(range(n)),
-    *(
-        lambda n, value=value: pa.array([value] * n)
-        for value in (
-            date(1, 1, 1), float("nan"), 800.0, -1e308, [800.0], None, True, ["a", None], [["a"]],
-            {"a": 1}, "x" * 100_000, "a\x00b",
-            [{"start": 0, "end": 3, "log_prob": -1.0, "n_tokens": None}], [None],
-            [{"start": 9, "end": -9, "log_prob": float("nan"), "n_tokens": 1}],
-            [{"start": 90, "end": 7, "log_prob": 1e308, "n_tokens": -1}] * 99,
-        )
-    ),
-]  # fmt: skip
 
 
 def change_parquet(content: bytes, rng: random.Random) -> bytes:
@@ -159,7 +150,7 @@ def change_parquet(content: bytes, rng: random.Random) -> bytes:
             values[rng.randrange(len(values))] = None
             table = table.set_column(at, name, pa.array(values, table.column(at).type))
         else:
-            table = table.set_column(at, name, rng.choice(ODD_COLUMNS)(table.num_rows))
+            table = table.set_column(at, name, odd_column(table.num_rows, rng))
         if not table.num_rows:
             break
     sink = pa.BufferOutputStream()
@@ -169,15 +160,11 @@ def change_parquet(content: bytes, rng: random.Random) -> bytes:
 
 def change(file: str, content: bytes, rng: random.Random) -> bytes:
     """Changes the content of a file, by its bytes or by its structure."""
+    structured = {".json": change_json, ".jsonl": change_lines, ".parquet": change_parquet}
     suffix = "" if file.startswith("journal") else Path(file).suffix
-    if content and rng.random() >= 0.4:
-        if suffix == ".json":
-            return change_json(content, rng)
-        if suffix == ".jsonl":
-            return change_lines(content, rng)
-        if suffix == ".parquet":
-            try:
-                return change_parquet(content, rng)
-            except (pa.ArrowException, OverflowError, TypeError, UnicodeDecodeError):
-                pass  # Parquet itself cannot hold it
+    if suffix in structured and rng.random() >= 0.4:
+        try:
+            return structured[suffix](content, rng)
+        except (pa.ArrowException, OverflowError, TypeError, UnicodeDecodeError):
+            pass  # Parquet itself cannot hold it
     return change_bytes(content, rng)

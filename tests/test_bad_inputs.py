@@ -1,0 +1,240 @@
+"""Texts that are no paths and files beyond the bounds: `BadInput` or an answer, no traceback."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hub.boards import edit
+from runs import make_run
+
+import lmdiag
+from lmdiag import reading, stimuli
+from lmdiag.cli.requested import read_models
+from lmdiag.hub import publish
+from lmdiag.hub.client import is_on_hub
+from lmdiag.hub.requests import read_requests
+from lmdiag.models.loading.checkpoint import Checkpoint, resolve
+from lmdiag.protocol import Protocol
+from lmdiag.results import load_run, model_slug
+from lmdiag.results.external import read_external
+from lmdiag.results.multiverse import Multiverse
+from lmdiag.stimuli.building import script
+from lmdiag.types import BadInput
+
+# ---- content -------------------------------------------------------------------------------------
+
+JSON: dict[str | bytes, str] = {
+    "": "not valid JSON",
+    "{": "not valid JSON",
+    "1" * 5000: "does not fit into 64 bits",
+    f"[{2**63}]": "does not fit into 64 bits",
+    f"[{-(2**63) - 1}]": "does not fit into 64 bits",
+    '"\\ud800"': "half of a surrogate pair",
+    '{"\\udfff": 1}': "half of a surrogate pair",
+    "[" * 65 + "]" * 65: "nested deeper than",
+    "[" * 100_000: "nested too deeply",
+    b'"\xff"': "not UTF-8",
+    "[NaN]": "NaN is not a number",
+    "[1e999]": "is too large",
+}
+YAML = [
+    "a: [", "a: 2001-13-45", f"a: !!int {'9' * 5000}", "a: !!int x", "[" * 2000, "? [1]\n: 2",
+    "a: !!python/object:os.system x", "a: \x00", "x" * 300_000,
+]  # fmt: skip
+
+
+def parquet(column: pa.Array, name: str = "x") -> Callable[[Path], object]:
+    """Writes a column after a column x."""
+    columns = [pa.array(["a"]), column]
+    return lambda path: pq.write_table(pa.Table.from_arrays(columns, ["x", name]), path)
+
+
+NOT_VALID = "cannot be read: not valid Parquet"
+FILES: dict[str, tuple[Callable[[Path], object], Callable[[Path], object], str]] = {
+    "not UTF-8": (lambda path: path.write_bytes(b"one\ncaf\xe9\n"), reading.read_text,
+                  "file:2: not UTF-8"),
+    "too long": (lambda path: path.write_text("x" * 9), lambda path: reading.read_text(path, 8),
+                 "has 9 bytes; at most 8 are read"),
+    "loop": (lambda path: path.symlink_to(path), reading.read_text,
+             "file cannot be read: Too many levels"),
+    "gone": (lambda path: None, reading.read_text, "file cannot be read: No such file"),
+    "folder": (Path.mkdir, reading.read_text, "is not a regular file"),
+    "device": (lambda path: path.symlink_to("/dev/zero"), reading.read_text,
+               "is not a regular file"),
+    "NaN": (lambda path: path.write_text('{"a": NaN}'), reading.read_json,
+            r"file: not valid JSON \(NaN is not a number"),
+    "column twice": (parquet(pa.array([1]), "x"), reading.read_parquet, "has the column x twice"),
+    "no column": (parquet(pa.array([1]), "y"), lambda path: reading.read_parquet(path, ["z"]),
+                  "has no column z"),
+    "cut off": (lambda path: path.write_bytes(b"PAR1 and no more"), reading.read_parquet,
+                NOT_VALID),
+    **{
+        str(column.type): (parquet(column, "y"), reading.read_parquet, NOT_VALID)
+        for column in (
+            pa.array([b"\xff"], pa.binary()).view(pa.string()),
+            pa.array([0], pa.timestamp("s", tz="Moon/Crater")),
+            pa.array([2**31 - 1], pa.int32()).view(pa.date32()),  # after the year 9999
+            pa.array([2**62], pa.timestamp("us")),
+            pa.array([2**62], pa.duration("ms")),
+        )
+    },
+}  # fmt: skip
+"""What is wrong with a file -> what makes it, what reads it, part of the message."""
+
+
+@pytest.mark.parametrize("text", JSON, ids=JSON.values())
+def test_json_beyond_the_bounds_is_refused(text: str | bytes) -> None:
+    with pytest.raises(BadInput, match=rf"^here: (not valid JSON .*)?{JSON[text]}"):
+        reading.parse_json(text, "here", finite=True)
+
+
+def test_json_within_the_bounds_is_read() -> None:
+    for text, value in {
+        str(2**63 - 1): 2**63 - 1, '"\\ud83d\\ude00"': "😀", b'\xef\xbb\xbf{"a": 1}': {"a": 1},
+        "[" + "[]," * 1000 + "1]": [*([[]] * 1000), 1],
+    }.items():  # fmt: skip
+        assert reading.parse_json(text, "here") == value
+    reading.parse_json("[" * 64 + "]" * 64, "here")
+
+
+@pytest.mark.parametrize("text", YAML, ids=lambda text: text[:20])
+def test_yaml_beyond_the_bounds_is_refused(text: str) -> None:
+    with pytest.raises(BadInput, match=r"^here: "):
+        reading.parse_yaml(text, "here")
+
+
+@pytest.mark.parametrize("case", FILES)
+def test_files_beyond_the_bounds_are_refused(tmp_path: Path, case: str) -> None:
+    make, read, message = FILES[case]
+    make(tmp_path / "file")
+    with pytest.raises(BadInput, match=message):
+        read(tmp_path / "file")
+
+
+def test_files_within_the_bounds_are_read(tmp_path: Path) -> None:
+    """A mark of the order of bytes is no text; a column that is not asked for is not read."""
+    (tmp_path / "mark").write_bytes(b"\xef\xbb\xbfword")
+    assert reading.read_text(tmp_path / "mark") == "word"
+    parquet(pa.array([2**62], pa.duration("ms")), "y")(tmp_path / "p")
+    assert reading.read_parquet(tmp_path / "p", ["x"]).to_pydict() == {"x": ["a"]}
+
+
+def test_a_long_message_keeps_its_beginning_and_its_end() -> None:
+    message = str(BadInput(f"file: {'x' * 100_000}: do this"))
+    assert len(message) < 2010
+    assert message.startswith("file: xxx")
+    assert message.endswith("xxx: do this")
+
+
+# ---- paths ---------------------------------------------------------------------------------------
+
+ODD = {
+    "long name": "x" * 300, "long path": "x/" * 3000, "long id": f"org/{'x' * 300}",
+    "NUL": "a\0b", "surrogate": "\ud800.csv", "loop": "loop", "below a loop": "loop/x.csv",
+    "below a closed folder": "closed/x.csv", "closed": "closed",
+}  # fmt: skip
+ROW = {"id": "a", "context": "A robin is a", "target": "bird"}
+ROWS = stimuli.Stimuli.of("own", {name: [value] for name, value in ROW.items()}, "own", None)
+
+
+def source(text: str) -> None:
+    with suppress(script("lines").BadSource):
+        script("sources").open_source(text)
+
+
+ANSWERED: dict[str, Callable[[str], Any]] = {
+    "exists": lambda text: reading.exists(Path(text)),
+    "is_file": lambda text: reading.is_file(Path(text)),
+    "is_folder": lambda text: reading.is_folder(Path(text)),
+    "real_path": lambda text: reading.real_path(Path(text)),
+    "model_slug": lambda text: model_slug(text, None),
+    "repository": is_on_hub,
+    "checkpoint": lambda text: Checkpoint("m", "folder", None, None).file(text),
+    "source": source,
+}
+"""What answers whatever the text is."""
+REFUSED: dict[str, Callable[[str], Any]] = {
+    "text": lambda text: reading.read_text(Path(text)),
+    "data": lambda text: stimuli.load(text, "own"),
+    "verbs": stimuli.load_verbs,
+    "run": load_run,
+    "comparison": lambda text: lmdiag.compare(text, text),
+    "multiverse": lambda text: Multiverse.read(Path(text)),
+    "predictions": lambda text: read_external(Path(text), ROWS),
+    "model": resolve,
+    "models": read_models,
+    "requests": lambda text: [*read_requests([text])],
+    "data to publish": lambda text: publish.plan_data(Path(text), "org/name", benchmark=False),
+    "board to publish": lambda text: publish.plan_leaderboard(Path(text), "org/name"),
+}
+"""What refuses all of them."""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The current folder, with a link to itself and a folder that may not be read."""
+    tmp_path.chmod(0o755)
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "closed").mkdir(mode=0)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HF_TOKEN", "hf_test")  # else it is looked for in a file
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    yield tmp_path
+    (tmp_path / "closed").chmod(0o700)
+
+
+@contextmanager
+def as_nobody() -> Iterator[None]:
+    """Without the rights of root, who may read every folder."""
+    user = os.geteuid()
+    try:
+        if not user:
+            os.seteuid(65534)
+        yield
+    finally:
+        os.seteuid(user)
+
+
+@pytest.mark.parametrize("name", [*ANSWERED, *REFUSED])
+def test_what_is_no_path_is_answered_or_refused(folder: Path, name: str) -> None:
+    for rights in (nullcontext, as_nobody):  # in this order: nobody may not import modules
+        for text in ODD.values():
+            with rights():
+                if name in ANSWERED:
+                    ANSWERED[name](text)
+                else:
+                    with pytest.raises(BadInput):
+                        REFUSED[name](text)
+
+
+def test_a_folder_that_may_not_be_read_is_named(folder: Path) -> None:
+    for name in ("run", "multiverse", "verbs", "model"):
+        with suppress(BadInput):
+            REFUSED[name]("closed")
+        with as_nobody(), pytest.raises(BadInput, match=r"closed.*(Permission denied|cannot read)"):
+            REFUSED[name]("closed")
+
+
+def test_a_run_may_name_any_text_as_its_data(folder: Path) -> None:
+    (folder / "own.jsonl").write_text(json.dumps(ROW))
+    run = make_run(folder / "run", "own.jsonl", Protocol(tasks=("own",)))
+    for text in ODD.values():
+        edit(run, lambda results, text=text: results["data"].update(source=text))
+        with pytest.raises(BadInput):
+            load_run(run)
+
+
+def test_a_cache_that_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LMDIAG_CACHE", "~nobody-of-that-name/cache")
+    assert script("sources").user_cache() == Path("~nobody-of-that-name/cache")
+    monkeypatch.setenv("LMDIAG_CACHE", "x" * 300)
+    with pytest.raises(BadInput, match="set LMDIAG_CACHE to a writable directory"):
+        stimuli.load("demo", "role88")
