@@ -426,6 +426,9 @@ def test_a_page_runs_and_what_it_says_of_its_outputs_is_true(
     Path("reading.csv").write_text(READING, "utf-8")
     if page == "running.md":
         Path("models.txt").write_text("demo:causal\n", "utf-8")
+    if page == "own-data.md":
+        Path("multiblimp").mkdir()
+        shutil.copy("pairs.jsonl", "multiblimp/eng.jsonl")
     if page == "migration.md":
         shutil.copytree("datasets/lmdiag/demo/refining-tse/data/blimp", "blimp")
         printed(lambda: main(["template"]))
