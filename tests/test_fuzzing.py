@@ -182,9 +182,8 @@ def read_multiverse(folder: Path) -> None:
 
 def read_board(folder: Path) -> None:
     """Reads requests and the claimed figures beside them."""
-    for entry in read_requests([str(folder)])[0]:
-        if entry.claimed is not None:
-            json.dumps(entry.claimed.to_json(), allow_nan=False)
+    for entry in read_requests([str(folder)]):
+        json.dumps(dict(entry.claimed), allow_nan=False)
 
 
 class Reader(NamedTuple):
