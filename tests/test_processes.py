@@ -33,7 +33,7 @@ def file(output: Path, name: str) -> Path:
 
 TOKENS = ["--tasks", "neg136", "agreement", "cprag102", "--perturb", "all", "--shuffles", "2"]
 CASES = {
-    "tokens": (2, "blanks", TOKENS),
+    "tokens": (2, "blanks", [*TOKENS, "--limit", "24"]),
     "sentences": (2, "sentences", ["--batch-size", "4"]),
     "three processes": (3, "blanks", TOKENS),
     "whole words": (2, "blanks", ["--tasks", "neg136", "--unit", "word"]),
