@@ -25,10 +25,14 @@ def test_natural_stories(human: Path, model: str) -> None:
     check(reproduced.natural_stories(human, model))
 
 
+LONG = {("brothers", "pythia"): pytest.mark.slow, ("brothers", "mamba"): pytest.mark.nightly}
+"""Data and family of models -> when they are tested; the others, by `make test`."""
+
+
 @pytest.mark.parametrize(
     ("data", "model"),
     [
-        pytest.param(data, model, marks=[pytest.mark.slow] if data == "brothers" else [])
+        pytest.param(data, model, marks=LONG.get((data, model.partition("-")[0]), []))
         for data, model in TRIALS
     ],
 )
