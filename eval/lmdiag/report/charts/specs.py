@@ -59,6 +59,9 @@ DASHED = [4, 3]
 def from_altair(chart: Any, rows: Sequence[Datum]) -> Spec:
     """Returns the specification of an altair chart with rows as its data."""
     spec: Spec = chart.to_dict(validate=False)
+    for layer in spec.get("layer", ()):  # beside layers with data, those without have an empty list
+        if layer.get("data") == {"values": []}:
+            del layer["data"]
     kept = {key: spec[key] for key in spec if key not in ("config", "$schema", "datasets")}
     return kept | {"data": {"values": [_defined(row) for row in rows]}}
 
