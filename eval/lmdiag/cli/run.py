@@ -239,9 +239,7 @@ def _show_all(runs: Sequence[Run], output: Path, *, as_json: bool) -> None:
 
         print_overview([run.results for run in runs])
         first, second = (visible(shlex.quote(str(run.path))) for run in runs[:2])
-        print(
-            f"\nComparison of {len(runs)} models saved in {visible(str(page))}: open it in a browser"
-        )
+        print(f"\nComparison: open {visible(str(page))} in a browser")
         print(f"Next: lmdiag compare {first} {second} tests two models on all measures")
 
 
