@@ -39,12 +39,14 @@ class SurprisalSource:
         values: (n rows of the table,), in the units of the procedure; NaN where there is none.
         column: the column of the table that they stand in, or "".
         sentences: (n rows,), number of the sentence of each row where the source tells; else None.
+        note: what readers should know about them, or "".
     """
 
     name: str
     values: Values
     column: str = ""
     sentences: Values | None = None
+    note: str = ""
 
 
 class HumanTable:
