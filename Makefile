@@ -1,7 +1,7 @@
 # make run    the demo: data, two models, tables, report
 # make test   linters, type checks, the quick tests: at most four minutes on two cores
 # make check  the slow tests: several processes, killed runs, documented commands, large data
-# make nightly  the full matrix of model families
+# make nightly  the full matrix of model families, long searches and many kills
 # make setup  .venv with pinned versions and the package, editable; the other commands call it
 # make docs   the documentation site, in build/site; warnings are errors
 # make dist   wheel and source distribution, in dist, and checks of both

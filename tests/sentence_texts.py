@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
+import pandas as pd
 from vocabularies import TEXT, UNKNOWN
 
 ODD = (
@@ -52,3 +54,13 @@ SENTENCES = sentences(200)
 
 SOME = (*ODD[:12], *SENTENCES[-4:])
 """A few, for quick tests."""
+
+REPEATED = [*SENTENCES[:30], *SENTENCES[10:20]]
+"""Ten of the rows have a sentence that another row has."""
+
+
+def write_table(path: Path) -> Path:
+    """Writes `REPEATED` as a csv."""
+    ids = [f"row-{number}" for number in range(len(REPEATED))]
+    pd.DataFrame({"id": ids, "sentence": REPEATED}).to_csv(path, index=False)
+    return path

@@ -171,7 +171,7 @@ REFUSED: dict[str, Callable[[str], Any]] = {
     "predictions": lambda text: read_external(Path(text), ROWS),
     "model": resolve,
     "models": read_models,
-    "requests": lambda text: read_requests([text]),
+    "requests": lambda text: [*read_requests([text])],
     "data to publish": lambda text: publish.plan_data(Path(text), "org/name", benchmark=False),
     "board to publish": lambda text: publish.plan_leaderboard(Path(text), "org/name"),
 }

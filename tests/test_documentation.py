@@ -49,6 +49,13 @@ PAGES = {"README.md": (ROOT / "README.md").read_text("utf-8")} | {
 """Page, from the folder docs -> its text."""
 PROGRAMS = Path(sys.executable).parent
 
+READING = "text,position,word,rt\n" + "".join(
+    f"1,{n},{word},{250 + 9 * len(word) + n % 7}\n"
+    for n, word in enumerate(
+        re.findall(r"\w+", 20 * "the robin is a bird and the hammer is a tool ")
+    )
+)
+"""A table as for `lmdiag fit`."""
 STANDS_FOR = {"bert-base-uncased": "demo:masked", "gpt2": "demo:causal"}
 """Model of the Hub -> demo model that is run in its place."""
 SCRIPTS = ("#!", "hf jobs")
@@ -58,6 +65,8 @@ NOT_RUN = (
     "make test", "make check", "make dist", "hf",
 )  # fmt: skip
 """Beginnings of commands that the tests of a page do not run."""
+OF_THE_HUB = "EleutherAI"
+"""Commands with a model of this owner are parsed and not run."""
 
 
 def blocks(page: str, *kinds: str) -> list[tuple[str, str]]:
@@ -158,12 +167,10 @@ def test_messages_name_options_and_pages_name_tests_that_exist(
     ]
     named = {(str(path), name) for path, text in texts for name in re.findall(option, text)}
     assert sorted((path, name) for path, name in named if name not in known) == []
-    cited = {
-        (page, name)
-        for page, text in PAGES.items()
-        for name in re.findall(r"\btests/[\w/]+(?:\.py|/)", text)
-    }
-    assert sorted((page, name) for page, name in cited if not (ROOT / name).exists()) == []
+    cited = {path for text in PAGES.values() for path in re.findall(r"\btests/[\w/]+[\w.-]*", text)}
+    assert sorted(path for path in cited if not (ROOT / path).exists()) == []
+    sections = r'^## lmdiag (\w+)\n\n.*\n.*\n\nusage\("\1"\)$'
+    assert re.findall(sections, PAGES["commands.md"], re.MULTILINE) == [*COMMAND_NAMES]
 
 
 # ---- pages that are run --------------------------------------------------------------------------
@@ -189,7 +196,7 @@ class Reader:
                 self.outputs[text] = printed(lambda code=code: exec(code, names))
                 continue
             for command in commands(text):
-                if not command.startswith(NOT_RUN):
+                if not command.startswith(NOT_RUN) and OF_THE_HUB not in command:
                     self.outputs[command] = self.command(command)
 
     def command(self, command: str) -> str:
@@ -224,115 +231,75 @@ def printed(call: Callable[[], Any]) -> str:
     return output.getvalue()
 
 
-@pytest.fixture(scope="module")
-def read(demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Reader]:
-    """Runs a page once, in a folder like a clone with files that readers of the page have."""
-    readers: dict[str, Reader] = {}
+# ---- what the pages say of the outputs -----------------------------------------------------------
 
-    def run_once(page: str) -> Reader:
-        if page not in readers:
-            reader = Reader(tmp_path_factory.mktemp("reader"))
-            for room in ("cards", "datasets", "docs", "eval", "metrics", "Makefile"):
-                (reader.folder / room).symlink_to(ROOT / room)
-            if page != "protocol.md":  # which builds it
-                shutil.copytree(demo_dir, reader.folder / "lmdiag")
-            for name, content in (files_of("own-data.md") | files_of(page)).items():
-                (reader.folder / name).write_text(content, "utf-8")
-            with pytest.MonkeyPatch.context() as patch:
-                patch.chdir(reader.folder)
-                if page == "running.md":
-                    Path("models.txt").write_text("demo:causal\n", "utf-8")
-                if page == "migration.md":
-                    demo = ROOT / "datasets/lmdiag/demo"
-                    shutil.copytree(demo / "refining-tse/data/blimp", "blimp")
-                    printed(lambda: main(["template"]))
-                reader.run(page)
-            readers[page] = reader
-        return readers[page]
-
-    return run_once
+ROUNDING = 0.051
+"""Percentage points: the pages give one decimal. No other difference is allowed, on any machine."""
+FOLDERS = {
+    "": "diagnostics-token",
+    "--unit word": "diagnostics-word",
+    "--bos always": "diagnostics-token-bosalways",
+    '--prompt "It is true that {context}"': "diagnostics-token-prompt46ef9ebb",
+    "--first-letter lower": "diagnostics-token-letterlower",
+    "--final-period never": "diagnostics-token-periodnever",
+}
 
 
-@pytest.mark.slow
-def test_the_readme_runs_and_shows_the_output_of_make_run(read: Callable[[str], Reader]) -> None:
-    reader = read("README.md")
-    assert len(reader.outputs) == 7
+def tables(page: str) -> list[list[list[str]]]:
+    """The cells of each table of a page, its head first."""
+    found = re.findall(r"(?:^\|.*\|\n)+", PAGES[page], re.MULTILINE)
+    rows = [[line.strip("|").split("|") for line in table.splitlines()] for table in found]
+    return [[[cell.strip() for cell in row] for row in (table[0], *table[2:])] for table in rows]
+
+
+def measures_of(reader: Reader, run: str, task: str) -> dict[str, Any]:
+    """The measures of a run that a page makes."""
+    results = json.loads((reader.folder / f"results/{run}/results.json").read_text())
+    return dict(results["tasks"][task]["none"]["measures"])
+
+
+def output_with(reader: Reader, text: str) -> str:
+    """What the one command, or Python block, with a text in it printed."""
+    (found,) = (printed for command, printed in reader.outputs.items() if text in command)
+    return found
+
+
+def readme(reader: Reader) -> None:
     (shown,) = (text for _, text in blocks("README.md", "text") if "NEG-136" in text)
     assert shown.strip() in reader.outputs["make run"]
-    assert "sensitivity" in next(o for text, o in reader.outputs.items() if "import lmdiag" in text)
-    assert (reader.folder / "garden_paths.csv").is_file()
+    assert "sensitivity" in output_with(reader, "import lmdiag")
+    assert "subject:between" in output_with(reader, "lmdiag analyse")
+    assert len(pd.read_csv(reader.folder / "items.csv")) == 12
+    assert "delta log-lik." in output_with(reader, "lmdiag fit")
 
 
-@pytest.mark.slow
-def test_the_page_on_running_models_runs(read: Callable[[str], Reader]) -> None:
-    reader = read("running.md")
-    assert len(reader.outputs) == 12
-    for made in ("lmdiag/README.md", "figures"):
-        assert (reader.folder / made).exists(), made
-
-
-@pytest.mark.slow
-def test_the_page_on_python_runs(read: Callable[[str], Reader]) -> None:
-    reader = read("python.md")
-    assert len(reader.outputs) == 3
-    assert all(reader.outputs.values())
-
-
-@pytest.mark.slow
-def test_the_page_on_sentences_runs(read: Callable[[str], Reader]) -> None:
-    reader = read("sentences.md")
-    assert len(reader.outputs) == 4
-    compare_surprisals(reader)
-    for task, measure in [("pairs", "sensitivity"), ("suite", "suite_accuracy")]:
-        assert measures_of(reader, "demo--causal", task)[measure]["n"] == 2
-
-
-def compare_surprisals(reader: Reader) -> None:
+def check_surprisals(reader: Reader) -> None:
     """The table of words on the page is what its command prints, apart from rounding."""
-    page = "sentences.md"
-    (block,) = (text for _, text in blocks(page, "console") if "$ lmdiag surprisal" in text)
+    (block,) = (text for _, text in blocks("own-data.md", "console") if "$ lmdiag surp" in text)
     command, *lines = block.splitlines()
-    shown, printed = (
-        list(csv.DictReader(text))
-        for text in (lines, reader.outputs[command.removeprefix("$ ")].splitlines())
-    )
+    printed = reader.outputs[command.removeprefix("$ ")].splitlines()
+    shown, rows = (list(csv.DictReader(text)) for text in (lines, printed))
     assert " ".join(row["word"] for row in shown) == "A robin is a bird. A robin is a tool."
-    for row, other in zip(shown, printed, strict=True):
+    for row, other in zip(shown, rows, strict=True):
         bits, others = (each.pop("surprisal") for each in (row, other))
         assert row == other
         assert bits == others == "" or float(bits) == pytest.approx(float(others), abs=1e-3)
 
 
-def measures_of(reader: Reader, model: str, task: str) -> dict[str, Any]:
-    """The measures of a run of one task that a page makes."""
-    results = json.loads((reader.folder / f"results/{model}/{task}-token/results.json").read_text())
-    return dict(results["tasks"][task]["none"]["measures"])
-
-
-def test_the_python_of_the_page_on_human_measures_runs() -> None:
-    ((_, text),) = blocks("human.md", "python")
-    assert "demo:causal" in printed(lambda: exec(compile(text, "human.md", "exec"), {}))
-
-
-@pytest.mark.slow
-def test_the_page_on_your_own_data_runs(read: Callable[[str], Reader]) -> None:
-    reader = read("own-data.md")
-    assert len(reader.outputs) == 6
-    assert "surprisal" in next(o for text, o in reader.outputs.items() if "import lmdiag" in text)
-    sentences, pairs, suite = (
-        measures_of(reader, "demo--causal", task) for task in ("my_sentences", "pairs", "suite")
+def own_data(reader: Reader) -> None:
+    check_surprisals(reader)
+    plain, pairs, suite = (
+        measures_of(reader, f"demo--causal/{task}-token", task)
+        for task in ("my_sentences", "pairs", "suite")
     )
-    assert sentences["sensitivity_mean"]["n"] == 2
+    assert plain["sensitivity_mean"]["n"] == 2
     assert pairs["sensitivity"]["by"]["UID"].keys() == {"attractor", "simple"}
     assert suite["suite_accuracy"]["statistic"] == "share"
     assert suite["prediction_accuracy"]["by"]["prediction"].keys() == {"number/1", "number/2"}
 
 
-@pytest.mark.slow
-def test_the_page_on_items_and_conditions_shows_what_its_commands_print(
-    read: Callable[[str], Reader],
-) -> None:
-    reader = read("analysis.md")
+def analysis(reader: Reader) -> None:
+    """The tables are what the commands print; the mixed model is lme4's, rounded as R does."""
     shown = [text for _, text in blocks("analysis.md", "text")]
     printed_by = [out for command, out in reader.outputs.items() if "lmdiag analyse" in command]
     for expected, output in zip(shown[1:3], printed_by, strict=True):
@@ -343,41 +310,141 @@ def test_the_page_on_items_and_conditions_shows_what_its_commands_print(
     lines = [line.split() for line in shown[3].strip().splitlines()[1:]]
     for term, (name, *numbers) in zip(fit.terms, lines, strict=True):
         assert term.term == name
-        ours = (term.estimate, term.se, term.df, term.t, term.p)
-        # lme4's figures, rounded as R prints them
-        for value, text in zip(ours, numbers, strict=False):
+        found = (term.estimate, term.se, term.df, term.t, term.p)
+        for value, text in zip(found, numbers, strict=False):
             digits = len(text.partition("e")[0].partition(".")[2])
             unit = 10 ** (int(text.partition("e")[2] or 0) - digits)
             assert value == pytest.approx(float(text), rel=1e-3, abs=unit)
 
 
-@pytest.mark.slow
-def test_the_page_on_extended_sets_runs(read: Callable[[str], Reader]) -> None:
-    reader = read("extended-sets.md")
-    figures = measures_of(reader, "demo--causal", "neg1500_gen")
+def extended_sets(reader: Reader) -> None:
+    figures = measures_of(reader, "demo--causal/neg1500_gen-token", "neg1500_gen")
     assert figures["sensitivity"]["by"]["subset/polarity"]["simp/negative"]["n"] == 2
-    (text,) = (printed for command, printed in reader.outputs.items() if "markdown" in command)
-    assert re.search(r"Original and extended sets.*\| NEG-136-SIMP \| 18 .*\| NEG-1500-GEN \| 2 ",
-                     text, re.DOTALL)  # fmt: skip
+    expected = r"Original and extended sets.*\| NEG-136-SIMP \| 18 .*\| NEG-1500-GEN \| 2 "
+    assert re.search(expected, output_with(reader, "markdown"), re.DOTALL)
 
 
-@pytest.mark.slow
-def test_the_migration_guide_runs(read: Callable[[str], Reader]) -> None:
+def migration(reader: Reader) -> None:
     """On files as the other programs write them."""
-    reader = read("migration.md")
-    words, numbers = list(reader.outputs.values())[:2]
-    assert "accuracy" in words.lower()
-    assert json.loads(numbers)["measures"]["sensitivity"]["n"] > 0
-    (surprisals,) = (text for text in reader.outputs.values() if " bits\n" in text)
+    surprisals = output_with(reader, '"my_diagnostic.csv"')
     assert len(re.findall(r"surprisal \d+\.\d\d bits", surprisals)) == 5
-    (words,) = (printed for text, printed in reader.outputs.items() if "surprisals(texts)" in text)
-    assert "bark." in words
+    assert "bark." in output_with(reader, "surprisals(texts)")
     for file in ("words.csv", "words.parquet"):
         assert (reader.folder / file).is_file()
     for model in ("demo--causal", "demo--masked"):
-        assert measures_of(reader, model, "suite")["suite_accuracy"]["n"] == 2
-        by_paradigm = measures_of(reader, model, "blimp")["sensitivity"]["by"]["UID"]
-        assert len(by_paradigm) == 4
+        assert measures_of(reader, f"{model}/suite-token", "suite")["suite_accuracy"]["n"] == 2
+        by = measures_of(reader, f"{model}/blimp-token", "blimp")["sensitivity"]["by"]
+        assert len(by["UID"]) == 4
+
+
+def protocol(reader: Reader) -> None:
+    """Every figure of the page is that of its runs."""
+
+    def value(run: str, task: str, measure: str) -> float:
+        model, _, option = run.partition(" ")
+        folder = f"{model.replace(':', '--')}/{FOLDERS[option]}"
+        return 100 * float(measures_of(reader, folder, task)[measure]["value"])
+
+    (head, *rows), (_, *words), (_, *spread), (_, *limits), (text, *bits) = tables("protocol.md")
+    assert (len(rows), len(spread), len(bits)) == (8, 6, 4)
+    for run, *cells in rows:
+        for column, cell in zip(head[1:], cells, strict=True):
+            assert float(cell) == pytest.approx(value(run, *column.split()), abs=ROUNDING), run
+    with contextlib.chdir(reader.folder / "results/demo--causal"):
+        for unit, cell in words:
+            items = ["report", f"diagnostics-{unit}", "--format", "csv", "--items", "cprag102-8"]
+            lines = printed(lambda items=items: main(items)).splitlines()[1:]
+            assert cell == ", ".join(line.split(",")[-3] for line in lines)
+        for name, cell in limits:
+            score = ["score", "--task", "role88", "--predictions", "diagnostics-token", "--json"]
+            score += ["--data", "../../lmdiag", "--threshold", name.partition("@")[2] or "0.01"]
+            found = json.loads(printed(lambda score=score: main(score)))["measures"][name]["value"]
+            assert float(cell) == pytest.approx(100 * found, abs=ROUNDING)
+        apart = ["compare", FOLDERS[""], FOLDERS["--bos always"], "--data", "../../lmdiag"]
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            assert main(apart) == 2
+        assert "differ in bos (- and always)" in said.getvalue()
+    for run, *cells in bits:
+        lines = reader.outputs[f"lmdiag surprisal --model {run} sentences.txt"].splitlines()
+        for word, cell, row in zip(text[1:], cells, csv.DictReader(lines), strict=True):
+            assert row["word"] == word
+            shown = row["surprisal"]
+            assert cell == shown == "" or float(cell) == pytest.approx(float(shown), abs=ROUNDING)
+
+    # what the page says of all models
+    token, whole = ("demo:masked", "cprag102"), ("demo:masked --unit word", "cprag102")
+    assert value(*token, "sensitivity") == value(*whole, "sensitivity")
+    assert value(*token, "sensitivity@0.01") >= value(*whole, "sensitivity@0.01")
+    always = value("demo:causal --bos always", "neg136", "accuracy@1")
+    assert always < value("demo:causal", "neg136", "accuracy@1") - 10
+
+    multiverse = Multiverse.read(reader.folder / "results")
+    figures = {f"{figure.task} {figure.label}": figure for figure in multiverse.figures}
+    for name, model, *ends, most in spread:
+        (curve,) = (x for x in multiverse.curves(figures[name]) if x.model == model)
+        for cell, found in zip(
+            ends, (curve.values[0], curve.median, curve.values[-1]), strict=True
+        ):
+            assert float(cell) == pytest.approx(100 * found, abs=ROUNDING)
+        (knob,) = curve.strongest
+        assert most.split(" (")[0] == knob
+        effect = float(most.split(" (")[1].rstrip(")"))
+        assert effect == pytest.approx(100 * curve.effects[knob], abs=ROUNDING)
+    pairs = multiverse.differences(figures["role88 sensitivity"], "demo:masked")
+    counts = {"ahead": 18, "behind": 6, "equal": 0, "rejected": 0, "adjusted": 0}
+    assert counts_of(pairs) == counts
+
+
+CHECKS = {
+    "README.md": readme,
+    "running.md": lambda reader: [*map(os.stat, ("lmdiag/README.md", "figures"))],
+    "python.md": lambda reader: None,
+    "own-data.md": own_data,
+    "analysis.md": analysis,
+    "diagnostics/extended-sets.md": extended_sets,
+    "migration.md": migration,
+    "protocol.md": protocol,
+}
+"""Page -> what it says of its outputs."""
+LONG = {"protocol.md": pytest.mark.nightly}
+
+
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=LONG.get(page, pytest.mark.slow)) for page in CHECKS]
+)
+def test_a_page_runs_and_what_it_says_of_its_outputs_is_true(
+    page: str, demo_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a folder like a clone, with files that readers of the page have."""
+    monkeypatch.chdir(tmp_path)
+    for room in ("cards", "datasets", "docs", "eval", "metrics", "Makefile"):
+        Path(room).symlink_to(ROOT / room)
+    if page != "protocol.md":  # which builds it
+        shutil.copytree(demo_dir, "lmdiag")
+    for name, content in (files_of("own-data.md") | files_of(page)).items():
+        Path(name).write_text(content, "utf-8")
+    Path("reading.csv").write_text(READING, "utf-8")
+    if page == "running.md":
+        Path("models.txt").write_text("demo:causal\n", "utf-8")
+    if page == "own-data.md":
+        Path("multiblimp").mkdir()
+        shutil.copy("pairs.jsonl", "multiblimp/eng.jsonl")
+    if page == "migration.md":
+        shutil.copytree("datasets/lmdiag/demo/refining-tse/data/blimp", "blimp")
+        printed(lambda: main(["template"]))
+    reader = Reader(tmp_path)
+    reader.run(page)
+    assert reader.outputs
+    assert all(out for text, out in reader.outputs.items() if "import lmdiag" in text)
+    CHECKS[page](reader)
+
+
+# ---- figures and blocks of single pages ----------------------------------------------------------
+
+
+def test_the_python_of_the_page_on_human_measures_runs() -> None:
+    ((_, text),) = blocks("human.md", "python")
+    assert "demo:causal" in printed(lambda: exec(compile(text, "human.md", "exec"), {}))
 
 
 def test_the_migration_guide_names_settings_and_tasks_that_exist(demo_dir: Path) -> None:
@@ -416,22 +483,10 @@ def test_the_figures_beside_those_of_other_programs(demo_dir: Path, tmp_path: Pa
         assert {cell for cell in others if cell and "of" not in cell} <= {own}
 
 
-# ---- docs/publishing.md --------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_the_tests_that_a_page_names_exist(page: str) -> None:
-    for path in re.findall(r"`(tests/[\w/.-]+)`", PAGES[page]):
-        assert (ROOT / path).exists(), path
-
-
 def test_the_framework_of_the_pull_request_is_that_of_the_data_set() -> None:
     benchmark = yaml.safe_load((ROOT / "datasets/lmdiag/eval.yaml").read_text("utf-8"))
-    (change,) = (text for _, text in blocks("publishing.md", "text") if "description" in text)
+    (change,) = (text for _, text in blocks("releasing.md", "text") if "description" in text)
     assert f'name: "{benchmark["evaluation_framework"]}"' in change
-
-
-# ---- docs/diagnostics ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("task", ["cprag102", "role88", "neg136"])
@@ -446,121 +501,6 @@ def test_published_figures_of_a_diagnostics_page(task: str) -> None:
         for model, cell in zip(head[2:], cells, strict=True):
             at = (model, task, measure, where)
             assert float(cell) == kept[at], at
-
-
-# ---- docs/commands.md and docs/releasing.md ------------------------------------------------------
-
-
-def test_every_command_has_its_section() -> None:
-    sections = re.findall(
-        r'^## lmdiag (\w+)\n\n.*\n.*\n\nusage\("(\w+)"\)$', PAGES["commands.md"], re.M
-    )
-    assert sections == [(name, name) for name in COMMAND_NAMES]
-
-
-# ---- docs/protocol.md ----------------------------------------------------------------------------
-
-ROUNDING = 0.051
-"""Percentage points: the page gives one decimal. No other difference is allowed, on any machine."""
-FOLDERS = {
-    "": "diagnostics-token",
-    "--unit word": "diagnostics-word",
-    "--bos always": "diagnostics-token-bosalways",
-    '--prompt "It is true that {context}"': "diagnostics-token-prompt46ef9ebb",
-    "--first-letter lower": "diagnostics-token-letterlower",
-    "--final-period never": "diagnostics-token-periodnever",
-}
-
-
-def tables(page: str) -> list[list[list[str]]]:
-    """The cells of each table of a page, its head first."""
-    found = re.findall(r"(?:^\|.*\|\n)+", PAGES[page], re.MULTILINE)
-    rows = [[line.strip("|").split("|") for line in table.splitlines()] for table in found]
-    return [[[cell.strip() for cell in row] for row in (table[0], *table[2:])] for table in rows]
-
-
-def value(reader: Reader, run: str, task: str, measure: str) -> float:
-    """A figure of a run, which is named as in the table of the page."""
-    model, _, option = run.partition(" ")
-    folder = reader.folder / "results" / model.replace(":", "--") / FOLDERS[option]
-    measures = json.loads((folder / "results.json").read_text())["tasks"][task]["none"]["measures"]
-    return float(measures[measure]["value"])
-
-
-@pytest.mark.slow
-def test_the_figures_of_the_protocol_page_are_those_of_its_runs(
-    read: Callable[[str], Reader], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    reader = read("protocol.md")
-    (head, *rows), (_, *words), _, (_, *thresholds), (text, *sentences) = tables("protocol.md")
-    assert len(rows) == 8
-    for run, *cells in rows:
-        for column, cell in zip(head[1:], cells, strict=True):
-            expected = 100 * value(reader, run, *column.split())
-            assert float(cell) == pytest.approx(expected, abs=ROUNDING), (run, column)
-    monkeypatch.chdir(reader.folder / "results/demo--causal")
-    for unit, cell in words:
-        command = ["report", f"diagnostics-{unit}", "--format", "csv", "--items", "cprag102-8"]
-        lines = printed(lambda command=command: main(command)).splitlines()[1:]
-        assert cell == ", ".join(line.split(",")[-3] for line in lines)
-    for name, cell in thresholds:
-        threshold = name.partition("@")[2] or "0.01"
-        command = ["score", "--task", "role88", "--predictions", "diagnostics-token", "--json"]
-        command += ["--data", "../../lmdiag", "--threshold", threshold]
-        measures = json.loads(printed(lambda command=command: main(command)))["measures"]
-        assert float(cell) == pytest.approx(100 * measures[name]["value"], abs=ROUNDING)
-    assert len(sentences) == 4
-    for run, *cells in sentences:
-        printed_table = reader.outputs[f"lmdiag surprisal --model {run} sentences.txt"]
-        rows_of_words = list(csv.DictReader(printed_table.splitlines()))
-        assert [row["word"] for row in rows_of_words] == text[1:]
-        for cell, row in zip(cells, rows_of_words, strict=True):
-            bits = row["surprisal"]
-            assert cell == bits == "" or float(cell) == pytest.approx(float(bits), abs=ROUNDING)
-
-
-@pytest.mark.slow
-def test_the_multiverse_of_the_protocol_page(read: Callable[[str], Reader]) -> None:
-    reader = read("protocol.md")
-    multiverse = Multiverse.read(reader.folder / "results")
-    figures = {f"{figure.task} {figure.label}": figure for figure in multiverse.figures}
-    _, *rows = tables("protocol.md")[2]
-    assert len(rows) == 6
-    for name, model, *ends, most in rows:
-        curves = multiverse.curves(figures[name])
-        (curve,) = (one for one in curves if one.model == model)
-        values = (curve.values[0], curve.median, curve.values[-1])
-        for cell, value_there in zip(ends, values, strict=True):
-            assert float(cell) == pytest.approx(100 * value_there, abs=ROUNDING)
-        (knob,) = curve.strongest
-        assert most.split(" (")[0] == knob
-        effect = 100 * curve.effects[knob]
-        assert float(most.split(" (")[1].rstrip(")")) == pytest.approx(effect, abs=ROUNDING)
-    pairs = multiverse.differences(figures["role88 sensitivity"], "demo:masked")
-    counts = {"ahead": 18, "behind": 6, "equal": 0, "rejected": 0, "adjusted": 0}
-    assert counts_of(pairs) == counts
-
-
-@pytest.mark.slow
-def test_what_the_protocol_page_says_of_all_models_is_true_of_its_runs(
-    read: Callable[[str], Reader],
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    reader = read("protocol.md")
-    token, word = (
-        [value(reader, f"demo:masked{unit}", "cprag102", f"sensitivity{t}") for t in ("", "@0.01")]
-        for unit in ("", " --unit word")
-    )
-    assert token[0] == word[0]
-    assert token[1] >= word[1]
-    plain, always = (
-        value(reader, f"demo:causal{bos}", "neg136", "accuracy@1") for bos in ("", " --bos always")
-    )
-    assert always < plain - 0.1
-    monkeypatch.chdir(reader.folder / "results/demo--causal")
-    assert main(["compare", FOLDERS[""], FOLDERS["--bos always"], "--data", "../../lmdiag"]) == 2
-    assert "differ in bos (- and always)" in capsys.readouterr().err
 
 
 # ---- docs/jobs.md --------------------------------------------------------------------------------

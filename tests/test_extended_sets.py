@@ -71,9 +71,8 @@ def test_a_pair_of_negation_has_the_four_conditions_of_neg136(tmp_path: Path) ->
         ("neg1500_gen-1-FN", "A robin is not a bird", False),
     ]
     assert [r["expected"] for r in found] == [["bird"], [], [], []]
-    assert [r["contrast"].rpartition("-")[2] for r in found] == ["affirmative"] * 2 + [
-        "negative"
-    ] * 2
+    polarities = [r["contrast"].rpartition("-")[2] for r in found]
+    assert polarities == ["affirmative"] * 2 + ["negative"] * 2
     assert {(r["item"], r["subset"], r["natural"], r["right_context"]) for r in found} == {
         ("1", "simp", None, "")
     }
@@ -105,10 +104,8 @@ def test_the_determiner_fits_the_target_whatever_the_file_says(
 
 def test_a_pair_of_roles_has_two_contrasts_one_for_each_target(tmp_path: Path) -> None:
     found = rows(file(tmp_path, ROLES, "ROLE-1500.txt"))
-    chef, waiter = (
-        "the cook saw which chef the waiter had",
-        "the cook saw which waiter the chef had",
-    )
+    chef = "the cook saw which chef the waiter had"
+    waiter = "the cook saw which waiter the chef had"
     assert [(r["id"], r["context"], r["target"], r["good"], r["expected"]) for r in found] == [
         ("role1500-1-a-appropriate", chef, "called", True, ["called"]),
         ("role1500-1-a-reversed", waiter, "called", False, []),
@@ -116,10 +113,8 @@ def test_a_pair_of_roles_has_two_contrasts_one_for_each_target(tmp_path: Path) -
         ("role1500-1-b-reversed", chef, "paid", False, []),
     ]
     assert [r["contrast"] for r in found] == ["role1500-1-a"] * 2 + ["role1500-1-b"] * 2
-    assert [(r["object"], r["subject"]) for r in found[:2]] == [
-        ("chef", "waiter"),
-        ("waiter", "chef"),
-    ]
+    nouns = [(r["object"], r["subject"]) for r in found[:2]]
+    assert nouns == [("chef", "waiter"), ("waiter", "chef")]
     assert {r["pair"] for r in found} == {"reversal"}
 
 
@@ -147,11 +142,8 @@ def test_the_authors_files_have_this_many_pairs(tmp_path: Path, name: str) -> No
     assert path.read_text().endswith(",") == (name == "ROLE-1500")  # no line feed at its end
     found = stimuli.load(str(path)).columns()
     assert len(set(found["item"])) == SIZES[name]
-    assert (
-        len(found["id"])
-        == 4 * SIZES[name]
-        == diagnostics.get(stimuli.tasks(str(path))[0]).published_rows
-    )
+    published = diagnostics.get(stimuli.tasks(str(path))[0]).published_rows
+    assert len(found["id"]) == 4 * SIZES[name] == published
     assert len(set(found["contrast"])) == 2 * SIZES[name]
     assert sum(map(bool, found["expected"])) == SIZES[name] * (2 if name == "ROLE-1500" else 1)
     without = path.with_name(f"{name.lower().replace('-', '_')}.txt")
@@ -176,26 +168,15 @@ def test_blanks_empty_lines_and_misprints_of_the_subject_do_no_harm(tmp_path: Pa
     ("text", "message"),
     [
         (NEGATION + "A dog is an animal,", r"GEN.txt:3: the pair of this .* odd number .* 3; add"),
-        (
-            "A robin is a bird\nA robin is not a tree,",
-            r"GEN.txt:1: .*no comma at its end: 'A robin",
-        ),
-        (
-            NEGATION + "bird,\nA dog is not a cat,",
-            r"GEN.txt:3: expected a sentence whose last word",
-        ),
+        ("A robin is a bird\nA robin is not a tree,", r"GEN.txt:1: .*no comma at its end: 'A rob"),
+        (NEGATION + "bird,\nA dog is not a cat,", r"GEN.txt:3: expected a sentence whose last wo"),
         ("A robin is not a tree,\nA robin is a bird,", r":1: the first sentence of a pair must be"),
         ("A robin is a bird,\nA robin is a fish,", r":2: the second sentence .*'SUBJECT is not a"),
-        (
-            "A robin flies,\nA robin is not a fish,",
-            r":1: the first sentence .*, not 'A robin flies",
-        ),
-        (
-            NEGATION + "A robin is a bird,\nA trout is not a tree,",
-            r":4: its subject 'A trout' is not that of the line before, 'A robin': the two",
-        ),
+        ("A robin flies,\nA robin is not a fish,", r":1: the first sentence .*, not 'A robin fl"),
+        (NEGATION + "A robin is a bird,\nA trout is not a tree,",
+         r":4: its subject 'A trout' is not that of the line before, 'A robin': the two"),
     ],
-)
+)  # fmt: skip
 def test_mistakes_name_the_line(
     tmp_path: Path, text: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -420,47 +401,32 @@ def test_the_table_stands_once_and_only_where_there_are_several_sets(
 ) -> None:
     small, large = (read_results(together[f"a-{kind}"]) for kind in ("small", "large"))
     assert shared_tables([small]) == {}
-    only_large = shared_tables([large])
-    assert list(only_large) == ["neg1500_gen"]
-    assert [row.label for row in only_large["neg1500_gen"].rows] == [
-        "NEG-1500-GEN",
-        "NEG-1500-TEMP",
-    ]
+    ((task, table),) = shared_tables([large]).items()
+    assert task == "neg1500_gen"
+    assert [row.label for row in table.rows] == ["NEG-1500-GEN", "NEG-1500-TEMP"]
     both = joined_results([read_results(path) for path in together.values()])
     rows_of = [(row.label, row.model) for row in shared_tables(both)["neg136"].rows]
     assert rows_of[:2] == [("NEG-136-SIMP", "org/a"), ("NEG-136-SIMP", "org/b")]
 
 
-def test_the_page_and_the_charts_have_both(together: dict[str, Path]) -> None:
+def test_the_page_the_charts_and_the_command_have_both(
+    together: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
     paths = [together[name] for name in ("a-small", "a-large", "b-small", "b-large")]
     runs = [load_run(path) for path in paths]
-    one = {plot.name: plot for plot in charts(runs[:2])}
-    values_of = one["neg136-extended-sets"].spec["data"]["values"]
-    assert {row["series"] for row in values_of} == {
-        "NEG-136-SIMP",
-        "NEG-1500-GEN",
-        "NEG-1500-TEMP",
-    }
-    assert {row["n"] for row in values_of} == {18, 750, 770}
-    assert all({"low", "high"} <= row.keys() for row in values_of)
+    one, two = ({plot.name: plot for plot in charts(some)} for some in (runs[:2], runs))
+    drawn = one["neg136-extended-sets"].spec["data"]["values"]
+    sets = {("NEG-136-SIMP", 18), ("NEG-1500-GEN", 750), ("NEG-1500-TEMP", 770)}
+    assert {(row["series"], row["n"]) for row in drawn} == sets
+    assert all({"low", "high"} <= row.keys() for row in drawn)
     assert "role88-extended-sets" in one
-    two = {plot.name: plot for plot in charts(runs)}
-    assert {row["series"] for row in two["neg136-extended-sets"].spec["data"]["values"]} == {
-        "org/a",
-        "org/b",
-    }
+    drawn = two["neg136-extended-sets"].spec["data"]["values"]
+    assert {row["series"] for row in drawn} == {"org/a", "org/b"}
     page = render(runs[:2])
     assert page.count("Original and extended sets. Lines are 95% intervals") == 2
     assert "NEG-1500-SIMP-TEMP: category membership" in page
-
-
-def test_the_report_command_joins_them(
-    together: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    paths = [str(together[f"a-{kind}"]) for kind in ("small", "large")]
-    assert cli.main(["report", *paths, "--out", str(tmp_path / "page.html")]) == 0
-    capsys.readouterr()
-    assert cli.main(["report", *paths, "--format", "markdown", "--items", "role1500-3-b"]) == 0
+    command = ["report", *map(str, paths[:2]), "--format", "markdown", "--items", "role1500-3-b"]
+    assert cli.main(command) == 0
     text = capsys.readouterr().out
     assert text.count("Original and extended sets") == 2
     assert "| NEG-1500-TEMP | 770 |" in text
@@ -501,9 +467,8 @@ def tops(loaded: stimuli.Stimuli) -> list[list[str] | None]:
 
 def test_the_leaderboard_has_no_columns_for_them_and_takes_no_run_with_them() -> None:
     assert not {place.task for place in columns()} & set(EXTENDED)
-    assert {task for task in diagnostics.built_in() if not diagnostics.get(task).in_data_set} == {
-        *EXTENDED
-    }
+    built_in = diagnostics.built_in()
+    assert {task for task, each in built_in.items() if not each.in_data_set} == {*EXTENDED}
     problem = protocol_problem(Protocol(tasks=(*DIAGNOSTICS, "role1500")))
     assert problem == "the leaderboard does not have role1500: submit a run without it"
 

@@ -42,7 +42,7 @@ from lmdiag.report.multiverse import multiverse_plots
 from lmdiag.report.multiverse import render as render_multiverse
 from lmdiag.results import predictions
 from lmdiag.results.external import read_external
-from lmdiag.results.multiverse import Multiverse, Questions
+from lmdiag.results.multiverse import Multiverse
 from lmdiag.runs.journal import Journal
 from lmdiag.types import Answer, BadInput, SentenceAnswer, WordScore, WordSpan
 
@@ -113,7 +113,7 @@ def valid(tmp_path_factory: pytest.TempPathFactory, demo_dir: Path) -> Path:
     for kind, answer in (("blanks", blank), ("sentences", spans)):
         with Journal(folder / f"journal/{kind}") as journal:
             for i in range(4):
-                journal.append({i: answer})
+                journal.append({f"question {i}": answer})
         (written,) = (folder / f"journal/{kind}").iterdir()
         written.rename(folder / f"journal/{kind}/0.jsonl")
 
@@ -131,8 +131,8 @@ def valid(tmp_path_factory: pytest.TempPathFactory, demo_dir: Path) -> Path:
         )))
         for i, (model, unit) in enumerate((m, u) for m in (0, 1) for u in ("token", "word"))
     ]  # fmt: skip
-    several = multiverse_of(runs, Questions(4, 24, 24), folder / "multi", resamples=20)
-    several.write(folder / "multi")
+    counts = {"combinations": 4, "questions": 24, "asked": 24}
+    multiverse_of(runs, folder / "multi", **counts, resamples=20).write(folder / "multi")
     claimed = write_request(folder / "board", REQUEST).with_suffix(".json")
     shutil.copy(make_run(folder / "claimed", demo_dir) / "results.json", claimed)
     return folder
@@ -182,9 +182,8 @@ def read_multiverse(folder: Path) -> None:
 
 def read_board(folder: Path) -> None:
     """Reads requests and the claimed figures beside them."""
-    for entry in read_requests([str(folder)])[0]:
-        if entry.claimed is not None:
-            json.dumps(entry.claimed.to_json(), allow_nan=False)
+    for entry in read_requests([str(folder)]):
+        json.dumps(dict(entry.claimed), allow_nan=False)
 
 
 class Reader(NamedTuple):

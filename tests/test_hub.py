@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hub import LoopbackHub, client_env, run_lmdiag
+from hub import LoopbackHub
 from huggingface_hub import HfApi
 from runs import make_run
 
 from lmdiag.cli import main
 from lmdiag.hub import publish
-from lmdiag.hub.benchmark import columns
+from lmdiag.hub.benchmark import columns, leaderboard_figures
 from lmdiag.hub.requests import RunRequest, read_requests
 from lmdiag.hub.submit import EVAL_RESULTS
 from lmdiag.results import Place, read_results
@@ -38,7 +38,7 @@ def data(demo_dir: Path, tmp_path: Path) -> Path:
 @pytest.fixture
 def published(api: HfApi, demo_dir: Path) -> str:
     """The data set on the Hub."""
-    publish.plan_data(demo_dir, "org/lmdiag").send(api, private=True)
+    publish.plan_data(demo_dir, "org/lmdiag").publish(api, private=True)
     return "org/lmdiag"
 
 
@@ -46,7 +46,7 @@ def published(api: HfApi, demo_dir: Path) -> str:
 
 
 def test_data_is_published_whole_and_private(api: HfApi, data: Path) -> None:
-    address, private = publish.plan_data(data, "org/lmdiag").send(api, private=True)
+    address, private = publish.plan_data(data, "org/lmdiag").publish(api, private=True)
     info = api.dataset_info("org/lmdiag")
     assert private
     assert info.private
@@ -59,7 +59,7 @@ def test_the_benchmark_file_is_sent_only_on_request(api: HfApi, data: Path) -> N
     def files() -> list[str]:
         return list(api.list_repo_files("org/lmdiag", repo_type="dataset"))
 
-    publish.plan_data(data, "org/lmdiag", benchmark=True).send(api, private=False)
+    publish.plan_data(data, "org/lmdiag", benchmark=True).publish(api, private=False)
     assert not api.dataset_info("org/lmdiag").private
     assert "eval.yaml" in files()
     # The next publication keeps it, and removes a Parquet file that is gone.
@@ -67,10 +67,10 @@ def test_the_benchmark_file_is_sent_only_on_request(api: HfApi, data: Path) -> N
     extra.parent.mkdir()
     extra.write_bytes(b"PAR1")
     note_output(data, "old/test.parquet", hashlib.sha256(b"PAR1").hexdigest())
-    publish.plan_data(data, "org/lmdiag").send(api, private=True)
+    publish.plan_data(data, "org/lmdiag").publish(api, private=True)
     assert "old/test.parquet" in files()
     note_output(data, "old/test.parquet", None)
-    _, private = publish.plan_data(data, "org/lmdiag").send(api, private=True)
+    _, private = publish.plan_data(data, "org/lmdiag").publish(api, private=True)
     assert "eval.yaml" in files()
     assert "old/test.parquet" not in files()
     assert not private, "an existing repository keeps its visibility"
@@ -101,7 +101,6 @@ def test_only_built_files_are_published(data: Path) -> None:
         (lambda data: (data / "provenance.json").write_text("[]"), "is not a built data set"),
         (lambda data: (data / PARQUET).write_bytes(b"PAR1"), "is not the file that was built"),
         (lambda data: (data / PARQUET).unlink(), "is not the file that was built"),
-        (lambda data: (data / "notes.txt").write_text(f"token {SECRET}"), "contains a token"),
         (lambda data: (data / "link").symlink_to(data / "README.md"), "is a link"),
     ],
 )
@@ -112,6 +111,12 @@ def test_damaged_data_is_not_published(
     with pytest.raises(BadInput, match=message) as error:
         publish.plan_data(data, "org/lmdiag")
     assert "\n" not in str(error.value)
+
+
+def test_a_token_is_never_sent(tmp_path: Path) -> None:
+    (tmp_path / "leaderboard.json").write_text(f"token {SECRET}")
+    with pytest.raises(BadInput, match="contains a token") as error:
+        publish.plan_leaderboard(tmp_path, "org/board")
     assert SECRET not in str(error.value)
 
 
@@ -142,8 +147,9 @@ def test_a_dry_run_needs_no_hub(data: Path, capsys: pytest.CaptureFixture[str]) 
 
 
 def test_refusals_of_the_hub_are_one_line(
-    hub: LoopbackHub, api: HfApi, data: Path, tmp_path: Path
-) -> None:
+    hub: LoopbackHub, api: HfApi, data: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
     plan = publish.plan_data(data, "elsewhere/lmdiag")
     cases = [
         (api, "your token may not write there"),
@@ -152,14 +158,13 @@ def test_refusals_of_the_hub_are_one_line(
     ]
     for each, message in cases:
         with pytest.raises(BadInput, match=f"cannot publish to elsewhere/lmdiag: .*{message}") as e:
-            plan.send(each, private=True)
+            plan.publish(each, private=True)
         assert "\n" not in str(e.value)
         assert "hf_" not in str(e.value)
-    env = client_env(hub.url, tmp_path / "home", token=None)
-    done = run_lmdiag(["publish", "data", str(data), "--repo-id", "org/lmdiag"], env, tmp_path)
-    assert done.returncode == 2
+    monkeypatch.delenv("HF_TOKEN")
+    assert main(["publish", "data", str(data), "--repo-id", "org/lmdiag"]) == 2
     said = "cannot publish to org/lmdiag: no token; log in with `hf auth login`, or set HF_TOKEN"
-    assert done.stderr.splitlines()[-1] == f"lmdiag: error: {said}"
+    assert capsys.readouterr().err.splitlines()[-1] == f"lmdiag: error: {said}"
 
 
 # ---- submitting ---------------------------------------------------------------------------------
@@ -183,8 +188,7 @@ def test_a_model_is_requested(
     assert main(command) == 0
     assert capsys.readouterr().out.strip() == f"{hub.url}/datasets/org/results/discussions/1"
     api.merge_pull_request("org/results", 1, repo_type="dataset")
-    (entry,), refused = read_requests(["org/results"])
-    assert not refused
+    (entry,) = read_requests(["org/results"])
     assert entry.request == RunRequest(model="org/model", commit=commit, dtype="bfloat16")
     for arguments, message in (
         (["org/nothing", "--results-repo", "org/results"], "cannot find model org/nothing: not f"),
@@ -209,19 +213,18 @@ def test_a_run_is_offered_to_model_and_leaderboard(
     assert main([*command, "--dry-run"]) == 0
     assert "task_id: role88_sensitivity" in capsys.readouterr().out
 
-    env = client_env(hub.url, tmp_path / "home")
-    done = run_lmdiag(command, env, tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == [
+    assert main(command) == 0
+    out, err = capsys.readouterr()
+    assert out.split() == [
         f"{hub.url}/datasets/org/results/discussions/1",
         f"{hub.url}/org/model/discussions/1",
     ]
-    assert "hf_test" not in done.stdout + done.stderr
+    assert "hf_test" not in out + err
     api.merge_pull_request("org/results", 1, repo_type="dataset")
     api.merge_pull_request("org/model", 1)
     results = read_results(run)
-    (entry,), _ = read_requests(["org/results"])
-    assert entry.claimed == results
+    (entry,) = read_requests(["org/results"])
+    assert entry.claimed == {k: x.value for k, x in leaderboard_figures(results).items()}
     path = api.hf_hub_download("org/model", EVAL_RESULTS, cache_dir=tmp_path / "cache")
     by_id = {x["dataset"]["task_id"]: x for x in yaml.safe_load(Path(path).read_text())}
     assert by_id.keys() == {

@@ -139,10 +139,10 @@ def test_an_installation_runs_the_demo_from_another_folder(
 
     lmdiag("build", "--source", "demo")
     assert (tmp_path / "lmdiag/provenance.json").is_file()
-    for more in ([], ["--data", "demo", "--output", "others"]):
-        shown = lmdiag("run", "--model", "demo:masked", "demo:causal", "--quiet", *more)
+    for more in (["demo:masked", "demo:causal"], ["demo:masked", "--data", "demo"]):
+        shown = lmdiag("run", "--output", f"results{len(more)}", "--quiet", "--model", *more)
         assert "Ettinger 2020, table 12" in shown
-    for path in tmp_path.glob("*/demo--*/diagnostics-token"):
-        assert (path / "report.html").is_file()
-        shown = lmdiag("report", str(path.relative_to(tmp_path)), "--format", "markdown")
-        assert "CPRAG-102" in shown
+    runs = sorted(tmp_path.glob("results*/demo--*/diagnostics-token"))
+    assert [(run / "report.html").is_file() for run in runs] == [True] * 3
+    shown = lmdiag("report", str(runs[0].relative_to(tmp_path)), "--format", "markdown")
+    assert "CPRAG-102" in shown

@@ -18,10 +18,11 @@ import pytest
 from families import FAMILIES
 from launched import SCRIPT, alone, environment, finished, free_port, launch, torchrun
 from limits import HANG
+from sentence_texts import write_table
 
 from lmdiag.runs.processes import Processes
 
-WHOLE = re.compile(r": (\d+) contexts\n.*: asked \1 contexts in \S+ \S+ contexts/s\n")
+WHOLE = re.compile(r": (\d+) (contexts|sentences)\n.*: asked \1 \2 in \S+ \S+ \2/s\n")
 """What the first process says of a run, whichever process asked the contexts."""
 
 
@@ -30,33 +31,45 @@ def file(output: Path, name: str) -> Path:
     return path
 
 
-@pytest.mark.slow
+TOKENS = ["--tasks", "neg136", "agreement", "cprag102", "--perturb", "all", "--shuffles", "2"]
+CASES = {
+    "tokens": (2, "blanks", TOKENS),
+    "sentences": (2, "sentences", ["--batch-size", "4"]),
+    "three processes": (3, "blanks", TOKENS),
+    "whole words": (2, "blanks", ["--tasks", "neg136", "--unit", "word"]),
+    "whole words of sentences": (2, "causal", ["--batch-size", "4", "--unit", "word"]),
+    "original score of sentences": (2, "sentences", ["--batch-size", "4", "--pll", "original"]),
+}
+"""Case -> number of processes, data, and options."""
+QUICKER = ("tokens", "sentences")
+
+
 @pytest.mark.parametrize(
-    "options",
+    "case",
     [
-        ["--tasks", "neg136", "agreement", "cprag102", "--perturb", "all", "--shuffles", "2"],
-        ["--tasks", "neg136", "--unit", "word"],
+        pytest.param(case, marks=pytest.mark.slow if case in QUICKER else pytest.mark.nightly)
+        for case in CASES
     ],
-    ids=["tokens", "whole words"],
 )
 def test_the_files_are_the_same_to_the_last_byte(
-    tmp_path: Path, tiny_models: dict[str, Path], demo_dir: Path, options: list[str]
+    tmp_path: Path, tiny_models: dict[str, Path], demo_dir: Path, case: str
 ) -> None:
-    arguments = ["--model", *tiny_models.values(), "--data", demo_dir, *options, "--output"]
-    counts = (1, 3) if "agreement" in options else (1, 2)
+    count, data, options = CASES[case]
+    models = {"gpt2": tiny_models["gpt2"]} if data == "causal" else tiny_models
+    if data != "blanks":
+        demo_dir = write_table(tmp_path / "mine.csv")
+    arguments = ["--model", *models.values(), "--data", demo_dir, *options, "--output"]
     code, alone_said = alone("run", *arguments, tmp_path / "1")
     assert code == 0, alone_said
-    for count in counts:
-        output = tmp_path / str(count)
-        said = launch(torchrun(count), *arguments, output) if count > 1 else alone_said
-        assert len(WHOLE.findall(said)) == len(tiny_models), said
-        for name in tiny_models:
-            results = json.loads(file(tmp_path / str(count) / name, "results.json").read_text())
-            assert results["device"]["processes"] == count
-    one, *several = [sorted((tmp_path / str(count)).rglob("*.parquet")) for count in counts]
-    assert len(one) == len(tiny_models) * (1 + ("agreement" in options))
-    for files in several:
-        assert [path.read_bytes() for path in files] == [path.read_bytes() for path in one]
+    said = launch(torchrun(count), *arguments, tmp_path / "several")
+    for folder, line, processes in (("1", alone_said, 1), ("several", said, count)):
+        assert len(WHOLE.findall(line)) == len(models), line
+        for name in models:
+            results = json.loads(file(tmp_path / folder / name, "results.json").read_text())
+            assert results["device"]["processes"] == processes
+    one, several = (sorted((tmp_path / x).rglob("*.parquet")) for x in ("1", "several"))
+    assert len(one) == len(models) * (1 + ("agreement" in options))
+    assert [path.read_bytes() for path in several] == [path.read_bytes() for path in one]
 
 
 @pytest.mark.slow
@@ -108,8 +121,9 @@ def started() -> Iterator[list[subprocess.Popen[str]]]:
         process.communicate()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("killed", [0, 1])
+@pytest.mark.parametrize(
+    "killed", [pytest.param(0, marks=pytest.mark.nightly), pytest.param(1, marks=pytest.mark.slow)]
+)
 def test_a_killed_process_ends_the_others_in_one_line_and_the_run_resumes(
     killed: int,
     tmp_path: Path,

@@ -88,7 +88,7 @@ def test_every_table_is_there_whole() -> None:
 
 
 def test_cells_that_the_authors_own_files_contradict_are_not_kept() -> None:
-    """docs/extended-sets.md names them: 10 of accuracy@5, 14 zeros, 2 of T5-3b."""
+    """docs/diagnostics/extended-sets.md names them: 10 of accuracy@5, 14 zeros, 2 of T5-3b."""
     kept = {(f.model, f.place.task, f.place.measure): f.value for f in pick(source=SHIVAGUNDE)}
     assert len(CONTRADICTED) == 10 + 14 + 2
     assert not CONTRADICTED & set(kept)

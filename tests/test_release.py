@@ -33,6 +33,18 @@ def test_the_workflows_are_off_until_a_maintainer_switches_them_on() -> None:
         assert workflow["permissions"] == {"contents": "read"}
 
 
+def test_actions_are_pinned_and_only_the_upload_has_a_right_to_write() -> None:
+    for path in WORKFLOWS:
+        text = path.read_text("utf-8")
+        uses = re.findall(r"uses: (.*)", text)
+        assert uses
+        for action in uses:
+            assert re.fullmatch(r"[\w/-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+", action), action
+        jobs = yaml.safe_load(text)["jobs"]
+        rights = {name: job["permissions"] for name, job in jobs.items() if "permissions" in job}
+        assert rights == ({"upload": {"id-token": "write"}} if path.stem == "release" else {})
+
+
 def test_the_workflows_test_the_versions_of_python_that_are_declared() -> None:
     tests = yaml.safe_load((ROOT / ".github/workflows/tests.yml").read_text("utf-8"))
     setup = (ROOT / "setup.cfg").read_text("utf-8")

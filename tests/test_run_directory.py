@@ -204,25 +204,6 @@ def test_an_output_that_cannot_be_written_is_one_line(
     assert (tmp_path / "file").read_text() == "mine"
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "score --task neg136 --predictions {path} --data {path}",
-        "report {path}",
-        "compare {run} {path}",
-        "run --model demo:masked --data {path}",
-    ],
-)
-def test_paths_that_are_no_files_are_one_line(
-    command: Commands, finished: Path, tmp_path: Path, line: str
-) -> None:
-    loop = tmp_path / "loop"
-    loop.symlink_to(loop)
-    strange = [tmp_path, loop, tmp_path / ("x" * 5000), tmp_path / "gone", Path("/dev/null")]
-    for path in (*strange, "~nobody-of-this-name/x"):
-        command.refused(*line.format(path=path, run=folder_of(finished)).split())
-
-
 def test_output_that_nobody_takes_ends_a_command_without_a_traceback(finished: Path) -> None:
     code = "import sys; from lmdiag.cli import main; sys.exit(main(sys.argv[1:]))"
     program = [sys.executable, "-c", code, "report", str(folder_of(finished)), "--format", "csv"]

@@ -9,8 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from runs import by_name
 from suites import BITS, sentence_predictions, suite, words_of
@@ -22,7 +20,7 @@ from lmdiag.hub.benchmark import protocol_problem
 from lmdiag.measures import Scores
 from lmdiag.protocol import Predictions, Protocol
 from lmdiag.results.external import read_external
-from lmdiag.results.predictions import sentence_schema
+from lmdiag.results.predictions import write
 from lmdiag.stimuli import Stimuli
 from lmdiag.types import DIAGNOSTICS
 
@@ -339,9 +337,7 @@ def test_predictions_of_other_programs_for_sentences(
 def test_the_file_of_a_run_has_the_words(tmp_path: Path) -> None:
     rows = doors()
     predictions = of(rows, bits_of(rows))
-    columns = {name: getattr(predictions, name) for name in ("id", "log_prob", "n_tokens")}
-    columns["words"] = [[word._asdict() for word in words or ()] for words in predictions.words]
-    pq.write_table(pa.table(columns, schema=sentence_schema()), tmp_path / "p.parquet")
+    write(tmp_path / "p.parquet", [predictions])
     (read,) = read_external(tmp_path / "p.parquet", rows).runs
     assert read == predictions
 

@@ -382,23 +382,21 @@ def test_mistakes_in_a_csv_name_row_and_column(
 
 
 ROW = dict.fromkeys(CORE_COLUMNS, "x") | {"good": True, "expected": []}
+LINES = {
+    "{": "own.jsonl:1: not valid JSON",
+    "3": "own.jsonl:1: expected one JSON object per line",
+    json.dumps(ROW | {"target": 2.5}): "own.jsonl:1: the column target: expected text",
+    **{
+        f"{json.dumps(ROW)}\n{json.dumps({k: ROW[k] for k in ROW if k != name})}":
+        f"own.jsonl:2: the column {name} is missing"
+        for name in ("target", "context")
+    },
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("{", "own.jsonl:1: not valid JSON"),
-        ("3", "own.jsonl:1: expected one JSON object per line"),
-        (json.dumps(ROW | {"target": 2.5}), r"own.jsonl:1: the column target: expected text"),
-        *(
-            (f"{json.dumps(ROW)}\n{json.dumps({k: ROW[k] for k in ROW if k != name})}",
-             f"own.jsonl:2: the column {name} is missing")
-            for name in ("target", "context")
-        ),
-    ],
-)  # fmt: skip
-def test_mistakes_in_json_lines(tmp_path: Path, text: str, message: str) -> None:
-    with pytest.raises(BadInput, match=message):
+@pytest.mark.parametrize("text", LINES, ids=LINES.values())
+def test_mistakes_in_json_lines(tmp_path: Path, text: str) -> None:
+    with pytest.raises(BadInput, match=LINES[text]):
         stimuli.load(own(tmp_path, text, "own.jsonl"))
 
 
@@ -416,11 +414,7 @@ def test_mistakes_in_parquet(tmp_path: Path) -> None:
     ("data", "task", "message"),
     [
         ("{tmp}/lmdiag", None, "no data at .*/lmdiag: build the data set by `lmdiag build`"),
-        (
-            "{demo}/READM.md",
-            None,
-            r"there is no file .*did you mean 'README.md'\?\): name a",
-        ),
+        ("{demo}/READM.md", None, r"there is no file .*did you mean 'README.md'\?\): name a"),
         ("{tmp}/own.csv", None, r"^there is no file .*/own.csv: name a file that exists$"),
         ("{tmp}", None, "is not a data set, it has no README.md: build one by"),
         (__file__, None, "cannot be read as data: give a directory or a file ending in .csv, .tsv"),
@@ -538,28 +532,25 @@ def test_a_data_set_of_the_hub_is_its_directory(published: str, demo_dir: Path) 
     assert stimuli.load_verbs("org/lmdiag") == stimuli.load_verbs(str(demo_dir))
 
 
-def test_revisions_are_resolved_to_commits(published: str, api: HfApi) -> None:
+def test_revisions_are_resolved_to_commits_and_loaded_ones_need_no_network(
+    published: str, api: HfApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
     api.upload_file(
         path_or_fileobj=b"later", path_in_repo="note.txt", repo_id="org/lmdiag", repo_type="dataset"
     )
-    commits = {
-        revision: stimuli.load("org/lmdiag", "neg136", revision=revision).revision
+    found = {
+        revision: stimuli.load("org/lmdiag", "neg136", revision=revision)
         for revision in (None, "main", published)
     }
+    commits = {revision: rows.revision for revision, rows in found.items()}
     assert commits[None] == commits["main"] != commits[published] == published
     with pytest.raises(BadInput, match="the data set org/lmdiag has no revision v9"):
         stimuli.load("org/lmdiag", "neg136", revision="v9")
     with pytest.raises(BadInput, match="no data set org/nothing here or on the Hub, or no access"):
         stimuli.tasks("org/nothing")
-
-
-def test_without_a_network_loaded_configs_are_available(
-    published: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first = stimuli.load("org/lmdiag", "neg136")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     again = stimuli.load("org/lmdiag", "neg136")
-    assert (again.fingerprint, again.revision) == (first.fingerprint, published)
+    assert (again.fingerprint, again.revision) == (found[None].fingerprint, commits[None])
     for data, task in (("org/lmdiag", "role88"), ("some-org/lmdiag", None)):
         with pytest.raises(BadInput, match=f"no network, and {data} is neither here nor in the"):
             stimuli.load(data, task)

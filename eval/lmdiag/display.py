@@ -16,6 +16,7 @@ from lmdiag.protocol import Predictions, Protocol
 from lmdiag.results import Measure, Run, frame_of, load_run, signature
 from lmdiag.results.multiverse import Multiverse
 from lmdiag.suggestions import suggest
+from lmdiag.text import visible
 
 if TYPE_CHECKING:
     import altair
@@ -243,13 +244,14 @@ class Comparisons(Shown, Sequence[Comparison]):
         from lmdiag.report.labels import asked_differently, run_letter
 
         for i, name in enumerate(self.names):
-            console.print(f"{run_letter(i)}  {name}", markup=False)
+            console.print(visible(f"{run_letter(i)}  {name}"), markup=False, style="bold")
         for line in asked_differently(self.signatures):
-            console.print(line, markup=False)
+            console.print(visible(line), markup=False)
         print_comparisons(self._comparisons, console)
         console.print()
-        for line in notes(self._comparisons, self.resamples):
-            console.print(line, markup=False, style="dim", soft_wrap=True)
+        signatures = dict.fromkeys(self.signatures)
+        for line in (*notes(self._comparisons, self.resamples), *signatures):
+            console.print(visible(line), markup=False, style="dim", soft_wrap=True)
 
 
 class LoadedMultiverse(Shown):

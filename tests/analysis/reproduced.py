@@ -2,7 +2,7 @@
 
     python tests/analysis/reproduced.py DATA        writes docs/reproduced.md
 
-DATA is a directory built by `lmdiag build`.
+DATA is a directory built by `lmdiag build`, with `agreement`.
 
 `test_reproduced.py` compares the same figures and the page, so that neither can drift.
 """
@@ -10,18 +10,24 @@ DATA is a directory built by `lmdiag build`.
 from __future__ import annotations
 
 import csv
+import json
 import os
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from statistics import fmean
 from typing import NamedTuple
 
 import pandas as pd
 
-from lmdiag import api
+from lmdiag import api, stimuli
 from lmdiag.analysis.mixed import fit_mixed
+from lmdiag.diagnostics.agreement import construction
+from lmdiag.measures import ew_mw, quartiles
+from lmdiag.types import DIAGNOSTICS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/reproduced.md"
@@ -125,25 +131,84 @@ def ito(human: Path, model: str) -> list[Reproduction]:
     ]
 
 
-def role88(data: Path) -> list[Reproduction]:
-    """Ettinger (2020): human figures of ROLE-88."""
-    from lmdiag import stimuli
-    from lmdiag.measures import quartiles
-
-    rows = stimuli.load(str(data), "role88").columns()
-    cloze = dict(zip(rows["id"], rows["target_cloze"], strict=True))
+def ettinger(data: Path) -> list[Reproduction]:
+    """Ettinger (2020): sizes of the data sets, and human figures of ROLE-88."""
+    rows = {task: stimuli.load(str(data), task).columns() for task in DIAGNOSTICS}
+    role88, subsets = rows["role88"], Counter(rows["neg136"]["subset"])
     pairs: dict[str, dict[bool, float]] = {}
-    for name, contrast, good in zip(rows["id"], rows["contrast"], rows["good"], strict=True):
-        pairs.setdefault(contrast, {})[good] = cloze[name]
-    difference = sum(pair[True] - pair[False] for pair in pairs.values()) / len(pairs)
-    found = [Reproduction("section 5.2: mean cloze difference", "0.233", difference)]
-    levels = quartiles(rows["expected_cloze"])
-    for level, bound in zip("1234", (".17", ".23", ".33", ".77"), strict=True):
-        largest = max(v for x, v in zip(levels, rows["expected_cloze"], strict=True) if x == level)
-        found.append(
-            Reproduction(f"table 8: upper bound of quartile {level}", f"0{bound}", largest)
+    for contrast, good, cloze in zip(
+        role88["contrast"], role88["good"], role88["target_cloze"], strict=True
+    ):
+        pairs.setdefault(contrast, {})[good] = cloze
+    difference = fmean(pair[True] - pair[False] for pair in pairs.values())
+    bins: dict[str | None, list[float]] = {}
+    cloze = role88["expected_cloze"]
+    for level, value in zip(quartiles(cloze), cloze, strict=True):
+        bins.setdefault(level, []).append(value)
+    table_8 = zip("1234", ("0.17", "0.23", "0.33", "0.77"), ("25", "23", "23", "17"), strict=True)
+    return [
+        Reproduction("CPRAG-102: items", "102", len(rows["cprag102"]["id"])),
+        Reproduction("CPRAG-102: contexts", "34", sum(map(bool, rows["cprag102"]["expected"]))),
+        Reproduction("ROLE-88: items", "88", len(role88["id"])),
+        Reproduction("NEG-136-SIMP: items", "72", subsets["simp"]),
+        Reproduction("NEG-136-NAT: items", "64", subsets["nat"]),
+        Reproduction("section 5.2: mean cloze difference", "0.233", difference),
+        *(
+            row
+            for level, bound, n in table_8
+            for row in (
+                Reproduction(f"table 8: largest cloze of bin {level}", bound, max(bins[level])),
+                Reproduction(f"table 8: items of bin {level}", n, len(bins[level])),
+            )
+        ),
+    ]
+
+
+def newman() -> list[Reproduction]:
+    """Newman et al. (2021): the scores of the example in their text."""
+    toy = {"are": 0.6, "is": 0.05, "exist": 0.1, "exists": 0.25}
+    ew, mw, _ = ew_mw(toy, [("are", "is"), ("exist", "exists")])
+    return [Reproduction("example: EW", "0.5", ew), Reproduction("example: MW", "0.7", mw)]
+
+
+def pairs_of_agreement(data: Path) -> list[Reproduction]:
+    """Warstadt et al. (2020): 1,000 minimal pairs of each paradigm; Newman et al. (2021): ten rows.
+
+    Args:
+        data: a directory with `agreement`, built.
+    """
+    rows = stimuli.load(str(data), "agreement").columns()
+    pairs = {
+        contrast: (template, source)
+        for contrast, template, source in zip(
+            rows["contrast"], rows["template"], rows["source"], strict=True
         )
-    return found
+    }
+    blimp = Counter(template for template, source in pairs.values() if source == "blimp")
+    tables = {construction(*pair) for pair in pairs.values()}
+    return [
+        Reproduction("table of constructions: rows", "10", len(tables)),
+        *(Reproduction(f"BLiMP: {name}: pairs", "1000", n) for name, n in sorted(blimp.items())),
+    ]
+
+
+def suites(folder: Path) -> list[Reproduction]:
+    """Hu et al. (2020): their test suites; items and predictions as the files list them."""
+    files = [json.loads(file.read_text("utf-8")) for file in sorted(folder.glob("*.json"))]
+    rows = stimuli.load(str(folder)).columns()
+    formulas = {
+        (suite, formula)
+        for suite, texts in zip(rows["suite"], rows["formulas"], strict=True)
+        for formula in texts
+    }
+    items, predictions = (
+        sum(len(file[name]) for file in files) for name in ("items", "predictions")
+    )
+    return [
+        Reproduction("test suites", "34", len(set(rows["suite"]))),
+        Reproduction("items", str(items), len(set(rows["item"]))),
+        Reproduction("predictions", str(predictions), len(formulas)),
+    ]
 
 
 def sections(upstream: Path, data: Path) -> Iterator[tuple[str, str, str, list[Reproduction]]]:
@@ -172,9 +237,23 @@ def sections(upstream: Path, data: Path) -> Iterator[tuple[str, str, str, list[R
     )
     yield (
         "Ettinger (2020)",
-        "ROLE-88: cloze probabilities of the items",
+        "Sizes of the data sets, where an item is a context with a target, and human figures of "
+        "ROLE-88; the number of items of each bin of table 8 is the one that its shares imply",
         "lmdiag report RUN",
-        role88(data),
+        ettinger(data),
+    )
+    yield (
+        "Newman et al. (2021)",
+        "EW and MW of the example in their text, the rows of their table of constructions, and the "
+        "minimal pairs of the paradigms that they take from BLiMP (Warstadt et al. 2020)",
+        "lmdiag run --tasks agreement --model MODEL",
+        [*newman(), *pairs_of_agreement(data)],
+    )
+    yield (
+        "Hu et al. (2020)",
+        "The test suites of SyntaxGym, with items and predictions as their files list them",
+        "lmdiag run --data test_suites/json --model MODEL",
+        suites(upstream / "syntactic-generalization/test_suites/json"),
     )
 
 

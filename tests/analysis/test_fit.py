@@ -115,6 +115,8 @@ def test_the_lags_of_a_file_are_used() -> None:
     assert coefficients(fit.models[0])["surprisal_prev_2"] == pytest.approx(beta[3])
     assert fit.models[0].left_out["not model=m"] == 60
     assert fit.models[0].n == 58
+    with pytest.raises(BadInput, match=r"rows:61: column surprisal is 0 but was .* choose rows"):
+        fitted(both.reset_index(drop=True), "surp", profile="wilcox2023")
 
 
 # ---- without a profile --------------------------------------------------------------------------
@@ -241,6 +243,7 @@ def changed(**columns: object) -> pd.DataFrame:
         (changed(), {"filter": ("keep",)}, "filter 'keep': write it as COLUMN=VALUE"),
         (changed(), {"filter": ("rt>9999",)}, "a: no row is left: not rt>9999 (60)"),
         (changed(), {"filter": ("position<9",), "folds": 2}, "14 rows are too few for 10"),
+        (changed(), {"formula": "b ~ surprisal"}, "is not about the response rt: name one"),
         (changed(), {"formula": "rt ~ length"}, "has no term surprisal"),
         (changed(), {"formula": "rt ~ surprisal ~ a"}, "write it as in time ~"),
         (changed(), {"formula": "rt ~ surprisal^2"}, "cannot read 'surprisal^2'"),

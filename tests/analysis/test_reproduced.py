@@ -41,5 +41,18 @@ def test_items_of_ito(human: Path, model: str) -> None:
     check(reproduced.ito(human, model))
 
 
-def test_human_figures_of_role88(data_dir: Path) -> None:
-    check(reproduced.role88(data_dir))
+def test_sizes_and_human_figures_of_ettinger(data_dir: Path) -> None:
+    check(reproduced.ettinger(data_dir))
+
+
+def test_the_example_of_newman() -> None:
+    check(reproduced.newman())
+
+
+@pytest.mark.slow
+def test_minimal_pairs(agreement_dir: Path) -> None:
+    check(reproduced.pairs_of_agreement(agreement_dir))
+
+
+def test_suites_of_syntaxgym(public_suites: Path) -> None:
+    check(reproduced.suites(public_suites))

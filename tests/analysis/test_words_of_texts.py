@@ -88,6 +88,17 @@ def test_an_interrupted_fit_resumes_and_a_finished_one_is_not_asked(
     assert resumed.models[0].terms == again.models[0].terms == whole.models[0].terms
 
 
+def test_a_control_token_among_the_words_is_noted() -> None:
+    frame = texts(60, np.random.default_rng(0))
+    frame["rt"] = np.random.default_rng(1).normal(300, 20, 60)
+    frame.loc[7, "word"] = "[SEP]"
+    (note,) = (
+        x for x in lmdiag.fit(frame, models="demo:masked", response="rt").notes if "tok" in x
+    )
+    assert note.startswith("1 text contains the text of a control token")
+    assert "([SEP] in text 0)" in note
+
+
 @pytest.mark.parametrize(
     ("row", "word", "message"),
     [

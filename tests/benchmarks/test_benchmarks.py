@@ -11,7 +11,7 @@ import pytest
 from limits import HANG
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_every_table_is_printed(root: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "benchmarks", "--shapes", "gpt2-tiny"]
     command += ["--rounds", "1", "--threads", "1", "--sentences", "20", "--folder", str(tmp_path)]

@@ -53,11 +53,3 @@ def run_client(
         timeout=HANG,
         check=False,
     )
-
-
-def run_lmdiag(
-    arguments: list[str], env: dict[str, str], cwd: Path
-) -> subprocess.CompletedProcess[str]:
-    """Runs `lmdiag ARGUMENTS` as a client."""
-    call = "from lmdiag.cli import main; raise SystemExit(main())"
-    return run_client(["-c", call, *arguments], env, cwd)

@@ -43,11 +43,3 @@ def api(hub: LoopbackHub) -> HfApi:
     from huggingface_hub import HfApi
 
     return HfApi(endpoint=hub.url, token="hf_test")
-
-
-@pytest.fixture
-def stranger(hub: LoopbackHub) -> HfApi:
-    """The client of someone who owns neither."""
-    from huggingface_hub import HfApi
-
-    return HfApi(endpoint=hub.url, token="hf_other")

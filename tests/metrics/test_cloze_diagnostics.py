@@ -150,7 +150,7 @@ def changed(rows: list[dict[str, Any]], at: int, **values: Any) -> list[dict[str
         ({"predictions": changed(PREDICTIONS, 1, log_prob=math.nan)}, "prediction 2: log_prob is"),
         ({"predictions": changed(PREDICTIONS, 1, log_prob=1.0)}, "prediction 2: log_prob is 1.0"),
         ({"predictions": changed(PREDICTIONS, 1, top_words="good")}, "2: top_words is 'good'"),
-        ({"predictions": changed(PREDICTIONS, 1, top_words=None)}, "given for some ids only"),
+        ({"predictions": changed(PREDICTIONS, 1, top_words=None)}, "top_words are not given"),
         (
             {"predictions": changed(PREDICTIONS, 1, id="0a")},
             "is for 0a, its reference is 0b",

@@ -39,12 +39,14 @@ class SurprisalSource:
         values: (n rows of the table,), in the units of the procedure; NaN where there is none.
         column: the column of the table that they stand in, or "".
         sentences: (n rows,), number of the sentence of each row where the source tells; else None.
+        note: what readers should know about them, or "".
     """
 
     name: str
     values: Values
     column: str = ""
     sentences: Values | None = None
+    note: str = ""
 
 
 class HumanTable:
@@ -64,6 +66,7 @@ class HumanTable:
         self.frame = frame.reset_index(drop=True)
         self.name = name
         self.first = first
+        self._numbers: dict[str, Values] = {}
 
     @cached_property
     def fingerprint(self) -> str:
@@ -96,12 +99,14 @@ class HumanTable:
         Raises:
             BadInput: there is no such column, or a value is text.
         """
-        texts = self.texts(column)
-        values = _numbers(texts)
-        if (bad := np.flatnonzero(np.isnan(values) & ~self.missing(column))).size:
-            what = f"column {column}: {texts[bad[0]]!r} is not a number"
-            raise BadInput(f"{self.where(int(bad[0]))}: {what}")
-        return values
+        if column not in self._numbers:
+            texts = self.texts(column)
+            values = _numbers(texts)
+            if (bad := np.flatnonzero(np.isnan(values) & ~self.missing(column))).size:
+                what = f"column {column}: {texts[bad[0]]!r} is not a number"
+                raise BadInput(f"{self.where(int(bad[0]))}: {what}")
+            self._numbers[column] = values
+        return self._numbers[column]
 
 
 def _numbers(texts: Sequence[str]) -> Values:

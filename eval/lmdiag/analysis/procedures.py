@@ -151,6 +151,9 @@ def procedure_for(
     values["response"] = values["response"] or values["formula"].partition("~")[0].strip()
     if not values["response"]:
         raise BadInput("no response: name the column of the human measure, --response COLUMN")
+    named, formula = chosen.response if chosen else "", values["formula"]
+    if formula and named not in formula.partition("~")[0]:
+        raise BadInput(f"the formula {formula!r} is not about the response {named}: name one")
     return Procedure(**values)
 
 

@@ -50,7 +50,7 @@ class Selection:
         self.table, self.procedure, self.source = table, procedure, source
         self.kept = np.ones(len(table.frame), dtype=bool)
         self.left_out: dict[str, int] = {}
-        self.notes: dict[str, str] = {}
+        self.notes = {"source": source.note} if source.note else {}
         full = procedure.formulas()[0]
         self.response = names_in(sides(full)[0])[0]
         self._means: Values | None = None
@@ -132,6 +132,7 @@ class Selection:
 
     def _average(self) -> None:
         """Keeps one row per word, with the mean response over its rows."""
+        self._by_word(SURPRISAL)  # refuses rows of several models, whose mean would say nothing
         values, code = self.values(self.response), self.words.word
         counted = self.kept & ~np.isnan(values)
         with np.errstate(invalid="ignore"):
@@ -211,8 +212,8 @@ class Selection:
             if first == first and first != values[row]:
                 raise BadInput(
                     f"{self.table.where(int(row))}: column {name} is {values[row]:g} but was "
-                    f"{first:g} in an earlier row of the same word, so later words have no single "
-                    "earlier value: choose rows by --filter COLUMN=VALUE"
+                    f"{first:g} in an earlier row of the same word: choose rows by "
+                    "--filter COLUMN=VALUE"
                 )
             by_word[code[row]] = values[row]
         return by_word

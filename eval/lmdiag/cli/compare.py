@@ -132,31 +132,16 @@ def _or_none(value: Any) -> Any:
 
 
 def _print_tables(runs: Sequence[Run], comparisons: Sequence[Comparison], options: Options) -> None:
-    from rich.text import Text
+    from lmdiag.display import Comparisons
+    from lmdiag.report.formats.terminal import output_console
+    from lmdiag.report.labels import model_facts, model_label, short_commit
 
-    from lmdiag.report.comparing import notes
-    from lmdiag.report.formats.terminal import output_console, print_comparisons
-    from lmdiag.report.labels import (
-        asked_differently,
-        model_facts,
-        model_label,
-        run_letter,
-        short_commit,
-    )
-    from lmdiag.text import visible
-
-    console = output_console()
-    for number, run in enumerate(runs):
+    names = []
+    for run in runs:
         model = run.results.model
-        name = f"{run_letter(number)}  {model_label(run.results)}  "
         facts = f"{f'{model.id}, ' if model.name else ''}commit {short_commit(model.commit)}"
         if model.server is not None:
             facts = ", ".join(model_facts(model)[1:])
-        console.print(Text.assemble((visible(name), "bold"), (visible(facts), "dim")))
-    for line in asked_differently([run.results.signature for run in runs]):
-        console.print(Text(visible(line)))
-    print_comparisons(comparisons, console)
-    console.print()
-    signatures = dict.fromkeys(run.results.signature for run in runs)
-    for line in (*notes(comparisons, options.resamples), *signatures):
-        console.print(Text(visible(line), style="dim"), soft_wrap=True)
+        names.append(f"{model_label(run.results)}  {facts}")
+    signatures = [run.results.signature for run in runs]
+    Comparisons(names, comparisons, signatures, options.resamples).show(output_console())

@@ -59,31 +59,27 @@ def stopped(options: Options) -> str:
 
 def main(options: Options) -> int:
     """Runs what has no run yet, and writes the site."""
-    import psutil
-
     from lmdiag.cli.requested import read_models
     from lmdiag.hub.requests import listed_models, read_requests
     from lmdiag.leaderboard.board import Board
     from lmdiag.leaderboard.rows import make_rows
-    from lmdiag.leaderboard.running import Limits, run_missing
+    from lmdiag.leaderboard.running import Limits, free_memory, run_missing
     from lmdiag.leaderboard.site import check_target, write_site
     from lmdiag.reading import is_file
 
     out = options.out
     check_target(out)
     files = [place for place in options.requests if is_file(Path(place))]
-    requested, refused = read_requests([x for x in options.requests if x not in files])
     listed = [entry for file in files for entry in listed_models(read_models(file))]
-    entries = [*{entry.request.path: entry for entry in (*listed, *requested)}.values()]
+    requested = read_requests(place for place in options.requests if place not in files)
+    entries = [*{entry.key: entry for entry in (*listed, *requested)}.values()]
     runs = out.with_name(f"{out.name}-runs")
     board = Board(runs, options.data, options.data_revision, options.tasks)
     if not options.no_run:
-        # The libraries of accelerators reserve more memory than they use.
-        on_processor = options.device in (None, "cpu")
-        memory = int(0.9 * psutil.virtual_memory().available) if on_processor else None
+        memory = free_memory(options.device)
         limits = Limits(options.max_parameters, options.time_limit, memory, options.device)
         run_missing(board, entries, limits, say)
-    rows, unranked = make_rows(board, entries, refused)
-    write_site(out, rows, unranked, board)
-    print(f"{out}/index.html: {len(rows)} runs, {len(unranked)} requests without a run")
+    rows, others = make_rows(board, entries)
+    write_site(out, rows, others, board)
+    print(f"{out}/index.html: {len(rows)} runs, {len(others)} requests without a run")
     return 0

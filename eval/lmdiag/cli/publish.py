@@ -53,14 +53,15 @@ def main(options: Options) -> int:
         publication = publish.plan_data(options.dir, options.repo_id, benchmark=options.benchmark)
     else:
         publication = publish.plan_leaderboard(options.dir, options.repo_id)
-    private = not options.public
+    shown = publication.describe("public" if options.public else "private")
+    print(shown, file=None if options.dry_run else sys.stderr)
     if options.dry_run:
-        print(publication.describe(private=private))
         return 0
-    print(publication.describe(private=private), file=sys.stderr)
-    address, is_private = publication.send(HfApi(library_name="lmdiag"), private=private)
+    address, is_private = publication.publish(
+        HfApi(library_name="lmdiag"), private=not options.public
+    )
     print(address)
-    if is_private != private:
+    if is_private == options.public:
         now = "private" if is_private else "public"
         print(f"{options.repo_id} existed before and remains {now}", file=sys.stderr)
     return 0

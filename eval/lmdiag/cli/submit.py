@@ -58,9 +58,9 @@ def main(options: Options) -> int:
             offer_request(request_of(options.model, options.revision, dtype, note=note), repo)
         ]
     if options.dry_run:
-        print("\n".join(offer.describe() for offer in offers))
+        print("\n".join(offer.describe("pull request") for offer in offers))
         return 0
     for offer in offers:
-        address = offer.send(api)
+        address = offer.propose(api)
         print(address or f"{offer.repo_id} has all of it already")
     return 0

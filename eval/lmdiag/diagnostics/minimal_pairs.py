@@ -17,6 +17,15 @@ _UNUSED = (
 )  # fmt: skip
 """Columns of BLiMP on how a pair may be scored; they are kept, but not used as break-downs."""
 
+_TITLES = {
+    "language": "By language",
+    "field": "By field",
+    "linguistics_term": "By phenomenon",
+    "phenomenon": "By phenomenon",
+    "UID": "By paradigm",
+}
+"""Break-down -> title of its table and its chart."""
+
 _FIGURES = (Line(measure="sensitivity"), Line(measure="sensitivity_mean"))
 _ONE = ("sensitivity",)
 
@@ -36,29 +45,32 @@ DIAGNOSTIC = Diagnostic(
         "probable, by the sum over its words; or, mean per token, by the mean over its tokens."
     ),
     columns=tuple(map(Column, _UNUSED)),
-    breakdowns=("UID", "field", "linguistics_term"),
+    breakdowns=tuple(_TITLES),
     further_measures=_measures,
     asks="sentence",
     is_form=True,
     tables=(
         TableShape("Sensitivity", "", rows=(Line("All"),), columns=_FIGURES),
-        TableShape("By field", "", rows=(Line(by="field", level="*"),), columns=_FIGURES),
-        TableShape(
-            "By phenomenon",
-            "",
-            rows=(Line(by="linguistics_term", level="*"),),
-            columns=_FIGURES,
-        ),
-        TableShape(
-            "By paradigm", "", rows=(Line(by="UID", level="*"),), columns=_FIGURES, is_further=True
+        *(
+            TableShape(
+                title,
+                "",
+                rows=(Line(by=by, level="*"),),
+                columns=_FIGURES,
+                is_further=by == "UID",
+            )
+            for by, title in _TITLES.items()
         ),
     ),
     charts=(
-        Chart("levels", "By field", by="field", measures=_ONE),
-        Chart("levels", "By phenomenon", by="linguistics_term", measures=_ONE),
+        *(
+            Chart("levels", title, by=by, measures=_ONE)
+            for by, title in _TITLES.items()
+            if by != "UID"
+        ),
         Chart("scatter"),
-        Chart("levels", "By paradigm", by="UID", measures=_ONE),
+        Chart("levels", _TITLES["UID"], by="UID", measures=_ONE),
     ),
     headlines=_FIGURES,
-    verbatim=frozenset({"UID", "linguistics_term"}),
+    verbatim=frozenset({"language", "UID", "linguistics_term", "phenomenon"}),
 )

@@ -8,19 +8,19 @@ A request is one small YAML file in a results repository,
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
 
 import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from lmdiag.hub.client import is_commit, is_on_hub, is_repo_id, plain_errors
+from lmdiag.hub.benchmark import leaderboard_figures
+from lmdiag.hub.client import check_repo_id, is_on_hub, plain_errors
 from lmdiag.reading import (
     is_folder,
+    parse_json,
     read_bytes,
-    read_json,
     read_text,
     readable,
     real_path,
@@ -37,18 +37,6 @@ MAX_REQUEST, MAX_CLAIM = 4_000, 1_000_000
 """Bytes of a request, and of the `results.json` beside it."""
 
 
-def _model(text: str) -> str:
-    if not is_repo_id(text):
-        raise ValueError("must be an id of a model on the Hub, namespace/name")
-    return text
-
-
-def _commit(text: str) -> str:
-    if not is_commit(text):
-        raise ValueError("must be a commit of 40 hexadecimal digits")
-    return text
-
-
 class RunRequest(BaseModel):
     """What is to be run.
 
@@ -63,8 +51,8 @@ class RunRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    model: Annotated[str, AfterValidator(_model)]
-    commit: Annotated[str, AfterValidator(_commit)]
+    model: Annotated[str, AfterValidator(lambda name: check_repo_id(name, "model:"))]
+    commit: Annotated[str, Field(pattern="^[0-9a-f]{40}$")]
     dtype: Literal["float64", "float32", "float16", "bfloat16"]
     quantization: Literal["8bit", "4bit"] | None = None
     note: Annotated[str, Field(max_length=200)] = ""
@@ -86,47 +74,53 @@ class RunRequest(BaseModel):
 
 @dataclass(frozen=True)
 class Entry:
-    """A request that can be run.
+    """A request, or a file that is not one.
 
     Attributes:
-        request: what is to be run.
-        claimed: the results that the submitter has; None for none. They are shown and never ranked.
-    """
-
-    request: RunRequest
-    claimed: Results | None = None
-
-
-class Unranked(NamedTuple):
-    """What has no run: a request that could not be run, or a file that is not a request.
-
-    Attributes:
-        name: of the model, or of the file.
-        reason: why it has no run.
-        detail: commit and precision; "" of a file.
-        claimed: id of a column -> the claimed value.
+        name: of the model; of a file that is not a request, its place.
+        request: what is to be run; None for a file that is not a request.
+        claimed: id of a column -> the figure that the submitter claims; shown and never ranked.
+        reason: why it has no run; "" where that is not known yet.
     """
 
     name: str
-    reason: str
-    detail: str = ""
-    claimed: Mapping[str, float] = MappingProxyType({})
+    request: RunRequest | None = None
+    claimed: Mapping[str, float] = field(default_factory=dict)
+    reason: str = ""
+
+    @property
+    def key(self) -> str:
+        """Distinguishes entries; requests of the same run have the same one."""
+        return self.request.path if self.request else self.name
+
+    @property
+    def detail(self) -> str:
+        """Commit and precision, which distinguish requests of one model."""
+        parts = (self.request.commit[:7], self.request.precision) if self.request else ()
+        return " · ".join(filter(None, parts))
 
 
-def parse_request(text: str) -> RunRequest:
+def parse_request(text: str, path: str) -> RunRequest:
     """Returns the request of a YAML text.
 
+    Args:
+        text: content of the file.
+        path: its place in the results repository, which must be that of the request.
+
     Raises:
-        BadInput: it is not YAML, or a field is missing, unknown or wrong; names the field.
+        BadInput: it is not YAML, a field is missing, unknown or wrong (names the field), or it is
+            not in its place.
     """
     try:
         # Texts only: no value becomes a number, a date or null by its look.
-        content = yaml.load(text, Loader=yaml.BaseLoader)
-        return RunRequest.model_validate(content)
+        request = RunRequest.model_validate(yaml.load(text, Loader=yaml.BaseLoader))
     except ValidationError as error:
-        raise BadInput(first_problem(error).replace("value error, ", "")) from None
+        raise BadInput(first_problem(error)) from None
     except (yaml.YAMLError, RecursionError, ValueError):
         raise BadInput("it is not YAML with the fields of a request") from None
+    if path != request.path:
+        raise BadInput(f"a request with this content belongs in {request.path}")
+    return request
 
 
 def request_of(
@@ -159,59 +153,50 @@ def listed_models(models: Iterable[tuple[str, str | None]]) -> Iterator[Entry]:
     """
     for model, revision in models:
         if model.startswith("demo:") or is_folder(user_path(model)):
-            yield Entry(RunRequest.model_construct(model=model, commit="", dtype="float32"))
+            request = RunRequest.model_construct(model=model, commit="", dtype="float32")
         else:
-            yield Entry(request_of(model, revision, "float32"))
+            request = request_of(model, revision, "float32")
+        yield Entry(request.model, request)
 
 
-def read_requests(places: Iterable[str]) -> tuple[list[Entry], list[Unranked]]:
-    """Reads the requests of results repositories and of folders.
+def read_requests(places: Iterable[str]) -> Iterator[Entry]:
+    """Yields the requests of results repositories and of folders, and the files that are not one.
 
     Args:
         places: ids of data set repositories on the Hub, or folders that contain `requests/`.
 
-    Returns:
-        The requests, without repeated ones, and the files that are not requests.
-
     Raises:
         BadInput: a place does not exist or has no requests.
     """
-    entries: dict[str, Entry] = {}
-    refused: list[Unranked] = []
     for place in places:
         is_repo = is_on_hub(place)
         root = _download(place) if is_repo else Path(place)
-        name = place if is_repo else real_path(root).name  # the page is public
         with readable(root):
             paths = sorted((root / REQUESTS).rglob("*.yaml"))
         if not paths:
             raise BadInput(f"{place} has no {REQUESTS}/: name a results repository, a folder with "
                            "requests, or a file with a model on each line")  # fmt: skip
         for path in paths:
-            inside = path.relative_to(root).as_posix()
-            try:
-                entry = _entry(path, inside, refused)
-                entries.setdefault(entry.request.path, entry)
-            except BadInput as error:
-                reason = str(error).replace(str(path), inside)
-                refused.append(Unranked(f"{name}/{inside}", reason))
-    return list(entries.values()), refused
+            # The page is public: it does not tell where on this machine a folder is.
+            yield from _read(path, root, place if is_repo else real_path(root).name)
 
 
-def _entry(path: Path, inside: str, refused: list[Unranked]) -> Entry:
-    """Reads one request and the claimed figures beside it."""
-    request = parse_request(read_text(path, MAX_REQUEST))
-    if inside != request.path:
-        raise BadInput(f"a request with this content belongs in {request.path}")
-    claim, name = path.with_suffix(".json"), inside.removesuffix("yaml") + "json"
-    if not claim.exists():
-        return Entry(request)
+def _read(path: Path, root: Path, place: str) -> Iterator[Entry]:
+    """Yields the request of a file with the figures claimed beside it, and what is wrong."""
+    request, claimed, file = None, {}, path
     try:
-        read_bytes(claim, MAX_CLAIM)
-        return Entry(request, Results.from_json(read_json(claim), name))
+        request = parse_request(read_text(path, MAX_REQUEST), path.relative_to(root).as_posix())
+        file = path.with_suffix(".json")
+        if file.exists():
+            content = parse_json(read_bytes(file, MAX_CLAIM), str(file), finite=True)
+            figures = leaderboard_figures(Results.from_json(content, str(file)))
+            values = {key: figure.value or 0.0 for key, figure in figures.items()}
+            claimed = {key: value for key, value in values.items() if 0 <= value <= 1}
     except BadInput as error:
-        refused.append(Unranked(name, str(error).replace(str(claim), name)))
-        return Entry(request)
+        inside = file.relative_to(root).as_posix()
+        yield Entry(f"{place}/{inside}", reason=str(error).replace(str(file), inside))
+    if request is not None:
+        yield Entry(request.model, request, claimed)
 
 
 def _download(repo_id: str) -> Path:

@@ -1,81 +1,29 @@
 """Requests a model on a leaderboard, and offers the figures of a run to the model's repository.
 
-Both are pull requests: anyone may open one, and the owners decide. Nothing is sent but the files
-that `describe` shows.
+Both are pull requests: anyone may open one, and the owners decide.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lmdiag.hub.benchmark import leaderboard_figures, protocol_problem
-from lmdiag.hub.client import check_repo_id, is_commit, is_on_hub, plain_errors
+from lmdiag.hub.client import check_repo_id, is_commit, is_on_hub
+from lmdiag.hub.commits import Commit
 from lmdiag.hub.requests import MAX_CLAIM, RunRequest, request_of
 from lmdiag.reading import exists, read_bytes
-from lmdiag.redact import find_secret
 from lmdiag.results import RESULTS, Results, load_run
 from lmdiag.types import DIAGNOSTICS, BadInput
 
 if TYPE_CHECKING:
-    from huggingface_hub import EvalResultEntry, HfApi
+    from huggingface_hub import EvalResultEntry
 
 EVAL_RESULTS = ".eval_results/lmdiag.yaml"
 
 
-@dataclass(frozen=True)
-class Offer:
-    """A pull request that has not been opened yet.
-
-    Attributes:
-        repo_id: namespace/name.
-        repo_type: model or dataset.
-        files: path in the repository -> content.
-        title: of the pull request.
-        description: below it.
-    """
-
-    repo_id: str
-    repo_type: str
-    files: Mapping[str, bytes]
-    title: str
-    description: str
-
-    def describe(self) -> str:
-        """Returns the files, YAML with its content."""
-        lines = [f"pull request on {self.repo_id} ({self.repo_type}): {self.title}"]
-        for path, content in self.files.items():
-            lines.append(f"  {len(content):,} bytes  {path}")
-            if path.endswith(".yaml"):
-                lines += _indented(content.decode())
-        return "\n".join([*lines, "  description:", *_indented(self.description)])
-
-    def send(self, api: HfApi) -> str | None:
-        """Opens the pull request and returns its address; None if the repository has it all.
-
-        Raises:
-            BadInput: the Hub refuses, or cannot be reached; or a file contains a token.
-        """
-        from huggingface_hub import CommitOperationAdd
-
-        for path, content in self.files.items():
-            if find_secret(content):
-                raise BadInput(f"{path} would contain a token of the Hub; it is not sent")
-        with plain_errors(f"cannot open a pull request on {self.repo_id}"):
-            commit = api.create_commit(
-                self.repo_id,
-                [CommitOperationAdd(path, content) for path, content in self.files.items()],
-                commit_message=self.title,
-                commit_description=self.description,
-                repo_type=self.repo_type,
-                create_pr=True,
-            )
-        return commit.pr_url
-
-
-def offer_request(request: RunRequest, results_repo: str, claimed: bytes | None = None) -> Offer:
+def offer_request(request: RunRequest, results_repo: str, claimed: bytes | None = None) -> Commit:
     """Returns the pull request on a results repository.
 
     Args:
@@ -88,12 +36,12 @@ def offer_request(request: RunRequest, results_repo: str, claimed: bytes | None 
     if claimed is not None:
         files[str(Path(request.path).with_suffix(".json"))] = claimed
     description = f"Request to run `{request.model}` at `{request.commit}` in {request.precision}."
-    return Offer(results_repo, "dataset", files, f"Run {request.model}", description)
+    return Commit(results_repo, "dataset", files, f"Run {request.model}", description)
 
 
 def offers_of_run(
     folder: Path, data: str | None, results_repo: str | None, note: str, endpoint: str
-) -> list[Offer]:
+) -> list[Commit]:
     """Returns the pull requests of a finished run, on its model and on a results repository.
 
     Args:
@@ -133,7 +81,7 @@ def offers_of_run(
     return offers
 
 
-def _offer_figures(model: str, results: Results, data: str, revision: str, link: str) -> Offer:
+def _offer_figures(model: str, results: Results, data: str, revision: str, link: str) -> Commit:
     """Returns the pull request on the model's repository, with its `.eval_results`."""
     import yaml
     from huggingface_hub import eval_result_entries_to_yaml
@@ -145,7 +93,7 @@ def _offer_figures(model: str, results: Results, data: str, revision: str, link:
     description = (
         f"Signature: `{results.signature}`\n\nTo repeat it: `{command} --data-revision {revision}`"
     )
-    return Offer(model, "model", {EVAL_RESULTS: content}, title, description)
+    return Commit(model, "model", {EVAL_RESULTS: content}, title, description)
 
 
 def _entries(results: Results, data: str, revision: str, link: str) -> Iterator[EvalResultEntry]:
@@ -167,7 +115,3 @@ def _entries(results: Results, data: str, revision: str, link: str) -> Iterator[
             source_name="lmdiag",
             notes=f"{results.signature} (n {figure.n}{interval})",
         )
-
-
-def _indented(text: str) -> list[str]:
-    return [f"    {line}" for line in text.splitlines()]

@@ -6,14 +6,30 @@ import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 from lmdiag import stimuli
 from lmdiag.hub.requests import RunRequest
 from lmdiag.protocol import Protocol
-from lmdiag.reading import is_file
+from lmdiag.reading import is_file, read_json
 from lmdiag.results import REPORT, RESULTS, Run, combine, model_slug, read_results, signature
 from lmdiag.stimuli import Stimuli
 from lmdiag.types import AGREEMENT, DIAGNOSTICS, BadInput
+
+FAILURE = "failure.json"
+"""File that keeps the last failure of a request, in its folder."""
+
+
+class Failure(NamedTuple):
+    """Why a request has no run.
+
+    Attributes:
+        reason: one line for the page.
+        seconds: the limit on time that the run exceeded; 0 for another reason.
+    """
+
+    reason: str = "not run yet"
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -73,3 +89,11 @@ class Board:
             if is_same and is_file(run.path / REPORT):
                 return run
         return None
+
+    def failure(self, request: RunRequest) -> Failure:
+        """Returns the last failure of a request."""
+        try:
+            reason, seconds = read_json(self.folder(request) / FAILURE)
+            return Failure(str(reason), float(seconds))
+        except (BadInput, TypeError, ValueError):
+            return Failure()

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from lmdiag import diagnostics
-from lmdiag.diagnostics import LeaderboardColumn
-from lmdiag.hub.benchmark import columns
 from lmdiag.leaderboard.rows import Row
 from lmdiag.report.charts.output import svg
 from lmdiag.report.numbers import count
@@ -17,32 +15,28 @@ _WIDTH, _HEIGHT = 380, 200
 _KINDS = {"masked": "var(--c1)", "causal": "var(--c2)", "seq2seq": "var(--c3)"}
 
 
-def pictures(rows: Sequence[Row]) -> list[tuple[str, str]]:
-    """Returns title and chart of each column of the overview that any row has a figure in."""
-    return [
-        (f"{diagnostics.get(place.task).short_title}, {column.label}", _chart(column, rows))
-        for place, column in columns().items()
-        if column.is_overview and any(column.task_id in row.figures for row in rows)
-    ]
+def chart(column: Mapping[str, Any], rows: Sequence[Row]) -> str:
+    """Returns the chart of one figure; a point's number is the rank of its model.
 
-
-def _chart(column: LeaderboardColumn, rows: Sequence[Row]) -> str:
-    """Returns the chart of one figure; a point's number is the rank of its model."""
+    Args:
+        column: with the `task_id` and the `chance` of the figure, None without one chance level.
+        rows: at least one of which has the figure.
+    """
     import altair as alt
 
     data = [
         {
-            "size": max(1, row.results.model.n_parameters),
+            "size": max(1, row.model.n_parameters),
             "value": figure.value,
             "low": figure.ci_low,
             "high": figure.ci_high,
-            "kind": row.results.model.kind,
+            "kind": row.model.kind,
             "rank": "" if row.rank is None else str(row.rank),
         }
         for row in rows
-        if (figure := row.figures.get(column.task_id)) is not None
+        if (figure := row.figures.get(column["task_id"])) is not None
     ]
-    sizes = [max(1, row.results.model.n_parameters) for row in rows]
+    sizes = [max(1, row.model.n_parameters) for row in rows]
     ends = min(sizes) / 4, max(sizes) * 4  # which has a power of ten in it
     ticks = [10**i for i in range(16) if ends[0] < 10**i < ends[1]]
     labels = "".join(f"datum.value == {tick} ? '{count(tick)}' : " for tick in ticks) + "''"
@@ -59,9 +53,8 @@ def _chart(column: LeaderboardColumn, rows: Sequence[Row]) -> str:
             y="value:Q", text="rank:N", color=alt.value("var(--ink)")
         ),
     ]
-    chances = {row.figures[column.task_id].chance for row in rows if column.task_id in row.figures}
-    if len(chances) == 1 and None not in chances:
-        line = alt.Chart(alt.InlineData(values=[{"value": chances.pop()}]))
+    if column["chance"] is not None:
+        line = alt.Chart(alt.InlineData(values=[{"value": column["chance"]}]))
         dashed = line.mark_rule(strokeDash=[3, 2], color="var(--muted)")
         layers.insert(0, dashed.encode(y="value:Q"))
     return svg(alt.layer(*layers, height=_HEIGHT).to_dict(), _WIDTH)

@@ -17,24 +17,23 @@ import tempfile
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any
 
+import psutil
 from filelock import FileLock, Timeout
 
 from lmdiag.hub.client import plain_errors
 from lmdiag.hub.requests import Entry, RunRequest
-from lmdiag.leaderboard.board import Board
-from lmdiag.reading import read_json
+from lmdiag.leaderboard.board import FAILURE, Board, Failure
 from lmdiag.redact import without_secrets
 from lmdiag.text import shortened
 from lmdiag.types import BadInput
 from lmdiag.writing import clear_drafts, write_atomically
 
-_FAILURE = "failure.json"
 _KEYS = ("LMDIAG_SERVER_KEY", "OPENAI_API_KEY")
 """Variables that a child does not get."""
+_ACCELERATORS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
+"""Devices of CUDA, of ROCm, and of CUDA in WSL."""
 _PR_SET_PDEATHSIG = 1
 """Of prctl(2): the signal that a process gets when its parent ends."""
 _LONGEST_LOG = 100_000
@@ -47,8 +46,7 @@ class Limits:
     Attributes:
         parameters: most parameters of a model.
         seconds: most time of a run, the download included.
-        memory: most bytes of the process's own data; None for no limit, as on an accelerator, whose
-            libraries reserve more than they use.
+        memory: most bytes of the process's own data; None for no limit.
         device: where the model goes, e.g. "cuda:0"; None for the default.
     """
 
@@ -56,6 +54,15 @@ class Limits:
     seconds: float = 3600.0
     memory: int | None = None
     device: str | None = None
+
+
+def free_memory(device: str | None) -> int | None:
+    """Returns most of the free memory in bytes; None where a run may use an accelerator.
+
+    The libraries of accelerators reserve much more address space than they use.
+    """
+    uses_processor = device == "cpu" or not (device or any(map(os.path.exists, _ACCELERATORS)))
+    return int(0.9 * psutil.virtual_memory().available) if uses_processor else None
 
 
 def run_missing(
@@ -68,7 +75,7 @@ def run_missing(
 
     Args:
         board: what is run.
-        entries: the requests.
+        entries: the requests; other entries are skipped.
         limits: of each run.
         say: gets a line for each request that is run.
 
@@ -82,45 +89,36 @@ def run_missing(
     except Timeout:
         raise BadInput(f"another lmdiag leaderboard is at work in {board.runs}") from None
     with lock:
-        for entry in entries:
-            request = entry.request
-            file = board.folder(request) / _FAILURE
-            if board.run(request) or _failure(board, request)["seconds"] >= limits.seconds:
+        for request in filter(None, (entry.request for entry in entries)):
+            if board.run(request) or board.failure(request).seconds >= limits.seconds:
                 continue
             say(f"running {request.model} {request.commit[:12]} {request.precision}")
-            reason, seconds = _attempt(board, request, limits)
-            if reason is None:
-                file.unlink(missing_ok=True)
-                continue
-            say(f"failed: {reason}")
-            file.parent.mkdir(parents=True, exist_ok=True)
-            clear_drafts(file.parent)
-            write_atomically(file, json.dumps({"reason": reason, "seconds": seconds}).encode())
+            failure = _attempt(board, request, limits)
+            file = board.folder(request) / FAILURE
+            file.unlink(missing_ok=True)
+            if failure is not None:
+                say(f"failed: {failure.reason}")
+                file.parent.mkdir(parents=True, exist_ok=True)
+                clear_drafts(file.parent)
+                write_atomically(file, json.dumps(failure).encode())
 
 
-def failure(board: Board, request: RunRequest) -> str:
-    """Returns why a request has no run."""
-    return str(_failure(board, request)["reason"])
-
-
-def _failure(board: Board, request: RunRequest) -> dict[str, Any]:
-    """Returns the reason of the last failure, and the limit on time that was exceeded, or 0."""
-    with suppress(BadInput, TypeError, ValueError):
-        record = read_json(board.folder(request) / _FAILURE)
-        return {"reason": str(record["reason"]), "seconds": float(record["seconds"])}
-    return {"reason": "not run yet", "seconds": 0.0}
-
-
-def _attempt(board: Board, request: RunRequest, limits: Limits) -> tuple[str | None, float]:
-    """Runs a request; returns why it failed, and the limit on time if it exceeded that, or 0."""
+def _attempt(board: Board, request: RunRequest, limits: Limits) -> Failure | None:
+    """Runs a request; returns why it failed, None if it did not."""
+    seconds = 0.0
     try:
         if request.commit:
             _check_model(request, limits.parameters)
-        return _run_child(board, request, limits), 0.0
+        reason = _run_child(board, request, limits)
+        if board.run(request):
+            return None
     except subprocess.TimeoutExpired:
-        return f"it took longer than {limits.seconds:g} seconds", limits.seconds
+        seconds = limits.seconds
+        reason = f"it took longer than {seconds:g} seconds"
     except BadInput as error:
-        return _public(str(error)), 0.0
+        reason = str(error)
+    # For a public page: one line, no secret, no home directory.
+    return Failure(shortened(without_secrets(reason).replace(str(Path.home()), "~")), seconds)
 
 
 def _check_model(request: RunRequest, most: int) -> None:
@@ -150,8 +148,8 @@ def _check_model(request: RunRequest, most: int) -> None:
         raise BadInput(f"{where} has {n:,} parameters, more than {most:,}")
 
 
-def _run_child(board: Board, request: RunRequest, limits: Limits) -> str | None:
-    """Runs `lmdiag run` for a request; returns the reason of a failure.
+def _run_child(board: Board, request: RunRequest, limits: Limits) -> str:
+    """Runs `lmdiag run` for a request; returns what it said last.
 
     Raises:
         TimeoutExpired: it took too long, and was ended.
@@ -167,40 +165,26 @@ def _run_child(board: Board, request: RunRequest, limits: Limits) -> str | None:
     if [*board.folder(request).glob("*/results.json")]:
         command.append("--overwrite")  # it is there but is not the run of this request
     env = {name: value for name, value in os.environ.items() if name not in _KEYS}
+
+    def limit() -> None:  # in the child: it ends with its parent, and has this much memory
+        if sys.platform == "linux":
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if limits.memory is not None:
+            resource.setrlimit(resource.RLIMIT_DATA, (limits.memory, limits.memory))
+
     with tempfile.TemporaryFile() as log:
         child = subprocess.Popen(
             command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log,
-            start_new_session=True, preexec_fn=partial(_limit, limits.memory),
+            start_new_session=True, preexec_fn=limit,
         )  # fmt: skip
         try:
             code = child.wait(limits.seconds)
         finally:
-            _end(child)
+            with suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)  # with all that it has started
+            child.wait()
         log.seek(max(0, log.tell() - _LONGEST_LOG))
         lines = log.read().decode("utf-8", "replace").strip().splitlines()
-    if board.run(request):
-        return None
     if code < 0:
         return f"the run was ended by {signal.Signals(-code).name}"
-    said = lines[-1].removeprefix("lmdiag: error: ") if lines else f"exit code {code}"
-    return _public(said)
-
-
-def _limit(memory: int | None) -> None:
-    """In the child, before the command: it ends with its parent, and has this much memory."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if memory is not None:
-        resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
-
-
-def _end(child: subprocess.Popen[bytes]) -> None:
-    """Ends a child and what it has started."""
-    with suppress(ProcessLookupError):
-        os.killpg(child.pid, signal.SIGKILL)
-    child.wait()
-
-
-def _public(reason: str) -> str:
-    """Returns a reason as it may stand on a public page: one line, no secret, no home directory."""
-    return shortened(without_secrets(reason).replace(str(Path.home()), "~"))
+    return lines[-1].removeprefix("lmdiag: error: ") if lines else f"exit code {code}"

@@ -8,37 +8,20 @@ error names file and line.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmdiag.protocol import Predictions
-from lmdiag.reading import has_file, parquet_names, read_json_lines, read_parquet, readable
-from lmdiag.results.predictions import (
-    PREDICTION_COLUMNS,
-    align,
-    read,
-    read_sentences,
-    sentence_schema,
-    take,
-)
+from lmdiag.results.predictions import PREDICTION_COLUMNS, Record, align, of_records, read, take
 from lmdiag.types import BadInput, SentenceAnswer, WordSpan
 
 if TYPE_CHECKING:
     from lmdiag.stimuli import Stimuli
 
-_ROUNDING = 1e-6
-"""Nats by which a float32 log-probability of a certain word may exceed 0."""
-
 _WORD_STARTS = (" ", "Ġ", "▁")
 """How tokenizers mark the beginning of a word: as text, in byte-level BPE, and in SentencePiece."""
-
-_COLUMNS = (*PREDICTION_COLUMNS[:-1], "words")
-
-Record = tuple[str, Mapping[str, Any]]
-"""Where a prediction is ("FILE:3"), and its values."""
 
 
 @dataclass(frozen=True)
@@ -71,19 +54,17 @@ def read_external(path: Path, stimuli: Stimuli, setting: str = "none") -> Extern
             log-probabilities, ids that are repeated or unknown, and missing ones in a run's file.
     """
     rows = stimuli.columns()["id"]
-    if not has_file(path):
-        raise BadInput(f"{path} does not exist: --predictions takes a file or a run directory")
-    parquet = _is_parquet(path)
-    if parquet and {*PREDICTION_COLUMNS, "perturbation", "run"} <= set(parquet_names(path)):
-        parts = _parts_of_a_run(path, set(rows), setting)
-        return External([align(part, rows, str(path)) for part in parts])
-    if parquet and set(sentence_schema().names) <= set(parquet_names(path)):
-        [sentences] = read_sentences(path).values()
-        return External([align(_of_rows(sentences, set(rows)), rows, str(path))])
+    parts, names_settings = read(path)
+    if names_settings:
+        runs = [part for key, part in sorted(parts.items()) if key[0] == setting]
+        if not runs:
+            raise BadInput(f"{path} has no setting {setting}: run it with --perturb {setting}")
+        known = set(rows)
+        chosen = [take(run, [i for i, row in enumerate(run.id) if row in known]) for run in runs]
+        return External([align(run, rows, str(path)) for run in chosen])
     if setting != "none":
         raise BadInput(f"{path} has no settings: leave --setting {setting} out")
-    records = _parquet_records(path) if parquet else read_json_lines(path)
-    part, notes = to_predictions(records, str(path))
+    part, notes = _normalised(parts["none", 0], str(path))
     given = set(part.id)
     missing = tuple(row for row in rows if row not in given)
     part = align(_with_empty(part, missing), rows, str(path))
@@ -93,14 +74,10 @@ def read_external(path: Path, stimuli: Stimuli, setting: str = "none") -> Extern
 
 def _with_empty(part: Predictions, missing: tuple[str, ...]) -> Predictions:
     """Predictions with further rows, which have no values."""
-    columns = {name: getattr(part, name) for name in _COLUMNS if name != "id"}
+    columns: dict[str, Any] = {name: getattr(part, name) for name in PREDICTION_COLUMNS[1:]}
     empty = [None] * len(missing)
-    filled: dict[str, Any] = {
-        name: column + empty if column else [] for name, column in columns.items()
-    }
-    return replace(
-        part, id=[*part.id, *missing], top_log_probs=[*part.top_log_probs, *empty], **filled
-    )
+    filled = {name: column + empty if column else [] for name, column in columns.items()}
+    return replace(part, id=[*part.id, *missing], **filled)
 
 
 def _check_spans(part: Predictions, stimuli: Stimuli, where: str) -> None:
@@ -112,36 +89,6 @@ def _check_spans(part: Predictions, stimuli: Stimuli, where: str) -> None:
                 f"{where}: a word of {row} ends at {words[-1].end}, but its sentence has "
                 f"{len(text)} characters: give positions in the sentence of the data"
             )
-
-
-def _is_parquet(path: Path) -> bool:
-    with readable(path), path.open("rb") as file:
-        return file.read(4) == b"PAR1"
-
-
-def _parts_of_a_run(path: Path, rows: set[str], setting: str) -> Iterator[Predictions]:
-    """Yields the shuffles of a setting, with the rows of one task."""
-    parts = {key: part for key, part in read(path).items() if key[0] == setting}
-    if not parts:
-        raise BadInput(f"{path} has no setting {setting}: run it with --perturb {setting}")
-    for _, part in sorted(parts.items()):
-        yield _of_rows(part, rows)
-
-
-def _of_rows(part: Predictions, rows: set[str]) -> Predictions:
-    return take(part, [i for i, row in enumerate(part.id) if row in rows])
-
-
-def _parquet_records(path: Path) -> Iterator[Record]:
-    names = parquet_names(path)
-    if "id" not in names:
-        raise BadInput(f"{path} has no column id: predictions have id, top_words and log_prob")
-    table = read_parquet(path, [name for name in _COLUMNS if name in names])
-    for number, record in enumerate(table.to_pylist(), start=1):
-        yield f"{path}, row {number}", record
-
-
-# ---- records -------------------------------------------------------------------------------------
 
 
 def to_predictions(records: Iterable[Record], where: str) -> tuple[Predictions, list[str]]:
@@ -157,36 +104,47 @@ def to_predictions(records: Iterable[Record], where: str) -> tuple[Predictions, 
     Raises:
         BadInput: a malformed record, no records, or nothing in them that can be scored.
     """
-    columns: dict[str, Any] = {name: [] for name in _COLUMNS}
-    marked = 0
-    for place, record in records:
-        if not isinstance(record.get("id"), str):
-            raise BadInput(f"{place}: id is {record.get('id')!r:.60}; it must be the id of a row")
-        top_words = _top_words(record.get("top_words"), place)
-        marked += sum(word.startswith(_WORD_STARTS) for word in top_words or ())
-        words = _words(record.get("words"), place)
-        total = SentenceAnswer(words or ())
-        log_prob = _log_prob(record.get("log_prob", total.log_prob), f"{place}: log_prob")
-        columns["id"].append(record["id"])
-        columns["log_prob"].append(log_prob)
-        columns["rank"].append(_count(record.get("rank"), f"{place}: rank"))
-        counted = words and all(word.get("n_tokens") is not None for word in record["words"])
-        n_tokens = record.get("n_tokens", total.n_tokens if counted else None)
-        columns["n_tokens"].append(_count(n_tokens, f"{place}: n_tokens"))
-        columns["top_words"].append(top_words and [_bare(word, place) for word in top_words])
-        columns["words"].append(words)
-        for name in ("top_words", "words"):
-            if (columns[name][0] is None) != (columns[name][-1] is None):
-                raise BadInput(f"{place}: {name} are given for some ids only; give all or none")
-    if not columns["id"]:
+    return _normalised(of_records(records), where)
+
+
+def _normalised(part: Predictions, where: str) -> tuple[Predictions, list[str]]:
+    """See `to_predictions`; the values are those that a run records."""
+    if not part.id:
         raise BadInput(f"{where} is empty: write one prediction per line")
-    if all(value is None for name in ("top_words", "log_prob") for value in columns[name]):
+    if all(value is None for value in (*part.top_words, *part.log_prob, *part.words)):
         raise BadInput(f"{where} has neither top_words nor log_prob: nothing can be computed")
-    if columns["words"][0] is None:
-        columns["words"] = []
-    notes = [f"{where}: the leading space (or Ġ, ▁) of {marked} top words was removed"]
-    unknown: list[Any] = [None] * len(columns["id"])
-    return Predictions(**columns, top_log_probs=unknown), notes if marked else []
+    for name in ("top_words", "words"):
+        given = [value is not None for value in getattr(part, name)]
+        if any(given) and not all(given):
+            without = part.id[given.index(False)]
+            raise BadInput(f"{where}: {name} are not given for id {without}; give all or none")
+    log_prob, n_tokens = part.log_prob, part.n_tokens
+    if part.words:
+        sums = [SentenceAnswer(_counted(words)) for words in part.words]
+        if all(value is None for value in log_prob):
+            log_prob = [total.log_prob for total in sums]
+        if all(value is None for value in n_tokens):
+            n_tokens = [
+                None if any(word.n_tokens is None for word in words or ()) else total.n_tokens
+                for words, total in zip(part.words, sums, strict=True)
+            ]
+    top_words = [
+        None if words is None else [_bare(word, f"{where}: id {row}") for word in words]
+        for row, words in zip(part.id, part.top_words, strict=True)
+    ]
+    marked = sum(word.startswith(_WORD_STARTS) for words in part.top_words for word in words or ())
+    return replace(
+        part,
+        log_prob=[None if value is None else min(float(value), 0.0) for value in log_prob],
+        n_tokens=n_tokens,
+        top_words=top_words,
+        words=[_counted(words) for words in part.words],
+    ), [f"{where}: the leading space (or Ġ, ▁) of {marked} top words was removed"] if marked else []
+
+
+def _counted(words: tuple[WordSpan, ...] | None) -> tuple[WordSpan, ...]:
+    """The words of a sentence, with 0 for numbers of tokens that are not given."""
+    return tuple(word._replace(n_tokens=word.n_tokens or 0) for word in words or ())
 
 
 def _bare(word: str, where: str) -> str:
@@ -202,49 +160,3 @@ def _bare(word: str, where: str) -> str:
             'before a word (for a token of white space alone, give "")'
         )
     return bare
-
-
-def _log_prob(value: Any, where: str) -> float | None:
-    """A log-probability in nats; None for a word that could not be scored."""
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise BadInput(f"{where} is {value!r:.60}; it must be a number or null")
-    if math.isnan(value):
-        raise BadInput(f"{where} is NaN; write null for a word that has no score")
-    if value > _ROUNDING:
-        raise BadInput(f"{where} is {value}; the natural log of a probability is never above 0")
-    return min(float(value), 0.0)
-
-
-def _top_words(value: Any, where: str) -> list[str] | None:
-    if value is None or (isinstance(value, list) and all(isinstance(word, str) for word in value)):
-        return value
-    raise BadInput(f"{where}: top_words is {value!r:.60}; it must be a list of words, best first")
-
-
-def _words(value: Any, where: str) -> tuple[WordSpan, ...] | None:
-    """The words of a sentence, in the form of `predictions.parquet`."""
-    if value is None:
-        return None
-    if not isinstance(value, list) or not all(isinstance(word, Mapping) for word in value):
-        raise BadInput(f"{where}: words is {value!r:.60}; it must be a list of objects")
-    spans: list[WordSpan] = []
-    for number, word in enumerate(value, start=1):
-        name = f"{where}: word {number}"
-        start, end = (_count(word.get(key), f"{name}: {key}") for key in ("start", "end"))
-        if start is None or end is None or not (spans[-1].end if spans else 0) <= start <= end:
-            raise BadInput(
-                f"{name} is from {start} to {end}; give start and end of each word, in characters, "
-                "in the order of the sentence"
-            )
-        log_prob = _log_prob(word.get("log_prob"), f"{name}: log_prob")
-        n_tokens = _count(word.get("n_tokens"), f"{name}: n_tokens") or 0
-        spans.append(WordSpan(start, end, log_prob, n_tokens))
-    return tuple(spans)
-
-
-def _count(value: Any, where: str) -> int | None:
-    if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
-        return value
-    raise BadInput(f"{where} is {value!r:.60}; it must be an integer from 0 up")

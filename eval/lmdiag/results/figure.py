@@ -168,12 +168,6 @@ class SettingResults:
     without_first: int = 0
     equal_contrasts: int = 0
 
-    def __post_init__(self) -> None:
-        """Names the statistics, which files of schema version 1 do not say."""
-        for name, measure in self.measures.items():
-            if measure.statistic is None:
-                self.measures[name] = replace(measure, statistic=_statistic(name))
-
     def figures(self, task: str, setting: str) -> Iterator[tuple[Place, Figure]]:
         """Yields all figures with their addresses, a whole measure before its levels."""
         for name, measure in self.measures.items():
@@ -192,21 +186,3 @@ class SettingResults:
             **({"without_first": self.without_first} if self.without_first else {}),
             **({"equal_contrasts": self.equal_contrasts} if self.equal_contrasts else {}),
         }
-
-
-def _statistic(measure: str) -> Statistic:
-    """The statistic of a measure in a file of schema version 1, which does not say it."""
-    name = measure.partition("@")[0]
-    if name in ("ew", "mw", "mass"):
-        return "share"
-    if name == "determiner_match":
-        return "proportion" if measure.endswith("@1") else "share"
-    known: dict[str, Statistic] = {
-        "surprisal": "mean",
-        "rank": "median",
-        "probability_difference": "mean",
-        "cloze_difference": "mean",
-        "spearman": "spearman",
-        "pearson": "pearson",
-    }
-    return known.get(name, "proportion")

@@ -1,15 +1,16 @@
 """Predictions on disk (`docs/specification.md`): reading, writing, and their order.
 
 `predictions.parquet` has a row per stimulus, perturbation and shuffle, `agreement.parquet` one per
-distinct context with its EW and MW. Of rows that are whole sentences, `predictions.parquet` has the
-words instead of ranks and top words. The same predictions give the same bytes, and a file is there
-whole or not at all. What other programs made is read by `lmdiag.results.external`.
+distinct context with its EW and MW. Rows that are whole sentences have words instead of ranks and
+top words. The same predictions give the same bytes, and a file is there whole or not at all. Files
+of other programs have the same columns, of which most may be absent; `lmdiag.results.external`
+makes them fit the rows.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from lmdiag.measures import AGREEMENT_LAYOUT
 from lmdiag.protocol import Predictions
-from lmdiag.reading import read_parquet
+from lmdiag.reading import has_file, parquet_names, read_json_lines, read_parquet, readable
 from lmdiag.results.folder import EW_AND_MW, PREDICTIONS, advice_to_overwrite
 from lmdiag.types import AGREEMENT, BadInput, Kind, WordSpan
 from lmdiag.writing import replacing
@@ -29,8 +30,12 @@ if TYPE_CHECKING:
     from lmdiag.questions import Setting
     from lmdiag.stimuli import Stimuli
 
-PREDICTION_COLUMNS = ("id", "log_prob", "rank", "n_tokens", "top_words", "top_log_probs")
-"""Columns of `predictions.parquet` that are fields of `Predictions`, row by row."""
+PREDICTION_COLUMNS = (
+    "id", "log_prob", "rank", "n_tokens", "top_words", "top_log_probs", "words",
+)  # fmt: skip
+"""Columns of `predictions.parquet` with a value per row in `Predictions`."""
+SETTING_COLUMNS = ("perturbation", "run")
+"""Its columns with one value in `Predictions`."""
 _ROUNDING = 0.01
 """Nats by which the log-probability of a certain word may exceed 0, in any precision."""
 _NAMED = 3
@@ -41,6 +46,8 @@ SettingKey = tuple[str, int]
 Context = tuple[str, str, str | None]
 """A context as it was asked: (context, right context or "", right number)."""
 ContextValues = tuple[float | None, ...]
+Record = tuple[str, Mapping[str, Any]]
+"""Where a prediction is ("FILE:3"), and its values by column."""
 
 
 # ---- a run's own files --------------------------------------------------------------------------
@@ -65,10 +72,7 @@ def write_run(
             contexts |= {key: value for key, value in pairs if value is not None}
     if contexts:
         write_agreement(folder / EW_AND_MW, contexts)
-    if any(part.words for part in predictions):
-        _write_sentences(folder / PREDICTIONS, predictions)
-    else:
-        write(folder / PREDICTIONS, predictions)
+    write(folder / PREDICTIONS, predictions)
 
 
 def read_run(
@@ -87,20 +91,9 @@ def read_run(
     values = None
     if (folder / EW_AND_MW).exists() and AGREEMENT in stimuli:
         values = read_agreement(folder / EW_AND_MW)
-    whole = all(rows.diagnostic.asks == "sentence" for rows in stimuli.values())
-    parts = (read_sentences if whole else read)(folder / PREDICTIONS)
-    return by_row(parts, values, stimuli, kind, folder)
-
-
-def by_row(
-    parts: Mapping[SettingKey, Predictions],
-    values: Mapping[Context, ContextValues] | None,
-    stimuli: Mapping[str, Stimuli],
-    kind: Kind,
-    folder: Path,
-) -> dict[str, dict[SettingKey, Predictions]]:
-    """Sorts the content of the two files of a run by the rows of its tasks; see `read_run`."""
     file = folder / PREDICTIONS
+    with advice_to_overwrite():
+        parts, _ = read(file)
     runs: dict[str, dict[SettingKey, Predictions]] = {task: {} for task in stimuli}
     for key, part in parts.items():
         for task, own in _by_task(part, stimuli, file).items():
@@ -159,10 +152,11 @@ def contexts_of(rows: Columns, kind: Kind) -> list[Context]:
 
 
 def schema() -> pa.Schema:
-    """Returns the columns of `predictions.parquet`."""
+    """Returns the columns of `predictions.parquet`; `words` are those of whole sentences."""
     import pyarrow as pa
 
-    words, numbers = pa.list_(pa.string()), pa.list_(pa.float64())
+    place = {"start": pa.int32(), "end": pa.int32()}
+    word = pa.struct(place | {"log_prob": pa.float64(), "n_tokens": pa.int32()})
     return pa.schema(
         {
             "id": pa.string(),
@@ -171,20 +165,11 @@ def schema() -> pa.Schema:
             "log_prob": pa.float64(),
             "rank": pa.int32(),
             "n_tokens": pa.int32(),
-            "top_words": words,
-            "top_log_probs": numbers,
+            "top_words": pa.list_(pa.string()),
+            "top_log_probs": pa.list_(pa.float64()),
+            "words": pa.list_(word),
         }
     )
-
-
-def sentence_schema() -> pa.Schema:
-    """Returns the columns of `predictions.parquet` of whole sentences."""
-    import pyarrow as pa
-
-    start, end = pa.field("start", pa.int32()), pa.field("end", pa.int32())
-    numbers = [pa.field("log_prob", pa.float64()), pa.field("n_tokens", pa.int32())]
-    words = pa.list_(pa.struct([start, end, *numbers]))
-    return pa.schema([("id", pa.string()), *numbers, ("words", words)])
 
 
 def agreement_schema() -> pa.Schema:
@@ -201,11 +186,8 @@ def write(path: Path, predictions: Iterable[Predictions]) -> None:
 
     parts = [
         _table(
-            {name: getattr(part, name) for name in PREDICTION_COLUMNS}
-            | {
-                "perturbation": [part.perturbation] * len(part.id),
-                "run": [part.run] * len(part.id),
-            },
+            {name: getattr(part, name) or [None] * len(part.id) for name in PREDICTION_COLUMNS}
+            | {name: [getattr(part, name)] * len(part.id) for name in SETTING_COLUMNS},
             schema(),
         )
         for part in predictions
@@ -213,107 +195,176 @@ def write(path: Path, predictions: Iterable[Predictions]) -> None:
     _save(path, pa.concat_tables(parts) if parts else schema().empty_table())
 
 
-def read(path: Path) -> dict[SettingKey, Predictions]:
-    """Returns (perturbation, run) -> predictions, in the order of the file.
+def read(path: Path) -> tuple[dict[SettingKey, Predictions], bool]:
+    """Returns (perturbation, run) -> predictions, and whether the file names these settings.
+
+    Args:
+        path: Parquet or JSON lines, of a run or of another program. All columns but `id` may be
+            absent.
 
     Raises:
-        BadInput: the file is missing, is not Parquet or has other columns; a number cannot be a
-            log-probability; a list of top words is damaged.
+        BadInput: the file is missing or damaged, or a value is not what its column holds; the
+            message names file, row and column.
     """
-    parts = by_setting(_load(path, schema()), path)
-    for part in parts.values():
-        _refuse_impossible(part.id, part.log_prob, path)
-        tops = zip(part.id, part.top_words, part.top_log_probs, strict=True)
-        if damaged := [row for row, words, said in tops if not _is_whole(words, said)]:
-            raise BadInput(
-                f"{path}: the top words of {ids(damaged)} are damaged: run again with --overwrite"
-            )
-    return parts
-
-
-def _is_whole(words: list[str] | None, log_probs: list[float] | None) -> bool:
-    """Whether a list of top words has no gaps, and a log-probability for each word if for any."""
-    if None in (words or ()) or any(map(_is_impossible, log_probs or ())):
-        return False
-    return log_probs is None or (None not in log_probs and len(log_probs) == len(words or ()))
-
-
-def by_setting(table: pa.Table, path: Path) -> dict[SettingKey, Predictions]:
-    """Returns (perturbation, run) -> predictions, from the columns of `predictions.parquet`.
-
-    Raises:
-        BadInput: NaN for a log-probability, null for an id or a setting.
-    """
-    _refuse_nulls(table, ("id", "perturbation", "run"), path)
-    columns = table.to_pydict()
-    nan = [row for row, p in zip(columns["id"], columns["log_prob"], strict=True) if p != p]
-    if nan:
-        raise BadInput(f"{path}: the log_prob of {ids(nan)} is NaN: run again with --overwrite")
-    places: dict[SettingKey, list[int]] = {}
-    for i, key in enumerate(zip(columns.pop("perturbation"), columns.pop("run"), strict=True)):
-        places.setdefault(key, []).append(i)
-    whole = Predictions(**columns)
+    if not has_file(path):
+        raise BadInput(f"{path} does not exist")
+    with readable(path), path.open("rb") as file:
+        is_parquet = file.read(4) == b"PAR1"
+    if is_parquet:
+        known = set(schema().names)
+        table = read_parquet(path, [name for name in parquet_names(path) if name in known])
+        columns = {name: _values(table, name) for name in table.column_names}
+        if "id" not in columns:
+            raise BadInput(f"{path} has no column id: predictions have id, top_words and log_prob")
+        whole = checked(columns, lambda row: f"{path}, row {row + 1}")
+    else:
+        whole = of_records(read_json_lines(path))
+        columns = {}
+    if not set(columns) >= set(SETTING_COLUMNS):
+        return {("none", 0): whole}, False
+    rows_of: dict[SettingKey, list[int]] = {}
+    for row, key in enumerate(zip(columns["perturbation"], columns["run"], strict=True)):
+        rows_of.setdefault(key, []).append(row)
     return {
-        key: replace(take(whole, where), perturbation=key[0], run=key[1])
-        for key, where in places.items()
+        key: replace(take(whole, rows), perturbation=key[0], run=key[1])
+        for key, rows in rows_of.items()
+    }, True
+
+
+def of_records(records: Iterable[Record]) -> Predictions:
+    """Returns checked predictions, in the order of the records; see `checked`.
+
+    Args:
+        records: the place of a prediction, for messages, and its values by column.
+    """
+    places, values = tuple(zip(*records, strict=True)) or ((), ())
+    columns = {name: [record.get(name) for record in values] for name in PREDICTION_COLUMNS}
+    columns["words"] = list(map(_spans, columns["words"]))
+    return checked(columns, lambda row: str(places[row]))
+
+
+def _spans(words: Any) -> Any:
+    """The words of a sentence from their JSON objects; anything else stays as it is."""
+    if not isinstance(words, list) or not all(isinstance(word, Mapping) for word in words):
+        return words
+    return tuple(WordSpan(*map(word.get, WordSpan._fields)) for word in words)
+
+
+def _values(table: pa.Table, name: str) -> list[Any]:
+    """The values of a column; words are read by field, since an object for each takes seconds."""
+    from pyarrow import types
+
+    column = table[name].combine_chunks()
+    if (
+        name != "words"
+        or not types.is_list(column.type)
+        or not types.is_struct(column.type.value_type)
+    ):
+        return list(column.to_pylist())
+    structs = column.flatten()
+    fields = {
+        field.name: values.to_pylist()
+        for field, values in zip(structs.type, structs.flatten(), strict=True)
     }
+    unknown: list[Any] = [None] * len(structs)
+    spans = map(WordSpan, *(fields.get(field, unknown) for field in WordSpan._fields))
+    lengths = column.value_lengths().to_pylist()
+    return [None if length is None else tuple(islice(spans, length)) for length in lengths]
 
 
-def _refuse_nulls(table: pa.Table, names: Sequence[str], path: Path) -> None:
-    for name in names:
-        if table.column(name).null_count:
-            raise BadInput(f"{path}: {name} is null in some row: run again with --overwrite")
+# ---- what the columns hold ----------------------------------------------------------------------
 
 
-def _refuse_impossible(rows: Sequence[str], log_probs: Sequence[float | None], path: Path) -> None:
-    if wrong := [row for row, p in zip(rows, log_probs, strict=True) if _is_impossible(p)]:
-        raise BadInput(
-            f"{path}: the log_prob of {ids(wrong)} is NaN or above 0: run again with --overwrite"
-        )
+def checked(columns: Mapping[str, list[Any]], place: Callable[[int], str]) -> Predictions:
+    """Returns the predictions in columns, after a check of every value.
+
+    Args:
+        columns: of `schema`; those that are absent are unknown.
+        place: names a row, from 0, in messages.
+
+    Raises:
+        BadInput: a value is not what its column holds; the message names row and column.
+    """
+    for name, (is_valid, kind) in _COLUMN_KINDS.items():
+        for row, value in enumerate(columns.get(name, ())):
+            if not is_valid(value):
+                raise BadInput(f"{place(row)}: {name} is {value!r:.60}; it must be {kind}")
+    n_rows = len(columns["id"])
+    known: dict[str, Any] = {
+        name: columns.get(name, [None] * n_rows) for name in PREDICTION_COLUMNS
+    }
+    pairs = zip(known["top_words"], known["top_log_probs"], strict=True)
+    for row, (words, log_probs) in enumerate(pairs):
+        if log_probs is not None and len(log_probs) != len(words or ()):
+            raise BadInput(
+                f"{place(row)}: top_log_probs has {len(log_probs)} values, top_words "
+                f"{len(words or ())}: give as many"
+            )
+    for row, spans in enumerate(known["words"]):
+        _check_words(spans or (), place, row)
+    if all(spans is None for spans in known["words"]):
+        known["words"] = []
+    return Predictions(**known)
 
 
-def _is_impossible(log_prob: float | None) -> bool:
-    return log_prob is not None and not log_prob <= _ROUNDING
+def _check_words(spans: Sequence[WordSpan], place: Callable[[int], str], row: int) -> None:
+    reached = 0
+    for number, (start, end, log_prob, n_tokens) in enumerate(spans, start=1):
+        if type(start) is not int or type(end) is not int or not reached <= start <= end:
+            raise BadInput(
+                f"{place(row)}: word {number} is from {start!r:.60} to {end!r:.60}; give start and "
+                "end of each word, in characters, in the order of the sentence"
+            )
+        for name, value in (("log_prob", log_prob), ("n_tokens", n_tokens)):
+            is_valid, kind = _COLUMN_KINDS[name]
+            if not is_valid(value):
+                what = f"{place(row)}: word {number}: {name}"
+                raise BadInput(f"{what} is {value!r:.60}; it must be {kind}")
+        reached = end
 
 
-def _write_sentences(path: Path, predictions: Iterable[Predictions]) -> None:
-    """Writes predictions of whole sentences, of several tasks, in the order given."""
-    import pyarrow as pa
-
-    parts: list[dict[str, Sequence[Any]]] = [
-        {
-            "id": part.id,
-            "log_prob": part.log_prob,
-            "n_tokens": part.n_tokens,
-            "words": [[word._asdict() for word in words or ()] for words in part.words],
-        }
-        for part in predictions
-    ]
-    tables = [_table(part, sentence_schema()) for part in parts]
-    _save(path, pa.concat_tables(tables))
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
 
 
-def read_sentences(path: Path) -> dict[SettingKey, Predictions]:
-    """Returns the predictions of whole sentences, which have one setting; see `read`."""
-    table = _load(path, sentence_schema())
-    _refuse_nulls(table, ("id",), path)
-    _refuse_impossible(table["id"].to_pylist(), table["log_prob"].to_pylist(), path)
-    lists = table.column("words").combine_chunks()
-    columns = [column.to_pylist() for column in lists.flatten().flatten()]
-    if any(None in columns[i] for i in (0, 1, 3)) or any(map(_is_impossible, columns[2])):
-        raise BadInput(f"{path}: the words of a sentence are damaged: run again with --overwrite")
-    spans = iter([WordSpan(*word) for word in zip(*columns, strict=True)])
-    n_rows = len(table)
-    predictions = Predictions(
-        id=table.column("id").to_pylist(),
-        log_prob=table.column("log_prob").to_pylist(),
-        rank=[None] * n_rows,
-        n_tokens=table.column("n_tokens").to_pylist(),
-        top_words=[None] * n_rows,
-        top_log_probs=[None] * n_rows,
-        words=[tuple(islice(spans, n or 0)) for n in lists.value_lengths().to_pylist()],
-    )
-    return {("none", 0): predictions}
+def _is_count(value: Any) -> bool:
+    return value is None or (type(value) is int and value >= 0)
+
+
+def _is_log_prob(value: Any) -> bool:
+    return value is None or (type(value) in (int, float) and value <= _ROUNDING)
+
+
+def _is_list(value: Any, is_item: Callable[[Any], bool]) -> bool:
+    is_whole = isinstance(value, list) and None not in value and all(map(is_item, value))
+    return value is None or is_whole
+
+
+_COLUMN_KINDS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "id": (_is_text, "the id of a row"),
+    "perturbation": (_is_text, "the name of a perturbation"),
+    "run": (lambda value: value is not None and _is_count(value), "an integer from 0 up"),
+    "log_prob": (
+        _is_log_prob,
+        "a number, the natural log of a probability, which is never above 0 (null for a word that "
+        "has no score)",
+    ),
+    "rank": (_is_count, "an integer from 0 up"),
+    "n_tokens": (_is_count, "an integer from 0 up"),
+    "top_words": (lambda value: _is_list(value, _is_text), "a list of words, best first"),
+    "top_log_probs": (
+        lambda value: _is_list(value, _is_log_prob),
+        "a list of natural logs of probabilities",
+    ),
+    "words": (
+        lambda value: value is None or isinstance(value, tuple),
+        "a list of objects, one per word",
+    ),
+}
+"""Column -> whether a value is one of its values, and what they are."""
+
+
+# ---- EW and MW ----------------------------------------------------------------------------------
 
 
 def write_agreement(path: Path, contexts: Mapping[Context, ContextValues]) -> None:
@@ -330,13 +381,10 @@ def read_agreement(path: Path) -> dict[Context, ContextValues]:
     Raises:
         BadInput: the file is missing, is not Parquet or has other columns.
     """
-    return by_context(_load(path, agreement_schema()))
-
-
-def by_context(table: pa.Table) -> dict[Context, ContextValues]:
-    """Returns context -> EW and MW, from the columns of `agreement.parquet`."""
-    columns = table.to_pydict().values()
-    return {(row[0], row[1], row[2]): row[3:] for row in zip(*columns, strict=True)}
+    with advice_to_overwrite():
+        table = read_parquet(path, schema=agreement_schema())
+    rows = zip(*table.to_pydict().values(), strict=True)
+    return {(row[0], row[1], row[2]): row[3:] for row in rows}
 
 
 def _table(columns: Mapping[str, Sequence[Any]], schema: pa.Schema) -> pa.Table:
@@ -352,18 +400,6 @@ def _save(path: Path, table: pa.Table) -> None:
 
     with replacing(path) as file:
         pq.write_table(table, file, compression="zstd")
-
-
-def _load(path: Path, schema: pa.Schema) -> pa.Table:
-    """Returns a Parquet file's columns of a schema, every value checked.
-
-    Raises:
-        BadInput: the file is missing or is not Parquet; a column is missing or of another type.
-    """
-    if not path.exists():
-        raise BadInput(f"{path} does not exist: `lmdiag run` writes it")
-    with advice_to_overwrite():
-        return read_parquet(path, schema=schema)
 
 
 # ---- predictions and rows -----------------------------------------------------------------------
@@ -398,10 +434,8 @@ def align(part: Predictions, rows: Sequence[str], where: str) -> Predictions:
 
 def take(part: Predictions, where: Sequence[int]) -> Predictions:
     """Returns the predictions at some positions."""
-    columns: dict[str, Any] = {
-        name: [getattr(part, name)[i] for i in where] for name in PREDICTION_COLUMNS
-    }
-    for name in ("agreement", "words"):  # which not all predictions have
+    columns: dict[str, Any] = {}
+    for name in (*PREDICTION_COLUMNS, "agreement"):
         column = getattr(part, name)
         columns[name] = [column[i] for i in where] if column else []
     return replace(part, **columns)

@@ -4,9 +4,10 @@
 large (uncased); the accuracies of tables 2 to 5 of Shivagunde et al. (2023) for the 21 models that
 are on the Hub, but for those of BERT on the small sets, which Ettinger has too; and averages of
 human studies. 26 accuracies that the authors' own lists of predictions contradict are left out;
-docs/extended-sets.md names them and the causes. What table 2 calls sensitivity, how often "not"
-changes the most probable word, is not the measure `sensitivity`, and is left out. No table of
-Newman et al. (2021) is kept: their text, as it is available here, has none with MW, EW and TSE.
+docs/diagnostics/extended-sets.md names them and the causes. What table 2 calls sensitivity, how
+often "not" changes the most probable word, is not the measure `sensitivity`, and is left out. No
+table of Newman et al. (2021) is kept: their text, as it is available here, has none with MW, EW and
+TSE.
 """
 
 from __future__ import annotations

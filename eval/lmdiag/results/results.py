@@ -21,8 +21,8 @@ from lmdiag.types import BadInput, ModelInfo
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-SCHEMA_VERSION = 2
-"""Version that is written. Version 1, which has no `statistic`, is read as well."""
+SCHEMA_VERSION = 1
+"""The version of `results.json` that is written and read."""
 
 
 @dataclass(frozen=True)
@@ -162,10 +162,10 @@ class Results:
         from pydantic import ValidationError
 
         version = document.get("schema_version") if isinstance(document, dict) else None
-        if type(version) is not int or not 1 <= version <= SCHEMA_VERSION:
+        if type(version) is not int or version != SCHEMA_VERSION:
             raise BadInput(
                 f"{where} has schema version {str(version)[:20]}; this version of lmdiag reads "
-                f"versions 1 to {SCHEMA_VERSION}"
+                f"version {SCHEMA_VERSION}"
             )
         try:
             results = _adapter().validate_json(json.dumps(document), strict=True)
@@ -242,9 +242,11 @@ def _complaints(results: Results, document: Mapping[str, Any]) -> Iterator[str]:
         if facts.form and facts.form not in diagnostics.forms():
             yield f"data.tasks.{task}.form: {facts.form!r:.60} is not a form of data"
     for place, figure in results.figures():
+        where = f"tasks.{place.task}.{place.setting}.measures.{place.measure}"
+        if figure.statistic is None:
+            yield f"{where}.statistic: field required"
         if figure.chance is not None:
             n_rows = results.data.tasks[place.task].n
             is_proportion = 0 <= figure.chance <= 1 and 0 <= (figure.value or 0) <= 1
             if not is_proportion or not 0 <= (figure.n or 0) <= n_rows:
-                where = f"tasks.{place.task}.{place.setting}.measures.{place.measure}"
                 yield f"{where}: not a proportion in [0, 1] of at most all rows"

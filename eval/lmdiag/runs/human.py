@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lmdiag.analysis.human import SurprisalSource, Words
+from lmdiag.controls import text_warning
 from lmdiag.results import model_slug
 from lmdiag.runs.journal import Journal
 from lmdiag.runs.surprisals import word_surprisals
@@ -84,4 +85,5 @@ def ask_about_words(
         )
     in_units = math.log(2) if procedure.units == "nats" else 1.0
     values = np.array([math.nan if bits is None else bits * in_units for _, bits in asked])
-    return SurprisalSource(info.name or info.id, values[order.word])
+    warning = text_warning(model, {f"text {name}": text for name, text in texts.items()}, "text")
+    return SurprisalSource(info.name or info.id, values[order.word], note=warning or "")

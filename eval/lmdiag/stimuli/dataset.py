@@ -33,7 +33,7 @@ from lmdiag.stimuli.extended import EXTENDED_SETS, extended_task
 from lmdiag.stimuli.files import READERS, TEXT_SUFFIX, read_file
 from lmdiag.stimuli.forms import in_form
 from lmdiag.stimuli.suites import SUITE_SUFFIX
-from lmdiag.stimuli.table import RawTable, concatenate, form_of
+from lmdiag.stimuli.table import PAIR_ALIASES, RawTable, concatenate, form_of
 from lmdiag.suggestions import suggest
 from lmdiag.types import BadInput
 
@@ -43,8 +43,10 @@ VERBS = "verbs"
 _CARD = "README.md"
 _PROVENANCE = "provenance.json"
 _SPLIT = "test"
-_ONE_FORM = ({SUITE_SUFFIX}, {".jsonl", ".parquet"})
+_ONE_FORM = ({SUITE_SUFFIX}, READERS.keys() - {SUITE_SUFFIX, TEXT_SUFFIX})
 """Suffixes of the files in a folder of test suites, and in one of minimal pairs."""
+_LANGUAGE = r"[a-z]{2,3}([-_][A-Za-z]{2,4})*"
+"""A language by its code (ISO 639), with a script or a region or both: eng, zh-Hans, pt_BR."""
 _MAX_PATTERN = 300
 """Characters of a path in `data_files`."""
 _BUILD = "`lmdiag build` (with `--source demo` if you are offline)"
@@ -60,9 +62,9 @@ class Dataset:
         root: directory of the files.
         commits: config -> commit; the key "" stands for all others.
         fetch: downloads files of a Hub data set into `root`; does nothing for local ones.
-        by_file: whether each file of a config is a set of its own, which its rows are named after:
-            a folder of test suites or of minimal pairs, which get its name as `UID` if they have
-            none.
+        by_file: for a folder of test suites or of minimal pairs, the column that the name of a file
+            is written to if the pairs lack it: `language` in a folder of languages, otherwise
+            `UID`. "" for data whose files are parts of one table.
     """
 
     name: str
@@ -70,7 +72,7 @@ class Dataset:
     root: Path
     commits: Mapping[str, str | None] = field(default_factory=dict)
     fetch: Callable[[tuple[str, ...]], object] = lambda patterns: None
-    by_file: bool = False
+    by_file: str = ""
 
     def commit(self, config: str) -> str | None:
         """The commit that the rows of a config come from; None if it is not known."""
@@ -100,15 +102,26 @@ class Dataset:
         table = read_file(path)
         if not self.by_file:
             return table
-        table = in_form(table, path.stem)
+        place = path.relative_to(self.root).with_suffix("")
+        if self.by_file == "language" and form_of(table.columns) == "minimal_pairs":
+            table = _with_column(table, "language", place.parts[0])
+        table = in_form(table, place.as_posix())
         if table.form not in ("minimal_pairs", "suites"):
             raise BadInput(
                 f"{path} is not a file of minimal pairs (sentence_good, sentence_bad), as a folder "
                 f"without {_CARD} has: name the file itself, or move it elsewhere"
             )
-        if table.form == "minimal_pairs" and "UID" not in table.columns:
-            table = replace(table, columns={**table.columns, "UID": [path.stem] * len(table)})
+        is_paradigm = self.by_file == "UID" or len(place.parts) > 1
+        if table.form == "minimal_pairs" and is_paradigm:
+            table = _with_column(table, "UID", path.stem)
         return table
+
+
+def _with_column(table: RawTable, name: str, value: str) -> RawTable:
+    """Returns the table with a column of one value, unless it has this column."""
+    if any(PAIR_ALIASES.get(column, column) == name for column in table.columns):
+        return table
+    return replace(table, columns={**table.columns, name: [value] * len(table)})
 
 
 def find(data: str, revision: str | None = None) -> Dataset:
@@ -194,11 +207,15 @@ def _directory(data: str, root: Path) -> Dataset:
     configs = (_configs(root, data) if has_card else {}) or _text_files(root)
     if not configs and (names := _files_of_one_form(root)):
         task = real_path(root).name
-        return Dataset(data, {task: tuple(map(_literally, names))}, root, by_file=True)
+        languages = [Path(name).with_suffix("").parts[0] for name in names]
+        coded = all(re.fullmatch(_LANGUAGE, language) for language in languages)
+        by_file = "language" if coded else "UID"
+        return Dataset(data, {task: tuple(map(_literally, names))}, root, by_file=by_file)
     if not configs and not has_card:
         raise BadInput(
             f"{data} is not a data set, it has no {_CARD}: build one by {_BUILD}, or name a folder "
-            "whose only data are test suites (.json) or minimal pairs (.jsonl, .parquet)"
+            "whose only data are test suites (.json) or minimal pairs, or one with a folder of "
+            "minimal pairs for each language, named by its code (eng, zh-Hans)"
         )
     if not configs:
         raise BadInput(f"{data}/{_CARD} names no `configs:`: build the data set by {_BUILD}")
@@ -206,13 +223,25 @@ def _directory(data: str, root: Path) -> Dataset:
 
 
 def _files_of_one_form(root: Path) -> list[str]:
-    """The names of the data files in a folder if all may be test suites or all minimal pairs."""
-    with readable(root):
-        files = [path for path in sorted(root.iterdir()) if not path.name.startswith(".")]
-    read = READERS.keys() - {TEXT_SUFFIX}
-    names = [path.name for path in files if path.suffix in read and is_file(path)]
+    """The data files in a folder if all may be test suites or all minimal pairs, as paths in it.
+
+    Without any, those in the folders of languages that it has.
+    """
+    names = _data_files(root)
+    if not names:
+        with readable(root):
+            folders = [path for path in sorted(root.iterdir()) if is_folder(path)]
+        languages = [path for path in folders if re.fullmatch(_LANGUAGE, path.name)]
+        names = [f"{path.name}/{name}" for path in languages for name in _data_files(path)]
     suffixes = {Path(name).suffix for name in names}
-    return names if any(suffixes <= those for those in _ONE_FORM) else []
+    return names if any(suffixes <= allowed for allowed in _ONE_FORM) else []
+
+
+def _data_files(folder: Path) -> list[str]:
+    with readable(folder):
+        files = [path for path in sorted(folder.iterdir()) if not path.name.startswith(".")]
+    read = READERS.keys() - {TEXT_SUFFIX}
+    return [path.name for path in files if path.suffix in read and is_file(path)]
 
 
 def _configs(root: Path, data: str) -> dict[str, tuple[str, ...]]:

@@ -11,7 +11,7 @@ from lmdiag.diagnostics import CORE_COLUMNS, SENTENCE_COLUMNS
 from lmdiag.reading import read_json_lines, read_parquet, read_text
 from lmdiag.stimuli.extended import SENTENCES
 from lmdiag.stimuli.suites import SUITE_SUFFIX, read_suite
-from lmdiag.stimuli.table import PAIR_COLUMNS, RawTable, from_rows, needed_columns
+from lmdiag.stimuli.table import PAIR_ALIASES, PAIR_COLUMNS, RawTable, from_rows, needed_columns
 from lmdiag.types import BadInput
 
 _SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab"}
@@ -23,7 +23,7 @@ TEXT_SUFFIX = ".txt"
 _MISSING = "NA"
 """How R writes a missing value into a csv file."""
 
-_KNOWN = {*CORE_COLUMNS, *SENTENCE_COLUMNS, *PAIR_COLUMNS}
+_KNOWN = {*CORE_COLUMNS, *SENTENCE_COLUMNS, *PAIR_COLUMNS, *PAIR_ALIASES}
 """Columns by which the separator of a file is recognised."""
 
 

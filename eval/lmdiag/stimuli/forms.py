@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any
@@ -11,7 +11,7 @@ from lmdiag.stimuli.checks import sentence_problem
 from lmdiag.stimuli.columns import missing_column
 from lmdiag.stimuli.extended import extended_rows, is_extended
 from lmdiag.stimuli.suites import divided_rows
-from lmdiag.stimuli.table import PAIR_COLUMNS, RawTable, form_of
+from lmdiag.stimuli.table import PAIR_ALIASES, RawTable, form_of, pair_columns
 from lmdiag.types import BadInput
 
 _PAIR_NUMBERS = ("pairID", "pair_id")
@@ -44,18 +44,20 @@ def in_form(table: RawTable, name: str) -> RawTable:
 
 def _pair_rows(table: RawTable, name: str) -> RawTable:
     """Minimal pairs as rows: `PAIR-good` and `PAIR-bad` for each contrast PAIR."""
-    good, bad = (_sentences(table, column) for column in PAIR_COLUMNS)
+    pair = pair_columns(table.columns)
+    good, bad = (_sentences(table, column) for column in pair)
     if taken := [column for column in _MADE if column in table.columns]:
         raise BadInput(
-            f"{table.name}: the column {taken[0]} is made of sentence_good and sentence_bad here: "
+            f"{table.name}: the column {taken[0]} is made of {pair[0]} and {pair[1]} here: "
             "rename it"
         )
-    pairs = _pair_names(table, name)
-    further = {
-        column: _twice(values)
-        for column, values in table.columns.items()
-        if column not in (*PAIR_COLUMNS, "id")
+    others = {
+        column if (here := PAIR_ALIASES.get(column, column)) in table.columns else here: values
+        for number, (column, values) in enumerate(table.columns.items())
+        if column not in pair and (column or number)  # a first column without a name: row numbers
     }
+    pairs = _pair_names(others, len(table), name)
+    further = {column: _twice(values) for column, values in others.items() if column != "id"}
     columns: dict[str, Sequence[Any]] = {
         "id": [f"{pair}-{which}" for pair in pairs for which in ("good", "bad")],
         "sentence": list(chain(*zip(good, bad, strict=True))),
@@ -84,14 +86,18 @@ def _sentences(table: RawTable, column: str) -> list[str]:
     return texts
 
 
-def _pair_names(table: RawTable, name: str) -> list[str]:
-    """Names of the pairs: `UID` and its number, else their `id`, else the name and the row."""
-    columns = table.columns
+def _pair_names(columns: Mapping[str, Sequence[Any]], n_pairs: int, name: str) -> list[str]:
+    """Names of the pairs: `UID` and its number, else their `id`, else the name and the row.
+
+    `UID` and `id` stand behind the language, as translated sets repeat them in each language.
+    """
+    languages = columns.get("language", [""] * n_pairs)
+    starts = [f"{language}-" if language else "" for language in languages]
     if number := next((column for column in _PAIR_NUMBERS if column in columns), None):
-        parts = zip(columns.get("UID", ()), columns[number], strict=False)
-        names = [f"{uid}-{pair}" for uid, pair in parts]
-        if len(set(names)) == len(table):
+        parts = zip(starts, columns.get("UID", ()), columns[number], strict=False)
+        names = [f"{start}{uid}-{pair}" for start, uid, pair in parts]
+        if len(set(names)) == n_pairs:
             return names
     if "id" in columns:
-        return [str(identifier) for identifier in columns["id"]]
-    return [f"{name}-{row + 1}" for row in range(len(table))]
+        return [start + str(pair) for start, pair in zip(starts, columns["id"], strict=True)]
+    return [f"{name}-{row + 1}" for row in range(n_pairs)]

@@ -14,7 +14,14 @@ MEMORY = "rows"
 """What a table in memory is called in messages, and its task by default."""
 
 PAIR_COLUMNS = ("sentence_good", "sentence_bad")
-"""Columns of minimal pairs as BLiMP and its kin have them."""
+"""Columns of minimal pairs as BLiMP has them."""
+
+PAIR_ALIASES: Mapping[str, str] = {
+    "sen": "sentence_good", "wrong_sen": "sentence_bad",  # MultiBLiMP
+    "good_sentence": "sentence_good", "bad_sentence": "sentence_bad",  # TurBLiMP
+    "uid": "UID", "lang": "language",  # tables of a user's own
+}  # fmt: skip
+"""Column of a published set of minimal pairs -> its name here."""
 
 RowNames = Callable[[int], str]
 """Row number from 0 -> what to call the row in a message, for example "my.csv:3"."""
@@ -47,9 +54,26 @@ def form_of(names: Collection[str]) -> str:
     if not set(NEEDED_COLUMNS).isdisjoint(names):
         return ""
     is_text = "sentence" in names or bool(region_names(names))
-    if is_text and not set(PAIR_COLUMNS) <= set(names):
+    pair = pair_columns(names)
+    if is_text and not set(pair) <= set(names):
         return "sentences"
-    return "" if set(PAIR_COLUMNS).isdisjoint(names) else "minimal_pairs"
+    return "" if set(pair).isdisjoint(names) else "minimal_pairs"
+
+
+def pair_columns(names: Collection[str]) -> tuple[str, str]:
+    """Returns the columns with the good and the bad sentence of a pair, present or not.
+
+    A table has them under other names only if it has both: `sen` alone may be anything.
+
+    >>> pair_columns(["sen", "wrong_sen"]), pair_columns(["sen"])
+    (('sen', 'wrong_sen'), ('sentence_good', 'sentence_bad'))
+    """
+    good, bad = (
+        [name for name in names if PAIR_ALIASES.get(name) == column] for column in PAIR_COLUMNS
+    )
+    if set(PAIR_COLUMNS).isdisjoint(names) and good and bad:
+        return good[0], bad[0]
+    return PAIR_COLUMNS
 
 
 def region_names(names: Collection[str]) -> list[str]:
@@ -60,9 +84,8 @@ def region_names(names: Collection[str]) -> list[str]:
 
 def needed_columns(names: Collection[str]) -> tuple[str, ...]:
     """Returns the columns that a table of this form cannot do without."""
-    return {"": NEEDED_COLUMNS, "sentences": ("sentence",), "minimal_pairs": PAIR_COLUMNS}[
-        form_of(names)
-    ]
+    pair = pair_columns(names)
+    return {"": NEEDED_COLUMNS, "sentences": ("sentence",), "minimal_pairs": pair}[form_of(names)]
 
 
 def concatenate(parts: Sequence[RawTable]) -> RawTable:
@@ -99,7 +122,8 @@ def from_rows(name: str, rows: Sequence[Mapping[str, Any]], where: RowNames) -> 
         BadInput: a row lacks a core column that another row has.
     """
     names = list(dict.fromkeys(column for row in rows for column in row))
-    core = {"": CORE_COLUMNS, "sentences": SENTENCE_COLUMNS}.get(form_of(names), PAIR_COLUMNS)
+    pair = pair_columns(names)
+    core = {"": CORE_COLUMNS, "sentences": SENTENCE_COLUMNS}.get(form_of(names), pair)
     for i, row in enumerate(rows):
         for column in names:
             if column in core and column not in row:
