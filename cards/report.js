@@ -83,7 +83,7 @@
     if (!list) return;
     if (target.closest("[hidden]")) list.reset(true);
     list.open = true;
-    target.scrollIntoView({ block: "center" });
+    target.scrollIntoView({ block: target === list ? "start" : "center" });
   }
 
   function open(name) {
@@ -173,7 +173,7 @@
     });
     figure.view = view;
     figure.rows = spec.data.values;
-    if (points) connect(figure, view, spec);
+    if (points) connect(figure, view, points);
   }
 
   // Makes a chart as wide as its place, axes included; in panels, each one its share.
@@ -192,9 +192,18 @@
   const panelMargin = (spec) => spec.vconcat.at(-1).encoding.y.axis.minExtent;
 
   // Connects the marks of a chart with the list of items in its section.
-  function connect(figure, view, spec) {
+  function connect(figure, view, points) {
     const list = figure.closest("section").querySelector("[data-items]");
-    const highlight = () => view.signal("shown", list.shown).runAsync();
+    const note = figure.querySelector(".selected") || figure.insertBefore(document.createElement("p"), figure.querySelector("figcaption"));
+    note.className = "selected";
+    note.setAttribute("role", "status");
+    const highlight = () => {
+      const [n, link] = [list.selected?.size ?? 0, document.createElement("a")];
+      link.href = `#${encodeURIComponent(list.id)}`;
+      link.textContent = `${n} selected: to the list of items`;
+      note.replaceChildren(...(list.selected ? [link] : []));
+      return view.signal("shown", list.shown).runAsync();
+    };
     view.addEventListener("click", (_, item) => { if (item && item.datum && item.datum.item) open(item.datum.item); });
     if (figure.connection) figure.connection.abort();
     figure.connection = new AbortController();
@@ -204,7 +213,7 @@
       view.addSignalListener("brush", (_, value) => { ranges = value; });
       addEventListener("pointerup", async () => {
         await view.runAsync();
-        if (ranges && Object.keys(ranges).length) list.select(within(spec, figure.rows, ranges));
+        if (ranges && Object.keys(ranges).length) list.select(within(points, figure.rows, ranges));
         else if (ranges && list.selected) list.select(null);
         ranges = null;
       }, { signal });
@@ -215,8 +224,8 @@
   }
 
   // Names of the items whose marks lie in a selection; values beyond an axis are drawn at its end.
-  function within(spec, rows, ranges) {
-    const low = (field) => Object.values(spec.encoding).find((channel) => channel.field === field).scale?.domain?.[0] ?? -Infinity;
+  function within(points, rows, ranges) {
+    const low = (field) => Object.values(points.encoding).find((channel) => channel.field === field).scale?.domain?.[0] ?? -Infinity;
     const fields = Object.entries(ranges).map(([field, [a, b]]) => [field, low(field), Math.min(a, b), Math.max(a, b)]);
     const inside = (row) => fields.every(([field, least, a, b]) => {
       const value = Math.max(row[field], least);

@@ -120,7 +120,7 @@ def test_axes_reach_down_to_the_smallest_probability_within_reason(
     values: list[float], lowest: float
 ) -> None:
     pairs = [{"item": "x", "p_good": value, "p_bad": value, "verdict": "bad"} for value in values]
-    domain = specs.scatter(pairs, 0.01)["encoding"]["y"]["scale"]["domain"]
+    domain = specs.scatter(pairs, 0.01)["layer"][-1]["encoding"]["y"]["scale"]["domain"]
     assert domain[0] == pytest.approx(0.7 * lowest)
 
 

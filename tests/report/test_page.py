@@ -396,4 +396,6 @@ def test_folded_charts_are_drawn_when_they_are_opened(
     folded = page.locator("details.further:has(figure)")
     assert folded.locator(".plot svg").count() == 0
     folded.locator("summary").click()
-    page.wait_for_function("document.querySelectorAll('details.further .plot svg').length === 8")
+    n = folded.locator("figure").count()
+    assert n > 6
+    folded.locator(".plot svg").nth(n - 1).wait_for()

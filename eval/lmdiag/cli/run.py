@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -185,7 +186,7 @@ def main(options: Options = Options()) -> int:
                 failures.append(f"  {model}: {error}")
                 if processes.first:
                     say(f"lmdiag: {model} failed: {error}")
-        _show_all(runs, as_json=running.json)
+        _show_all(runs, running.output, as_json=running.json)
     if not failures or not processes.first:
         return 0
     sys.stdout.flush()  # the tables come first
@@ -225,12 +226,28 @@ def write_report(run: Run) -> None:
         write_atomically(run.path / REPORT, render(run).encode())
 
 
-def _show_all(runs: Sequence[Run], *, as_json: bool) -> None:
-    """Prints the figures of several models side by side, or all results as JSON."""
+def _show_all(runs: Sequence[Run], output: Path, *, as_json: bool) -> None:
+    """Writes the comparison of several models and prints their figures, or all results as JSON."""
+    from lmdiag.text import visible
+
+    page = _write_comparison(runs, output) if len(runs) > 1 else None
     if runs and as_json:
         documents = [run.results.to_json() for run in runs]
         print(json.dumps(documents[0] if len(documents) == 1 else documents, indent=1))
-    elif len(runs) > 1:
+    elif page:
         from lmdiag.report.formats.terminal import print_overview
 
         print_overview([run.results for run in runs])
+        first, second = (visible(shlex.quote(str(run.path))) for run in runs[:2])
+        print(f"\nComparison: open {visible(str(page))} in a browser")
+        print(f"Next: lmdiag compare {first} {second} tests two models on all measures")
+
+
+def _write_comparison(runs: Sequence[Run], output: Path) -> Path:
+    """Writes the page that compares the models of a command; returns its path."""
+    from lmdiag.report.html import render
+    from lmdiag.writing import write_atomically
+
+    page = output / "comparison.html"
+    write_atomically(page, render(runs).encode())
+    return page

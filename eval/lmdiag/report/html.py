@@ -35,7 +35,7 @@ from lmdiag.report.labels import (
 from lmdiag.report.listing import ListedItem, listed
 from lmdiag.report.page import environment, frame
 from lmdiag.report.sections import Section, sections
-from lmdiag.report.tables import HeadlineFigure, Source, headlines, sources_of
+from lmdiag.report.tables import HeadlineFigure, Source, Table, headlines, sources_of
 from lmdiag.results import Figure
 from lmdiag.results.joining import joined_runs
 from lmdiag.text import visible
@@ -183,6 +183,7 @@ def _view(
         perturbation = diagnostic.perturbation(setting)
         if perturbation and not perturbation.shuffled:
             shown += listed([items(runs[0], task, setting)], diagnostic, setting, chosen)
+    section = _with_formulas(section, runs[0])
     # The headline table has the same figures unless there are further settings.
     repeated = "figures" if len(runs) > 1 or len(charted.settings) == 1 else ""
     return View(
@@ -194,3 +195,23 @@ def _view(
         models=[source.label for source in charted.sources],
         total=len(charted.items[0]),
     )
+
+
+def _with_formulas(section: Section, run: Run) -> Section:
+    """The section with predictions of suites by their formulas, not by their numbers."""
+    rows = run.stimuli[section.task].columns()
+    if "formulas" not in rows:
+        return section
+    suites = dict(zip(rows["suite"], rows["formulas"], strict=True))
+    texts = {
+        f"{suite}/{number}": f"{suite}: {text}" if len(suites) > 1 else text
+        for suite, formulas in suites.items()
+        for number, text in enumerate(formulas, start=1)
+    }
+
+    def named(table: Table) -> Table:
+        new = (row._replace(label=texts.get(row.label, row.label)) for row in table.rows)
+        return replace(table, rows=tuple(new))
+
+    tables, further = (tuple(map(named, part)) for part in (section.tables, section.further))
+    return replace(section, tables=tables, further=further)

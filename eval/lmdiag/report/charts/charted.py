@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lmdiag.diagnostics import Diagnostic
-from lmdiag.report.charts.specs import Datum, Spec, in_one_color
+from lmdiag.report.charts.specs import Datum, Plot, Spec, in_one_color
 from lmdiag.report.items import Item
 from lmdiag.report.labels import measure_label
 from lmdiag.report.tables import Source
@@ -148,15 +148,18 @@ class Charted:
             )
         ]
 
-    def each_run(self) -> Iterator[tuple[int, str, str]]:
-        """Number, suffix of names and beginning of captions of each run; "" for a single one."""
-        several = len(self.runs) > 1
-        for i, source in enumerate(self.sources):
-            yield i, f"-{i + 1}" if several else "", f"{source.label}: " if several else ""
+    def of_run(self, i: int, kind: str, name: str, caption: str, spec: Spec) -> Plot:
+        """Returns the chart of a run; beside others, it has the name and the colour of its model.
 
-    def painted(self, spec: Spec, i: int) -> Spec:
-        """Returns the chart of a run; beside other runs, its only colour is that of the model."""
-        return in_one_color(spec, i % 6 + 1) if len(self.runs) > 1 else spec
+        Args:
+            i: number of the run.
+            kind, name, caption, spec: see `Plot`.
+        """
+        if len(self.runs) == 1:
+            return Plot(kind, name, caption, spec)
+        label = self.sources[i].label
+        painted = in_one_color(spec, i % 6 + 1)
+        return Plot(kind, f"{name}-{i + 1}", f"{label}: {caption}", painted, heading=label)
 
 
 def name_part(text: str) -> str:

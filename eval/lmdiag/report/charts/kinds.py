@@ -132,27 +132,32 @@ def _scatter(charted: Charted, chart: Chart) -> Iterator[Plot]:
     if charted.diagnostic.asks == "sentence":
         yield from sentence_pairs(charted, chart)
         return
-    for i, suffix, beginning in charted.each_run():
-        known = [item for item in _restricted(charted, i, chart) if item.difference is not None]
-        beginning += f"{chart.title}. " if chart.title else ""
-        name = f"pairs{f'-{name_part(chart.title)}' if chart.title else ''}{suffix}"
-        if len(known) > MAX_LISTED:
+    known = [
+        [item for item in _restricted(charted, i, chart) if item.difference is not None]
+        for i in range(len(charted.runs))
+    ]
+    reach = [p for items in known for item in items for p in (item.good, item.bad) if p]
+    lowest = min(reach, default=1.0)
+    title = f"{chart.title}. " if chart.title else ""
+    name = f"pairs{f'-{name_part(chart.title)}' if chart.title else ''}"
+    for i, items in enumerate(known):
+        if len(items) > MAX_LISTED:
             caption = (
-                f"{beginning}p(good) against p(bad) of {len(known):,} contrasts; the darker, the "
+                f"{title}p(good) against p(bad) of {len(items):,} contrasts; the darker, the "
                 "more contrasts. Above the diagonal the model prefers the good completion."
             )
-            both = ([item.good or 0.0 for item in known], [item.bad or 0.0 for item in known])
-            yield Plot("density", name, caption, charted.painted(specs.density(*both), i))
-        elif known:
+            both = ([item.good or 0.0 for item in items], [item.bad or 0.0 for item in items])
+            spec = specs.density(*both, reach=[lowest])
+            yield charted.of_run(i, "density", name, caption, spec)
+        elif items:
             threshold = charted.runs[i].results.protocol.threshold
             caption = (
-                f"{beginning}p(good) against p(bad), one mark per contrast. Above the diagonal the "
+                f"{title}p(good) against p(bad), one mark per contrast. Above the diagonal the "
                 "model prefers the good completion, above the dashed curve by more than "
                 f"{threshold:g}."
             )
-            rows = [_pair(item, threshold) for item in known]
-            spec = charted.painted(specs.scatter(rows, threshold), i)
-            yield Plot(chart.kind, name, caption, spec)
+            spec = specs.scatter([_pair(item, threshold) for item in items], threshold, lowest)
+            yield charted.of_run(i, chart.kind, name, caption, spec)
 
 
 def _restricted(charted: Charted, i: int, chart: Chart) -> Sequence[Item]:
@@ -185,35 +190,40 @@ def _pair(item: Item, threshold: float) -> Datum:
 
 def _cloze(charted: Charted, chart: Chart) -> Iterator[Plot]:
     """Model probability against human cloze probability, a chart per run."""
-    for i, suffix, beginning in charted.each_run():
-        columns = charted.runs[i].stimuli[charted.task].columns()
-        if "target_cloze" not in columns:
-            return
-        cloze = dict(zip(columns["id"], columns["target_cloze"], strict=True))
-        rows: list[Datum] = [
-            {
-                "item": visible(item.id), "context": visible(choice.sentence),
-                "cloze": cloze[choice.id], "word": visible(choice.target),
-                "p": choice.probability, "rank": choice.rank,
-                "kind": "appropriate" if choice.good else "reversed",
-            }
-            for item in charted.items[i]
-            for choice in item.choices
-            if choice.probability is not None
-        ]  # fmt: skip
+    rows = [_cloze_rows(charted, i) for i in range(len(charted.runs))]
+    lowest = min((row["p"] for of_run in rows for row in of_run if row["p"] > 0), default=1.0)
+    for i, of_run in enumerate(rows):
+        if not of_run:
+            continue
         correlations = ", ".join(
             f"{name.title()} {numbers.number(figure.value, figure.statistic)}"
             for name in ("spearman", "pearson")
             if (figure := charted.runs[i].results.measure(charted.task, "none", name))
         )
         caption = (
-            f"{beginning}Probability of the target: model and human cloze. "
+            "Probability of the target: model and human cloze. "
             f"Correlation of log p and cloze: {correlations}."
         )
-        if rows:
-            y = specs.log_axis(row["p"] for row in rows)
-            spec = charted.painted(specs.specification("cloze", rows, p=y), i)
-            yield Plot(chart.kind, f"cloze{suffix}", caption, spec)
+        yield charted.of_run(i, chart.kind, "cloze", caption, specs.cloze(of_run, lowest))
+
+
+def _cloze_rows(charted: Charted, i: int) -> list[Datum]:
+    """The targets of a run as rows of `specs.cloze`; none without cloze probabilities."""
+    columns = charted.runs[i].stimuli[charted.task].columns()
+    if "target_cloze" not in columns:
+        return []
+    cloze = dict(zip(columns["id"], columns["target_cloze"], strict=True))
+    return [
+        {
+            "item": visible(item.id), "context": visible(choice.sentence),
+            "cloze": cloze[choice.id], "word": visible(choice.target),
+            "p": choice.probability, "rank": choice.rank,
+            "kind": "appropriate" if choice.good else "reversed",
+        }
+        for item in charted.items[i]
+        for choice in item.choices
+        if choice.probability is not None
+    ]  # fmt: skip
 
 
 # ---- shuffles ------------------------------------------------------------------------------------
@@ -221,7 +231,7 @@ def _cloze(charted: Charted, chart: Chart) -> Iterator[Plot]:
 
 def _shuffles(charted: Charted, chart: Chart) -> Iterator[Plot]:
     """The measures in each shuffle, a chart per run."""
-    for i, suffix, beginning in charted.each_run():
+    for i in range(len(charted.runs)):
         rows = [
             row
             for name in charted.names(*chart.measures)
@@ -232,12 +242,10 @@ def _shuffles(charted: Charted, chart: Chart) -> Iterator[Plot]:
         if rows:
             times = max(row["runs"] for row in rows if "runs" in row)
             caption = (
-                f"{beginning}{chart.title}, {times} times: the larger a circle, the more shuffles "
+                f"{chart.title}, {times} times: the larger a circle, the more shuffles "
                 "had this value. Below: mean ± one standard deviation; dashed: not shuffled."
             )
-            height = {"height": 44 * len(specs.distinct(rows, "label"))}
-            spec = charted.painted(specs.specification("shuffles", rows) | height, i)
-            yield Plot(chart.kind, f"shuffles{suffix}", caption, spec)
+            yield charted.of_run(i, chart.kind, "shuffles", caption, specs.shuffles(rows))
 
 
 def _shuffled(charted: Charted, i: int, name: str, perturbation: Perturbation) -> Iterator[Datum]:

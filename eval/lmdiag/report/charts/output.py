@@ -32,7 +32,8 @@ _PPI = 300
 _PADDING = 12
 """Pixels around the panels of a chart and their labels."""
 
-_PAPER_FONT = "Arial, Helvetica, 'Liberation Sans', sans-serif"
+_MEASURED = "DejaVu Sans"
+"""The widest of the usual fonts: text that fits in it fits in any that `sans-serif` stands for."""
 
 
 # ---- colours -------------------------------------------------------------------------------------
@@ -100,7 +101,8 @@ def figure_file(spec: Spec, kind: str, width: float) -> bytes:
     """Returns a chart as the content of a file; see `write_figures`."""
     import vl_convert
 
-    config = json.loads(theme()) | {"font": _PAPER_FONT, "background": "white"}
+    config = json.loads(theme()) | {"font": _MEASURED if kind == "svg" else "sans-serif"}
+    config |= {"background": "white"}
     whole = _sized(spec, width * _POINTS / _SCALE) | {"config": config}
     svg = vl_convert.vegalite_to_svg(json.dumps(resolved(whole)))
     pixels = max(float(size[2]) for size in _SIZE.finditer(svg, 0, 400) if size[1] == "width")
@@ -110,6 +112,7 @@ def figure_file(spec: Spec, kind: str, width: float) -> bytes:
     svg = _SIZE.sub(lambda size: f'{size[1]}="{float(size[2]) * scale:.2f}"', svg, count=2)
     if kind == "pdf":
         return vl_convert.svg_to_pdf(svg)  # a pixel becomes a point
+    svg = svg.replace(f'font-family="{_MEASURED}"', 'font-family="sans-serif"')
     return _SIZE.sub(r'\1="\2pt"', svg, count=2).encode()
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from lmdiag import stats
+from lmdiag.analysis.designs import Cells, cell_means
 from lmdiag.diagnostics import Chart
+from lmdiag.formulas import parse_formula
 from lmdiag.report.charts import specs
 from lmdiag.report.charts.charted import Charted, name_part
 from lmdiag.report.charts.specs import Datum, Plot
@@ -20,19 +23,20 @@ _UNFOLDED = 6
 
 def sentence_pairs(charted: Charted, chart: Chart) -> Iterator[Plot]:
     """Yields the surprisal of good against bad sentences, a chart per run."""
-    for i, suffix, beginning in charted.each_run():
-        known = [item for item in charted.items[i] if item.difference is not None]
-        reading = "Below the diagonal the model prefers the good sentence."
-        what = f"{beginning}Surprisal of the good against the bad sentence"
-        if len(known) > MAX_LISTED:
-            caption = f"{what}, {len(known):,} contrasts; the darker, the more. {reading}"
-            good, bad = ([-getattr(item, name) for item in known] for name in ("good", "bad"))
-            spec = charted.painted(specs.density(good, bad, in_bits=True), i)
-            yield Plot("density", f"pairs{suffix}", caption, spec)
-        elif known:
+    known = [[item for item in of if item.difference is not None] for of in charted.items]
+    reach = [-value for of in known for item in of for value in (item.good, item.bad) if value]
+    reading = "Below the diagonal the model prefers the good sentence."
+    what = "Surprisal of the good against the bad sentence"
+    for i, items in enumerate(known):
+        if len(items) > MAX_LISTED:
+            caption = f"{what}, {len(items):,} contrasts; the darker, the more. {reading}"
+            good, bad = ([-getattr(item, name) for item in items] for name in ("good", "bad"))
+            spec = specs.density(good, bad, in_bits=True)
+            yield charted.of_run(i, "density", "pairs", caption, spec)
+        elif items:
             caption = f"{what}, one mark per contrast. {reading}"
-            spec = charted.painted(specs.surprisal_scatter([_pair(item) for item in known]), i)
-            yield Plot(chart.kind, f"pairs{suffix}", caption, spec)
+            spec = specs.surprisal_scatter([_pair(item) for item in items], reach)
+            yield charted.of_run(i, chart.kind, "pairs", caption, spec)
 
 
 def _pair(item: Item) -> Datum:
@@ -50,39 +54,64 @@ def _pair(item: Item) -> Datum:
 
 
 def suite_regions(charted: Charted, chart: Chart) -> Iterator[Plot]:
-    """Yields the mean surprisal of each region in each condition, a chart per suite and run."""
-    for i, suffix, beginning in charted.each_run():
-        suites: dict[str, list[Item]] = {}
-        for item in charted.items[i]:
-            suites.setdefault(item.levels.get(chart.by, ""), []).append(item)
-        for number, (suite, items) in enumerate(suites.items(), start=1):
-            name = visible(charted.diagnostic.level_label(chart.by, suite)) or charted.task
-            caption = f"{beginning}{name}: mean surprisal by region. Lines are 95% intervals."
-            if rows := _means(items):
-                spec = charted.painted(specs.region_lines(rows), i)
-                folded = len(suites) > _UNFOLDED
-                file = "-".join(filter(None, ("regions", str(number), name_part(suite))))
-                yield Plot(chart.kind, f"{file}{suffix}", caption, spec, folded)
+    """Yields the mean surprisal of each region in each condition, a chart per suite."""
+    suites: dict[str, list[Datum]] = {}
+    for source, items in zip(charted.sources, charted.items, strict=True):
+        by_suite: dict[str, list[Item]] = {}
+        for item in items:
+            by_suite.setdefault(item.levels.get(chart.by, ""), []).append(item)
+        for suite, of_suite in by_suite.items():
+            rows = ({**row, "model": source.label} for row in _means(of_suite))
+            suites.setdefault(suite, []).extend(rows)
+    for number, (suite, shown) in enumerate(suites.items(), start=1):
+        if not shown:
+            continue
+        name = visible(charted.diagnostic.level_label(chart.by, suite)) or charted.task
+        caption = f"{name}: mean surprisal by region. Lines are 95% intervals within items."
+        if 0 < sum(row["named"] for row in shown) < len(shown):
+            caption += " Only the regions that the predictions read are shown."
+        file = "-".join(filter(None, ("regions", str(number), name_part(suite))))
+        yield Plot(chart.kind, file, caption, specs.region_lines(shown), len(suites) > _UNFOLDED)
 
 
-def _means(items: list[Item]) -> list[Datum]:
-    """The mean over items of each region that is not empty, in each condition, in their order."""
-    values: dict[tuple[str, str], list[float]] = {}
-    for choice in (choice for item in items for choice in item.choices):
-        for part in choice.parts:
-            place = values.setdefault((choice.condition, part.name), [])
-            if part.bits is not None:
-                place.append(part.bits)
-    rows = []
-    for (condition, region), found in values.items():
-        if found:
-            estimate = stats.estimate(np.array(found), "mean")
-            rows.append(
-                {
-                    "region": visible(region), "condition": visible(condition),
-                    "value": estimate.value, "low": estimate.ci_low, "high": estimate.ci_high,
-                    "n": estimate.n,
-                }
-            )  # fmt: skip
-    order = list(dict.fromkeys(visible(region) for _, region in values))
-    return sorted(rows, key=lambda row: order.index(row["region"]))
+def _means(items: list[Item]) -> Iterator[Datum]:
+    """Yields the mean of each region in each condition, with its interval within items.
+
+    The mean is over the items that have the region in all conditions that any item has it in.
+    """
+    read = _regions_read(items)
+    values: dict[str, dict[str, dict[str, float]]] = {}  # region -> condition -> item -> bits
+    for item in items:
+        for choice in item.choices:
+            for part in choice.parts:
+                of_region = values.setdefault(part.name, {})
+                if part.bits is not None:
+                    of_region.setdefault(choice.condition, {})[item.id] = part.bits
+    for region, of_region in values.items():
+        complete = [item.id for item in items if all(item.id in v for v in of_region.values())]
+        if not complete or not of_region:
+            continue
+        bits = np.array([[of[name] for of in of_region.values()] for name in complete])
+        for condition, column, (low, high) in zip(of_region, bits.T, _bounds(bits), strict=True):
+            yield {
+                "region": visible(region), "condition": visible(condition), "n": len(complete),
+                "value": float(column.mean()), "low": low, "high": high,
+                "named": None in read or region.partition(" ")[0] in read,
+            }  # fmt: skip
+
+
+def _bounds(bits: np.ndarray[Any, Any]) -> list[tuple[float, float]]:
+    """The interval of each column: within items, or of a mean where there is a single column."""
+    n, columns = bits.shape
+    if n < 2 or columns < 2:
+        return [stats.mean_interval(column) if n > 1 else (np.nan, np.nan) for column in bits.T]
+    cells = Cells(bits, [], 0)
+    table = cell_means(cells, {"condition": tuple(map(str, range(columns)))})
+    return [*zip(map(float, table["ci_low"]), map(float, table["ci_high"]), strict=True)]
+
+
+def _regions_read(items: list[Item]) -> set[str | None]:
+    """Numbers of the regions that the predictions read; None for whole sentences."""
+    formulas = {prediction.formula for item in items for prediction in item.predictions}
+    regions = (region for text in formulas for region in parse_formula(text).regions)
+    return {None if region.number is None else str(region.number) for region in regions}

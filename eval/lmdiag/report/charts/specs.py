@@ -29,6 +29,7 @@ class Plot(NamedTuple):
         caption: what it shows and how to read it.
         spec: the Vega-Lite specification.
         is_further: whether it is one of many, which a page folds.
+        heading: name of its model, where charts of several models stand beside each other.
     """
 
     kind: str
@@ -36,6 +37,7 @@ class Plot(NamedTuple):
     caption: str
     spec: Spec
     is_further: bool = False
+    heading: str = ""
 
 
 _FEW_LABELS = 20
@@ -57,6 +59,9 @@ DASHED = [4, 3]
 def from_altair(chart: Any, rows: Sequence[Datum]) -> Spec:
     """Returns the specification of an altair chart with rows as its data."""
     spec: Spec = chart.to_dict(validate=False)
+    for layer in spec.get("layer", ()):  # beside layers with data, those without have an empty list
+        if layer.get("data") == {"values": []}:
+            del layer["data"]
     kept = {key: spec[key] for key in spec if key not in ("config", "$schema", "datasets")}
     return kept | {"data": {"values": [_defined(row) for row in rows]}}
 
@@ -76,6 +81,31 @@ def tips(rows: Sequence[Datum], titles: Mapping[str, str], form: str = "") -> li
     if form:
         return [alt.Tooltip(f"{key}:Q", title=title, format=form) for key, title in shown.items()]
     return [alt.Tooltip(f"{key}:N", title=title) for key, title in shown.items()]
+
+
+_DASHES = [[1, 0], [6, 3], [2, 2], [8, 2, 2, 2], [1, 4], [10, 4]]
+
+
+def series(
+    channel: str, field: str, names: Sequence[str], looks: Sequence[Any], title: str | None = None
+) -> Any:
+    """Returns a channel of a field whose values look different, with a legend if there are several.
+
+    Args:
+        channel: `color`, `fill`, `shape` or `strokeDash`.
+        field: of the rows.
+        names: its values, in order.
+        looks: of the values; repeated where there are more names.
+        title: of the legend.
+    """
+    import altair as alt
+
+    classes = {"color": alt.Color, "fill": alt.Fill, "shape": alt.Shape}
+    made: Any = classes.get(channel, alt.StrokeDash)
+    repeated = [looks[i % len(looks)] for i in range(len(names))]
+    legend = _legend({"title": title, "symbolOpacity": 1}, names)
+    scale = alt.Scale(domain=list(names), range=repeated)
+    return made(f"{field}:N", sort=None, scale=scale, legend=legend and alt.Legend(**legend))
 
 
 def specification(name: str, rows: Sequence[Datum], **fields: Mapping[str, Any]) -> Spec:
@@ -156,7 +186,7 @@ def dots(rows: Sequence[Datum]) -> Spec:
     return specification("dots", rows) | {"height": height}
 
 
-def scatter(rows: Sequence[Datum], threshold: float) -> Spec:
+def scatter(rows: Sequence[Datum], threshold: float, lowest: float = 1.0) -> Spec:
     """Returns the probability of the good against the bad completion of every contrast.
 
     Above the diagonal the good one is preferred, above the dashed curve by more than `threshold`.
@@ -164,91 +194,290 @@ def scatter(rows: Sequence[Datum], threshold: float) -> Spec:
     Args:
         rows: item, context, good, bad, p_good, p_bad, rank_good, rank_bad, verdict.
         threshold: of sensitivity@threshold.
+        lowest: a probability that the axes reach, too.
     """
-    axis = log_axis(row[field] for row in rows for field in ("p_good", "p_bad"))
-    verdicts = {"scale": {"domain": [f"good by > {threshold:g}", "good", "bad"]}}
-    spec = specification("scatter", rows, p_good=axis, p_bad=axis, verdict=verdicts)
-    return spec | {"params": [{"name": "threshold", "value": threshold}]}
+    low = decade([lowest, *(row[field] for row in rows for field in ("p_good", "p_bad"))])
+    x = log_axis("x", "p_bad", "p(bad completion)", low)
+    y = log_axis("y", "p_good", "p(good completion)", low)
+    steps = [low * (1.4 / low) ** (i / 150) for i in range(151)]
+    curve = [{"p_bad": p, "p_good": p + threshold} for p in steps if p + threshold <= 1]
+    verdicts = [f"good by > {threshold:g}", "good", "bad"]
+    looks = {
+        "color": series("color", "verdict", verdicts, [COLORS[0], COLORS[0], COLORS[1]], "prefers"),
+        "fill": series(
+            "fill", "verdict", verdicts, [COLORS[0], "transparent", "transparent"], "prefers"
+        ),
+        "shape": series(
+            "shape", "verdict", verdicts, ["circle", "circle", "triangle-down"], "prefers"
+        ),
+    }
+    texts = {"item": "item", "context": "context", "good": "good word", "bad": "bad word",
+             "rank_good": "rank of good", "rank_bad": "rank of bad"}  # fmt: skip
+    shown = [*tips(rows, texts), *tips(rows, {"p_good": "p(good)", "p_bad": "p(bad)"}, ".3g")]
+    lines = [line([{"p_bad": low, "p_good": low}, {"p_bad": 1, "p_good": 1}], x, y)]
+    lines.append(line(curve, x, y, strokeDash=DASHED))
+    return items_chart(rows, x, y, looks, shown, lines)
 
 
-def surprisal_scatter(rows: Sequence[Datum]) -> Spec:
+def surprisal_scatter(rows: Sequence[Datum], reach: Sequence[float] = ()) -> Spec:
     """Returns the surprisal of the good against the bad sentence of every contrast, in bits.
 
     Below the diagonal the good one is preferred.
 
     Args:
         rows: item, context, other, good, bad, difference, verdict.
+        reach: values that the axes reach, too.
     """
-    axis = bits_axis([row[field] for row in rows for field in ("good", "bad")])
-    spec = specification("surprisals", rows, good=axis, bad=axis)
-    spec["layer"][0]["data"] = _diagonal(*axis["scale"]["domain"])
-    return spec
+    ends = bits_ends([*reach, *(row[field] for row in rows for field in ("good", "bad"))])
+    x = bits_axis("x", "bad", "bad sentence, bits", ends)
+    y = bits_axis("y", "good", "good sentence, bits", ends)
+    verdicts = ["good", "bad"]
+    looks = {
+        "color": series("color", "verdict", verdicts, COLORS, "prefers"),
+        "shape": series("shape", "verdict", verdicts, ["circle", "triangle-down"], "prefers"),
+    }
+    texts = tips(rows, {"item": "item", "context": "good", "other": "bad"})
+    shown = [*texts, *tips(rows, {"good": "bits", "bad": "bits of bad"}, ".1f")]
+    return items_chart(rows, x, y, looks, shown, [_diagonal(ends, x, y)])
 
 
-def density(good: Sequence[float], bad: Sequence[float], *, in_bits: bool = False) -> Spec:
+def cloze(rows: Sequence[Datum], lowest: float = 1.0) -> Spec:
+    """Returns the probability of each target against its human cloze probability.
+
+    Args:
+        rows: item, context, cloze, word, p, rank, kind.
+        lowest: a probability that the axis reaches, too.
+    """
+    import altair as alt
+
+    x = alt.X("cloze:Q", title="human cloze probability")
+    y = log_axis("y", "p", "model's probability", decade([lowest, *(row["p"] for row in rows)]))
+    kinds = ["appropriate", "reversed"]
+    looks = {
+        "color": series("color", "kind", kinds, COLORS),
+        "fill": series("fill", "kind", kinds, [COLORS[0], "transparent"]),
+        "shape": series("shape", "kind", kinds, ["circle", "triangle-up"]),
+    }
+    texts = {"item": "item", "context": "context", "word": "word", "rank": "rank"}
+    shown = [*tips(rows, texts), *tips(rows, {"p": "model's p", "cloze": "human cloze"}, ".3g")]
+    return items_chart(rows, x, y, looks, shown, [], height=230)
+
+
+def items_chart(
+    rows: Sequence[Datum],
+    x: Any,
+    y: Any,
+    looks: Mapping[str, Any],
+    tooltip: Sequence[Any],
+    lines: Sequence[Any],
+    height: int = 300,
+) -> Spec:
+    """Returns a chart with a mark per item, which a page connects with its list of items."""
+    import altair as alt
+
+    chart = alt.Chart(alt.Data(values=[]))  # type: ignore[no-untyped-call]
+    marks = chart.mark_point(size=42, strokeWidth=1.3, opacity=1, cursor="pointer")
+    items = marks.encode(x=x, y=y, **looks, tooltip=list(tooltip)).properties(name="items")
+    return from_altair(alt.layer(*lines, items).properties(width=360, height=height), rows)
+
+
+def line(rows: Sequence[Datum], x: Any, y: Any, **mark: Any) -> Any:
+    """Returns a thin line through points of its own, without a tooltip."""
+    import altair as alt
+
+    chart = alt.Chart(alt.Data(values=list(rows)))  # type: ignore[no-untyped-call]
+    return chart.mark_line(color="var(--muted)", strokeWidth=1, tooltip=None, **mark).encode(
+        x=x, y=y
+    )
+
+
+def density(
+    good: Sequence[float],
+    bad: Sequence[float],
+    *,
+    in_bits: bool = False,
+    reach: Sequence[float] = (),
+) -> Spec:
     """Returns what `scatter` or `surprisal_scatter` shows, where only the density can be seen.
 
     Args:
         good, bad: of each contrast, probabilities or bits.
         in_bits: whether they are surprisals.
+        reach: values that the axes reach, too.
     """
+    import altair as alt
     import numpy as np
 
-    axis = bits_axis([*good, *bad]) if in_bits else log_axis((*good, *bad))
     if in_bits:
-        low, high = axis["scale"]["domain"]
+        low, high = ends = bits_ends([*good, *bad, *reach])
         edges = np.linspace(low, high, 37)
-        named = {"good": "good sentence, bits", "bad": "bad sentence, bits"}
+        x = bits_axis("x", "bad", "bad sentence, bits", ends)
+        y = bits_axis("y", "good", "good sentence, bits", ends)
     else:
-        low, high = axis["axis"]["values"][0], 1
+        low, high = ends = (decade([*good, *bad, *reach]), 1.0)
         edges = np.geomspace(low, high, 37)
-        named = {"good": "p(good completion)", "bad": "p(bad completion)"}
+        x = log_axis("x", "bad", "p(bad completion)", low)
+        y = log_axis("y", "good", "p(good completion)", low)
     counts, _, _ = np.histogram2d(
         np.clip(bad, low, high), np.clip(good, low, high), bins=[edges, edges]
     )
     rows = [
         {
-            "bad": edges[x], "bad_end": edges[x + 1],
-            "good": edges[y], "good_end": edges[y + 1], "count": int(counts[x, y]),
+            "bad": float(edges[x]), "bad_end": float(edges[x + 1]),
+            "good": float(edges[y]), "good_end": float(edges[y + 1]), "count": int(counts[x, y]),
         }
         for x, y in np.argwhere(counts)
     ]  # fmt: skip
-    axes = {field: axis | {"axis": axis["axis"] | {"title": named[field]}} for field in named}
-    spec = specification("density", rows, **axes)
-    spec["layer"][0]["data"] = _diagonal(low, high)
-    return spec
+    chart = alt.Chart(alt.Data(values=[]))  # type: ignore[no-untyped-call]
+    shades = alt.Opacity("count:Q", scale=alt.Scale(type="log", range=[0.1, 1]), legend=None)
+    shown = [*tips(rows, {"good": "good from", "bad": "bad from"}, ".2g"),
+             *tips(rows, {"count": "contrasts"})]  # fmt: skip
+    cells = chart.mark_rect(color=COLORS[0]).encode(
+        x=x, y=y, x2="bad_end", y2="good_end", opacity=shades, tooltip=shown
+    )
+    whole = alt.layer(_diagonal(ends, x, y), cells).properties(width=360, height=300)
+    return from_altair(whole, rows)
 
 
-def bits_axis(values: Sequence[float]) -> dict[str, Any]:
-    """Returns a linear scale and an axis around surprisals, its ends multiples of 10 bits."""
+def shuffles(rows: Sequence[Datum]) -> Spec:
+    """Returns the values of measures in each shuffle, with mean and standard deviation below.
+
+    Args:
+        rows: label, value, count of each value; label, mean, sd, plain, published of each measure.
+    """
+    import altair as alt
+
+    labels = distinct(rows, "label")
+    axis = alt.Axis(ticks=False, domain=False, labelPadding=11, labelExpr=LINES)
+    y = alt.Y("label:N", sort=labels, title=None, axis=axis)
+    scale, percent = alt.Scale(domain=[0, 1]), alt.Axis(format="%", tickCount=5)
+    chart = alt.Chart(alt.Data(values=[]))  # type: ignore[no-untyped-call]
+
+    def having(field: str) -> Any:
+        return chart.transform_filter(f"isValid(datum.{field})")
+
+    def across(field: str) -> Any:
+        return alt.X(f"{field}:Q", title=None, scale=scale, axis=percent)
+
+    below = {"y": y, "yOffset": alt.value(13)}
+    size = alt.Size("count:Q", scale=alt.Scale(range=[8, 320]), legend=None)
+    circles = having("value").mark_circle(color=COLORS[0], opacity=0.6)
+    value = [*tips(rows, {"label": "figure", "count": "shuffles"})]
+    value += tips(rows, {"value": "value"}, ".1%")
+    tick = having("plain").mark_tick(color=COLORS[1], thickness=2, size=30, strokeDash=DASHED)
+    sd = having("sd").transform_calculate(
+        sd_low="max(0, datum.mean - datum.sd)", sd_high="min(1, datum.mean + datum.sd)"
+    )
+    diamond = having("published").mark_point(
+        shape="diamond", size=70, color="var(--ink)", strokeWidth=1.3
+    )
+    titles = {"mean": "mean", "sd": "sd", "plain": "not shuffled", "published": "published"}
+    mean = having("mean").mark_point(color="var(--ink)", filled=True, size=36, opacity=1)
+    whole = alt.layer(
+        circles.encode(x=across("value"), y=y, size=size, tooltip=value),
+        tick.encode(x=across("plain"), y=y),
+        sd.mark_rule(color="var(--ink)", strokeWidth=5, opacity=0.3).encode(
+            **below, x=across("sd_low"), x2="sd_high"
+        ),
+        diamond.encode(**below, x=across("published")),
+        mean.encode(**below, x=across("mean"), tooltip=tips(rows, titles, ".1%")),
+    )
+    return from_altair(whole.properties(width=360, height=44 * len(labels)), rows)
+
+
+LINES = "split(datum.label, '\\n')"
+"""Expression of a label of several lines."""
+
+
+def decade(probabilities: Iterable[float]) -> float:
+    """Returns the power of ten below the smallest probability: the end of an axis."""
+    smallest = min((p for p in probabilities if 0 < p < 1), default=0.1)
+    return float(10.0 ** math.floor(math.log10(max(smallest, _FLOOR))))
+
+
+def log_axis(channel: str, field: str, title: str, low: float) -> Any:
+    """Returns a channel of probabilities from a power of ten to 1; smaller ones are at its end."""
+    import altair as alt
+
+    decades = [10.0**i for i in range(round(math.log10(low)), 1)]
+    scale = alt.Scale(type="log", domain=[0.7 * low, 1.4], clamp=True, nice=False)
+    labels = "format(datum.value, datum.value < 0.001 ? '~e' : '~g')"
+    axis = alt.Axis(values=decades, labelExpr=labels)
+    made = alt.X if channel == "x" else alt.Y
+    return made(f"{field}:Q", title=title, scale=scale, axis=axis)
+
+
+def bits_ends(values: Sequence[float]) -> tuple[float, float]:
+    """Returns the multiples of 10 bits around surprisals."""
     low, high = 10 * math.floor(min(values) / 10), 10 * math.ceil(max(values) / 10)
-    scale = {"type": "linear", "domain": [low, max(high, low + 10)]}
-    return {"scale": scale, "axis": {"labelExpr": "datum.label", "tickCount": 6}}
+    return low, max(high, low + 10)
 
 
-def _diagonal(*ends: float) -> dict[str, Any]:
-    """The line where good and bad are equal, as data of a layer."""
-    return {"values": [{"bad": end, "good": end} for end in ends]}
+def bits_axis(channel: str, field: str, title: str, ends: Sequence[float]) -> Any:
+    """Returns a linear channel of surprisals."""
+    import altair as alt
+
+    scale = alt.Scale(domain=list(ends), clamp=True, nice=False)
+    made = alt.X if channel == "x" else alt.Y
+    return made(f"{field}:Q", title=title, scale=scale, axis=alt.Axis(tickCount=6))
+
+
+def _diagonal(ends: Sequence[float], x: Any, y: Any) -> Any:
+    """The line where good and bad are equal."""
+    return line([{"bad": end, "good": end} for end in ends], x, y)
 
 
 def region_lines(rows: Sequence[Datum]) -> Spec:
-    """Returns mean surprisals region by region, a line for each condition.
+    """Returns mean surprisals region by region, a line for each condition, a panel for each model.
+
+    Where predictions read some of the regions, those are shown; the others with a click.
 
     Args:
-        rows: region, condition, value, low, high, n.
+        rows: model, region, condition, value, low, high, n, and whether predictions read the region
+            (`named`).
     """
-    spec = specification("regions", rows)
-    if all(row["low"] != row["low"] for row in rows):  # a single item: Vega warns of an empty layer
-        spec["layer"] = [part for part in spec["layer"] if part["mark"]["type"] != "rule"]
-    return spec
+    import altair as alt
 
+    conditions, models = distinct(rows, "condition"), distinct(rows, "model")
+    x = alt.X("region:N", sort=distinct(rows, "region"), title=None)
+    x = x.axis(labelAngle=-35, labelLimit=110, labelOverlap=False, grid=False)
+    offset = alt.XOffset("condition:N", sort=conditions, scale=alt.Scale(type="point", padding=4))
 
-def log_axis(probabilities: Iterable[float]) -> dict[str, Any]:
-    """Returns a scale and an axis from the power of ten below the smallest probability to 1."""
-    smallest = min((p for p in probabilities if p > 0), default=0.1)
-    low = math.floor(math.log10(max(smallest, _FLOOR)))
-    decades = [10.0**i for i in range(low, 1)]
-    return {"scale": {"domain": [0.7 * decades[0], 1.4]}, "axis": {"values": decades}}
+    def up(field: str) -> Any:
+        scale, axis = alt.Scale(zero=False), alt.Axis(tickCount=5)
+        return alt.Y(f"{field}:Q", title="surprisal, bits", scale=scale, axis=axis)
+
+    shared = {"x": x, "xOffset": offset, "color": series("color", "condition", conditions, COLORS)}
+    chart = alt.Chart(alt.Data(values=[]))  # type: ignore[no-untyped-call]
+    is_part = 0 < sum(row["named"] for row in rows) < len(rows)
+    if is_part:
+        chart = chart.transform_filter("every_region || datum.named")
+    dashes = series("strokeDash", "condition", conditions, _DASHES)
+    lines = chart.mark_line(strokeWidth=1.5, tooltip=None).encode(
+        **shared, y=up("value"), strokeDash=dashes
+    )
+    layers = [lines]
+    if any(row["low"] == row["low"] for row in rows):  # Vega warns of an empty layer
+        rules = chart.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=1.5, opacity=0.6)
+        layers.append(rules.encode(**shared, y=up("low"), y2="high:Q"))
+    titles = {"region": "region", "condition": "condition", "n": "items"}
+    bits = {"value": "bits", "low": "from", "high": "to"}
+    layers.append(
+        chart.mark_point(filled=True, size=42, opacity=1).encode(
+            **shared,
+            y=up("value"),
+            shape=series("shape", "condition", conditions, SHAPES),
+            tooltip=[*tips(rows, titles), *tips(rows, bits, ".2f")],
+        )
+    )
+    whole = alt.layer(*layers).properties(width=360, height=180)
+    if len(models) > 1:
+        panels = alt.Facet("model:N", title=None, sort=models)
+        whole = whole.properties(width=150, height=150).facet(panels, columns=2, spacing=14)
+    if is_part:
+        box = alt.binding_checkbox(name="all regions")
+        whole = whole.add_params(alt.param(name="every_region", value=False, bind=box))
+    return from_altair(whole, rows)
 
 
 def cutoffs(rows: Sequence[Datum]) -> Spec:
