@@ -395,8 +395,9 @@ def figure_of(multiverse: Multiverse, measure: str) -> Any:
 
 
 def test_the_knob_that_a_model_depends_on_is_found(
-    plant: Any, capsys: pytest.CaptureFixture[str]
+    plant: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
     multiverse = plant(a=lambda options, number: options.unit == "word")
     out = capsys.readouterr().out
     figure = figure_of(multiverse, "sensitivity")

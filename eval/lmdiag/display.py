@@ -246,7 +246,7 @@ class Comparisons(Shown, Sequence[Comparison]):
         for i, name in enumerate(self.names):
             console.print(visible(f"{run_letter(i)}  {name}"), markup=False, style="bold")
         for line in asked_differently(self.signatures):
-            console.print(visible(line), markup=False)
+            console.print(visible(line), markup=False, soft_wrap=True)
         print_comparisons(self._comparisons, console)
         console.print()
         signatures = dict.fromkeys(self.signatures)

@@ -80,7 +80,14 @@ def test_a_diagnostic_of_your_own_needs_no_code(folder: Path) -> None:
     ]
     metric = evaluate.load(str(folder), "my_own")
     measures = metric.compute(predictions=predictions, references=ROWS, k=[1, 2], threshold=0.1)
-    names = {"accuracy@1", "accuracy@2", "sensitivity", "sensitivity@0.1", "unscorable"}
+    names = {
+        "accuracy@1",
+        "accuracy@2",
+        "sensitivity",
+        "sensitivity@0.1",
+        "surprisal",
+        "unscorable",
+    }
     assert set(measures) == names
     assert (measures["accuracy@1"]["value"], measures["accuracy@2"]["value"]) == (0.0, 1.0)
     assert (measures["sensitivity"]["value"], measures["sensitivity"]["n"]) == (0.5, 2)
@@ -103,7 +110,7 @@ def test_one_part_of_a_prediction_is_enough(metric: evaluate.Metric) -> None:
     tops, logs = ([{key: p[key]} for p in PREDICTIONS] for key in ("top_words", "log_prob"))
     assert set(metric.compute(predictions=tops, references=ROWS)) == {"accuracy@1", "accuracy@5"}
     measures = metric.compute(predictions=logs, references=ROWS)
-    assert set(measures) == {"sensitivity", "sensitivity@0.01"}
+    assert set(measures) == {"sensitivity", "sensitivity@0.01", "surprisal"}
 
 
 def test_a_space_before_a_word_is_removed_with_a_warning(metric: evaluate.Metric) -> None:
