@@ -20,7 +20,7 @@ from lmdiag.report.comparing import (
     p_text,
     progress,
 )
-from lmdiag.report.designs import designs_of
+from lmdiag.report.designs import Design, designs_of
 from lmdiag.report.formats.grid import grid_of
 from lmdiag.report.items import items
 from lmdiag.report.labels import (
@@ -65,7 +65,13 @@ class View(NamedTuple):
     total: int
 
 
-def render(runs: Run | Sequence[Run], *, chosen: Sequence[str] = (), region: str = "") -> str:
+def render(
+    runs: Run | Sequence[Run],
+    *,
+    chosen: Sequence[str] = (),
+    region: str = "",
+    designs: Sequence[Design] | None = None,
+) -> str:
     """Returns the page of a run, or one that compares several.
 
     Args:
@@ -73,6 +79,7 @@ def render(runs: Run | Sequence[Run], *, chosen: Sequence[str] = (), region: str
             models must be on the same data by the same protocol.
         chosen: ids of rows or contrasts that a task with too many items must list.
         region: number or name of the critical region of a design.
+        designs: what `designs_of` returns for the runs, where it is known.
 
     Raises:
         BadInput: several runs that cannot be compared, no such region, or a data file of the
@@ -85,7 +92,8 @@ def render(runs: Run | Sequence[Run], *, chosen: Sequence[str] = (), region: str
         for section in sections([source.results for source in sources])
     ]
     training = progress(sources)
-    designs = designs_of([several[i] for i in ends(several)], region)
+    if designs is None:
+        designs = designs_of([several[i] for i in ends(several)], region)
     pairs = compared(several, sources)
     page = environment().get_template("report.html.j2")
     return page.render(
