@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import binomtest
 
 from lmdiag import stats
 from lmdiag.protocol import Protocol
@@ -73,6 +74,8 @@ def test_the_test_against_chance_has_one_word_in_json_and_one_sign_in_tables() -
     document = content.to_json()["measures"]["sensitivity"]
     assert document["versus_chance"] == "not distinguishable"
     levels = document["by"]["kind"]
+    for figure, k in ((document, 7), (levels["a"], 8), (levels["b"], 0)):
+        assert figure["p_chance"] == pytest.approx(binomtest(k, 8, 0.5).pvalue, rel=1e-12)
     assert [levels[x]["versus_chance"] for x in "ab"] == ["above", "below"]
     results = of_setting("role88", "none", content)
     markdown = render_tables("markdown", [results])
@@ -80,11 +83,14 @@ def test_the_test_against_chance_has_one_word_in_json_and_one_sign_in_tables() -
         assert shown in markdown
     rows = [*csv.DictReader(io.StringIO(render_tables("csv", [results])))]
     assert [row["versus_chance"] for row in rows] == ["not distinguishable", "above", "below"]
+    assert float(rows[0]["p_chance"]) == document["p_chance"]
+    assert "exact binomial test against chance: sensitivity p = .070" in markdown
     # the levels of a mean of shares follow its t interval, as the mean does
     share = Figure(0.6, 40, 0.51, 0.69, chance=0.5, statistic="share")
     measure = Measure(**vars(share), by={"construction": {"simple": share}})
     assert measure.to_json()["by"]["construction"]["simple"]["versus_chance"] == "above"
-    assert "versus_chance" not in Figure(0.6, 40, 0.51, 0.69).to_json()
+    assert share.p_chance is None  # a t test
+    assert not {"versus_chance", "p_chance"} & Figure(0.6, 40, 0.51, 0.69).to_json().keys()
 
 
 @pytest.mark.parametrize(

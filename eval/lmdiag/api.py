@@ -295,6 +295,7 @@ def analyse(
     formula: str = "",
     region: str = "",
     coding: Coding = "sum",
+    filters: Sequence[str] = (),
     task: str = "",
 ) -> Analysed:
     """Analyses the conditions of items: cell means, effects over items, mixed models.
@@ -302,7 +303,8 @@ def analyse(
     Args:
         source: runs or their directories; or a table with a column `item`, made by `run.items()` or
             another program, or its file (csv, tsv or Parquet).
-        response, conditions, formula, region, coding: see `lmdiag.analysis.designs.analyse_table`.
+        response, conditions, formula, region, coding, filters: see
+            `lmdiag.analysis.designs.analyse_table`.
         task: of runs with several tasks.
 
     Raises:
@@ -321,6 +323,7 @@ def analyse(
             formula=formula,
             region=str(region),
             coding=coding,
+            filters=filters,
         )
     )
 

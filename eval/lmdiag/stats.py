@@ -213,19 +213,25 @@ def versus_chance(
         interval: None for a proportion: the exact binomial test decides. For a mean of values, its
             95% t interval, which leaves out the chance level exactly where the t test rejects it.
 
-    A count that is no whole number, as of a mean over shuffles, is rounded towards chance.
     """
     if interval is not None and value not in (0, 1):
         is_different = not interval[0] <= chance <= interval[1]
     else:
-        count = value * n
-        towards = math.floor if value > chance else math.ceil
-        is_whole = abs(count - round(count)) < 1e-6
-        successes = round(count) if is_whole else towards(count)
-        is_different = binomial_p(successes, n, chance) < _ALPHA
+        is_different = chance_p(value, n, chance) < _ALPHA
     if not is_different:
         return "not distinguishable"
     return "above" if value > chance else "below"
+
+
+def chance_p(value: float, n: int, chance: float) -> float:
+    """Returns the two-sided p of the exact binomial test of a proportion of n items.
+
+    A count that is no whole number, as of a mean over shuffles, is rounded towards chance.
+    """
+    count = value * n
+    towards = math.floor if value > chance else math.ceil
+    is_whole = abs(count - round(count)) < 1e-6
+    return binomial_p(round(count) if is_whole else towards(count), n, chance)
 
 
 @cache

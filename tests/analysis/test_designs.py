@@ -189,6 +189,24 @@ def test_a_region_of_a_table() -> None:
         analyse_table(table)
 
 
+def test_a_filter_chooses_one_suite() -> None:
+    tables = []
+    for seed, (suite, levels) in enumerate({"1": ("x", "y"), "b": ("p", "q", "r")}.items()):
+        table = design({"condition": levels}, 5, seed)
+        tables.append(table.assign(suite=suite, item=f"{suite}/" + table["item"]))
+    table = pd.concat(tables)
+    expected = analyse_table(tables[1]).effects
+    pd.testing.assert_frame_equal(analyse_table(table, filters=["suite=b"]).effects, expected)
+    for filters, message in [
+        ([], "choose one with --filter suite=NAME from 1, b"),
+        (["suite"], "write it as COLUMN=VALUE"),
+        (["sweet=b"], "columns are model, item"),
+        (["suite=c"], "no row has this value; values are 1, b"),
+    ]:
+        with pytest.raises(BadInput, match=message):
+            analyse_table(table, filters=filters)
+
+
 # ---- mixed models --------------------------------------------------------------------------------
 
 

@@ -15,6 +15,7 @@ from lmdiag import stats
 from lmdiag.analysis.items import PARTS, SCORES
 from lmdiag.analysis.mixed import Coding, MixedFit, fit_mixed
 from lmdiag.perturb import NONE
+from lmdiag.reading import short
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
@@ -123,6 +124,7 @@ def analyse_table(
     formula: str = "",
     region: str = "",
     coding: Coding = "sum",
+    filters: Sequence[str] = (),
 ) -> Analysis:
     """Analyses the items of one or several models.
 
@@ -140,6 +142,7 @@ def analyse_table(
         coding: of conditions and columns of text in the formula. "sum": -0.5 and 0.5 for two levels
             in alphabetical order, deviations from the mean of the levels for more; "treatment": 0
             and 1.
+        filters: "COLUMN=VALUE" texts; rows with other values are left out.
 
     Raises:
         BadInput: there is no item column, no condition, no such response or region, no item with
@@ -147,7 +150,7 @@ def analyse_table(
     """
     import pandas as pd
 
-    table = _prepared(table, region)
+    table = _prepared(table, region, filters)
     response = response or formula.partition("~")[0].strip(" `") or "surprisal"
     table[response] = response_of(table, response)
     table = table.replace({response: [np.inf, -np.inf]}, np.nan)
@@ -186,8 +189,8 @@ def analyse_table(
 # ---- the table -----------------------------------------------------------------------------------
 
 
-def _prepared(table: DataFrame, region: str) -> DataFrame:
-    """The unperturbed rows of one task and region, with the columns `item` and `model`."""
+def _prepared(table: DataFrame, region: str, filters: Sequence[str]) -> DataFrame:
+    """The unperturbed rows of a task and region that pass the filters, with `item` and `model`."""
     table = table.set_axis(list(map(str, table.columns)), axis=1)
     if not table.columns.is_unique:
         raise BadInput("the table has two columns of one name: rename one of them")
@@ -196,6 +199,16 @@ def _prepared(table: DataFrame, region: str) -> DataFrame:
     if "task" in table and table["task"].nunique() > 1:
         tasks = ", ".join(dict.fromkeys(table["task"]))
         raise BadInput(f"there are several tasks: choose one with --task from {tasks}")
+    for condition in filters:
+        name, sign, value = map(str.strip, condition.partition("="))
+        if not sign or name not in table:
+            known = ", ".join(table)
+            raise BadInput(f"filter {condition!r}: write it as COLUMN=VALUE, columns are {known}")
+        texts = level_texts(table[name])
+        if not (texts == value).any():
+            known = ", ".join(map(short, texts.dropna().unique()[:20]))
+            raise BadInput(f"filter {condition!r}: no row has this value; values are {known}")
+        table = table[texts == value]
     table = _of_region(table, region).reset_index(drop=True)
     names = [name for name in ("model", "signature") if name in table]
     if len(names) == 2 and len(table[names].drop_duplicates()) == table["model"].nunique():
@@ -212,6 +225,12 @@ def _levels(table: DataFrame, conditions: Sequence[str]) -> Levels:
     if "item" not in table:
         raise BadInput("the table has no column item, which names the items of the design")
     names = list(conditions) or find_conditions(table)
+    if not names and "suite" in table and table["suite"].nunique() > 1:
+        suites = ", ".join(map(short, table["suite"].unique()))
+        raise BadInput(
+            "the suites have different conditions: choose one with --filter suite=NAME from "
+            f"{suites}"
+        )
     if not names:
         raise BadInput(
             "no column with 2 to 6 levels differs within items: name the conditions with "

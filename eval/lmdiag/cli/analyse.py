@@ -31,6 +31,8 @@ class Options:
     """number or name of the region whose surprisal is the response"""
     task: str = ""
     """one of the tasks of the runs"""
+    filter: tuple[str, ...] = ()
+    """conditions such as suite=NAME; rows with other values are left out"""
     data: str | None = None
     """data set of the runs, if it has been moved since, or its id on the Hub (default: the one they
     were made on)"""
@@ -62,6 +64,7 @@ def main(options: Options) -> int:
         formula=options.formula,
         region=options.region,
         coding=options.coding,
+        filters=options.filter,
     )
     if options.chart:
         from lmdiag.report.charts.conditions import condition_plot

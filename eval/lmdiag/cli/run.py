@@ -30,6 +30,7 @@ from lmdiag.suggestions import suggest
 from lmdiag.types import DIAGNOSTICS, BadInput
 
 if TYPE_CHECKING:
+    from lmdiag.report.designs import Design
     from lmdiag.results import Run
     from lmdiag.runs.inputs import Inputs
     from lmdiag.runs.run import RunOptions
@@ -199,15 +200,14 @@ def main(options: Options = Options()) -> int:
 def _show(run: Run, *, as_tables: bool) -> None:
     """Writes the report of a run and prints its tables."""
     from lmdiag.report.designs import designs_of
-    from lmdiag.report.formats.terminal import print_design, print_results
+    from lmdiag.report.formats.terminal import print_results
     from lmdiag.results import saved_files
     from lmdiag.text import visible
 
-    write_report(run)
+    designs = designs_of([run])
+    write_report(run, designs)
     if as_tables:
-        print_results(run.results)
-        for design in designs_of([run]):
-            print_design(design)
+        print_results(run.results, designs=designs)
         print(f"\nSaved in {visible(str(run.path))}: {', '.join(saved_files(run.path))}")
         return
     for task, rows in run.stimuli.items():
@@ -215,15 +215,15 @@ def _show(run: Run, *, as_tables: bool) -> None:
             say(f"lmdiag: nothing was compared in {task}: no columns good and contrast")
 
 
-def write_report(run: Run) -> None:
-    """Writes the report of a finished run if it is not there."""
+def write_report(run: Run, designs: Sequence[Design] | None = None) -> None:
+    """Writes the report of a finished run if it is not there; `designs` as for `render`."""
     from lmdiag.results import REPORT
     from lmdiag.writing import write_atomically
 
     if not (run.path / REPORT).exists():
         from lmdiag.report.html import render
 
-        write_atomically(run.path / REPORT, render(run).encode())
+        write_atomically(run.path / REPORT, render(run, designs=designs).encode())
 
 
 def _show_all(runs: Sequence[Run], output: Path, *, as_json: bool) -> None:

@@ -21,7 +21,7 @@ from lmdiag.report.comparing import (
     notes,
     p_text,
 )
-from lmdiag.report.designs import designs_of
+from lmdiag.report.designs import Design, designs_of
 from lmdiag.report.formats.grid import grid_of
 from lmdiag.report.items import items
 from lmdiag.report.labels import (
@@ -67,7 +67,13 @@ class View(NamedTuple):
     total: int
 
 
-def render(runs: Run | Sequence[Run], *, chosen: Sequence[str] = (), region: str = "") -> str:
+def render(
+    runs: Run | Sequence[Run],
+    *,
+    chosen: Sequence[str] = (),
+    region: str = "",
+    designs: Sequence[Design] | None = None,
+) -> str:
     """Returns the page of a run, or one that compares several.
 
     Args:
@@ -75,6 +81,7 @@ def render(runs: Run | Sequence[Run], *, chosen: Sequence[str] = (), region: str
             models must be on the same data by the same protocol.
         chosen: ids of rows or contrasts that a task with too many items must list.
         region: number or name of the critical region of a design.
+        designs: what `designs_of` returns for the runs, where it is known.
 
     Raises:
         BadInput: several runs that cannot be compared, no such region, or a data file of the
@@ -89,7 +96,8 @@ def render(runs: Run | Sequence[Run], *, chosen: Sequence[str] = (), region: str
     trends = trend_plots(sources)
     is_table = len(sources) > MOST_BESIDE
     ranked = ranked_plots(sources) if is_table else []
-    designs = designs_of([several[i] for i in in_detail(several)], region)
+    if designs is None:
+        designs = designs_of([several[i] for i in in_detail(several)], region)
     pairs = compared(several, sources)
     has_charts = any(view.plots for view in views) or bool(trends or designs or ranked)
     page = environment().get_template("report.html.j2")

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from lmdiag.report.labels import measure_label
-from lmdiag.report.numbers import UNDEFINED
-from lmdiag.report.tables import Source, Table, sources_of, tables_of
+from lmdiag.report.numbers import UNDEFINED, p_value
+from lmdiag.report.tables import Source, Table, headlines, sources_of, tables_of
 from lmdiag.results import CHANCE_LEGEND, Results
 from lmdiag.results.published import citation, has_published_rows, human_facts
 from lmdiag.text import visible
@@ -56,6 +56,7 @@ def _section(task: str, sources: Sequence[Source]) -> Section:
     remarks = [
         *_notes(task, runs),
         *signs([*tables, *further]),
+        *_chance_tests(task, sources),
         *_undefined(task, runs),
         *(
             f"human baseline: {each['fact']} {each['value']} ({citation(each['source'])}, section "
@@ -89,6 +90,21 @@ def signs(tables: Iterable[Table]) -> list[str]:
     if any(cell.figure.sd is not None for cell in cells):
         lines.append("± standard deviation over shuffles")
     return lines
+
+
+def _chance_tests(task: str, sources: Sequence[Source]) -> Iterator[str]:
+    """One line per model, of up to two, with the p of each headline figure that can be guessed."""
+    for i, source in enumerate(sources if len(sources) < 3 else ()):
+        tests = [(shown.label, shown.figures[i]) for shown in headlines(task, sources)]
+        texts = [
+            f"{visible(label)} p {'' if p.startswith('<') else '= '}{p}"
+            for label, figure in tests
+            if figure and figure.p_chance is not None
+            for p in [p_value(figure.p_chance)]
+        ]
+        if texts:
+            of = f" of {source.label}" if len(sources) > 1 else ""
+            yield f"exact binomial test against chance{of}: {'; '.join(texts)}"
 
 
 def _notes(task: str, runs: Sequence[Results]) -> Iterator[str]:

@@ -86,6 +86,17 @@ class Figure:
         return stats.versus_chance(self.value, self.n, self.chance, interval)
 
     @property
+    def p_chance(self) -> float | None:
+        """Two-sided p of the exact binomial test of a proportion against its chance level.
+
+        None without a value or a chance level, and for a mean of shares, which has a t test.
+        """
+        if self.value is None or self.chance is None or not self.n:
+            return None
+        is_counted = self.statistic != "share" or self.value in (0, 1)
+        return stats.chance_p(self.value, self.n, self.chance) if is_counted else None
+
+    @property
     def chance_sign(self) -> str:
         """The sign of `versus_chance` beside the figure; "" where there is none."""
         return CHANCE_SIGNS[self.versus_chance] if self.versus_chance else ""
@@ -96,7 +107,8 @@ class Figure:
         known = {
             key: value for key, value in vars(self).items() if key in always or value is not None
         }
-        return known | ({"versus_chance": self.versus_chance} if self.versus_chance else {})
+        tests = {"versus_chance": self.versus_chance, "p_chance": self.p_chance}
+        return known | {key: value for key, value in tests.items() if value is not None}
 
 
 @dataclass(frozen=True)

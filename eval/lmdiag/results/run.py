@@ -72,7 +72,8 @@ def frame_of(figures: Iterable[tuple[Place, Figure]]) -> DataFrame:
     from pandas import DataFrame
 
     columns = (
-        "value", "n", "ci_low", "ci_high", "chance", "versus_chance", "sd", "runs", "statistic",
+        "value", "n", "ci_low", "ci_high", "chance", "versus_chance", "p_chance", "sd", "runs",
+        "statistic",
     )  # fmt: skip
     return DataFrame(
         place._asdict() | {name: getattr(figure, name) for name in columns}

@@ -12,7 +12,9 @@ from lmdiag.results import Results
 from lmdiag.results.published import published_beside
 from lmdiag.text import csv_cell, visible
 
-_NUMBERS = ("value", "n", "ci_low", "ci_high", "chance", "versus_chance", "sd", "runs")
+_NUMBERS = (
+    "value", "n", "ci_low", "ci_high", "chance", "versus_chance", "p_chance", "sd", "runs",
+)  # fmt: skip
 _COLUMNS = (
     "model", "revision", "commit", "task", "setting", "measure", "by", "level", *_NUMBERS,
     "published", "signature",

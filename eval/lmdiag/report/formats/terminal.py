@@ -47,8 +47,10 @@ _GAP = (0, 0, 0, 1)
 # ---- runs ----------------------------------------------------------------------------------------
 
 
-def print_results(results: Results, console: Console | None = None) -> None:
-    """Prints what was evaluated, then the tables of each diagnostic."""
+def print_results(
+    results: Results, console: Console | None = None, designs: Sequence[Design] = ()
+) -> None:
+    """Prints what was evaluated, the conditions of own data, then the tables of each diagnostic."""
     from rich.console import Console
 
     console = console or Console(highlight=False)
@@ -63,6 +65,10 @@ def print_results(results: Results, console: Console | None = None) -> None:
     if framing := framing_facts(results.protocol):
         said = (f"{name} {shortened(text, 80)}" for name, text in framing)
         _print_line(" · ".join(said), "dim", console)
+    for design in designs:
+        console.print()
+        _print_line(f"{design.title}: conditions", "bold", console)
+        _print_grids(design.grids, design.remarks, console)
     for section in sections([results]):
         _print_section(section, console)
 
@@ -259,13 +265,6 @@ def print_analysis(analysis: Analysis, console: Console) -> None:
         if fit.warning:
             _print_line(fit.warning, "bold", console, wrap=False)
     _print_grids(analysis_grids(analysis), analysis_remarks(analysis), console)
-
-
-def print_design(design: Design) -> None:
-    """Prints the effects and cells of own data with a design."""
-    from rich.console import Console
-
-    _print_grids(design.grids, design.remarks, Console(highlight=False))
 
 
 def _print_grids(grids: Iterable[Grid], remarks: Iterable[str], console: Console) -> None:
