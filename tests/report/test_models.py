@@ -109,7 +109,7 @@ def test_the_page_of_twenty_models(
     new = new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
     page = opened(new, page_of_many)
     assert page.evaluate("document.documentElement.scrollWidth") == width
-    assert page.locator("figure[data-name^=role88-pairs]").count() == 4  # of the first models
+    assert page.locator("figure[data-name^=role88-pairs]").count() == 2  # of the first models
     region = page.get_by_role("region", name="Models")
     table = region.locator("table")
     # what lies outside the box has a sign, which goes at its end

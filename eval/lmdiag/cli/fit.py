@@ -104,20 +104,13 @@ def _loaded(options: Options) -> Iterator[LanguageModel]:
 
 
 def _print(result: HumanFit, form: str) -> None:
-    from rich.text import Text
+    from lmdiag.report.formats.terminal import output_console, print_fit
+    from lmdiag.report.human import as_text
 
-    from lmdiag.report.formats.terminal import output_console
-    from lmdiag.report.human import as_rich, as_text, further_lines, method_lines
-    from lmdiag.text import visible
-
-    if form != "table":
+    if form == "table":
+        print_fit(result, output_console())
+    else:
         sys.stdout.write(as_text(result, form))
-        return
-    console = output_console()
-    console.print(as_rich(result))
-    console.print()
-    for line in (*method_lines(result), *further_lines(result)):
-        console.print(Text(visible(line), style="dim"))
 
 
 def _write(result: HumanFit, options: Options) -> None:

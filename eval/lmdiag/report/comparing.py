@@ -179,7 +179,9 @@ def differences(pairs: Sequence[RunPair]) -> list[Plot]:
 def in_detail(runs: Sequence[Run]) -> list[int]:
     """Returns the runs whose items and charts of items are shown.
 
-    The first four; of checkpoints, the first and the last.
+    Up to four all; of more, whose page would be too large, the first two; of checkpoints, the first
+    and the last.
     """
-    checkpoints = are_checkpoints([run.results for run in runs])
-    return [0, len(runs) - 1] if checkpoints else list(range(len(runs)))[:MOST_BESIDE]
+    if are_checkpoints([run.results for run in runs]):
+        return [0, len(runs) - 1]
+    return list(range(len(runs) if len(runs) <= MOST_BESIDE else 2))

@@ -18,8 +18,6 @@ from lmdiag.report.page import environment, frame
 from lmdiag.text import csv_cell, visible
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from lmdiag.analysis.fit import HumanFit, ModelFit
 
 _HEADER = (
@@ -99,20 +97,6 @@ def as_text(fit: HumanFit, form: str) -> str:
     body = "\n".join([cells[0], r"\midrule", *cells[1:]])
     columns = "l" + "r" * (len(header) - 1)
     return f"\\begin{{tabular}}{{{columns}}}\n\\toprule\n{body}\n\\bottomrule\n\\end{{tabular}}\n"
-
-
-def as_rich(fit: HumanFit) -> Table:
-    """Returns the table for a terminal."""
-    from rich.table import Table
-    from rich.text import Text
-
-    header, *rows = grid(fit)
-    table = Table(box=None, pad_edge=False)
-    for number, name in enumerate(header):
-        table.add_column(name, justify="right" if number else "left", no_wrap=number > 0)
-    for row in rows:
-        table.add_row(*map(Text, row))
-    return table
 
 
 def words_as_csv(fit: HumanFit) -> str:

@@ -199,8 +199,9 @@ def scatter(rows: Sequence[Datum], threshold: float, lowest: float = 1.0) -> Spe
     low = decade([lowest, *(row[field] for row in rows for field in ("p_good", "p_bad"))])
     x = log_axis("x", "p_bad", "p(bad completion)", low)
     y = log_axis("y", "p_good", "p(good completion)", low)
-    steps = [low * (1.4 / low) ** (i / 150) for i in range(151)]
-    curve = [{"p_bad": p, "p_good": p + threshold} for p in steps if p + threshold <= 1]
+    steps = [float(f"{low * (1.4 / low) ** (i / 50):.4g}") for i in range(51)]
+    sums = [(p, float(f"{p + threshold:.4g}")) for p in steps]
+    curve = [{"p_bad": p, "p_good": total} for p, total in sums if total <= 1]
     verdicts = [f"good by > {threshold:g}", "good", "bad"]
     looks = {
         "color": series("color", "verdict", verdicts, [COLORS[0], COLORS[0], COLORS[1]], "prefers"),

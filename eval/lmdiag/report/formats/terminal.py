@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
     from lmdiag.analysis.designs import Analysis
+    from lmdiag.analysis.fit import HumanFit
     from lmdiag.comparison import Comparison
     from lmdiag.results.multiverse import Multiverse
 
@@ -270,12 +271,25 @@ def print_analysis(analysis: Analysis, console: Console) -> None:
 def _print_grids(grids: Iterable[Grid], remarks: Iterable[str], console: Console) -> None:
     for grid in grids:
         console.print()
-        _print_line(grid.caption, "", console)
+        if grid.caption:
+            _print_line(grid.caption, "", console)
         rows = [row._replace(labels=(": ".join(row.labels),)) for row in grid.rows]
-        console.print(_drawn(grid._replace(rows=tuple(rows)), console.width))
+        for piece in _grid_pieces(grid._replace(rows=tuple(rows)), console.width):
+            console.print(_drawn(piece, console.width))
     console.print()
     for line in remarks:
         _print_line(line, "dim", console, wrap=False)
+
+
+def print_fit(fit: HumanFit, console: Console) -> None:
+    """Prints the table over models of a fit to human measures, and how it was computed."""
+    from lmdiag.report.human import further_lines, grid, method_lines
+
+    header, *rows = grid(fit)
+    headings = tuple(Heading(label, is_figure=True) for label in header[1:])
+    texts = tuple(GridRow((row[0],), 0, tuple(map(CellText, row[1:]))) for row in rows)
+    table = Grid("", (header[0],), headings, texts)
+    _print_grids([table], [*method_lines(fit), *further_lines(fit)], console)
 
 
 # ---- comparisons ---------------------------------------------------------------------------------
