@@ -226,7 +226,7 @@ def versus_chance(
 def chance_p(value: float, n: int, chance: float) -> float:
     """Returns the two-sided p of the exact binomial test of a proportion of n items.
 
-    A count that is no whole number, as of a mean over shuffles, is rounded towards chance.
+    A fractional count, such as a mean over shuffles, is rounded towards chance.
     """
     count = value * n
     towards = math.floor if value > chance else math.ceil

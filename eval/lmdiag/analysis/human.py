@@ -110,7 +110,7 @@ class HumanTable:
 
 
 def _numbers(texts: Sequence[str]) -> Values:
-    """Texts as numbers; NaN for missing values and for what is no number."""
+    """Texts as numbers; NaN for missing values and other texts."""
     from pandas import Series, to_numeric
 
     plain = Series(texts, dtype=object).replace(TRUTH)
