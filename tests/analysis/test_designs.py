@@ -64,7 +64,7 @@ def test_effects_are_paired_t_tests(k: int, n: int, missing: int) -> None:
     names = dict(zip("abc"[:k], (("x", "y"), ("p", "q"), ("s", "t")), strict=False))
     table = design(names, n, seed=k)
     found = analyse_table(table.drop(index=[i * 2**k for i in range(missing)]))
-    assert found.items["m"].left_out == missing
+    assert found.left_out.get(("", "m"), 0) == missing
     whole = table[~table["item"].isin([f"i{i}" for i in range(missing)])]
     for effect in found.to_json()["effects"]:
         crossed = effect["effect"].split(":")
@@ -168,7 +168,7 @@ def test_rows_without_a_surprisal_leave_their_items_out() -> None:
     table = design(TWO, 8, seed=1)
     table.loc[[0, 5], "surprisal"] = [np.nan, np.inf]
     found = analyse_table(table)
-    assert (found.items["m"].left_out, found.cells["n"][0]) == (2, 6)
+    assert (found.left_out, found.cells["n"][0]) == ({("", "m"): 2}, 6)
 
 
 def test_differences_of_rounding_are_none() -> None:
@@ -198,10 +198,9 @@ def test_a_filter_chooses_one_suite() -> None:
     expected = analyse_table(tables[1]).effects
     pd.testing.assert_frame_equal(analyse_table(table, filters=["suite=b"]).effects, expected)
     for filters, message in [
-        ([], "choose one with --filter suite=NAME from 1, b"),
         (["suite"], "write it as COLUMN=VALUE"),
         (["sweet=b"], "columns are model, item"),
-        (["suite=c"], "no row has this value; values are 1, b"),
+        (["suite=c"], "choose a value from 1, b"),
     ]:
         with pytest.raises(BadInput, match=message):
             analyse_table(table, filters=filters)
@@ -233,7 +232,7 @@ def test_a_formula_with_the_model_is_fitted_to_all_rows() -> None:
 def test_a_formula_needs_no_items_and_names_its_response() -> None:
     table = design(TWO, 8, seed=3).rename(columns={"item": "frame", "surprisal": "Surprisal"})
     found = analyse_table(table, formula="Surprisal ~ a + (1 | frame)")
-    assert (found.response, dict(found.items), found.to_json()["effects"]) == ("Surprisal", {}, [])
+    assert (found.response, len(found.items), found.to_json()["effects"]) == ("Surprisal", 0, [])
     assert found.mixed["m"].n == 32
 
 
