@@ -189,18 +189,29 @@ def test_a_region_of_a_table() -> None:
         analyse_table(table)
 
 
-def test_a_filter_chooses_one_suite() -> None:
+def test_suites_with_different_conditions_are_analysed_each_by_itself() -> None:
     tables = []
     for seed, (suite, levels) in enumerate({"1": ("x", "y"), "b": ("p", "q", "r")}.items()):
-        table = design({"condition": levels}, 5, seed)
+        table = design({"condition": levels}, 5, seed, missing=seed)
         tables.append(table.assign(suite=suite, item=f"{suite}/" + table["item"]))
-    table = pd.concat(tables)
-    expected = analyse_table(tables[1]).effects
-    pd.testing.assert_frame_equal(analyse_table(table, filters=["suite=b"]).effects, expected)
+    table = pd.concat([*tables, tables[0].assign(suite="c", condition="x")])
+    found = analyse_table(table)
+    assert list(found.effects["suite"]) == ["1", "b", "b", "b"]
+    for part in tables:
+        (suite,) = part["suite"].unique()
+        expected = analyse_table(part)
+        chosen = analyse_table(table, filters=[f"suite={suite}"])
+        pd.testing.assert_frame_equal(chosen.effects, expected.effects)
+        effects = found.effects[found.effects["suite"] == suite].reset_index(drop=True)
+        for name in ("n", "estimate", "ci_low", "t", "p", "p_sign_flip"):
+            pd.testing.assert_series_equal(effects[name], expected.effects[name])
+        means = found.cells[found.cells["suite"] == suite]["mean"]
+        assert list(means) == list(expected.cells["mean"])
+    assert found.left_out == {("b", "m"): 1}
     for filters, message in [
         (["suite"], "write it as COLUMN=VALUE"),
         (["sweet=b"], "columns are model, item"),
-        (["suite=c"], "choose a value from 1, b"),
+        (["suite=d"], "choose a value from 1, b, c"),
     ]:
         with pytest.raises(BadInput, match=message):
             analyse_table(table, filters=filters)

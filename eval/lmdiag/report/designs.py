@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from lmdiag.results import Run
 
 _MOST_SUITES = 12
-"""Suites with panels in the chart of conditions; the tables have all."""
+"""Suites with different conditions whose effects a report shows."""
 
 _TEST = {
     "n": "n", "estimate": "difference", "t": "t", "df": "df", "p": "p", "p_sign_flip": "p exact",
@@ -71,24 +71,25 @@ def designs_of(runs: Sequence[Run], region: str = "") -> list[Design]:
 def _design(runs: Sequence[Run], task: str, whole: Analysis, region: str) -> Design:
     """The plot of the chosen region or of whole rows, then that of all regions on one scale."""
     chosen, name, part = whole, name_part(task), ""
-    has_suites = "suite" in whole.cells
-    regions: dict[str, Analysis] = {}
+    n_suites = whole.cells["suite"].nunique() if "suite" in whole.cells else 0
+    conditions = [] if n_suites else [*whole.conditions]
+    plots = []
     if runs[0].stimuli[task].regions is not None:
         part = f" of region {region}" if region else " of sentences"
         table = items_of(runs, task=task, per="region")
-        conditions = [] if has_suites else [*whole.conditions]
         if region:
             chosen = analyse_table(table, region=region, conditions=conditions)
-        if not has_suites:  # suites have charts of their regions
-            regions = _regions(table, conditions)
-    plots = []
-    if not has_suites or whole.cells["suite"].nunique() <= _MOST_SUITES:
-        plots.append(condition_plot(f"{name}-conditions", {"": chosen}, part))
-    if regions:
-        plots.append(condition_plot(f"{name}-regions", regions, " in each region"))
-    by_itself = ", each suite by itself" if has_suites else ""
-    remarks = [f"conditions: {' x '.join(chosen.conditions)}{by_itself}", *analysis_remarks(chosen)]
-    return Design(visible(task), plots, [*analysis_grids(chosen, part)], remarks)
+        if not n_suites and (regions := _regions(table, conditions)):  # charts of suites have them
+            plots.append(condition_plot(f"{name}-regions", regions, " in each region"))
+    if n_suites > _MOST_SUITES:
+        remark = f"{n_suites} suites have different conditions: `lmdiag analyse` tests each suite"
+        return Design(visible(task), [], [], [f"{remark}, --filter suite=NAME one of them"])
+    plots.insert(0, condition_plot(f"{name}-conditions", {"": chosen}, part))
+    named = (
+        f"conditions: {' x '.join(chosen.conditions)}{', each suite by itself' * bool(n_suites)}"
+    )
+    grids = [*analysis_grids(chosen, part)]
+    return Design(visible(task), plots, grids, [named, *analysis_remarks(chosen)])
 
 
 def _regions(table: DataFrame, conditions: Sequence[str]) -> dict[str, Analysis]:

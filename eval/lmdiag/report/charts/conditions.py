@@ -44,13 +44,13 @@ def condition_plot(name: str, analyses: Mapping[str, Analysis], of: str = "") ->
     )
     ends |= {"domainMax": high} if any(row.get("high", high) > high for row in rows) else {}
     y = alt.Y("value:Q", title=first.response.replace("_", " ") + unit)
-    y = y.scale(zero=False, padding=8, **ends)
+    y = y.scale(zero=False, **ends)
     levels = [visible(level) for level in first.conditions[across]]
     shared = {
         "x": alt.X("level:N", sort=levels, title=visible(across)).axis(
             labelAngle=0, labelLimit=110, grid=False
         ),
-        "xOffset": alt.XOffset("series:N", sort=names),
+        **({"xOffset": alt.XOffset("series:N", sort=names)} if others else {}),
         "y": y.axis(tickCount=5),
         "color": specs.series("color", "series", names, specs.COLORS, title),
     }
