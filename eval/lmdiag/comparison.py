@@ -19,7 +19,7 @@ from lmdiag import diagnostics, stats
 from lmdiag.evaluation import HUMAN_MEASURES, chosen_measures, scores
 from lmdiag.measures import Scores, Statistic
 from lmdiag.protocol import KNOBS
-from lmdiag.suggestions import suggest
+from lmdiag.text import suggest
 from lmdiag.types import BadInput, Kind
 
 if TYPE_CHECKING:

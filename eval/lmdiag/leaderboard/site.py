@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from lmdiag import diagnostics
+from lmdiag.files import real_path, resource_path
 from lmdiag.hub.benchmark import columns
 from lmdiag.hub.client import is_on_hub
 from lmdiag.hub.publish import SITE_INDEX
@@ -23,12 +24,10 @@ from lmdiag.leaderboard.board import Board
 from lmdiag.leaderboard.charts import chart
 from lmdiag.leaderboard.comparisons import comparisons
 from lmdiag.leaderboard.rows import Row
-from lmdiag.reading import real_path
 from lmdiag.report.page import environment, frame
-from lmdiag.resources import resource_path
 from lmdiag.results import REPORT
 from lmdiag.results.published import human_facts
-from lmdiag.text import all_visible
+from lmdiag.text import change_texts, visible
 from lmdiag.types import BadInput
 
 _SCHEMA_VERSION = 1
@@ -82,7 +81,7 @@ def write_site(out: Path, rows: Sequence[Row], others: Sequence[Entry], board: B
         "rows": [_record(row) for row in rows],
         "not_run": [{name: getattr(entry, name) for name in _NOT_RUN} for entry in others],
     }
-    text = json.dumps(all_visible(record), indent=1, allow_nan=False)
+    text = json.dumps(change_texts(record, visible), indent=1, allow_nan=False)
     (work / SITE_INDEX).write_text(text, "utf-8")
     if out.exists():
         out.replace(before)
