@@ -83,7 +83,9 @@ def _compare_counts(pairs: _Pairs, parts: Mapping[int, Scores]) -> _Done:
         verdicts = np.repeat(
             [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], [won, lost, n - won - lost], axis=1
         )
-        a, b = (Scores(first.a.name, np.arange(n), x, "proportion") for x in verdicts)
+        a, b = (
+            Scores(first.a.name, np.arange(n).astype(object), x, "proportion") for x in verdicts
+        )
         return _compare_pair(first._replace(a=a, b=b))
 
     counts = {(i, j): (both.at[i, j], wins.at[i, j], wins.at[j, i]) for i, j in pairs}
