@@ -15,8 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from lmdiag.reading import is_folder
-from lmdiag.resources import resource_path
+from lmdiag.files import is_folder, resource_path
 from lmdiag.types import BadInput
 
 _PACKAGE = "lmdiag_loading"
