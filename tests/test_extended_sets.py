@@ -33,7 +33,7 @@ from lmdiag.results import (
     load_run,
     read_results,
 )
-from lmdiag.results.joining import joined_results, joined_runs
+from lmdiag.results.run import joined_results, joined_runs
 from lmdiag.results.published import published_beside
 from lmdiag.types import DIAGNOSTICS, BadInput
 
