@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from lmdiag.reading import read_json_lines
+from lmdiag.files import read_json_lines
 from lmdiag.types import BadInput
 
 from .lines import Row, choice, refuse_repeated, separated_lines

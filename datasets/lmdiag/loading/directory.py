@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from lmdiag.reading import read_json
+from lmdiag.files import read_json
 from lmdiag.types import BadInput
 
 from .card import Built, fill

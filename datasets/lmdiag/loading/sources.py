@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from lmdiag.reading import is_folder, read_bytes
+from lmdiag.files import is_folder, read_bytes, write_atomically
 from lmdiag.stimuli.building import user_cache
-from lmdiag.suggestions import suggest
+from lmdiag.text import suggest
 from lmdiag.types import BadInput
-from lmdiag.writing import write_atomically
 
 SCRIPTS = Path(__file__).resolve().parents[1]
 """The folder of the loading scripts, with the demo source."""

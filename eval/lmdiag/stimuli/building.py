@@ -17,8 +17,7 @@ from types import ModuleType
 from typing import Any
 
 from lmdiag import diagnostics
-from lmdiag.reading import is_folder, user_path
-from lmdiag.resources import resource_path
+from lmdiag.files import is_folder, resource_path, user_path
 from lmdiag.types import BadInput
 
 _PACKAGE = "lmdiag_loading"
