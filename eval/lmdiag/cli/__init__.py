@@ -116,15 +116,14 @@ def _prepare_output(argv: Sequence[str]) -> None:
     Raises:
         BadInput: an argument is not valid text in the encoding of the system.
     """
-    from lmdiag.redact import redact_logs, redact_tracebacks
+    from lmdiag.files import redact_output
 
     for argument in argv:
         if any("\ud800" <= character <= "\udfff" for character in argument):
             raise BadInput(f"the argument {argument!r} is not valid UTF-8: rename the file")
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
-    redact_logs()
-    redact_tracebacks()
+    redact_output()
 
 
 def _nothing_written(*_: Any) -> str:

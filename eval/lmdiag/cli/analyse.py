@@ -67,9 +67,9 @@ def main(options: Options) -> int:
         filters=options.filter,
     )
     if options.chart:
+        from lmdiag.files import write_atomically
         from lmdiag.report.charts.conditions import condition_plot
         from lmdiag.report.charts.output import figure_file
-        from lmdiag.writing import write_atomically
 
         plot = condition_plot("conditions", {options.region: analysis})
         write_atomically(options.chart, figure_file(plot.spec, options.chart.suffix[1:], 8.0))

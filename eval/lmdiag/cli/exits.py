@@ -49,7 +49,7 @@ def say(message: str) -> None:
 
 def one_line(message: str) -> str:
     """Returns a message as one line without secrets and hidden characters."""
-    from lmdiag.redact import without_secrets
+    from lmdiag.files import without_secrets
     from lmdiag.text import visible
 
     return visible(" ".join(without_secrets(message).split()))

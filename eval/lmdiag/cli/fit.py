@@ -115,9 +115,9 @@ def _print(result: HumanFit, form: str) -> None:
 
 def _write(result: HumanFit, options: Options) -> None:
     """Writes the files that were asked for."""
+    from lmdiag.files import write_atomically
     from lmdiag.report.charts.output import write_figures
     from lmdiag.report.human import human_page, human_plots, words_as_csv
-    from lmdiag.writing import write_atomically
 
     if options.report:
         write_atomically(options.report, human_page(result).encode())

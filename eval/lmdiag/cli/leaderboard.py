@@ -60,12 +60,12 @@ def stopped(options: Options) -> str:
 def main(options: Options) -> int:
     """Runs what has no run yet, and writes the site."""
     from lmdiag.cli.requested import read_models
+    from lmdiag.files import is_file
     from lmdiag.hub.requests import listed_models, read_requests
     from lmdiag.leaderboard.board import Board
     from lmdiag.leaderboard.rows import make_rows
     from lmdiag.leaderboard.running import Limits, free_memory, run_missing
     from lmdiag.leaderboard.site import check_target, write_site
-    from lmdiag.reading import is_file
 
     out = options.out
     check_target(out)

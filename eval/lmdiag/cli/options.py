@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 from cyclopts import Group, Parameter, Token
 
+from lmdiag.files import is_file, read_text, user_path
 from lmdiag.protocol import Protocol, checked_ranks, checked_threshold
-from lmdiag.reading import is_file, read_text, user_path
 from lmdiag.types import BadInput
 
 RECORD = Parameter(name="*")

@@ -52,9 +52,9 @@ class Options:
 
 def main(options: Options) -> int:
     """Writes the report; returns the exit code."""
+    from lmdiag.files import clear_drafts, write_atomically
     from lmdiag.results import run_folders
     from lmdiag.text import visible
-    from lmdiag.writing import clear_drafts, write_atomically
 
     if not _is_multiverse(options.runs):
         options = replace(options, runs=tuple(run_folders(options.runs)))

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple
 
-from lmdiag.reading import is_folder, read_text, user_path
+from lmdiag.files import is_folder, read_text, user_path
 from lmdiag.text import first_few
 from lmdiag.training_steps import by_step
 from lmdiag.types import BadInput

@@ -26,7 +26,7 @@ from lmdiag.cli.requested import Models, RequestedModel
 from lmdiag.models.loading.options import Loading, LoadOptions, Serving
 from lmdiag.perturb import names, tasks_with
 from lmdiag.protocol import Asking, Protocol, asking_of
-from lmdiag.suggestions import suggest
+from lmdiag.text import suggest
 from lmdiag.types import DIAGNOSTICS, BadInput
 
 if TYPE_CHECKING:
@@ -217,8 +217,8 @@ def _show(run: Run, *, as_tables: bool) -> None:
 
 def write_report(run: Run, designs: Sequence[Design] | None = None) -> None:
     """Writes the report of a finished run if it is not there; `designs` as for `render`."""
+    from lmdiag.files import write_atomically
     from lmdiag.results import REPORT
-    from lmdiag.writing import write_atomically
 
     if not (run.path / REPORT).exists():
         from lmdiag.report.html import render
@@ -245,8 +245,8 @@ def _show_all(runs: Sequence[Run], output: Path, *, as_json: bool) -> None:
 
 def _write_comparison(runs: Sequence[Run], output: Path) -> Path:
     """Writes the page that compares the models of a command; returns its path."""
+    from lmdiag.files import write_atomically
     from lmdiag.report.html import render
-    from lmdiag.writing import write_atomically
 
     page = output / "comparison.html"
     write_atomically(page, render(runs).encode())

@@ -41,9 +41,9 @@ def main(options: Options) -> int:
     """Shows or opens the pull requests."""
     from huggingface_hub import HfApi
 
+    from lmdiag.files import exists
     from lmdiag.hub.requests import request_of
     from lmdiag.hub.submit import offer_request, offers_of_run
-    from lmdiag.reading import exists
 
     api, repo, note = HfApi(library_name="lmdiag"), options.results_repo, options.note
     if exists(run := Path(options.model)):

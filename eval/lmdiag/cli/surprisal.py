@@ -85,7 +85,7 @@ def main(options: Options) -> int:
 
 def _texts(file: str) -> list[str]:
     """Returns the lines of a file or of standard input; at least one of them has a word."""
-    from lmdiag.reading import decoded, read_text, user_path
+    from lmdiag.files import decoded, read_text, user_path
 
     if file == "-":
         file = "standard input"
@@ -100,7 +100,7 @@ def _texts(file: str) -> list[str]:
 
 def _write(file: Path, table: pa.Table) -> None:
     """Writes the table completely or not at all."""
-    from lmdiag.writing import replacing
+    from lmdiag.files import replacing
 
     with replacing(file) as out:
         if file.suffix == ".parquet":

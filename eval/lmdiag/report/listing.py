@@ -12,8 +12,7 @@ from lmdiag.report import numbers
 from lmdiag.report.choices import Choice, Part
 from lmdiag.report.items import Item, items, representative
 from lmdiag.report.labels import run_labels
-from lmdiag.suggestions import suggest
-from lmdiag.text import visible
+from lmdiag.text import suggest, visible
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:

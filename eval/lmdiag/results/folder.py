@@ -11,10 +11,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lmdiag.reading import a_mapping, has_file, is_file, is_folder, read_json, readable
+from lmdiag.files import (
+    a_mapping,
+    clear_drafts,
+    has_file,
+    is_file,
+    is_folder,
+    read_json,
+    readable,
+    write_atomically,
+)
 from lmdiag.results.results import Results
 from lmdiag.types import BadInput
-from lmdiag.writing import clear_drafts, write_atomically
 
 if TYPE_CHECKING:
     from filelock import FileLock

@@ -18,12 +18,11 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args, get_orig
 
 from annotated_types import Ge, Le
 
+from lmdiag.files import has_file, parquet_names, read_json_lines, read_parquet, readable, replacing
 from lmdiag.measures import AGREEMENT_LAYOUT
 from lmdiag.protocol import Predictions
-from lmdiag.reading import has_file, parquet_names, read_json_lines, read_parquet, readable
 from lmdiag.results.folder import EW_AND_MW, PREDICTIONS, advice_to_overwrite
 from lmdiag.types import AGREEMENT, BadInput, Kind, WordSpan
-from lmdiag.writing import replacing
 
 if TYPE_CHECKING:
     import pyarrow as pa

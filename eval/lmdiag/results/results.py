@@ -11,9 +11,8 @@ from typing import Any, Literal, TypeVar
 
 from lmdiag import diagnostics
 from lmdiag.diagnostics import Diagnostic
+from lmdiag.files import read_json, redacted
 from lmdiag.protocol import Protocol
-from lmdiag.reading import read_json
-from lmdiag.redact import redacted
 from lmdiag.results.figure import Figure, Measure, Place, SettingResults
 from lmdiag.types import BadInput, ModelInfo
 

@@ -8,8 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lmdiag.files import exists, real_path
 from lmdiag.protocol import Predictions, asking_of
-from lmdiag.reading import exists, real_path
 from lmdiag.results.figure import Figure, Place
 from lmdiag.results.folder import PREDICTIONS, check_files, read_results, run_folders
 from lmdiag.results.predictions import SettingKey, read_run

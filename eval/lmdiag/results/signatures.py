@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from lmdiag import __version__
+from lmdiag.files import is_folder, real_path, redacted, user_path
 from lmdiag.protocol import KNOBS, Protocol
-from lmdiag.reading import is_folder, real_path, user_path
-from lmdiag.redact import redacted
 from lmdiag.training_steps import trained_model
 from lmdiag.types import DIAGNOSTICS, ModelInfo
 

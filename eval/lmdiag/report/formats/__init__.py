@@ -37,10 +37,10 @@ def render_tables(
     from jinja2 import Environment
     from markupsafe import Markup
 
+    from lmdiag.files import resource_path
     from lmdiag.report.formats import csv
     from lmdiag.report.formats.grid import CellText, grid_of
     from lmdiag.report.sections import sections, signs
-    from lmdiag.resources import resource_path
 
     if name == "csv":
         return csv.render(runs, chosen)
