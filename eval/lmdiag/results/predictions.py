@@ -32,18 +32,18 @@ if TYPE_CHECKING:
     from lmdiag.questions import Setting
     from lmdiag.stimuli import Stimuli
 
-Count = Annotated[int, Ge(0)]
-LogProb = Annotated[float, Le(0.01)]
+_Count = Annotated[int, Ge(0)]
+_LogProb = Annotated[float, Le(0.01)]
 """Nats. That of a certain word exceeds 0 by rounding, in low precision."""
 
 
 class _Word(NamedTuple):
     """A `WordSpan` in a file; other programs may leave out the last fields."""
 
-    start: Count
-    end: Count
-    log_prob: LogProb | None = None
-    n_tokens: Count | None = None
+    start: _Count
+    end: _Count
+    log_prob: _LogProb | None = None
+    n_tokens: _Count | None = None
 
 
 _COUNT = "an integer from 0 up"
@@ -52,12 +52,12 @@ _WORDS = "a list of objects with start, end (characters), log_prob and n_tokens,
 COLUMNS: Mapping[str, tuple[Any, str]] = {
     "id": (str, "the id of a row"),
     "perturbation": (str, "the name of a perturbation"),
-    "run": (Count, _COUNT),
-    "log_prob": (LogProb | None, f"{_LOG_PROB} (null for a word that has no score)"),
-    "rank": (Count | None, _COUNT),
-    "n_tokens": (Count | None, _COUNT),
+    "run": (_Count, _COUNT),
+    "log_prob": (_LogProb | None, f"{_LOG_PROB} (null for a word that has no score)"),
+    "rank": (_Count | None, _COUNT),
+    "n_tokens": (_Count | None, _COUNT),
     "top_words": (list[str] | None, "a list of words, best first"),
-    "top_log_probs": (list[LogProb] | None, f"a list; each value is {_LOG_PROB}"),
+    "top_log_probs": (list[_LogProb] | None, f"a list; each value is {_LOG_PROB}"),
     "words": (list[_Word] | None, _WORDS),
 }
 """Column of `predictions.parquet` -> type of its values, and what they are, in messages."""
@@ -92,7 +92,7 @@ def schema() -> pa.Schema:
         if kind is _Word:
             hints = get_type_hints(_Word, include_extras=True)
             return pa.struct({name: arrow(hint) for name, hint in hints.items()})
-        return {str: pa.string(), Count: pa.int32(), LogProb: pa.float64()}[kind]
+        return {str: pa.string(), _Count: pa.int32(), _LogProb: pa.float64()}[kind]
 
     return pa.schema({name: arrow(kind) for name, (kind, _) in COLUMNS.items()})
 
