@@ -104,7 +104,7 @@ def _tables(options: Options) -> str:
     from lmdiag.report.labels import training_order
     from lmdiag.report.listing import choose
     from lmdiag.results import load_run, read_results
-    from lmdiag.results.joining import joined_results, joined_runs
+    from lmdiag.results.run import joined_results, joined_runs
 
     separate = [read_results(path) for path in options.runs]
     results = joined_results(separate)
