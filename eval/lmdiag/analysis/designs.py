@@ -15,7 +15,7 @@ from lmdiag import stats
 from lmdiag.analysis.items import PARTS, SCORES
 from lmdiag.analysis.mixed import Coding, MixedFit, fit_mixed
 from lmdiag.perturb import NONE
-from lmdiag.reading import short
+from lmdiag.text import shortened
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ def _prepared(table: DataFrame, region: str, filters: Sequence[str]) -> DataFram
             raise BadInput(f"filter {condition!r}: write it as COLUMN=VALUE, columns are {known}")
         texts = level_texts(table[name])
         if not (texts == value).any():
-            known = ", ".join(map(short, texts.dropna().unique()[:20]))
+            known = ", ".join(map(shortened, texts.dropna().unique()[:20]))
             raise BadInput(f"filter {condition!r}: no row has this value; values are {known}")
         table = table[texts == value]
     table = _of_region(table, region).reset_index(drop=True)
@@ -226,7 +226,7 @@ def _levels(table: DataFrame, conditions: Sequence[str]) -> Levels:
         raise BadInput("the table has no column item, which names the items of the design")
     names = list(conditions) or find_conditions(table)
     if not names and "suite" in table and table["suite"].nunique() > 1:
-        suites = ", ".join(map(short, table["suite"].unique()))
+        suites = ", ".join(map(shortened, table["suite"].unique()))
         raise BadInput(
             "the suites have different conditions: choose one with --filter suite=NAME from "
             f"{suites}"

@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lmdiag.analysis.procedures import SURPRISAL, Procedure
-from lmdiag.reading import exists, is_folder, parse_json, read_parquet, read_text, short, user_path
+from lmdiag.files import exists, is_folder, parse_json, read_parquet, read_text, user_path
 from lmdiag.stats import Values
+from lmdiag.text import shortened
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ def read_human(data: str | Path | DataFrame) -> HumanTable:
             index_col=False, header=None, skiprows=1, names=range(len(names)),
         )  # fmt: skip
     except (EmptyDataError, ParserError, ValueError, csv.Error) as error:
-        raise BadInput(f"{path} is not a table: {short(error)}") from None
+        raise BadInput(f"{path} is not a table: {shortened(error)}") from None
     frame.columns = names
     return HumanTable(frame, path.name, 2)
 
@@ -342,5 +343,5 @@ def log_frequencies(texts: Sequence[str], language: str) -> Values:
     try:
         known = {text: word_frequency(text, language) for text in dict.fromkeys(texts)}
     except LookupError as error:
-        raise BadInput(f"wordfreq: {short(error)}") from None
+        raise BadInput(f"wordfreq: {shortened(error)}") from None
     return np.array([math.log2(known[x]) if known[x] else math.nan for x in texts])

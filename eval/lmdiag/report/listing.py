@@ -9,8 +9,7 @@ from lmdiag.diagnostics import Diagnostic
 from lmdiag.perturb import NONE
 from lmdiag.report.items import MAX_LISTED, Choice, Item, Part, items
 from lmdiag.report.labels import run_labels
-from lmdiag.suggestions import suggest
-from lmdiag.text import visible
+from lmdiag.text import suggest, visible
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:

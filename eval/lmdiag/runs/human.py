@@ -13,11 +13,11 @@ import numpy as np
 
 from lmdiag.analysis.human import SurprisalSource, Words
 from lmdiag.controls import text_warning
+from lmdiag.files import write_atomically
 from lmdiag.results import model_slug
 from lmdiag.runs.journal import Journal
 from lmdiag.runs.surprisals import word_surprisals
 from lmdiag.types import BadInput
-from lmdiag.writing import write_atomically
 
 if TYPE_CHECKING:
     from lmdiag.analysis.human import HumanTable

@@ -45,9 +45,9 @@ def render_tables(
     from jinja2 import Environment
     from markupsafe import Markup
 
+    from lmdiag.files import resource_path
     from lmdiag.report.formats.grid import CellText, signs
     from lmdiag.report.sections import sections
-    from lmdiag.resources import resource_path
 
     if name == "csv":
         return csv_text(_items(chosen) if chosen else _figures(runs))
