@@ -127,7 +127,7 @@ def print_fit(fit: HumanFit, console: Console) -> None:
     from lmdiag.report.human import fit_grid, further_lines, method_lines
 
     remarks = [*method_lines(fit), *further_lines(fit)]
-    _print_part("", [fit_grid(fit)._replace(caption="")], remarks, console)
+    _print_part("", [fit_grid(fit)._replace(title="")], remarks, console)
 
 
 # ---- comparisons ---------------------------------------------------------------------------------
