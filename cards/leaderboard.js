@@ -46,24 +46,13 @@ function addCell(row, name, text, kind) {
 
 const points = (share) => `${share > 0 ? "+" : ""}${(100 * share).toFixed(1)}`.replace("-", "−");
 
-// Interval and p of first minus second, from the counts of items that only one of them has right.
-function tested(first, second) {
-  let n = 0, wins = 0, losses = 0;
-  for (let i = 0; i < first.length; i += 1) {
-    if (first[i] === "-" || second[i] === "-") continue;
-    n += 1;
-    wins += first[i] > second[i];
-    losses += first[i] < second[i];
-  }
-  if (wins + losses === 0) return { difference: 0, interval: "–", p: "–" };
-  const key = [n, Math.max(wins, losses), Math.min(wins, losses)].join(" ");
-  const [low, high, p] = JSON.parse(comparison.dataset.tests)[key];
-  const bounds = wins >= losses ? [low, high] : [-high, -low];
-  return {
-    difference: (wins - losses) / n,
-    interval: low === null ? "–" : bounds.map(points).join(" to "),
-    p: p < 0.001 ? "< .001" : p > 0.9995 ? "1" : p.toFixed(3).slice(1),
-  };
+// Difference, interval and p of a comparison as text; dashes for what is not defined or not compared.
+function shown([difference, low, high, p]) {
+  return [
+    difference === null ? "–" : points(difference),
+    low === null ? "–" : `${points(low)} to ${points(high)}`,
+    p === null ? "–" : p < 0.001 ? "< .001" : p > 0.9995 ? "1" : p.toFixed(3).slice(1),
+  ];
 }
 
 function compareRows(first, second) {
@@ -73,7 +62,8 @@ function compareRows(first, second) {
     const name = `${row.querySelector("th bdi").textContent} (${row.dataset.detail})`;
     heads[i + 1].textContent = `${["First", "Second"][i]}: ${name}`;
   });
-  const outcomes = pair.map((row) => JSON.parse(row.dataset.outcomes));
+  const { results, columns } = JSON.parse(comparison.dataset.comparisons);
+  const numbers = pair.map((row) => Number(row.dataset.number));
   const body = comparison.querySelector("tbody");
   body.replaceChildren();
   all("thead th.figure", board).forEach((heading) => {
@@ -83,18 +73,9 @@ function compareRows(first, second) {
     const row = document.createElement("tr");
     addCell(row, "th", heading.dataset.name);
     keys.forEach((key) => addCell(row, "td", key === "" ? "–" : (100 * Number(key)).toFixed(1)));
-    const items = outcomes.map((columns) => columns[heading.dataset.id]);
-    if (items[0] && items[1]) {
-      const { difference, interval, p } = tested(...items);
-      addCell(row, "td", points(difference), difference > 0 ? "more" : difference < 0 ? "less" : "");
-      addCell(row, "td", interval);
-      addCell(row, "td", p);
-    } else {
-      const both = keys[0] !== "" && keys[1] !== "";
-      addCell(row, "td", both ? points(keys[0] - keys[1]) : "–");
-      addCell(row, "td", "–");
-      addCell(row, "td", "–");
-    }
+    const result = results[columns[heading.dataset.id][numbers[0]][numbers[1]]] || [null, null, null, null];
+    const kind = result[0] > 0 ? "more" : result[0] < 0 ? "less" : "";
+    shown(result).forEach((text, i) => addCell(row, "td", text, i === 0 ? kind : ""));
     body.append(row);
   });
   comparison.hidden = false;

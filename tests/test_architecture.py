@@ -12,11 +12,11 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
+import grimp
 import pytest
 
 from lmdiag.cli import COMMANDS
@@ -61,125 +61,59 @@ HEAVY = {"torch", "transformers", "tokenizers", "accelerate", "evaluate", "datas
 }
 """Libraries that no `--help` waits for."""
 
-SAME_ROLE = {"main", "Options", "stopped", "DIAGNOSTIC", "render", "load"}
+SAME_ROLE = {"main", "Options", "STOPPED", "DIAGNOSTIC", "render", "load"}
 """Names that several modules define in the same role: commands, diagnostics, formats, and `load`,
 which is always used with its room, as `models.load` and `stimuli.load`."""
 
 
-@dataclass(frozen=True)
-class Import:
-    """One imported module, as an absolute dotted name, and whether it is there only for types."""
-
-    name: str
-    for_types: bool
-
-
-def imports_of(source: str, module: str, is_package: bool) -> Iterator[Import]:
-    """Yields all imports of a module, those inside functions too, relative ones made absolute."""
-    tree = ast.parse(source)
-    typed = {
-        id(inner)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
-        for statement in node.body
-        for inner in ast.walk(statement)
-    }
-    parents = module.split(".") if is_package else module.split(".")[:-1]
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield Import(alias.name, id(node) in typed)
-        elif isinstance(node, ast.ImportFrom):
-            above = parents[: len(parents) - node.level + 1] if node.level else []
-            base = ".".join([*above, *([node.module] if node.module else [])])
-            for alias in node.names:  # `from lmdiag import stats` names a module, too
-                yield Import(f"{base}.{alias.name}", id(node) in typed)
-
-
 @cache
-def package() -> dict[str, tuple[Import, ...]]:
-    """Returns module -> its imports, for the whole package."""
-    modules = {}
-    for path in sorted(PACKAGE.rglob("*.py")):
-        parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
-        is_package = parts[-1] == "__init__"
-        module = ".".join(parts[:-1] if is_package else parts)
-        modules[module] = tuple(imports_of(path.read_text(encoding="utf-8"), module, is_package))
-    return modules
-
-
-def room(name: str) -> str | None:
-    """Returns the room of a dotted name; None for the package itself and for other libraries."""
-    parts = name.split(".")
-    return (
-        parts[1] if parts[0] == "lmdiag" and f"lmdiag.{'.'.join(parts[1:2])}" in package() else None
+def rooms(*, types: bool) -> grimp.ImportGraph:
+    """The imports between rooms and of libraries, with or without those for type checkers."""
+    graph = grimp.build_graph(
+        "lmdiag",
+        include_external_packages=True,
+        exclude_type_checking_imports=not types,
+        cache_dir=None,
     )
+    for module in graph.find_modules_directly_imported_by("lmdiag"):
+        graph.remove_import(importer="lmdiag", imported=module)
+    for module in graph.find_children("lmdiag"):
+        graph.squash_module(module)
+        graph.remove_import(importer=module, imported=module)
+    return graph
 
 
-def rooms_imported(importer: str, *, types: bool) -> set[str]:
-    """Returns the siblings that a room imports, with or without imports for type checkers."""
-    return {
-        imported
-        for module, imports in package().items()
-        if room(module) == importer
-        for found in imports
-        if (types or not found.for_types) and (imported := room(found.name)) not in (None, importer)
-    }
-
-
-def libraries(importer: str) -> set[str]:
-    """Returns the libraries that a room needs at run time, through its siblings too."""
-    reached, todo = {importer}, [importer]
-    while todo:
-        new = rooms_imported(todo.pop(), types=False) - reached
-        reached |= new
-        todo += new
-    return {
-        found.name.split(".")[0]
-        for module, imports in package().items()
-        if room(module) in reached
-        for found in imports
-        if not found.for_types
-    }
-
-
-def test_the_reader_of_imports_sees_every_form() -> None:
-    source = (
-        "import torch.nn as nn\nfrom . import stats\nfrom .. import types\n"
-        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from lmdiag import hub\n"
-        "def late():\n    from lmdiag.measures import score\n"
-    )
-    assert set(imports_of(source, "lmdiag.models.causal", is_package=False)) == {
-        Import("torch.nn", False), Import("lmdiag.models.stats", False),
-        Import("lmdiag.types", False), Import("typing.TYPE_CHECKING", False),
-        Import("lmdiag.hub", True), Import("lmdiag.measures.score", False),
-    }  # fmt: skip
+def imported(room: str) -> set[str]:
+    """The siblings that a room imports, those for type checkers as well."""
+    modules = rooms(types=True).find_modules_directly_imported_by(f"lmdiag.{room}")
+    return {module.removeprefix("lmdiag.") for module in modules if module.startswith("lmdiag.")}
 
 
 def test_every_room_of_the_rules_exists() -> None:
     named = {*NEVER, *ALONE, *(name for names in NEVER.values() for name in names)}
-    assert named <= {room(module) for module in package()}
+    assert {f"lmdiag.{name}" for name in named} <= {*rooms(types=True).find_children("lmdiag")}
+    assert "torch" in rooms(types=False).find_upstream_modules("lmdiag.models")
 
 
 @pytest.mark.parametrize("importer", sorted(NEVER))
 def test_a_room_never_imports(importer: str) -> None:
-    assert not rooms_imported(importer, types=True) & NEVER[importer]
+    assert not imported(importer) & NEVER[importer]
 
 
 @pytest.mark.parametrize("importer", ALONE)
 def test_a_room_that_imports_hardly_a_sibling(importer: str) -> None:
-    assert rooms_imported(importer, types=True) == ALONE[importer]
+    assert imported(importer) == ALONE[importer]
 
 
 def test_no_circle_between_rooms() -> None:
-    rooms = {name for module in package() if (name := room(module))}
-    order = TopologicalSorter({name: rooms_imported(name, types=True) for name in rooms})
-    assert {*order.static_order()} == rooms
+    names = {name.removeprefix("lmdiag.") for name in rooms(types=True).find_children("lmdiag")}
+    assert {*TopologicalSorter({name: imported(name) for name in names}).static_order()} == names
 
 
 @pytest.mark.parametrize("importer", WITHOUT_TORCH)
 def test_a_room_needs_no_torch(importer: str) -> None:
-    assert not libraries(importer) & {"torch", "transformers", "accelerate"}
+    libraries = rooms(types=False).find_upstream_modules(f"lmdiag.{importer}")
+    assert not libraries & {"torch", "transformers", "accelerate"}
 
 
 def public_names(path: Path) -> Iterator[str]:
@@ -204,35 +138,17 @@ def test_no_public_name_has_two_meanings() -> None:
     assert {n: d for n, d in doubled.items() if n not in SAME_ROLE} == {}
 
 
-def test_only_the_metric_script_imports_evaluate() -> None:
+def test_nothing_imports_the_command_line_or_evaluate() -> None:
     """`evaluate` imports transformers' pipelines: several seconds."""
-    users = {
-        module
-        for module, imports in package().items()
-        for i in imports
-        if i.name.split(".")[0] == "evaluate"
-    }
-    assert not users
-
-
-def test_nothing_imports_the_command_line() -> None:
-    users = {
-        module
-        for module, imports in package().items()
-        if room(module) not in ("cli", "__main__")
-        and any(room(found.name) == "cli" for found in imports)
-    }
-    assert not users
+    graph = rooms(types=False)
+    assert graph.find_modules_that_directly_import("lmdiag.cli") <= {"lmdiag.__main__"}
+    assert "evaluate" not in graph.modules
 
 
 def test_the_accelerate_entry_holds_nothing_but_the_call() -> None:
     tree = ast.parse((ROOT / "eval/run.py").read_text(encoding="utf-8"))
-    assert not [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)]
-    assert {i.name.split(".")[0] for i in imports_of(ast.unparse(tree), "run", False)} <= {
-        "sys",
-        "lmdiag",
-        "__future__",
-    }
+    kinds = {type(node) for node in tree.body}
+    assert kinds <= {ast.Expr, ast.Import, ast.ImportFrom, ast.If}
 
 
 def test_the_folders_do_not_shadow_the_libraries() -> None:

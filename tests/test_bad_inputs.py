@@ -16,7 +16,7 @@ from hub.boards import edit
 from runs import make_run
 
 import lmdiag
-from lmdiag import reading, stimuli
+from lmdiag import files, stimuli
 from lmdiag.cli.requested import read_models
 from lmdiag.hub import publish
 from lmdiag.hub.client import is_on_hub
@@ -26,7 +26,7 @@ from lmdiag.protocol import Protocol
 from lmdiag.results import load_run, model_slug
 from lmdiag.results.external import read_external
 from lmdiag.results.multiverse import Multiverse
-from lmdiag.stimuli.building import script
+from lmdiag.stimuli.building import script, user_cache
 from lmdiag.types import BadInput
 
 # ---- content -------------------------------------------------------------------------------------
@@ -34,15 +34,15 @@ from lmdiag.types import BadInput
 JSON: dict[str | bytes, str] = {
     "": "not valid JSON",
     "{": "not valid JSON",
-    "1" * 5000: "does not fit into 64 bits",
+    "1" * 5000: "number out of range",
     f"[{2**63}]": "does not fit into 64 bits",
     f"[{-(2**63) - 1}]": "does not fit into 64 bits",
-    '"\\ud800"': "half of a surrogate pair",
-    '{"\\udfff": 1}': "half of a surrogate pair",
-    "[" * 65 + "]" * 65: "nested deeper than",
-    "[" * 100_000: "nested too deeply",
-    b'"\xff"': "not UTF-8",
-    "[NaN]": "NaN is not a number",
+    '"\\ud800"': "unexpected end of hex escape",
+    '{"\\udfff": 1}': "lone leading surrogate",
+    "[" * 202 + "]" * 202: "recursion limit exceeded",
+    "[" * 100_000: "recursion limit exceeded",
+    b'"\xff"': "invalid unicode",
+    "[NaN]": "expected value",
     "[1e999]": "is too large",
 }
 YAML = [
@@ -59,25 +59,25 @@ def parquet(column: pa.Array, name: str = "x") -> Callable[[Path], object]:
 
 NOT_VALID = "cannot be read: not valid Parquet"
 FILES: dict[str, tuple[Callable[[Path], object], Callable[[Path], object], str]] = {
-    "not UTF-8": (lambda path: path.write_bytes(b"one\ncaf\xe9\n"), reading.read_text,
+    "not UTF-8": (lambda path: path.write_bytes(b"one\ncaf\xe9\n"), files.read_text,
                   "file:2: not UTF-8"),
-    "too long": (lambda path: path.write_text("x" * 9), lambda path: reading.read_text(path, 8),
+    "too long": (lambda path: path.write_text("x" * 9), lambda path: files.read_text(path, 8),
                  "has 9 bytes; at most 8 are read"),
-    "loop": (lambda path: path.symlink_to(path), reading.read_text,
+    "loop": (lambda path: path.symlink_to(path), files.read_text,
              "file cannot be read: Too many levels"),
-    "gone": (lambda path: None, reading.read_text, "file cannot be read: No such file"),
-    "folder": (Path.mkdir, reading.read_text, "is not a regular file"),
-    "device": (lambda path: path.symlink_to("/dev/zero"), reading.read_text,
+    "gone": (lambda path: None, files.read_text, "file cannot be read: No such file"),
+    "folder": (Path.mkdir, files.read_text, "is not a regular file"),
+    "device": (lambda path: path.symlink_to("/dev/zero"), files.read_text,
                "is not a regular file"),
-    "NaN": (lambda path: path.write_text('{"a": NaN}'), reading.read_json,
-            r"file: not valid JSON \(NaN is not a number"),
-    "column twice": (parquet(pa.array([1]), "x"), reading.read_parquet, "has the column x twice"),
-    "no column": (parquet(pa.array([1]), "y"), lambda path: reading.read_parquet(path, ["z"]),
+    "NaN": (lambda path: path.write_text('{"a": NaN}'), files.read_json,
+            r"file: not valid JSON \(expected value"),
+    "column twice": (parquet(pa.array([1]), "x"), files.read_parquet, "has the column x twice"),
+    "no column": (parquet(pa.array([1]), "y"), lambda path: files.read_parquet(path, ["z"]),
                   "has no column z"),
-    "cut off": (lambda path: path.write_bytes(b"PAR1 and no more"), reading.read_parquet,
+    "cut off": (lambda path: path.write_bytes(b"PAR1 and no more"), files.read_parquet,
                 NOT_VALID),
     **{
-        str(column.type): (parquet(column, "y"), reading.read_parquet, NOT_VALID)
+        str(column.type): (parquet(column, "y"), files.read_parquet, NOT_VALID)
         for column in (
             pa.array([b"\xff"], pa.binary()).view(pa.string()),
             pa.array([0], pa.timestamp("s", tz="Moon/Crater")),
@@ -93,7 +93,7 @@ FILES: dict[str, tuple[Callable[[Path], object], Callable[[Path], object], str]]
 @pytest.mark.parametrize("text", JSON, ids=JSON.values())
 def test_json_beyond_the_bounds_is_refused(text: str | bytes) -> None:
     with pytest.raises(BadInput, match=rf"^here: (not valid JSON .*)?{JSON[text]}"):
-        reading.parse_json(text, "here", finite=True)
+        files.parse_json(text, "here", finite=True)
 
 
 def test_json_within_the_bounds_is_read() -> None:
@@ -101,14 +101,13 @@ def test_json_within_the_bounds_is_read() -> None:
         str(2**63 - 1): 2**63 - 1, '"\\ud83d\\ude00"': "😀", b'\xef\xbb\xbf{"a": 1}': {"a": 1},
         "[" + "[]," * 1000 + "1]": [*([[]] * 1000), 1],
     }.items():  # fmt: skip
-        assert reading.parse_json(text, "here") == value
-    reading.parse_json("[" * 64 + "]" * 64, "here")
+        assert files.parse_json(text, "here") == value
 
 
 @pytest.mark.parametrize("text", YAML, ids=lambda text: text[:20])
 def test_yaml_beyond_the_bounds_is_refused(text: str) -> None:
     with pytest.raises(BadInput, match=r"^here: "):
-        reading.parse_yaml(text, "here")
+        files.parse_yaml(text, "here")
 
 
 @pytest.mark.parametrize("case", FILES)
@@ -122,9 +121,9 @@ def test_files_beyond_the_bounds_are_refused(tmp_path: Path, case: str) -> None:
 def test_files_within_the_bounds_are_read(tmp_path: Path) -> None:
     """A mark of the order of bytes is no text; a column that is not asked for is not read."""
     (tmp_path / "mark").write_bytes(b"\xef\xbb\xbfword")
-    assert reading.read_text(tmp_path / "mark") == "word"
+    assert files.read_text(tmp_path / "mark") == "word"
     parquet(pa.array([2**62], pa.duration("ms")), "y")(tmp_path / "p")
-    assert reading.read_parquet(tmp_path / "p", ["x"]).to_pydict() == {"x": ["a"]}
+    assert files.read_parquet(tmp_path / "p", ["x"]).to_pydict() == {"x": ["a"]}
 
 
 def test_a_long_message_keeps_its_beginning_and_its_end() -> None:
@@ -146,15 +145,15 @@ ROWS = stimuli.Stimuli.of("own", {name: [value] for name, value in ROW.items()},
 
 
 def source(text: str) -> None:
-    with suppress(script("lines").BadSource):
+    with suppress(BadInput):
         script("sources").open_source(text)
 
 
 ANSWERED: dict[str, Callable[[str], Any]] = {
-    "exists": lambda text: reading.exists(Path(text)),
-    "is_file": lambda text: reading.is_file(Path(text)),
-    "is_folder": lambda text: reading.is_folder(Path(text)),
-    "real_path": lambda text: reading.real_path(Path(text)),
+    "exists": lambda text: files.exists(Path(text)),
+    "is_file": lambda text: files.is_file(Path(text)),
+    "is_folder": lambda text: files.is_folder(Path(text)),
+    "real_path": lambda text: files.real_path(Path(text)),
     "model_slug": lambda text: model_slug(text, None),
     "repository": is_on_hub,
     "checkpoint": lambda text: Checkpoint("m", "folder", None, None).file(text),
@@ -162,7 +161,7 @@ ANSWERED: dict[str, Callable[[str], Any]] = {
 }
 """What answers whatever the text is."""
 REFUSED: dict[str, Callable[[str], Any]] = {
-    "text": lambda text: reading.read_text(Path(text)),
+    "text": lambda text: files.read_text(Path(text)),
     "data": lambda text: stimuli.load(text, "own"),
     "verbs": stimuli.load_verbs,
     "run": load_run,
@@ -234,7 +233,7 @@ def test_a_run_may_name_any_text_as_its_data(folder: Path) -> None:
 
 def test_a_cache_that_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LMDIAG_CACHE", "~nobody-of-that-name/cache")
-    assert script("sources").user_cache() == Path("~nobody-of-that-name/cache")
+    assert user_cache() == Path("~nobody-of-that-name/cache")
     monkeypatch.setenv("LMDIAG_CACHE", "x" * 300)
     with pytest.raises(BadInput, match="set LMDIAG_CACHE to a writable directory"):
         stimuli.load("demo", "role88")

@@ -19,12 +19,12 @@ from rich.console import Console
 from runs import make_run
 
 from lmdiag.cli import exits
+from lmdiag.files import resource_path
 from lmdiag.protocol import Protocol
 from lmdiag.report.formats import render_tables
 from lmdiag.report.formats.terminal import print_results
 from lmdiag.report.html import render
 from lmdiag.report.listing import choose
-from lmdiag.resources import resource_path
 from lmdiag.results import Run, load_run
 from lmdiag.text import csv_cell, visible
 

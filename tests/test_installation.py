@@ -16,7 +16,7 @@ from zipfile import ZipFile
 import pytest
 from limits import HANG
 
-from lmdiag.resources import resource_path
+from lmdiag.files import resource_path
 from lmdiag.types import BadInput
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -109,7 +109,7 @@ def test_the_source_distribution_has_every_file(sdist: Path, source: Path) -> No
 
 
 def test_an_installation_finds_the_folders(installed: Path) -> None:
-    say = f"from lmdiag.resources import resource_path as path\nfor f in {FOLDERS}: print(path(f))"
+    say = f"from lmdiag.files import resource_path as path\nfor f in {FOLDERS}: print(path(f))"
     share = installed.parent / "share/lmdiag"
     paths = [str(share / folder) for folder in FOLDERS]
     assert run(installed / "python", "-I", "-c", say).splitlines() == paths

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import shutil
 import stat
@@ -11,6 +12,7 @@ import sys
 import time
 import unicodedata
 from collections.abc import Callable
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ from hub.boards import HOSTILE, build, edit, request, run_of, write_request
 from huggingface_hub import HfApi
 from limits import HANG
 from parsed import ParsedPage
+from runs import WITH_AGREEMENT, make_run
 
 from lmdiag.cli import main
 from lmdiag.comparison import compare_runs
@@ -30,10 +33,11 @@ from lmdiag.hub.publish import plan_leaderboard
 from lmdiag.hub.requests import Entry, RunRequest, parse_request, read_requests
 from lmdiag.leaderboard import running
 from lmdiag.leaderboard.board import Board
-from lmdiag.leaderboard.rows import Row, comparisons, outcomes, ranked
+from lmdiag.leaderboard.comparisons import comparisons
+from lmdiag.leaderboard.rows import Row, ranked
 from lmdiag.leaderboard.running import Limits, free_memory, run_missing
 from lmdiag.report.page import digest
-from lmdiag.results import Figure, read_results
+from lmdiag.results import Figure, load_run, read_results
 from lmdiag.types import BadInput
 
 pytest_plugins = ["hub.fixtures"]
@@ -258,28 +262,32 @@ def test_rounding_of_the_dtype_is_not_marked(
         assert row.differing == (claimed if items > most else {})
 
 
-def test_two_rows_are_compared_as_by_the_command(board: Board, tmp_path: Path) -> None:
-    runs = []
-    for model, skill in (("org/strong", 3.0), ("org/weak", 0.5)):
-        add(board, tmp_path, model, skill=skill)
-        runs.append(board.run(request(model)))
-    tables = outcomes([Row(entry("org/x"), run, {}) for run in runs if run])
-    tests = comparisons(tables.values())
-    found = {(x.task, x.measure, x.level.replace("simp/", "")): x for x in compare_runs(*runs)}
-    for place, column in columns().items():
-        comparison = found.get((place.task, place.measure, place.level.replace("simp/", "")))
-        if comparison is None or column.task_id not in tables:
-            continue
-        pairs = [*tables[column.task_id].dropna(axis="columns").items()]
-        wins, losses = (sum(tuple(x) == pair for _, x in pairs) for pair in ((1, 0), (0, 1)))
-        assert comparison.difference == pytest.approx((wins - losses) / len(pairs))
-        if wins + losses:
-            low, high, p = tests[f"{len(pairs)} {max(wins, losses)} {min(wins, losses)}"]
-            low, high = (low, high) if wins >= losses else (-high, -low)
-            assert p == pytest.approx(comparison.p, abs=1e-4)
-            within = 1.5 / len(pairs)  # the ends of a bootstrap interval are multiples of 1/n
-            assert (low, high) == pytest.approx((comparison.ci_low, comparison.ci_high), abs=within)
-    assert len(found) >= 7
+def test_two_rows_are_compared_as_by_the_command(demo_dir: Path, tmp_path: Path) -> None:
+    """In both orders, every figure that the command has: difference, interval and p."""
+    kinds = {"strong": ("masked", 3.0), "weak": ("masked", 0.5), "other": ("causal", 1.0)}
+    runs = [
+        load_run(
+            make_run(tmp_path / name, demo_dir, WITH_AGREEMENT, kind=kind, skill=skill, seed=i)
+        )
+        for i, (name, (kind, skill)) in enumerate(kinds.items())
+    ]
+    found = comparisons(runs)
+    seen = set()
+    for i, j in permutations(range(3), 2):
+        expected = {(x.task, x.measure, x.by, x.level): x for x in compare_runs(runs[i], runs[j])}
+        for place, column in columns().items():
+            number = found["columns"][column.task_id][i][j]
+            x = expected.get((place.task, place.measure, place.by, place.level))
+            if x is not None:
+                numbers = [None if math.isnan(v) else pytest.approx(v, abs=1e-6)
+                           for v in (x.difference, x.ci_low, x.ci_high, x.p)]  # fmt: skip
+                assert list(found["results"][number]) == numbers
+                seen.add((column.task_id, x.test))
+            elif place.measure in ("ew", "mw"):
+                assert 2 in (i, j)
+                assert number is None  # other contexts
+    assert {("agreement_ew", "sign-flip"), ("agreement_mw", "sign-flip"),
+            ("role88_sensitivity", "mcnemar")} <= seen  # fmt: skip
 
 
 # ---- running -------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import pytest
 from families import FAMILIES
 
 from lmdiag import cli
-from lmdiag.redact import find_secret, redacted, without_secrets
+from lmdiag.files import find_secret, redacted, without_secrets
 
 TOKEN = "hf_" + "Ab1" * 11
 OWN = "my-own-kind-of-token"
@@ -98,13 +98,12 @@ def test_logs_and_tracebacks_have_no_secrets() -> None:
     """In a process of its own: the factory of log records belongs to the whole process."""
     code = """
 import logging, sys
-from lmdiag.redact import redact_logs, redact_tracebacks
-redact_logs()
-redact_logs()
+from lmdiag.files import redact_output
+redact_output()
+redact_output()
 logging.basicConfig(format="%(message)s")
 logging.getLogger("huggingface_hub").warning("your token %s is %s", sys.argv[1], "old")
 logging.getLogger("other").error("%d", "not a number")
-redact_tracebacks()
 raise KeyError(sys.argv[1])
 """
     done = subprocess.run(

@@ -17,9 +17,9 @@ from commands import Commands
 from limits import largest_file
 
 from lmdiag import cli
+from lmdiag.files import clear_drafts, replacing
 from lmdiag.runs.journal import Journal
 from lmdiag.types import Answer, WordScore
-from lmdiag.writing import clear_drafts
 
 FILES = {"results.json", "predictions.parquet", "report.html"}
 Change = Callable[[Path], object]
@@ -101,9 +101,7 @@ def cut(name: str) -> Change:
 
 def leave_after_a_kill(folder: Path) -> None:
     """Leaves what a killed process did not remove."""
-    dead = subprocess.Popen(["true"])
-    dead.wait()
-    (folder / f".results.json.draft-{os.uname().nodename}-{dead.pid}").write_text("{")
+    (folder / f".results.json.draft-{'0' * 32}").write_text("{")
     (folder / "journal").mkdir()
     (folder / "journal/00000-1-1.jsonl").write_text("torn")
     (folder / "run.json").write_text("{}")
@@ -140,7 +138,7 @@ DAMAGE: dict[str, tuple[Change, str]] = {
     "results missing": (remove("results.json"), "it has no results.json"),
     "results cut": (cut("results.json"), "not valid JSON"),
     "results empty": (write("results.json", b""), "not valid JSON"),
-    "results a list": (write("results.json", b"[]"), "schema version"),
+    "results a list": (write("results.json", b"[]"), "should be an object"),
     "results not text": (write("results.json", b"\xff"), "not UTF-8"),
     "results without identity": (change_results(identity=None), "identity: "),
     "results without model": (change_results(model=None), "model: "),
@@ -148,7 +146,7 @@ DAMAGE: dict[str, tuple[Change, str]] = {
     "predictions foreign": (foreign_predictions, "is not the file that this run wrote"),
     "run.json cut": (unfinished(b'{"mod'), "run.json: not valid JSON"),
     "run.json a list": (unfinished(b"[]"), "run.json: expected an object"),
-    "run.json nested": (unfinished(b"[" * 100_000), "nested too deeply"),
+    "run.json nested": (unfinished(b"[" * 100_000), "recursion limit exceeded"),
 }
 
 
@@ -170,15 +168,14 @@ def test_a_report_of_damaged_predictions_is_one_line(command: Commands, output: 
 
 
 def test_temporary_files_of_living_processes_stay(tmp_path: Path) -> None:
-    mine = tmp_path / f".results.json.draft-{os.uname().nodename}-{os.getpid()}"
-    theirs = tmp_path / ".results.json.draft-another-machine-1"
-    old = tmp_path / ".report.html.draft-another-machine-2"
-    other = tmp_path / ".draft-of-my-thesis"
-    for path in (mine, theirs, old, other):
-        path.write_text("")
-    os.utime(old, (0, 0))
-    clear_drafts(tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {mine.name, theirs.name, other.name}
+    thesis = tmp_path / ".draft-of-my-thesis"
+    thesis.write_text("")
+    with replacing(tmp_path / "results.json"):
+        (written,) = tmp_path.glob(".results.json.draft-*")
+        shutil.copy(written, abandoned := tmp_path / f".report.html.draft-{'0' * 32}")
+        assert abandoned.exists()
+        clear_drafts(tmp_path)
+        assert {*tmp_path.iterdir()} == {thesis, written}
 
 
 # ---- disks and paths -----------------------------------------------------------------------------

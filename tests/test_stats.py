@@ -300,13 +300,13 @@ def test_bootstraps_that_are_certain(
     assert interval == pytest.approx(expected, nan_ok=True)
 
 
-@pytest.mark.parametrize("few", [True, False])
-def test_the_interval_of_a_mean_is_scipys(few: bool) -> None:
-    """Both ways of drawing, the multinomial for few distinct differences and the plain one."""
+@pytest.mark.parametrize("statistic", ["proportion", "mean"])
+def test_the_interval_of_a_mean_is_scipys(statistic: str) -> None:
+    """Both ways of drawing, the multinomial for proportions and the plain one."""
     first, second = rng(1).random((2, 40))
-    if few:
+    if statistic == "proportion":
         first, second = np.round(first), np.round(second)
-    interval = stats.paired_bootstrap(first, second, "mean", rng(2), resamples=20_000)
+    interval = stats.paired_bootstrap(first, second, statistic, rng(2), resamples=20_000)
     theirs = scipy.stats.bootstrap(
         (first, second),
         lambda a, b, axis: a.mean(axis=axis) - b.mean(axis=axis),

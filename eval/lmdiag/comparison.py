@@ -19,7 +19,7 @@ from lmdiag import diagnostics, stats
 from lmdiag.evaluation import HUMAN_MEASURES, chosen_measures, scores
 from lmdiag.measures import Scores, Statistic
 from lmdiag.protocol import KNOBS
-from lmdiag.suggestions import suggest
+from lmdiag.text import suggest
 from lmdiag.types import BadInput, Kind
 
 if TYPE_CHECKING:
@@ -108,6 +108,11 @@ class Pair(NamedTuple):
     a: Scores
     b: Scores
     second: int
+
+    def generator(self, seed: int) -> np.random.Generator:
+        """Returns the random generator of the measure, the same for all pairs of models."""
+        parts = self.task, self.setting, self.a.name, self.by, self.level
+        return np.random.default_rng([seed, zlib.crc32("/".join(filter(None, parts)).encode())])
 
 
 def compare_runs(
@@ -367,8 +372,7 @@ def _compare(pair: Pair, seed: int, resamples: int) -> Comparison:
     """The comparison of one measure; its p-value is not adjusted yet."""
     task, setting, by, level, a, b, second = pair
     items, (of_a, of_b) = _on_common_items((a, b))
-    address = "/".join(filter(None, (task, setting, a.name, by, level)))
-    rng = np.random.default_rng([seed, zlib.crc32(address.encode())])
+    rng = pair.generator(seed)
     value_a, value_b = stats.point(of_a, a.statistic), stats.point(of_b, a.statistic)
     interval = stats.paired_bootstrap(of_a, of_b, a.statistic, rng, resamples)
     test, p = _test(of_a, of_b, a.statistic, rng)

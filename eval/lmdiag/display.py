@@ -15,8 +15,7 @@ from lmdiag.comparison import Comparison, Side
 from lmdiag.protocol import Predictions, Protocol
 from lmdiag.results import Measure, Run, frame_of, load_run, signature
 from lmdiag.results.multiverse import Multiverse
-from lmdiag.suggestions import suggest
-from lmdiag.text import visible
+from lmdiag.text import suggest, visible
 
 if TYPE_CHECKING:
     import altair

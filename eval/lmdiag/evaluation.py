@@ -14,8 +14,7 @@ from lmdiag import diagnostics, measures, stats
 from lmdiag.perturb import NONE, is_shuffled, perturb
 from lmdiag.protocol import Predictions, Protocol
 from lmdiag.results import Figure, Measure, SettingResults, UnscoredWord
-from lmdiag.suggestions import suggest
-from lmdiag.text import truncated
+from lmdiag.text import suggest, truncated
 from lmdiag.types import BadInput, Kind, WordSpan, WordState
 
 if TYPE_CHECKING:

@@ -25,6 +25,9 @@ VersusChance = Literal["above", "below", "not distinguishable"]
 
 CORRELATIONS = ("spearman", "pearson")
 
+MOST_EXACT = 16
+"""Differences other than 0 of which a sign-flip test takes all patterns of signs."""
+
 Values = NDArray[np.float64]
 """Values of items, (n,), or (n, 2) for correlations."""
 Interval = tuple[float, float]
@@ -297,22 +300,48 @@ def sign_flip(
     changing = differences[differences != 0]
     if len(changing) == 0 or not np.isfinite(changing).all():
         return math.nan
-    # sums that are equal but for rounding count as equal
-    least = abs(changing.sum()) - 1e-9 * np.abs(changing).sum()
-    if len(changing) <= 16:
-        return float((np.abs(_signed_sums(changing)) >= least).mean())
+    if len(changing) <= MOST_EXACT:
+        return float(_as_far(_signed_sums(changing), changing).mean())
     rng = np.random.default_rng(0) if rng is None else rng
-    sums, drawn = np.zeros(flips), np.empty(flips)
-    for start in range(0, len(changing), 8):  # a random byte chooses the signs of eight differences
-        patterns = _signed_sums(changing[start : start + 8])
+    return flip_p(random_flips(differences, rng, flips), differences)
+
+
+def random_flips(values: Values, rng: np.random.Generator, flips: int = 100_000) -> Values:
+    """Returns the sums of items' values with random signs, the same signs in each column.
+
+    The sums of a difference of two columns are the difference of their sums.
+
+    Args:
+        values: (n,) or (n, columns).
+        rng: where the signs come from.
+        flips: how many patterns of signs.
+
+    Returns:
+        (flips,) or (flips, columns).
+    """
+    sums = np.zeros((flips, *values.shape[1:]))
+    drawn = np.empty_like(sums)
+    for start in range(0, len(values), 8):  # a random byte chooses the signs of eight items
+        patterns = _signed_sums(values[start : start + 8])
         chosen = rng.integers(len(patterns), size=flips, dtype=np.uint8)
-        sums += patterns.take(chosen, out=drawn, mode="clip")  # "raise" would copy `out`
-    return float((1 + (np.abs(sums) >= least).sum()) / (1 + flips))
+        sums += patterns.take(chosen, axis=0, out=drawn, mode="clip")  # "raise" would copy `out`
+    return sums
+
+
+def flip_p(sums: Values, differences: Values) -> float:
+    """Returns the p of `sign_flip` from the sums of the differences with random signs, (flips,)."""
+    return float((1 + _as_far(sums, differences).sum()) / (1 + len(sums)))
+
+
+def _as_far(sums: Values, differences: Values) -> NDArray[np.bool_]:
+    """Whether each sum is as far from 0 as that of the differences; equal but for rounding is."""
+    least = abs(differences.sum()) - 1e-9 * np.abs(differences).sum()
+    return np.asarray(np.abs(sums) >= least)
 
 
 def _signed_sums(values: Values) -> Values:
-    """The sums of n values with all patterns of signs, (2^n,)."""
-    sums = np.zeros(1)
+    """The sums of n items' values with all patterns of signs, (2^n,) or (2^n, columns)."""
+    sums = np.zeros((1, *values.shape[1:]))
     for value in values:
         sums = np.concatenate([sums + value, sums - value])
     return sums
@@ -421,27 +450,52 @@ def paired_bootstrap(
         return _UNDEFINED
     if not np.ptp(first - second, axis=0).any():
         return _UNDEFINED
-    drawn = np.concatenate(
-        [_draw(first, second, statistic, rng, size) for size in batch_sizes(resamples, len(first))]
+    if statistic in ("share", "mean"):
+        return percentiles(resampled_means(first - second, rng, resamples))
+    sizes = batch_sizes(resamples, len(first))
+    return percentiles(
+        np.concatenate([_draw(first, second, statistic, rng, size) for size in sizes])
     )
-    drawn = drawn[~np.isnan(drawn)]  # a resample of one item over and over has no correlation
-    low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+
+
+def resampled_means(values: Values, rng: np.random.Generator, resamples: int) -> Values:
+    """Returns the means of resamples of items, the same items in each column.
+
+    The means of a difference of two columns are the difference of their means.
+
+    Args:
+        values: (n,) or (n, columns).
+        rng: where the resamples come from.
+        resamples: how many.
+
+    Returns:
+        (resamples,) or (resamples, columns).
+    """
+    n, means = len(values), []
+    for size in batch_sizes(resamples, n):
+        drawn = rng.integers(n, size=(size, n)) + n * np.arange(size)[:, np.newaxis]
+        counts = np.bincount(drawn.ravel(), minlength=size * n).reshape(size, n)
+        means.append(counts @ values / n)
+    return np.concatenate(means)
+
+
+def percentiles(drawn: Values) -> Interval:
+    """Returns the percentile interval of the figures of resamples, without undefined ones."""
+    # a resample of one item over and over has no correlation
+    low, high = np.quantile(drawn[~np.isnan(drawn)], [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return float(low), float(high)
 
 
 def _draw(
     first: Values, second: Values, statistic: str, rng: np.random.Generator, size: int
 ) -> Values:
-    """The difference in each of `size` resamples, (size,)."""
+    """The difference of proportions, medians or correlations in each of `size` resamples."""
     n = len(first)
-    if statistic in CORRELATIONS or statistic == "median":
-        chosen = rng.integers(n, size=(size, n))
-        return _points(first[chosen], statistic) - _points(second[chosen], statistic)
-    distinct, counts = np.unique(first - second, return_counts=True)
-    if len(distinct) <= n // 4:
-        # few distinct differences, as of verdicts: how often each is drawn is multinomial
+    if statistic == "proportion":  # how often each of at most three differences is drawn
+        distinct, counts = np.unique(first - second, return_counts=True)
         return np.asarray(rng.multinomial(n, counts / n, size=size) @ distinct / n)
-    return np.asarray((first - second)[rng.integers(n, size=(size, n))].mean(axis=1))
+    chosen = rng.integers(n, size=(size, n))
+    return _points(first[chosen], statistic) - _points(second[chosen], statistic)
 
 
 def batch_sizes(resamples: int, n: int, cells: int = 4_000_000) -> list[int]:

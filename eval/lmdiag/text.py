@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import re
 import unicodedata
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 _HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 """Unicode categories of invisible characters: controls, direction marks, surrogates, unassigned."""
 
+_JOINERS = "\u200c\u200d"
+"""Formatting characters that the spelling of some scripts needs."""
+
 _FORMULA = tuple("=+-@＝＋－＠")
 """Characters that a spreadsheet takes for the start of a formula."""
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
-
-_JOINERS = "\u200c\u200d"
-"""Formatting characters that the spelling of some scripts needs."""
 
 
 def visible(text: str) -> str:
@@ -34,6 +36,17 @@ def visible(text: str) -> str:
     )
 
 
+def change_texts(value: Any, change: Callable[[str], str]) -> Any:
+    """Returns a JSON value in which every text, keys included, is changed, e.g. `visible`."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, dict):
+        return {change(str(key)): change_texts(item, change) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [change_texts(item, change) for item in value]
+    return value
+
+
 def csv_cell(value: Any) -> Any:
     """Returns a value that no spreadsheet takes for a formula.
 
@@ -46,21 +59,10 @@ def csv_cell(value: Any) -> Any:
     return f"'{value}" if is_formula and not _NUMBER.fullmatch(value) else value
 
 
-def all_visible(value: Any) -> Any:
-    """Returns a JSON value in which every text, keys included, is `visible`."""
-    if isinstance(value, str):
-        return visible(value)
-    if isinstance(value, dict):
-        return {visible(str(key)): all_visible(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [all_visible(item) for item in value]
-    return value
-
-
-def shortened(text: str, most: int = 300) -> str:
+def shortened(text: object, most: int = 100) -> str:
     """Returns the text on one line of at most `most` characters, all of them visible."""
     # `visible` makes a text longer: cut it before (to bound the work) and after.
-    return truncated(visible(" ".join(text[: 2 * most].split())), most)
+    return truncated(visible(" ".join(str(text)[: 2 * most].split())), most)
 
 
 def truncated(text: str, most: int = 60) -> str:
@@ -68,18 +70,26 @@ def truncated(text: str, most: int = 60) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def first_few(names: list[str] | tuple[str, ...], shown: int = 3) -> str:
+def first_few(names: Sequence[str], shown: int = 3) -> str:
     """Returns the first names, and the number of the others."""
     text = ", ".join(names[:shown])
     return text if len(names) <= shown else f"{text} and {len(names) - shown} more"
 
 
 def file_name(name: str, identity: str) -> str:
-    """Returns a name for a file that differs for each identity.
-
-    Args:
-        name: its letters and digits make the file name readable.
-        identity: two files have different names if and only if their identities differ.
-    """
+    """Returns a name for a file that is readable and differs for each identity."""
     readable = re.sub(r"[^A-Za-z0-9]+", "-", name)[:60].strip("-").lower() or "model"
     return f"{readable}-{hashlib.sha256(identity.encode('utf-8', 'replace')).hexdigest()[:10]}"
+
+
+def suggest(name: str, choices: Iterable[str]) -> str:
+    """Returns ` (did you mean 'x'?)` for the choice closest to a name; "" if none is close.
+
+    Letter case is ignored; the first 2000 choices are compared.
+
+    >>> suggest("WROD", ["token", "word"]), suggest("anything", ["token", "word"])
+    (" (did you mean 'word'?)", '')
+    """
+    by_lower = {choice.lower(): choice for choice in sorted(set(choices), reverse=True)[-2000:]}
+    close = difflib.get_close_matches(name.lower(), by_lower, n=1)
+    return f" (did you mean {by_lower[close[0]]!r}?)" if close else ""

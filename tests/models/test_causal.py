@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from tokenizer_files import byte_level, sentencepiece
 
 from lmdiag.types import BadInput, Query, Question
-from models.test_masked import some_questions
 from models.toys import alone, ask, asked, gpt2
 
 TOKENIZER = byte_level("Ġ b", "Ġb i", "Ġbi r", "Ġbir d", "Ġ t", "Ġt r", "Ġtr e", "Ġtre e", "Ġ a")
@@ -127,19 +124,3 @@ class TestNumbers:
         (answer,) = ask(MODEL, Question(Query("be a"), words), top=3)
         total = math.fsum(math.exp(score.log_prob or 0.0) for score in answer.words.values())
         assert 0 < total <= 1
-
-
-@pytest.mark.parametrize("name", ["gpt2", "llama", "mistral", "bloom", "mamba", "opt"])
-def test_float64(name: str, family_dir: Callable[[str], Path]) -> None:
-    """A float64 model is asked in float64: together and alone agree far below float32."""
-    import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    folder = family_dir(name)
-    network = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float64).eval()
-    model = asked(network, AutoTokenizer.from_pretrained(folder), "causal")
-    encoded = [model.encode(question) for question in some_questions(6)]
-    together = model.answer(encoded, 5)
-    for question, answer in zip(encoded, together, strict=True):
-        for word, score in model.answer([question], 5)[0].words.items():
-            assert answer.words[word].log_prob == pytest.approx(score.log_prob, abs=1e-9)

@@ -258,14 +258,6 @@ class TestBruteForce:
         check(answer, said, top)
         check_words(answer, said, words)
 
-    def test_other_spellings_are_no_words(self) -> None:
-        """The pieces a ##b spell ab as well, but the tokenizer has one piece for it."""
-        model = toy_model(TOYS["wordpiece"], "masked", 1)
-        (answer,) = ask(model, Question(Query("a"), ()), top=100)
-        assert len(set(answer.top_words)) == len(answer.top_words)
-        # The three first pieces alone, then all a and b after them that are no longer first piece.
-        assert len(answer.top_words) < 3 + 3 * 3 + 3 * 9
-
 
 class TestSinglePieces:
     """Where all words are single items, both units are the paper's."""
@@ -308,14 +300,6 @@ class TestOrder:
         # None of the four is more probable than w4, which the list leaves out for its id alone.
         assert [answer.words[word].rank for word in ("w3", "w4")] == [1, 1]
 
-    def test_rank(self) -> None:
-        model = toy_model(TOYS["sentencepiece"], "causal", 5)
-        context = Query("ab b")
-        (all_of_them,) = ask(model, Question(context, ()), top=12)
-        (answer,) = ask(model, Question(context, all_of_them.top_words), top=5)
-        ranks = [answer.words[word].rank for word in all_of_them.top_words]
-        assert ranks == [1, 2, 3, 4, 5] + [None] * 7
-
     def test_no_more_words(self) -> None:
         """A list that holds all words of a vocabulary is short, and knows every rank."""
         model = asked(random(gpt2(len(WHOLE)), 3), WHOLE, "causal", unit="word")
@@ -337,10 +321,6 @@ class TestCandidates:
         (alone,) = ask(model, Question(Query("a"), ()), top=200)
         assert answer.top_words == alone.top_words
         assert "bbbb" not in alone.top_words
-
-    def test_unscorable(self) -> None:
-        (answer,) = ask(toy_model(TOYS["wordpiece"], "masked", 2), Question(Query("a"), ("xyz",)))
-        assert answer.words["xyz"] == (None, None, 0)
 
     def test_a_candidate_that_is_no_word(self) -> None:
         """Several words are scored as they are, and leave the list alone."""

@@ -101,28 +101,6 @@ class TestReference:
         loss = right.model(input_ids=ids, labels=ids).loss  # mean over all tokens but the first
         assert total(right.words(SENTENCES[0])) == pytest.approx(-len(tokens.ids) * loss.item())
 
-    def test_masks_and_windows(self, family_dir: FamilyDir) -> None:
-        """Windows of ten tokens have eight of the text's: [0, 8), [4, 12), [8, 14).
-
-        Token 5 has two tokens on its shorter side in the first window, and one in the second; token
-        6 has one and two. Token 9 has two in the second and one in the third.
-        """
-        rows = {}
-        for window, text in (
-            (None, "a bird."),
-            (10, "a bird is a bird is a bird is a bird is a bird"),
-        ):
-            right = reference("bert", family_dir("bert"), window=window)
-            seen: list[list[int]] = []
-            right._run = lambda ids, seen=seen, run=right._run: seen.append(ids) or run(ids)  # type: ignore[method-assign]
-            right.words(text)
-            rows[window] = [ids[1:-1] for ids in seen]
-        a, bird, mark, mask = right.tokenizer.convert_tokens_to_ids(["a", "bird", ".", "[MASK]"])
-        assert rows[None] == [[mask, bird, mark], [a, mask, mask], [a, bird, mask]]
-        places = [(row.index(mask), len(row)) for row in rows[10]]
-        first, second = [(n, 8) for n in range(6)], [(n - 4, 8) for n in range(6, 10)]
-        assert places == first + second + [(n - 8, 6) for n in range(10, 14)]
-
 
 @pytest.mark.parametrize(("name", "options"), cases(SIX))
 def test_every_word(name: str, options: dict[str, Any], family_dir: FamilyDir) -> None:
@@ -139,13 +117,6 @@ def test_every_word(name: str, options: dict[str, Any], family_dir: FamilyDir) -
 @pytest.mark.parametrize(("name", "options"), cases(list(SENTENCE_FAMILIES)))
 def test_every_family(name: str, options: dict[str, Any], family_dir: FamilyDir) -> None:
     check(name, family_dir(name), SENTENCES[:60], **options)
-
-
-@pytest.mark.parametrize("name", ["bert", "gpt2"])
-@pytest.mark.parametrize("options", [{"packing": "never"}, {"dtype": "float32"}])
-def test_other_ways(name: str, options: dict[str, Any], family_dir: FamilyDir) -> None:
-    """Rows of one length, and float32: the tolerance is that of a word of several pieces."""
-    check(name, family_dir(name), SOME, 1e-4, **options)
 
 
 @pytest.mark.parametrize("tokens", [12, 23])
@@ -227,20 +198,3 @@ def test_a_pair_of_the_same_tokens_is_no_comparison(name: str, family_dir: Famil
     # Guards the test: the two last are not, and are, the same for all, the first for two of them.
     assert equal[3:] == [False, True]
     assert equal[0] == (name in ("bert", "albert"))
-
-
-@pytest.mark.parametrize("name", ["gpt2", "llama"])
-def test_words_sum_up_to_the_sentence_and_its_end(name: str, family_dir: FamilyDir) -> None:
-    """The boundary correction of unit `word` telescopes, wherever words are cut."""
-    right = reference(name, family_dir(name), unit="word")
-    tokens, words = (
-        answered(load(str(family_dir(name)), LoadOptions(dtype="float64", unit=unit)), TEXTS[:-1])
-        for unit in ("token", "word")
-    )
-    for text, plain, corrected in zip(TEXTS, tokens, words, strict=False):
-        if plain.log_prob is None:
-            continue
-        split = right.split(text if isinstance(text, str) else text.text)
-        end = right._end(right._before(split)[-1])
-        assert end < -1e-3  # guards the test: the correction is not nothing
-        assert corrected.log_prob == pytest.approx(plain.log_prob + end, abs=1e-5)

@@ -16,7 +16,7 @@ from lmdiag import stats
 from lmdiag.analysis.items import PARTS, SCORES
 from lmdiag.analysis.mixed import Coding, MixedFit, fit_mixed
 from lmdiag.perturb import NONE
-from lmdiag.reading import short
+from lmdiag.text import shortened
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
@@ -237,7 +237,7 @@ def _having(table: DataFrame, names: list[str], value: str, problem: str) -> Dat
     mask = (texts == value).any(axis=1)
     if not mask.any():
         known = texts.fillna("").drop_duplicates()[:20].agg(" ".join, axis=1).str.strip()
-        raise BadInput(f"{problem} from {', '.join(map(short, known))}")
+        raise BadInput(f"{problem} from {', '.join(map(shortened, known))}")
     return table[mask]
 
 

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from lmdiag.files import read_parquet, read_text, replacing
 from lmdiag.measures import part_bits
 from lmdiag.perturb import NONE, is_shuffled, perturb
-from lmdiag.reading import read_parquet, read_text, short
-from lmdiag.text import csv_cell
+from lmdiag.text import csv_cell, shortened
 from lmdiag.types import BadInput
-from lmdiag.writing import replacing
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
@@ -190,7 +189,7 @@ def read_items(path: Path) -> DataFrame:
             na_values=["", "NA", "NaN", "nan"],  # a condition may be called "None" or "null"
         )
     except ValueError as error:
-        raise BadInput(f"{path} is not a table: {short(error)}") from None
+        raise BadInput(f"{path} is not a table: {shortened(error)}") from None
     return table.drop(columns=[name for name in table if str(name).startswith("Unnamed: ")])
 
 

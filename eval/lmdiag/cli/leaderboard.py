@@ -26,6 +26,9 @@ def parameter_count(_: Any, tokens: Sequence[Token]) -> int:
     raise ValueError(f"{text!r} is not a number of parameters, such as 7B or 7e9")
 
 
+STOPPED = "finished runs and answers saved so far are kept; run the same command again to continue"
+
+
 @RECORD
 @dataclass(frozen=True, kw_only=True)
 class Options:
@@ -52,20 +55,15 @@ class Options:
     """build the site from the runs that are there"""
 
 
-def stopped(options: Options) -> str:
-    """Says what is left of an interrupted command."""
-    return "finished runs and answers saved so far are kept; run the same command again to continue"
-
-
 def main(options: Options) -> int:
     """Runs what has no run yet, and writes the site."""
     from lmdiag.cli.requested import read_models
+    from lmdiag.files import is_file
     from lmdiag.hub.requests import listed_models, read_requests
     from lmdiag.leaderboard.board import Board
     from lmdiag.leaderboard.rows import make_rows
     from lmdiag.leaderboard.running import Limits, free_memory, run_missing
     from lmdiag.leaderboard.site import check_target, write_site
-    from lmdiag.reading import is_file
 
     out = options.out
     check_target(out)

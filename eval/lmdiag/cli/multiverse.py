@@ -11,8 +11,8 @@ from cyclopts import Parameter
 
 from lmdiag.cli.options import RECORD, Count, Names, Scoring, section, text_or_file
 from lmdiag.cli.requested import Models
+from lmdiag.cli.run import STOPPED as STOPPED
 from lmdiag.cli.run import Data, Running, write_report
-from lmdiag.cli.run import stopped as stopped
 from lmdiag.models.loading.options import Loading, LoadOptions
 from lmdiag.protocol import KNOBS, Asking
 
@@ -81,7 +81,7 @@ def main(options: Options = Options()) -> int:
                 replace(load_options, revision=model.revision),
                 inputs,
                 knobs,
-                options.running.of(model),
+                options.running.of(model.name),
                 processes,
                 alone=len(models) == 1,
             )
@@ -94,12 +94,12 @@ def main(options: Options = Options()) -> int:
 
 def _finish(models: Sequence[Members], options: Options) -> None:
     """Writes `multiverse.json`, its page and the reports of all runs; prints the tables."""
+    from lmdiag.files import clear_drafts, write_atomically
     from lmdiag.multiverse import RunOfMember, multiverse_of
     from lmdiag.report.formats.terminal import output_console, print_multiverse
     from lmdiag.report.multiverse import render
     from lmdiag.results.multiverse import MULTIVERSE, MULTIVERSE_PAGE
     from lmdiag.text import visible
-    from lmdiag.writing import clear_drafts, write_atomically
 
     runs = [
         RunOfMember(number, choices, run)

@@ -12,9 +12,9 @@ from cyclopts import Parameter
 
 from lmdiag.cli.exits import say
 from lmdiag.cli.options import RECORD, Scoring
+from lmdiag.files import is_folder
 from lmdiag.protocol import Protocol
-from lmdiag.reading import is_folder
-from lmdiag.suggestions import suggest
+from lmdiag.text import suggest
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:

@@ -9,6 +9,8 @@ from typing import Literal
 from lmdiag.cli.options import RECORD
 from lmdiag.types import BadInput
 
+STOPPED = "pull requests opened so far stay on the Hub; run the same command again for the rest"
+
 
 @RECORD
 @dataclass(frozen=True, kw_only=True)
@@ -32,18 +34,13 @@ class Options:
     """list what would be sent, send nothing"""
 
 
-def stopped(options: Options) -> str:
-    """Says what is left of an interrupted submission."""
-    return "pull requests opened so far stay on the Hub; run the same command again for the rest"
-
-
 def main(options: Options) -> int:
     """Shows or opens the pull requests."""
     from huggingface_hub import HfApi
 
+    from lmdiag.files import exists
     from lmdiag.hub.requests import request_of
     from lmdiag.hub.submit import offer_request, offers_of_run
-    from lmdiag.reading import exists
 
     api, repo, note = HfApi(library_name="lmdiag"), options.results_repo, options.note
     if exists(run := Path(options.model)):

@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lmdiag.reading import exists
-from lmdiag.redact import without_secrets
+from lmdiag.files import exists, without_secrets
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from lmdiag.files import find_secret
 from lmdiag.hub.client import plain_errors
-from lmdiag.redact import find_secret
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:

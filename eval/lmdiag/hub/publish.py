@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+from lmdiag.files import is_file, is_folder, read_bytes, read_json, resource_path
 from lmdiag.hub.client import check_repo_id
 from lmdiag.hub.commits import Commit
-from lmdiag.reading import is_file, is_folder, read_bytes, read_json
-from lmdiag.resources import resource_path
 from lmdiag.types import BadInput
 
 _METRIC = "cloze_diagnostics"

@@ -15,9 +15,7 @@ from typing import Annotated, Literal
 import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from lmdiag.hub.benchmark import leaderboard_figures
-from lmdiag.hub.client import check_repo_id, is_on_hub, plain_errors
-from lmdiag.reading import (
+from lmdiag.files import (
     is_folder,
     parse_json,
     read_bytes,
@@ -26,6 +24,8 @@ from lmdiag.reading import (
     real_path,
     user_path,
 )
+from lmdiag.hub.benchmark import leaderboard_figures
+from lmdiag.hub.client import check_repo_id, is_on_hub, plain_errors
 from lmdiag.results import Results
 from lmdiag.results.results import first_problem
 from lmdiag.types import BadInput

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lmdiag.files import exists, read_bytes
 from lmdiag.hub.benchmark import leaderboard_figures, protocol_problem
 from lmdiag.hub.client import check_repo_id, is_commit, is_on_hub
 from lmdiag.hub.commits import Commit
 from lmdiag.hub.requests import MAX_CLAIM, RunRequest, request_of
-from lmdiag.reading import exists, read_bytes
 from lmdiag.results import RESULTS, Results, load_run
 from lmdiag.types import DIAGNOSTICS, BadInput
 

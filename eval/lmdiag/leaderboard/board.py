@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lmdiag import stimuli
+from lmdiag.files import is_file, read_json
 from lmdiag.hub.requests import RunRequest
 from lmdiag.protocol import Protocol
-from lmdiag.reading import is_file, read_json
 from lmdiag.results import REPORT, RESULTS, Run, combine, model_slug, read_results, signature
 from lmdiag.stimuli import Stimuli
 from lmdiag.types import AGREEMENT, DIAGNOSTICS, BadInput

@@ -22,13 +22,12 @@ from pathlib import Path
 import psutil
 from filelock import FileLock, Timeout
 
+from lmdiag.files import clear_drafts, without_secrets, write_atomically
 from lmdiag.hub.client import plain_errors
 from lmdiag.hub.requests import Entry, RunRequest
 from lmdiag.leaderboard.board import FAILURE, Board, Failure
-from lmdiag.redact import without_secrets
 from lmdiag.text import shortened
 from lmdiag.types import BadInput
-from lmdiag.writing import clear_drafts, write_atomically
 
 _KEYS = ("LMDIAG_SERVER_KEY", "OPENAI_API_KEY")
 """Variables that a child does not get."""
@@ -118,7 +117,7 @@ def _attempt(board: Board, request: RunRequest, limits: Limits) -> Failure | Non
     except BadInput as error:
         reason = str(error)
     # For a public page: one line, no secret, no home directory.
-    return Failure(shortened(without_secrets(reason).replace(str(Path.home()), "~")), seconds)
+    return Failure(shortened(without_secrets(reason).replace(str(Path.home()), "~"), 300), seconds)
 
 
 def _check_model(request: RunRequest, most: int) -> None:

@@ -15,19 +15,19 @@ from pathlib import Path
 from typing import Any
 
 from lmdiag import diagnostics
+from lmdiag.files import real_path, resource_path
 from lmdiag.hub.benchmark import columns
 from lmdiag.hub.client import is_on_hub
 from lmdiag.hub.publish import SITE_INDEX
 from lmdiag.hub.requests import Entry
 from lmdiag.leaderboard.board import Board
 from lmdiag.leaderboard.charts import chart
-from lmdiag.leaderboard.rows import Row, comparisons, outcomes
-from lmdiag.reading import real_path
+from lmdiag.leaderboard.comparisons import comparisons
+from lmdiag.leaderboard.rows import Row
 from lmdiag.report.page import environment, frame
-from lmdiag.resources import resource_path
 from lmdiag.results import REPORT
 from lmdiag.results.published import human_facts
-from lmdiag.text import all_visible
+from lmdiag.text import change_texts, visible
 from lmdiag.types import BadInput
 
 _SCHEMA_VERSION = 1
@@ -81,7 +81,7 @@ def write_site(out: Path, rows: Sequence[Row], others: Sequence[Entry], board: B
         "rows": [_record(row) for row in rows],
         "not_run": [{name: getattr(entry, name) for name in _NOT_RUN} for entry in others],
     }
-    text = json.dumps(all_visible(record), indent=1, allow_nan=False)
+    text = json.dumps(change_texts(record, visible), indent=1, allow_nan=False)
     (work / SITE_INDEX).write_text(text, "utf-8")
     if out.exists():
         out.replace(before)
@@ -103,10 +103,6 @@ def _record(row: Row) -> dict[str, Any]:
 
 def _page(rows: Sequence[Row], others: Sequence[Entry], board: Board, data: str) -> str:
     """Returns the page of the site; `data` is the name of the data."""
-    tables = outcomes(rows)
-    # Row -> column -> a character for each item: right 1, wrong 0, no outcome -.
-    signs = {key: x.replace({1: "1", 0: "0"}).fillna("-") for key, x in tables.items()}
-    by_row = [{key: "".join(x.loc[i]) for key, x in signs.items()} for i in range(len(rows))]
     names = {
         column.task_id: f"{diagnostics.get(place.task).short_title}, {column.label}"
         for place, column in columns().items()
@@ -125,8 +121,8 @@ def _page(rows: Sequence[Row], others: Sequence[Entry], board: Board, data: str)
         groups=groups,
         titles=titles,
         names=names,
-        rows=[*zip(rows, map(json.dumps, by_row), strict=True)],
-        tests=json.dumps(comparisons(tables.values())),
+        rows=rows,
+        comparisons=json.dumps(comparisons([row.run for row in rows]), separators=(",", ":")),
         pictures=[(names[x["task_id"]], chart(x, rows)) for of_task in groups.values()
                   for x in of_task if x["is_overview"]],
         others=others,

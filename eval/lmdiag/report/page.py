@@ -13,8 +13,8 @@ import hashlib
 from functools import cache
 from typing import TYPE_CHECKING
 
+from lmdiag.files import resource_path
 from lmdiag.report import numbers
-from lmdiag.resources import resource_path
 from lmdiag.results import CHANCE_LEGEND
 from lmdiag.text import visible
 

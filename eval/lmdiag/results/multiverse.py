@@ -18,12 +18,11 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from lmdiag.files import has_file, read_json, write_atomically
 from lmdiag.protocol import KNOBS
-from lmdiag.reading import has_file, read_json
 from lmdiag.results.figure import Figure, Place
 from lmdiag.results.results import first_problem
 from lmdiag.types import BadInput, Kind
-from lmdiag.writing import write_atomically
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter

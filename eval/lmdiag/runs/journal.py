@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
-from lmdiag.reading import readable
+from lmdiag.files import readable
 from lmdiag.types import Answer, SentenceAnswer
 
 

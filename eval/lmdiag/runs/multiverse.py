@@ -21,7 +21,7 @@ from lmdiag.questions import collect
 from lmdiag.results import Run
 from lmdiag.runs.journal import Journal
 from lmdiag.runs.run import RunOptions, load_everywhere, run_loaded
-from lmdiag.suggestions import suggest
+from lmdiag.text import suggest
 from lmdiag.types import BadInput, Kind
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from lmdiag.stimuli.sample import sample
 from lmdiag.stimuli.suites import is_suite, suite_rows
 from lmdiag.stimuli.table import MEMORY, read_memory
 from lmdiag.stimuli.verbs import load_verbs
-from lmdiag.suggestions import suggest
+from lmdiag.text import suggest
 from lmdiag.types import BadInput
 
 __all__ = ["VERBS", "Stimuli", "is_data", "load", "load_verbs", "tasks"]

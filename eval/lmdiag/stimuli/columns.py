@@ -14,8 +14,7 @@ from typing import Any, NoReturn
 from lmdiag import diagnostics
 from lmdiag.diagnostics import CORE_COLUMNS, SENTENCE_COLUMNS
 from lmdiag.stimuli.table import RawTable, RowNames
-from lmdiag.suggestions import suggest
-from lmdiag.text import truncated
+from lmdiag.text import suggest, truncated
 from lmdiag.types import BadInput
 
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from lmdiag import diagnostics
-from lmdiag.reading import (
+from lmdiag.files import (
     MAX_DOCUMENT,
     has_file,
     is_file,
@@ -25,7 +25,6 @@ from lmdiag.reading import (
     read_text,
     readable,
     real_path,
-    short,
     user_path,
 )  # fmt: skip
 from lmdiag.stimuli.building import BUILT, cached
@@ -34,7 +33,7 @@ from lmdiag.stimuli.files import READERS, TEXT_SUFFIX, read_file
 from lmdiag.stimuli.forms import in_form
 from lmdiag.stimuli.suites import SUITE_SUFFIX
 from lmdiag.stimuli.table import PAIR_ALIASES, RawTable, concatenate, form_of
-from lmdiag.suggestions import suggest
+from lmdiag.text import shortened, suggest
 from lmdiag.types import BadInput
 
 VERBS = "verbs"
@@ -92,7 +91,7 @@ class Dataset:
             files = [path for pattern in patterns for path in sorted(self.root.glob(pattern))]
         except (OSError, ValueError, NotImplementedError, re.error) as error:
             raise BadInput(
-                f"{self.name}: the file name of {config} cannot be used ({short(error)})"
+                f"{self.name}: the file name of {config} cannot be used ({shortened(error)})"
             ) from None
         if not files:
             raise BadInput(f"{self.name}: no file {patterns[0]} for {config}: build it again")

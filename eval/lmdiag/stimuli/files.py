@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from lmdiag.diagnostics import CORE_COLUMNS, SENTENCE_COLUMNS
-from lmdiag.reading import read_json_lines, read_parquet, read_text
+from lmdiag.files import read_json_lines, read_parquet, read_text
 from lmdiag.stimuli.extended import SENTENCES
 from lmdiag.stimuli.suites import SUITE_SUFFIX, read_suite
 from lmdiag.stimuli.table import PAIR_ALIASES, PAIR_COLUMNS, RawTable, from_rows, needed_columns

@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeGuard
 
+from lmdiag.files import read_json
 from lmdiag.formulas import Formula, FormulaError, parse_formula
-from lmdiag.reading import read_json
 from lmdiag.stimuli.checks import sentence_problem
 from lmdiag.stimuli.table import RawTable, region_names
 from lmdiag.types import BadInput

@@ -11,7 +11,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
-from lmdiag.suggestions import suggest
+from lmdiag.text import suggest
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:

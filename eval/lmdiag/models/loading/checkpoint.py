@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from lmdiag.reading import is_file, is_folder, real_path, user_path
+from lmdiag.files import is_file, is_folder, real_path, user_path
 from lmdiag.training_steps import training_step
 from lmdiag.types import BadInput
 

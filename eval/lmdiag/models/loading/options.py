@@ -11,7 +11,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from lmdiag.models.tokens.framing import SLOT
 from lmdiag.protocol import Asking
-from lmdiag.suggestions import suggest
+from lmdiag.text import suggest
 from lmdiag.types import BadInput
 
 KindOption = Literal["auto", "masked", "causal", "seq2seq"]

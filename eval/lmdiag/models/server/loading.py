@@ -13,8 +13,7 @@ from lmdiag.models.server.served import ServedModel, question_prompts
 from lmdiag.models.tokens.framing import SLOT
 from lmdiag.models.tokens.spelling import is_cased
 from lmdiag.models.tokens.vocabulary import Vocabulary
-from lmdiag.suggestions import suggest
-from lmdiag.text import shortened
+from lmdiag.text import shortened, suggest
 from lmdiag.types import BadInput, ModelInfo, Query, Question
 
 UNKNOWN = "unknown"
@@ -83,7 +82,7 @@ def _longest_input(client: Client, model_id: str) -> int | None:
         raise BadInput(f"server {client.address} {wrong}, asked for its models") from wrong
     names = [model.id for model in models]
     if names and model_id not in names:
-        known = shortened(", ".join(names[:5]))
+        known = shortened(", ".join(names[:5]), 300)
         raise BadInput(
             f"server {client.address} has no model {model_id}{suggest(model_id, names)}: give "
             f"--model one of {known}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lmdiag.protocol import Asking, FirstLetter
 from lmdiag.questions import with_first_letter
-from lmdiag.reading import short
+from lmdiag.text import shortened
 from lmdiag.types import BadInput, Query
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def _rendered(
             )
         )
     except Exception as error:  # a template raises whatever its author wrote
-        reason = short(error)
+        reason = shortened(error)
         raise BadInput(
             f"model {model_id}: its chat template cannot be used for a turn of the user and one of "
             f"the assistant ({reason}): use --prompt"

@@ -12,11 +12,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lmdiag.reading import is_file
+from lmdiag.files import is_file, resource_path, write_atomically
 from lmdiag.report.charts.specs import MARGIN, Plot, Spec
-from lmdiag.resources import resource_path
 from lmdiag.stimuli.building import user_cache
-from lmdiag.writing import write_atomically
 
 if TYPE_CHECKING:
     import altair

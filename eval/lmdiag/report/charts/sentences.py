@@ -110,6 +110,6 @@ def _bounds(bits: np.ndarray[Any, Any]) -> list[tuple[float, float]]:
 
 def _regions_read(items: list[Item]) -> set[str | None]:
     """Numbers of the regions that the predictions read; None for whole sentences."""
-    formulas = {prediction.formula for item in items for prediction in item.predictions}
+    formulas = {formula for item in items for formula, _ in item.predictions}
     regions = (region for text in formulas for region in parse_formula(text).regions)
     return {None if region.number is None else str(region.number) for region in regions}

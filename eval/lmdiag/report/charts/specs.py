@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from lmdiag.resources import resource_path
+from lmdiag.files import resource_path
 
 Spec = dict[str, Any]
 Datum = Mapping[str, Any]

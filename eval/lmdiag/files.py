@@ -1,0 +1,400 @@
+"""Reads files of any origin within fixed bounds, writes them atomically, removes secrets from text.
+
+Whatever is wrong with a file (missing, a directory, not UTF-8, cut off, nested too deeply, a number
+of a thousand digits) ends in one `BadInput` that names the file, and never in another exception.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import logging
+import math
+import os
+import re
+import stat
+import sys
+import sysconfig
+import traceback
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from lmdiag.text import change_texts, shortened, truncated
+from lmdiag.types import BadInput
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MAX_DOCUMENT = 64_000_000
+"""Bytes of a JSON document that is read as a whole, e.g. results.json (a full run has 0.2 MB)."""
+
+_MAX_YAML = 200_000
+"""Characters of YAML: the parser is slow, and a data set card has a few thousand."""
+
+exists, is_file, is_folder = os.path.exists, os.path.isfile, os.path.isdir
+"""For paths of users: False for names that the system does not accept, where `Path`'s may raise."""
+
+
+def user_path(text: str) -> Path:
+    """Returns a path that a user typed, with `~` replaced if there is such a user."""
+    return Path(os.path.expanduser(text))  # noqa: PTH111 (Path's raises for an unknown user)
+
+
+def real_path(path: Path) -> Path:
+    """Returns the absolute path without links; the path itself if the system does not accept it."""
+    try:
+        return Path(os.path.realpath(path))  # Path.resolve raises for a loop of links
+    except (OSError, ValueError):
+        return path
+
+
+def resource_path(*parts: str) -> Path:
+    """Returns the path of a file that is not Python, e.g. `resource_path("cards", "base.css")`.
+
+    An editable install has `cards/`, `metrics/` and `datasets/` in the root of the repository, any
+    other under `share/lmdiag` (setup.cfg, `[options.data_files]`).
+
+    Raises:
+        BadInput: neither of them has it.
+    """
+    roots = (Path(__file__).resolve().parents[2], Path(sysconfig.get_path("data"), "share/lmdiag"))
+    for root in roots:
+        if (path := root.joinpath(*parts)).exists():
+            return path
+    raise BadInput(
+        f"{'/'.join(parts)} is missing from this installation (looked in {roots[0]} and "
+        f"{roots[1]}): install lmdiag again, or run `make setup` in a clone"
+    )
+
+
+# ---- text and bytes ------------------------------------------------------------------------------
+
+
+@contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Turns errors of the file system into `BadInput` that names the file."""
+    try:
+        yield
+    except OSError as error:
+        raise BadInput(f"{path} cannot be read: {error.strerror or error}") from None
+    except UnicodeEncodeError:
+        raise BadInput(f"{str(path)!r} is not a file name: it is not valid UTF-8") from None
+    except ValueError as error:
+        if "null" not in str(error):
+            raise
+        raise BadInput(f"{str(path)!r} is not a file name: it has a NUL character") from None
+
+
+def has_file(path: Path) -> bool:
+    """Returns whether a path is a regular file.
+
+    Raises:
+        BadInput: the folder may not be read, or the name is too long.
+    """
+    with readable(path):
+        return path.is_file()
+
+
+def read_bytes(path: Path, limit: int | None = None) -> bytes:
+    """Returns the content of a regular file of at most `limit` bytes.
+
+    Raises:
+        BadInput: it does not exist, is a directory or a device, is too large, or cannot be read.
+    """
+    with readable(path):
+        state = path.stat()
+        if not stat.S_ISREG(state.st_mode):
+            raise BadInput(f"{path} is not a regular file")
+        if limit is not None and state.st_size > limit:
+            raise BadInput(f"{path} has {state.st_size:,} bytes; at most {limit:,} are read")
+        return path.read_bytes()
+
+
+def read_text(path: Path, limit: int | None = None) -> str:
+    """Returns a UTF-8 file of at most `limit` bytes as text, without a byte-order mark.
+
+    Raises:
+        BadInput: it cannot be read (`read_bytes`), or is not UTF-8.
+    """
+    return decoded(read_bytes(path, limit), str(path))
+
+
+def decoded(content: bytes, where: str) -> str:
+    """Returns UTF-8 bytes as text, without a byte-order mark.
+
+    Raises:
+        BadInput: they are not UTF-8; the message has `where` and the line.
+    """
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        problem = f"{where}:{line}: not UTF-8 (byte {error.start}); save the file as UTF-8"
+        raise BadInput(problem) from None
+
+
+# ---- JSON, YAML and Parquet ----------------------------------------------------------------------
+
+
+def parse_json(text: str | bytes, where: str, *, finite: bool = False) -> Any:
+    """Returns the value of a JSON text.
+
+    Args:
+        text: as text, or as bytes in UTF-8.
+        where: names the text in messages, e.g. "my.jsonl:3".
+        finite: refuse NaN and infinite numbers, which are not JSON but which Python writes.
+
+    Raises:
+        BadInput: not JSON, nested deeper than about 200 levels, an integer beyond 64 bits, half of
+            a surrogate pair, bytes that are not UTF-8.
+    """
+    from pydantic_core import from_json
+
+    content = text if isinstance(text, bytes) else text.encode()
+    try:
+        value = from_json(content.removeprefix(b"\xef\xbb\xbf"), allow_inf_nan=not finite)
+        _check_numbers(value, finite)
+    except ValueError as error:
+        raise BadInput(f"{where}: not valid JSON ({error})") from None
+    return value
+
+
+def _check_numbers(value: Any, finite: bool) -> None:
+    if isinstance(value, list | dict):
+        for item in value.values() if isinstance(value, dict) else value:
+            _check_numbers(item, finite)
+    elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise ValueError(f"the integer {truncated(str(value), 20)} does not fit into 64 bits")
+    elif finite and isinstance(value, float) and math.isinf(value):
+        raise ValueError("a number is too large")
+
+
+def read_json(path: Path) -> Any:
+    """Returns the value in a JSON file of at most `MAX_DOCUMENT` bytes; its numbers are finite."""
+    return parse_json(read_text(path, MAX_DOCUMENT), str(path), finite=True)
+
+
+def read_json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yields ("FILE:LINE", object) for each line that is not empty.
+
+    Raises:
+        BadInput: the file cannot be read, or a line is not a JSON object.
+    """
+    with readable(path), path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            if line.strip():
+                where = f"{path}:{number}"
+                value = parse_json(line, where)
+                if not isinstance(value, dict):
+                    raise BadInput(f"{where}: expected one JSON object per line")
+                yield where, value
+
+
+def a_mapping(value: Any, where: str) -> Mapping[str, Any]:
+    """Returns a JSON or YAML value that must be an object."""
+    if not isinstance(value, dict):
+        raise BadInput(f"{where}: expected an object, not {type(value).__name__}")
+    return value
+
+
+def parse_yaml(text: str, where: str) -> Any:
+    """Returns the value of a YAML text, read with the safe loader.
+
+    Raises:
+        BadInput: not YAML, too long, impossible dates, numbers with too many digits.
+    """
+    import yaml
+
+    if len(text) > _MAX_YAML:
+        raise BadInput(f"{where}: {len(text):,} characters of YAML; at most {_MAX_YAML:,} are read")
+    try:
+        return yaml.safe_load(text)
+    except Exception as error:  # the constructors of the loader check no dates, numbers or keys
+        mark = getattr(error, "problem_mark", None)
+        line = f" in line {mark.line + 1}" if mark else ""
+        reason = shortened(getattr(error, "problem", None) or error)
+        raise BadInput(f"{where}: not valid YAML{line} ({reason})") from None
+
+
+def parquet_names(path: Path) -> list[str]:
+    """Returns the column names of a Parquet file, in order.
+
+    Raises:
+        BadInput: the file is missing or damaged, or names a column twice.
+    """
+    import pyarrow.parquet as pq
+
+    if not has_file(path):
+        raise BadInput(f"{path} {'is not a regular file' if exists(path) else 'does not exist'}")
+    with _valid_parquet(path):
+        names = list(pq.read_schema(path).names)
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise BadInput(f"{path} has the column {twice[0]} twice: rename one of them")
+    return names
+
+
+def read_parquet(
+    path: Path, columns: Sequence[str] | None = None, schema: pa.Schema | None = None
+) -> pa.Table:
+    """Returns a Parquet file as a table in which every value can become a Python object.
+
+    Args:
+        path: of the file.
+        columns: to read; None for all of them.
+        schema: types to cast to; its columns are read, in its order.
+
+    Raises:
+        BadInput: the file is missing or damaged, lacks a column, has text that is not UTF-8,
+            dates or time zones that do not exist, or columns of other types than the schema's.
+    """
+    import pyarrow.parquet as pq
+
+    names = parquet_names(path)
+    wanted = list(schema.names if schema is not None else names if columns is None else columns)
+    if missing := [name for name in wanted if name not in names]:
+        raise BadInput(f"{path} has no column {missing[0]}")
+    with _valid_parquet(path):
+        with pq.ParquetFile(path) as file:  # pq.read_table would import pandas
+            table = file.read(columns=wanted).select(wanted)
+        table = table if schema is None else table.cast(schema)
+        table.validate(full=True)
+        for name, column in zip(table.column_names, table.columns, strict=True):
+            if re.search("time|date|duration|interval|extension", str(column.type)):
+                try:  # `validate` accepts values of these types that Python cannot represent
+                    json.dumps(column.to_pylist(), default=str)
+                except Exception as error:
+                    raise ValueError(f"column {name} of type {column.type}: {error}") from None
+    return table
+
+
+@contextmanager
+def _valid_parquet(path: Path) -> Iterator[None]:
+    """Turns what Arrow raises on a damaged file into `BadInput` that names the file."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (pa.ArrowException, ValueError, OverflowError, KeyError, MemoryError) as error:
+        raise BadInput(f"{path} cannot be read: not valid Parquet ({shortened(error)})") from None
+    except OSError as error:
+        raise BadInput(f"{path} cannot be read: {shortened(error.strerror or error)}") from None
+
+
+# ---- writing -------------------------------------------------------------------------------------
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """Opens a temporary file that replaces `path` when the block ends without an error.
+
+    At any moment the old or the new content is there, complete. A process that is killed leaves the
+    temporary file behind, which `clear_drafts` removes: nobody holds its lock.
+
+    Raises:
+        OSError: it cannot be written; the old file is unchanged.
+    """
+    draft = path.with_name(f".{path.name}.draft-{uuid.uuid4().hex}")
+    try:
+        with draft.open("wb") as file:
+            with suppress(OSError):  # file systems without locks
+                fcntl.flock(file, fcntl.LOCK_EX)
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+            draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Writes a file completely or not at all."""
+    with replacing(path) as file:
+        file.write(data)
+
+
+def clear_drafts(folder: Path) -> None:
+    """Removes the temporary files that killed processes left in a folder."""
+    for path in folder.glob(".*.draft-" + "[0-9a-f]" * 32):
+        with suppress(OSError), path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.unlink()
+
+
+# ---- secrets -------------------------------------------------------------------------------------
+
+_TOKENS = (
+    (re.compile(r"(?<![A-Za-z0-9_])(?:hf|api_org)_[A-Za-z0-9]{8,}"), "hf_***"),
+    (re.compile(r"(?<=://)[^\s/@?#'\"<>]*:[^\s/@?#'\"<>]*@"), "***@"),  # user:password@
+)
+_SUSPECTS = (
+    (re.compile(r"(?<=://)[^\s/@?#:'\"<>]+@"), "***@"),  # a token, or the name of a user
+    (re.compile(r"(?i)([?&](?:access_)?(?:token|key|api_key|password|secret)=)[^\s&#'\"<>]+"),
+     r"\1***"),
+    (re.compile(r"\b([Bb]earer\s+)[A-Za-z0-9._~+/=-]{16,}"), r"\1***"),
+)  # fmt: skip
+_VARIABLES = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "OPENAI_API_KEY", "LMDIAG_SERVER_KEY")
+_MIN_SECRET = 8
+"""Characters of a secret that is searched for literally; a shorter one would match in any text."""
+
+
+def without_secrets(text: str) -> str:
+    """Returns a text in which every secret is replaced by asterisks.
+
+    Replaced are: the token in use (`HF_TOKEN`, or the one that `hf auth login` saved) and the keys
+    of servers in the environment, wherever they occur; words that look like a token of the Hub;
+    the part before `@` in a URL; the value of `token=` and the like in a query; what follows
+    `Bearer`.
+    """
+    text = _without_tokens(text)
+    for pattern, replacement in _SUSPECTS:
+        text = pattern.sub(replacement, text)
+    return text
+
+
+def _without_tokens(text: str) -> str:
+    from huggingface_hub.constants import HF_TOKEN_PATH
+
+    secrets = {os.environ.get(name, "").strip() for name in _VARIABLES}
+    with suppress(OSError, UnicodeDecodeError):
+        secrets.add(Path(HF_TOKEN_PATH).read_text("utf-8").strip())
+    for secret in sorted(secrets, key=len, reverse=True):
+        if len(secret) >= _MIN_SECRET:
+            text = text.replace(secret, "hf_***")
+    for pattern, replacement in _TOKENS:
+        text = pattern.sub(replacement, text)
+    return text
+
+
+def find_secret(content: bytes) -> bool:
+    """Returns whether the bytes of a file contain a token, a key or a URL with a password."""
+    text = content.decode("utf-8", "replace")
+    return _without_tokens(text) != text
+
+
+def redacted(value: Any) -> Any:
+    """Returns a JSON value without secrets in any of its texts, keys included."""
+    return change_texts(value, without_secrets)
+
+
+def redact_output() -> None:
+    """Removes secrets from tracebacks and log records of this process before they are shown."""
+
+    def hook(*error: Any) -> None:
+        print(without_secrets("".join(traceback.format_exception(*error))), end="", file=sys.stderr)
+
+    def make_redacted(*args: Any, **kwargs: Any) -> logging.LogRecord:
+        record = make(*args, **kwargs)
+        try:
+            text = record.getMessage()
+        except Exception:  # the arguments do not fit the format
+            text = str(record.msg)
+        record.msg, record.args = without_secrets(text), None
+        return record
+
+    sys.excepthook = hook
+    make = logging.getLogRecordFactory()
+    if make.__qualname__ != make_redacted.__qualname__:
+        logging.setLogRecordFactory(make_redacted)
