@@ -63,7 +63,9 @@ def test_cell_means_and_intervals_by_hand() -> None:
 def test_effects_are_paired_t_tests(k: int, n: int, missing: int) -> None:
     names = dict(zip("abc"[:k], (("x", "y"), ("p", "q"), ("s", "t")), strict=False))
     table = design(names, n, seed=k)
-    found = analyse_table(table.drop(index=[i * 2**k for i in range(missing)]))
+    lacking = table.copy()  # a value, or the row
+    lacking.loc[[i * 2**k for i in range(missing)], "surprisal"] = np.inf
+    found = analyse_table(lacking.drop(index=[0]) if missing else lacking)
     assert found.left_out.get(("", "m"), 0) == missing
     whole = table[~table["item"].isin([f"i{i}" for i in range(missing)])]
     for effect in found.to_json()["effects"]:
@@ -161,13 +163,6 @@ def test_correct_is_the_outcome_of_a_contrast() -> None:
     assert list(cells["mean"]) == pytest.approx([2 / 3, 1 / 3])  # a tie is not correct
 
 
-def test_rows_without_a_surprisal_leave_their_items_out() -> None:
-    table = design(TWO, 8, seed=1)
-    table.loc[[0, 5], "surprisal"] = [np.nan, np.inf]
-    found = analyse_table(table)
-    assert (found.left_out, found.cells["n"][0]) == ({("", "m"): 2}, 6)
-
-
 def test_differences_of_rounding_are_none() -> None:
     table = design({"a": ("x", "y")}, 6, seed=1)
     table["surprisal"] = 50 + np.tile([0.0, 1e-6], 6) * np.repeat([1, 2, -1, 3, 1, 2], 2)
@@ -254,31 +249,5 @@ def test_a_formula_needs_no_items_and_names_its_response() -> None:
 def test_what_cannot_be_analysed_is_one_line(options: dict[str, object], message: str) -> None:
     with pytest.raises(BadInput, match=message):
         analyse_table(design(TWO, 6, seed=1), **options)
-
-
-def test_a_table_without_items() -> None:
     with pytest.raises(BadInput, match="no column item"):
         analyse_table(design(TWO, 6, seed=1).drop(columns="item"))
-
-
-# ---- simulations, in small -----------------------------------------------------------------------
-
-
-def test_the_size_of_the_tests_and_the_coverage_of_the_intervals() -> None:
-    """On 200 designs without an effect: 5% of the tests reject, and the interval of a difference,
-    sqrt(2) as wide as those of two cells, covers 0 in 95%; within 4 standard errors."""
-    rejected, covered, n = 0, 0, 200
-    for seed in range(n):
-        rng = np.random.default_rng(seed)
-        item = rng.normal(0, 3, 10)[:, None]
-        values = (item + rng.normal(0, 1, (10, 2))).ravel()
-        table = pd.DataFrame(
-            {"item": np.repeat(range(10), 2), "a": ["x", "y"] * 10, "surprisal": values}
-        )
-        found = analyse_table(table, conditions=["a"])
-        rejected += found.effects.p[0] < 0.05
-        gap = abs(found.cells["mean"][1] - found.cells["mean"][0])
-        covered += gap <= (found.cells.ci_high[0] - found.cells["mean"][0]) * math.sqrt(2)
-    margin = 4 * math.sqrt(0.05 * 0.95 / n)
-    assert rejected / n == pytest.approx(0.05, abs=margin)
-    assert covered / n == pytest.approx(0.95, abs=margin)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import math
 from pathlib import Path
 from typing import Any
@@ -27,10 +26,11 @@ item,voice,frequency,context,target,surprisal
 """
 
 
-def made(folder: Path, text: str, name: str = "mine.csv", **options: Any) -> Path:
-    data = folder / name
+def made(folder: Path, text: str, **options: Any) -> Path:
+    folder.mkdir(exist_ok=True)
+    data = folder / "mine.csv"
     data.write_text(text, "utf-8")
-    return make_run(folder / "run", data, Protocol(tasks=(data.stem,)), **options)
+    return make_run(folder / "run", data, Protocol(tasks=("mine",)), **options)
 
 
 @pytest.fixture
@@ -87,52 +87,28 @@ def test_a_csv_file_is_safe_and_plain(run: Path, tmp_path: Path) -> None:
 
 # ---- sentences -----------------------------------------------------------------------------------
 
-SUITE = {
-    "meta": {"name": "number", "metric": "sum"},
-    "region_meta": {"1": "subject", "2": "comma", "3": "verb"},
-    "predictions": [{"type": "formula", "formula": "(3;%mis%) > (3;%match%)"}],
-    "items": [
-        {"item_number": n, "conditions": [
-            {"condition_name": name, "regions": [
-                {"region_number": 1, "content": f"The dogs {n}"},
-                {"region_number": 2, "content": ""},
-                {"region_number": 3, "content": verb}]}
-            for name, verb in (("match", "bark loudly."), ("mis", "barks loudly."))]}
-        for n in (1, 2)
-    ],
-}  # fmt: skip
 
-
-def test_a_row_per_region_of_a_suite(tmp_path: Path) -> None:
-    run = load_run(made(tmp_path, json.dumps(SUITE), "number.json", unscorable=1))
+def test_a_row_per_region_or_word(tmp_path: Path) -> None:
+    text = "item,a,region_1,region_2,region_3\n1,x,The dogs,,bark loudly.\n1,y,Cats,,purr.\n"
+    run = load_run(made(tmp_path, text, unscorable=1))
     table = items_of(run, per="region")
-    assert len(table) == 4 * 3
-    assert list(table["number"][:3]) == [1, 2, 3]
-    assert list(table["name"][:3]) == ["subject", "comma", "verb"]
-    assert list(table["text"][:3]) == ["The dogs 1", "", "bark loudly."]
-    words = run.predictions["number"]["none", 0].words[1]
+    assert table[["number", "text"]].to_numpy().tolist() == [
+        [1, "The dogs"], [2, ""], [3, "bark loudly."], [1, "Cats"], [2, ""], [3, "purr."]
+    ]  # fmt: skip
+    words = run.predictions["mine"]["none", 0].words[1]
     assert words is not None
-    verb = [word.log_prob for word in words[3:]]
-    assert table["surprisal"][5] == pytest.approx(-sum(verb) / math.log(2))
+    assert table["surprisal"][5] == pytest.approx(-(words[1].log_prob or 0) / math.log(2))
     assert (table["surprisal"][4], table["state"][4]) == (0, "scored")  # an empty region
     assert math.isnan(table["surprisal"][2])
     assert table["state"][2] == "unscorable"
     assert "regions" not in table
-    assert len(items_of(run)) == 4
-
-
-def test_a_row_per_word(tmp_path: Path) -> None:
-    text = "item,condition,sentence\n1,a,The cook ate.\n1,b,The cook slept here.\n"
-    run = load_run(made(tmp_path, text))
     table = items_of(run, per="word")
-    assert list(table["text"]) == ["The", "cook", "ate.", "The", "cook", "slept", "here."]
-    assert list(table["number"]) == [1, 2, 3, 1, 2, 3, 4]
-    assert list(table["start"][:3]) == [0, 4, 9]
-    whole = items_of(run)["surprisal"]
-    sums = table.groupby("condition")["surprisal"].sum()
-    assert list(sums) == pytest.approx(list(whole))
+    assert list(table["text"]) == ["The", "dogs", "bark", "loudly.", "Cats", "purr."]
+    assert list(table["number"]) == [1, 2, 3, 4, 1, 2]
+    assert list(table["start"]) == [0, 4, 9, 14, 0, 5]
+    assert table["surprisal"][4:].sum() == pytest.approx(items_of(run)["surprisal"][1])
     with pytest.raises(BadInput, match="has no regions: give columns region_1"):
-        items_of(run, per="region")
+        items_of(made(tmp_path / "without", "sentence\nCats purr.\n"), per="region")
 
 
 # ---- the built-in sets ---------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -100,31 +99,22 @@ def test_two_models_have_panels_and_the_difference(tmp_path: Path) -> None:
     assert {row["panel"] for row in design.plots[0].spec["data"]["values"]} == {"A", "B"}
 
 
-@pytest.mark.parametrize(("n", "panels"), [(2, {"s0", "s1"}), (13, set())])
-def test_suites_with_different_conditions(tmp_path: Path, n: int, panels: set[str]) -> None:
-    (tmp_path / "suites").mkdir()
-    for suite in range(n):
-        regions = [
-            [{"region_number": 1, "content": f"It {item}"}, {"region_number": 2, "content": verb}]
-            for item in (1, 2) for verb in ("is.", "was.")
-        ]  # fmt: skip
-        conditions = [
-            {"condition_name": f"{suite}{i % 2}", "regions": of} for i, of in enumerate(regions)
-        ]
-        items = [{"item_number": i, "conditions": conditions[2 * i : 2 * i + 2]} for i in (0, 1)]
-        content = {
-            "meta": {"name": f"s{suite}", "metric": "sum"}, "region_meta": {"1": "it", "2": "verb"},
-            "predictions": [{"type": "formula", "formula": f"(2;%{suite}0%) > (2;%{suite}1%)"}],
-            "items": items,
-        }  # fmt: skip
-        (tmp_path / "suites" / f"s{suite}.json").write_text(json.dumps(content))
-    data = tmp_path / "suites"
-    run = load_run(make_run(tmp_path / "run", data, Protocol(tasks=("suites",))))
-    (design,) = designs_of([run], region="verb")
+@pytest.mark.parametrize("n", [2, 13])
+def test_suites_with_different_conditions(tmp_path: Path, n: int) -> None:
+    rows = (
+        f"{suite}{item},s{suite:02},{suite}{a},The cook {item} {a},soup\n"
+        for suite in range(n) for item in (1, 2) for a in "xy"
+    )  # fmt: skip
+    run = made(tmp_path, "item,suite,condition,context,target\n" + "".join(rows))
+    (design,) = designs_of([run])
     labels = [row.labels[0] for grid in design.grids for row in grid.rows]
-    assert labels[:2] == (["s0: condition[01 - 00]", "s1: condition[11 - 10]"] if panels else [])
-    assert {row["panel"] for p in design.plots for row in p.spec["data"]["values"]} == panels
-    assert f"{n} suites have different" in design.remarks[0] or panels
+    panels = {row["panel"] for plot in design.plots for row in plot.spec["data"]["values"]}
+    if n == 2:
+        assert labels[:2] == ["s00: condition[0y - 0x]", "s01: condition[1y - 1x]"]
+        assert panels == {"s00", "s01"}
+    else:
+        assert (labels, panels) == ([], set())
+        assert design.remarks[0].startswith("13 suites have different conditions: `lmdiag analyse`")
 
 
 def test_built_in_sets_and_data_without_items_have_none(demo_dir: Path, tmp_path: Path) -> None:
