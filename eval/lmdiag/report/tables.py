@@ -252,7 +252,8 @@ def _sets_grid(present: Present) -> list[Grid]:
     if not sets or not labels:
         return []
     rows = tuple(Line(label, task=task) for task, label in labels.items())
-    return [_filled(TableShape(sets.title, sets.source, rows, sets.columns), present, set())]
+    columns = tuple(replace(line, label=label) for label, line in set_columns(present))
+    return [_filled(TableShape(sets.title, sets.source, rows, columns), present, set())]
 
 
 # ---- headline figures ----------------------------------------------------------------------------
