@@ -80,8 +80,8 @@ def test_a_formula_that_reads_an_undefined_surprisal_is_undefined(unknown: float
         ("(1;a) > 2", "unexpected ';' at character 3"),
         ("1 < 2 x", "unexpected 'x' at character 7"),
         ("1 < 1e999", "the number is too large at character 5"),
-        ("1 < -(1;%a%)", "unexpected at character 5"),
-        ("1 (2) < 3", "unexpected at character 1"),
+        ("1 < -(1;%a%)", "unexpected part at character 5"),
+        ("1 (2) < 3", "unexpected part at character 1"),
         ("__import__('os')", "unexpected '_' at character 1"),
         ("[" * 100_000, "more than 300 parts at character 301"),
         ("[" * 250, "at character 201"),
@@ -155,7 +155,7 @@ def _any_of_all(inner: st.SearchStrategy[_Written]) -> st.SearchStrategy[_Writte
 _truth = st.recursive(_comparison, _any_of_all, max_leaves=12)
 
 
-@given(_truth)
+@given(_truth.filter(lambda written: len(written[0]) <= 300))
 def test_generated_formulas_have_their_values(written: _Written) -> None:
     assert parse_formula(written[0]).holds(BITS) == written[1]
 

@@ -104,26 +104,25 @@ def parse_formula(text: str) -> Formula:
     regions: dict[RegionOf, str] = {}
     words: list[str] = []  # of the Python expression, at the places where `starts` begin in `text`
     starts: list[int] = []
-    end = 0
-    while text[end:].strip():
-        start = len(text) - len(text[end:].lstrip())
+    end, last = 0, len(text.rstrip())
+    while end < last:
+        if len(words) == _LONGEST:
+            raise FormulaError(f"more than {_LONGEST} parts at character {end + 1}")
         match = _TOKEN.match(text, end)
         if match is None:
+            start = len(text) - len(text[end:].lstrip())
             raise FormulaError(f"unexpected {text[start]!r} at character {start + 1}")
-        word = match["sign"] or ""
+        start, end = match.start(str(match.lastgroup)), match.end()
+        word = match[0].strip()
         if match["region"]:
-            region = RegionOf(None if match["index"] == "*" else int(match["index"]),
-                              match["condition"])  # fmt: skip
-            word = regions.setdefault(region, f"r{len(regions)}")
+            number = None if match["index"] == "*" else int(match["index"])
+            word = regions.setdefault(RegionOf(number, match["condition"]), f"r{len(regions)}")
         elif match["number"]:
-            word = repr(float(match["number"]))
+            word = repr(float(word))
             if word == "inf":
                 raise FormulaError(f"the number is too large at character {start + 1}")
         words.append(_PYTHON.get(word, word))
         starts.append(start)
-        end = match.end()
-    if len(words) > _LONGEST:
-        raise FormulaError(f"more than {_LONGEST} parts at character {starts[_LONGEST] + 1}")
     expression = " ".join(words)
 
     def place(column: int) -> int:
