@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from lmdiag.cli.options import RECORD, check_new_file
-from lmdiag.diagnostics import CORE_COLUMNS, NEEDED_COLUMNS
+from lmdiag.diagnostics import CORE
 from lmdiag.types import BadInput
 
 _ROWS: tuple[tuple[Any, ...], ...] = (
@@ -100,8 +100,8 @@ def main(options: Options = Options()) -> int:
         region = " --region 3" if options.regions else ""
         print(_DESIGN_ADVICE.format(file=file, names=", ".join(names), texts=texts, region=region))
         return 0
-    rows = [dict(zip(CORE_COLUMNS, row, strict=True)) for row in _ROWS]
-    smallest_rows = [{name: row[name] for name in NEEDED_COLUMNS} for row in rows]
+    rows = [dict(zip((column.name for column in CORE), row, strict=True)) for row in _ROWS]
+    smallest_rows = [{c.name: row[c.name] for c in CORE if c.required} for row in rows]
     lines = _lines(file.suffix, smallest_rows if options.minimal else rows)
     file.write_text("\n".join(lines) + "\n", "utf-8")
     separator = "" if file.suffix == ".jsonl" else ", separated by |"
