@@ -114,9 +114,7 @@ def test_mistakes_in_sentences_name_row_and_column(
 
 def test_a_missing_sentence_of_r_is_refused(tmp_path: Path) -> None:
     (tmp_path / "own.csv").write_text("sentence,x\nNA,1\n")
-    with pytest.raises(
-        BadInput, match=r"own.csv:2: the column sentence is empty: fill it in .NA"
-    ):
+    with pytest.raises(BadInput, match=r"own.csv:2: the column sentence is empty: fill it in .NA"):
         stimuli.load(str(tmp_path / "own.csv"))
 
 
