@@ -124,13 +124,10 @@ def print_analysis(analysis: Analysis, console: Console) -> None:
 
 def print_fit(fit: HumanFit, console: Console) -> None:
     """Prints the table over models of a fit to human measures, and how it was computed."""
-    from lmdiag.report.human import further_lines, grid, method_lines
+    from lmdiag.report.human import fit_grid, further_lines, method_lines
 
-    header, *rows = grid(fit)
-    headings = tuple(Heading(label, is_figure=True) for label in header[1:])
-    texts = tuple(GridRow((row[0],), 0, tuple(map(CellText, row[1:]))) for row in rows)
-    table = Grid("", (header[0],), headings, texts)
-    _print_part("", [table], [*method_lines(fit), *further_lines(fit)], console)
+    remarks = [*method_lines(fit), *further_lines(fit)]
+    _print_part("", [fit_grid(fit)._replace(title="")], remarks, console)
 
 
 # ---- comparisons ---------------------------------------------------------------------------------
