@@ -33,8 +33,8 @@ from lmdiag.results import (
     load_run,
     read_results,
 )
-from lmdiag.results.joining import joined_results, joined_runs
 from lmdiag.results.published import published_beside
+from lmdiag.results.run import joined_results, joined_runs
 from lmdiag.types import DIAGNOSTICS, BadInput
 
 if TYPE_CHECKING:

@@ -37,7 +37,7 @@ from lmdiag.report.page import environment, frame
 from lmdiag.report.sections import Section, sections
 from lmdiag.report.tables import HeadlineFigure, Source, Table, headlines, sources_of
 from lmdiag.results import Figure
-from lmdiag.results.joining import joined_runs
+from lmdiag.results.run import joined_runs
 from lmdiag.text import visible
 from lmdiag.training_steps import trained_model
 
