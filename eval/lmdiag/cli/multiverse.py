@@ -11,8 +11,8 @@ from cyclopts import Parameter
 
 from lmdiag.cli.options import RECORD, Count, Names, Scoring, section, text_or_file
 from lmdiag.cli.requested import Models
+from lmdiag.cli.run import STOPPED as STOPPED
 from lmdiag.cli.run import Data, Running, write_report
-from lmdiag.cli.run import stopped as stopped
 from lmdiag.models.loading.options import Loading, LoadOptions
 from lmdiag.protocol import APPLICABLE, KNOBS, Asking
 from lmdiag.text import suggest
@@ -103,7 +103,7 @@ def main(options: Options = Options()) -> int:
         members = []
         for model in models:
             of_model = replace(load_options, revision=model.revision), inputs, knobs.knobs, framings
-            members.append(run_members(model.id, *of_model, running.of(model), processes))
+            members.append(run_members(model.id, *of_model, running.of(model.name), processes))
         if processes.first:
             _finish(members, options)
     return 0
