@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from runs import by_name, predictions_of, rows_of
+from verbs_by_definition import ew_mw
 
 from lmdiag import diagnostics
 from lmdiag.diagnostics import agreement
-from lmdiag.measures import AGREEMENT_LAYOUT, CUTOFFS, Cutoff, Scores, ew_mw
+from lmdiag.measures import AGREEMENT_LAYOUT, CUTOFFS, Cutoff, Scores
 
 TOY = {"are": 0.6, "is": 0.05, "exist": 0.1, "exists": 0.25}
 PAIRS = [("are", "is"), ("exist", "exists")]
