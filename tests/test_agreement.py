@@ -7,14 +7,13 @@ that are almost equally probable may change places, which is not an error.
 
 from __future__ import annotations
 
-import dataclasses
+import itertools
 import math
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from families import FAMILIES
 from verbs_by_definition import ew_mw
@@ -62,8 +61,8 @@ def stimuli(agreement_dir: Path) -> Stimuli:
         keep.append(seen is not None and ((left, right) in seen or len(seen) < CONTEXTS))
         if seen is not None and keep[-1]:
             seen[left, right] = None
-    table = whole.table.filter(pa.array(keep))
-    return dataclasses.replace(whole, table=table)
+    few = {name: list(itertools.compress(values, keep)) for name, values in columns.items()}
+    return Stimuli.of(whole.task, few, whole.source, None)
 
 
 class Literal:
