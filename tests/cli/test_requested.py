@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -46,16 +45,6 @@ def test_a_mistake_names_file_and_line(tmp_path: Path, text: str, message: str) 
     with pytest.raises(BadInput) as caught:
         read_models(write(tmp_path, text))
     assert message in str(caught.value)
-
-
-def test_models_of_a_file_are_run_in_its_order(command: Commands) -> None:
-    lines = "\n".join(str(path) for path in command.models.values())
-    file = write(command.folder, f"{lines}\n")
-    options = ["--data", command.data, "--tasks", "neg136", "--output", command.folder / "out"]
-    code, out, _ = command("run", "--models-from", file, *options, "--json")
-    assert code == 0
-    ids = [document["model"]["id"] for document in json.loads(out)]
-    assert ids == [str(path) for path in command.models.values()]
 
 
 # ---- revisions -----------------------------------------------------------------------------------

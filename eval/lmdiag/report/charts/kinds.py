@@ -95,7 +95,7 @@ def _extended_sets(charted: Charted) -> Iterator[Plot]:
     several = len(charted.runs) > 1
     rows = [
         row
-        for name, line in set_columns(measured(charted.diagnostic, charted.sources))
+        for name, line in set_columns(measured(charted.task, charted.sources))
         for task, label in labels.items()
         for i, source in enumerate(charted.sources)
         for row in charted.row(
