@@ -52,8 +52,8 @@ class Analysis:
     Attributes:
         response: its name.
         conditions: see `Levels`; empty where there is only a formula.
-        means: suite ("" without) and model -> mean response of each item (rows) in each cell
-            (columns), NaN where there is none; items that lack a cell are left out of the figures.
+        items: the mean response of each item in each cell: model, item, the conditions, value.
+        left_out: suite and model -> number of items that lack a cell.
         cells: a row per model and cell: model, the conditions, n (items), mean, ci_low, ci_high
             (95% within items).
         effects: a row per model and effect: model, effect, n (items), estimate (second less first
@@ -66,7 +66,8 @@ class Analysis:
 
     response: str
     conditions: Levels
-    means: Mapping[tuple[str, str], DataFrame]
+    items: DataFrame
+    left_out: Mapping[tuple[str, str], int]
     cells: DataFrame
     effects: DataFrame
     differences: DataFrame
@@ -163,7 +164,8 @@ def analyse_table(
     return Analysis(
         response=response,
         conditions=levels,
-        means=means,
+        items=_stacked({k: w.melt(ignore_index=False).reset_index() for k, w in complete.items()}),
+        left_out={k: len(w) - len(complete[k]) for k, w in means.items()},
         cells=_stacked({key: cell_means(wide) for key, wide in complete.items()}),
         effects=_stacked({key: effect_tests(table) for key, table in scores.items()}),
         differences=_stacked({key: effect_tests(table) for key, table in gaps.items()}),
@@ -316,7 +318,7 @@ def find_conditions(table: DataFrame) -> list[str]:
 def _means(
     table: DataFrame, suite: str, conditions: Sequence[str], response: str
 ) -> dict[tuple[str, str], DataFrame]:
-    """The means of the models in a suite, see `Analysis.means`."""
+    """Suite and model -> the mean response of each item (rows) in each cell (columns)."""
     from pandas import DataFrame, MultiIndex
 
     if "item" not in table:

@@ -185,10 +185,10 @@ def analysis_remarks(analysis: Analysis) -> Iterator[str]:
             f"{name}: n = {fit.n}{left_out}, {groups}; standard deviations: {sds}residual "
             f"{numbers.decimals(fit.residual_sd, 3)}; REML, Satterthwaite's df"
         )
-    for (suite, model), means in analysis.means.items():
+    for (suite, model), n in analysis.left_out.items():
         of = ", ".join(filter(None, (suite, model if analysis.has_models else "")))
-        if n := means.isna().any(axis=1).sum():
-            items = f"{n} item{'s' if n > 1 else ''} without a value in every condition"
+        items = f"{n} item{'s' if n > 1 else ''} without a value in every condition"
+        if n:
             yield f"left out{f' of {of}' if of else ''}: {items}"
     if len(analysis.effects):
         pairs = "; ".join(

@@ -76,8 +76,8 @@ def condition_plot(name: str, analyses: Mapping[str, Analysis], of: str = "") ->
             whole = whole.resolve_scale(x="independent")
     else:
         whole = whole.properties(width=360, height=200)
-    n_items = max(row.get("n", 0) for row in rows)
-    items = f"the first {_MOST_ITEMS} items" if n_items > _MOST_ITEMS else "the items"
+    counts = [row["n"] for row in rows if "n" in row]
+    items = f"the first {_MOST_ITEMS} items" if max(counts) > _MOST_ITEMS else "the items"
     cut = ", cut where no value is possible" if ends else ""
     caption = (
         f"Mean {first.response.replace('_', ' ')}{of} by condition. Vertical lines are 95% "
@@ -88,18 +88,19 @@ def condition_plot(name: str, analyses: Mapping[str, Analysis], of: str = "") ->
 
 def _rows(region: str, analysis: Analysis) -> Iterator[Datum]:
     """Rows of the chart: a mean per cell, and a value per item and cell."""
-    cells = iter(analysis.cells.to_dict("records"))
-    for (suite, model), means in analysis.means.items():
-        for levels, values in means.dropna().items():
-            level, *others = map(visible, levels)
-            parts = (region, suite, model if analysis.has_models else "", *others[1:])
+    across, *others = analysis.conditions
+    keys = [name for name in ("suite", "model", *analysis.conditions) if name in analysis.items]
+    order = analysis.items.groupby(keys, sort=False).cumcount()
+    cells = analysis.cells.rename(columns={"mean": "value", "ci_low": "low", "ci_high": "high"})
+    for table in (cells, analysis.items[order < _MOST_ITEMS]):
+        for row in table.to_dict("records"):
+            model = row["model"] if analysis.has_models else ""
+            parts = (region, row.get("suite", ""), model, *(row[name] for name in others[1:]))
             place = {
-                "level": level,
-                "series": others[0] if others else "",
+                "level": visible(row[across]),
+                "series": visible(row[others[0]]) if others else "",
                 "panel": ", ".join(visible(part) for part in parts if part),
             }
-            cell = next(cells)
-            bounds = {"low": cell["ci_low"], "high": cell["ci_high"]}
-            yield place | {"value": cell["mean"], "n": cell["n"], **bounds}
-            for item, value in values[:_MOST_ITEMS].items():
-                yield place | {"item": visible(str(item)), "value": value}
+            figures = {name: row[name] for name in ("value", "n", "low", "high") if name in row}
+            item = {"item": visible(row["item"])} if "item" in row else {}
+            yield place | figures | item
