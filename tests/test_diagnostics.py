@@ -64,7 +64,7 @@ DIAGNOSTIC = Diagnostic(
         ),
     ),
     headlines=(Line("tense preferred", measure="sensitivity"),),
-    leaderboard=(LeaderboardColumn("tense_sensitivity", "sensitivity", "sensitivity"),),
+    leaderboard=(LeaderboardColumn("tense", "sensitivity"),),
     level_labels={"tense": {"past": "past tense", "future": "future tense"}},
     compared_by={"sensitivity": "tense"},
 )

@@ -115,9 +115,9 @@ DIAGNOSTIC = Diagnostic(
     ),
     headlines=(Line(measure="mw"), Line(measure="ew"), Line(measure="tse")),
     leaderboard=(
-        LeaderboardColumn("agreement_tse", "TSE", "tse", is_overview=True),
-        LeaderboardColumn("agreement_ew", "EW", "ew"),
-        LeaderboardColumn("agreement_mw", "MW", "mw"),
+        LeaderboardColumn("agreement", "tse", heading="TSE", is_overview=True),
+        LeaderboardColumn("agreement", "ew", heading="EW"),
+        LeaderboardColumn("agreement", "mw", heading="MW"),
     ),
     level_labels={
         "construction": {

@@ -159,20 +159,30 @@ class LeaderboardColumn:
     `eval.yaml` of the data set.
 
     Attributes:
-        task_id: id in `eval.yaml`: the config, the measure with `_at_` for `@` and `_` for `.`, and
-            the level.
-        label: heading, below the name of the diagnostic.
+        config: of the diagnostic.
         measure, by, level: see `lmdiag.results.Place`.
+        heading: below the name of the diagnostic; "" for the measure.
         is_overview: whether it is in the first table of the leaderboard; the first column of all
             that are in it orders the leaderboard.
     """
 
-    task_id: str
-    label: str
+    config: str
     measure: str
     by: str = ""
     level: str = ""
+    heading: str = ""
     is_overview: bool = False
+
+    @property
+    def label(self) -> str:
+        """Heading, below the name of the diagnostic."""
+        return self.heading or self.measure
+
+    @property
+    def task_id(self) -> str:
+        """Its id in `eval.yaml`: the config, the measure with `_at_` for `@`, and the level."""
+        parts = (self.config, self.measure.replace("@", "_at_"), self.level)
+        return re.sub(r"[./]", "_", "_".join(filter(None, parts)))
 
 
 @dataclass(frozen=True)

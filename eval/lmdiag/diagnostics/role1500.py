@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from lmdiag.diagnostics import extended
+from lmdiag.diagnostics import role88
 from lmdiag.diagnostics.base import Chart, Column, Diagnostic, Line, TableShape, levels_of
 
 if TYPE_CHECKING:
@@ -69,8 +69,8 @@ DIAGNOSTIC = Diagnostic(
         Chart("levels", "Sensitivity", by="pair", measures=("sensitivity*",)),
         Chart("scatter"),
     ),
-    headlines=(Line(measure="accuracy@*"), Line(measure="sensitivity*")),
-    extended_sets=extended.ROLE_SETS,
+    headlines=role88.DIAGNOSTIC.headlines,
+    extended_sets=role88.DIAGNOSTIC.extended_sets,
     in_data_set=False,
     level_labels={
         "pair": {"reversal": "nouns exchanged, another verb", "other": "other pairs"},

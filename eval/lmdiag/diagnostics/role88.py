@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from lmdiag.diagnostics import extended
 from lmdiag.diagnostics.base import (
     Chart,
     Column,
     Diagnostic,
+    ExtendedSets,
     LeaderboardColumn,
     Line,
     Perturbation,
@@ -63,6 +63,7 @@ def _measures(trials: Trials, threshold: float, k: Sequence[int]) -> list[Scores
 
 
 _NOUNS = ("object", "subject")
+_FIGURES = (Line(measure="accuracy@*"), Line(measure="sensitivity*"))
 _QUARTILES = ("1", "2", "3", "4")
 
 DIAGNOSTIC = Diagnostic(
@@ -145,13 +146,18 @@ DIAGNOSTIC = Diagnostic(
             measures=("accuracy@*",),
         ),
     ),
-    headlines=(Line(measure="accuracy@*"), Line(measure="sensitivity*")),
-    extended_sets=extended.ROLE_SETS,
+    headlines=_FIGURES,
+    extended_sets=ExtendedSets(
+        title="Original and extended sets",
+        source="Shivagunde et al. 2023",
+        labels={"role88": "ROLE-88", "role1500": "ROLE-1500"},
+        columns=_FIGURES,
+    ),
     leaderboard=(
-        LeaderboardColumn("role88_accuracy_at_1", "accuracy@1", "accuracy@1"),
-        LeaderboardColumn("role88_accuracy_at_5", "accuracy@5", "accuracy@5", is_overview=True),
-        LeaderboardColumn("role88_sensitivity", "sensitivity", "sensitivity", is_overview=True),
-        LeaderboardColumn("role88_sensitivity_at_0_01", "sensitivity@0.01", "sensitivity@0.01"),
+        LeaderboardColumn("role88", "accuracy@1"),
+        LeaderboardColumn("role88", "accuracy@5", is_overview=True),
+        LeaderboardColumn("role88", "sensitivity", is_overview=True),
+        LeaderboardColumn("role88", "sensitivity@0.01"),
     ),
     level_labels={"cloze_quartile": {level: f"cloze quartile {level}" for level in _QUARTILES}},
     published_rows=88,
