@@ -102,6 +102,7 @@ class Line:
         is_plain: a column of bare values, whose n and interval add nothing.
         published: heading on the rows that the paper reports on, which are known by `published_n`.
         published_n: items of the line in the paper.
+        task: config of the figures; "" for that of the diagnostic.
     """
 
     label: str = ""
@@ -114,6 +115,7 @@ class Line:
     is_plain: bool = False
     published: str = ""
     published_n: int | None = None
+    task: str = ""
 
 
 @dataclass(frozen=True)
