@@ -8,7 +8,6 @@ Source: Ettinger (2020), sections 5.3 and 9.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lmdiag.diagnostics.base import (
@@ -24,7 +23,7 @@ from lmdiag.diagnostics.base import (
 )
 
 if TYPE_CHECKING:
-    from lmdiag.measures import Columns, Labels, Scores, Trials
+    from lmdiag.measures import Columns, Labels
 
 
 def _levels(rows: Columns) -> dict[str, Labels]:
@@ -36,12 +35,6 @@ def _levels(rows: Columns) -> dict[str, Labels]:
         "natural": [names.get(level or "", level) for level in levels_of(rows["natural"])],
     }
     return levels | {f"{by}/polarity": crossed(levels[by], polarity) for by in levels}
-
-
-def _measures(trials: Trials, threshold: float, k: Sequence[int]) -> list[Scores]:
-    from lmdiag.measures import determiner_match
-
-    return determiner_match(trials, k)
 
 
 _OF_PAIRS = ("sensitivity*",)
@@ -80,7 +73,7 @@ DIAGNOSTIC = Diagnostic(
     ),
     item_within="subset",
     own_levels=_levels,
-    further_measures=_measures,
+    further_measures=("determiner_match",),
     tables=(
         TableShape(
             "Accuracy, affirmative contexts",

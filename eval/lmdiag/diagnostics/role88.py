@@ -5,7 +5,6 @@ Source: Ettinger (2020), sections 5.2 and 8; items of Chow, Smith, Lau and Phill
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lmdiag.diagnostics.base import (
@@ -22,7 +21,7 @@ from lmdiag.diagnostics.base import (
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
-    from lmdiag.measures import Columns, Labels, Scores, Trials
+    from lmdiag.measures import Columns, Labels
 
 
 def replace_last(row: Stimulus, context: str, phrase: str, by: str) -> str:
@@ -56,12 +55,6 @@ def _quartiles(rows: Columns) -> dict[str, Labels]:
     return {"cloze_quartile": quartiles(rows["expected_cloze"])}
 
 
-def _measures(trials: Trials, threshold: float, k: Sequence[int]) -> list[Scores]:
-    from lmdiag.measures import correlations, human, probability_difference
-
-    return [*probability_difference(trials), *correlations(trials), *human(trials, threshold)]
-
-
 _NOUNS = ("object", "subject")
 _FIGURES = (Line(measure="accuracy@*"), Line(measure="sensitivity*"))
 _QUARTILES = ("1", "2", "3", "4")
@@ -86,7 +79,7 @@ DIAGNOSTIC = Diagnostic(
         Column("subject"),
     ),
     accuracy_levels=_quartiles,
-    further_measures=_measures,
+    further_measures=("probability_difference", "correlations", "human"),
     perturbations=(
         Perturbation("obj", "-Obj", _without_object, _NOUNS),
         Perturbation("sub", "-Sub", _without_subject, _NOUNS),

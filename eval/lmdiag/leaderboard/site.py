@@ -114,7 +114,14 @@ def _page(rows: Sequence[Row], others: Sequence[Entry], board: Board, data: str)
         if figures:
             chance = chances.pop() if len(chances) == 1 else None
             facts = {"task": place.task, "n": max(x.n or 0 for x in figures), "chance": chance}
-            groups.setdefault(place.task, []).append(asdict(column) | facts)
+            groups.setdefault(place.task, []).append(
+                {
+                    "task_id": column.task_id,
+                    "label": column.label,
+                    "is_overview": column.is_overview,
+                }
+                | facts
+            )
     titles = {task: diagnostics.get(task).short_title for task in board.tasks}
     return environment().get_template("leaderboard.html.j2").render(
         **frame("leaderboard"),
