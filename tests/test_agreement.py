@@ -1,7 +1,7 @@
 """TSE, EW, MW and both curves against a slow and literal calculation, the model included.
 
 The calculation is transformers' own forward pass in float64, one context at a time, and the literal
-`measures.ew_mw`, which is tested by hand. lmdiag runs in float64 here, too: in float32 two verbs
+`verbs_by_definition`, tested by hand. lmdiag runs in float64 here, too: in float32 two verbs
 that are almost equally probable may change places, which is not an error.
 """
 
@@ -16,9 +16,10 @@ from typing import Any
 
 import pytest
 from families import FAMILIES
+from verbs_by_definition import ew_mw
 
 from lmdiag import api
-from lmdiag.measures import AGREEMENT_LAYOUT, CUTOFFS, ew_mw
+from lmdiag.measures import AGREEMENT_LAYOUT, CUTOFFS
 from lmdiag.stimuli import Stimuli, load, load_verbs
 
 TEMPLATES = (
