@@ -119,7 +119,7 @@ def test_a_run_is_computed_again_bit_for_bit(command: Commands, task: str) -> No
 
 def test_the_shuffles_of_a_run_are_averaged(command: Commands) -> None:
     folder = make_run(command.folder / "run", command.data, Protocol(tasks=("cprag102",)))
-    plain = predictions.read(folder / "predictions.parquet")[0]["none", 0]
+    plain = predictions.read(folder / "predictions.parquet")["none", 0]
     shuffles = [replace(plain, perturbation="shuf", run=number) for number in range(3)]
     predictions.write(folder / "predictions.parquet", [plain, *shuffles])
     told = json.loads((folder / "results.json").read_text())
