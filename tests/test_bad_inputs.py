@@ -17,7 +17,7 @@ from lmdiag import files, stimuli
 from lmdiag.cli.requested import read_models
 from lmdiag.hub import publish
 from lmdiag.hub.client import is_on_hub
-from lmdiag.hub.requests import read_requests
+from lmdiag.leaderboard.entries import read_requests
 from lmdiag.models.loading.checkpoint import Checkpoint, resolve
 from lmdiag.results import load_run, model_slug
 from lmdiag.results.external import read_external

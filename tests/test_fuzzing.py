@@ -30,7 +30,7 @@ from rich.console import Console
 from runs import make_run
 
 from lmdiag import evaluation, results, stimuli
-from lmdiag.hub.requests import read_requests
+from lmdiag.leaderboard.entries import read_requests
 from lmdiag.measures import AGREEMENT_LAYOUT
 from lmdiag.multiverse import multiverse_of
 from lmdiag.protocol import Protocol

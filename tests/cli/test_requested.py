@@ -57,7 +57,7 @@ def published(hub: LoopbackHub, api: HfApi, command: Commands) -> str:
     """A tiny model on the Hub with branches and a tag."""
     api.create_repo("org/tiny")
     api.upload_folder(repo_id="org/tiny", folder_path=command.models["gpt2"])
-    refs = hub.store.repositories["models", "org/tiny"].refs
+    refs = hub.repositories["models", "org/tiny"].refs
     refs |= dict.fromkeys(STEPS, refs["main"])
     refs |= {"refs/tags/step200": refs["main"], "refs/pr/1": refs["main"]}
     return "org/tiny"
@@ -76,7 +76,7 @@ def test_a_pattern_without_a_match_names_some_that_exist(published: str) -> None
 
 
 def test_many_revisions_are_not_all_named(hub: LoopbackHub, published: str) -> None:
-    refs = hub.store.repositories["models", published].refs
+    refs = hub.repositories["models", published].refs
     refs |= {f"step{number}": refs["main"] for number in range(100)}
     with pytest.raises(BadInput, match=r"step6 and 96 more$"):
         matching_revisions(published, "none")
