@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lmdiag import evaluation
-from lmdiag.analysis.items import Per
+from lmdiag.analysis.items import Per, items_of
 from lmdiag.comparison import Comparison, Side
 from lmdiag.protocol import Predictions, Protocol
 from lmdiag.results import Measure, Run, frame_of, load_run, signature
