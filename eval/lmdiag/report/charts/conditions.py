@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from lmdiag.analysis.designs import Analysis
+from lmdiag.analysis.designs import UNITS, Analysis
 from lmdiag.report.charts import specs
 from lmdiag.report.charts.specs import Datum, Plot
 from lmdiag.text import visible
@@ -37,7 +37,7 @@ def condition_plot(name: str, analyses: Mapping[str, Analysis], of: str = "") ->
     across, *others = first.conditions
     title = visible(others[0]) if others else None
     names, panels = specs.distinct(rows, "series"), specs.distinct(rows, "panel")
-    unit = f", {first.unit}" if first.unit else ""
+    unit = f", {UNITS[first.response]}" if first.response in UNITS else ""
     low, high = _POSSIBLE.get(first.response, (-math.inf, math.inf))
     ends: dict[str, Any] = (
         {"domainMin": low} if any(row.get("low", low) < low for row in rows) else {}
