@@ -183,6 +183,8 @@ def _stacked(tables: Mapping[tuple[str, str], DataFrame]) -> DataFrame:
     if not tables:
         return DataFrame()
     table = concat(tables, names=["suite", "model"]).reset_index(["suite", "model"])
+    texts = table.select_dtypes(["object", "str"]).columns
+    table[texts] = table[texts].fillna("")  # conditions of other suites
     return table.reset_index(drop=True).drop(columns=[] if table["suite"].any() else "suite")
 
 
