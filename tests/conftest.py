@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import tempfile
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +13,6 @@ import pytest
 from commands import Commands
 from filelock import FileLock
 from hypothesis import HealthCheck, settings
-from limits import HANG
 
 from lmdiag.cli import main
 
@@ -64,15 +62,6 @@ def built(factory: pytest.TempPathFactory, name: str, source: str, *configs: str
             command = ["build", str(out), "--source", source]
             assert main([*command, "--configs", *configs] if configs else command) == 0
     return out
-
-
-@pytest.fixture(autouse=True)
-def no_thread_loads_on() -> Iterator[None]:
-    """A command that ends early leaves a thread, which changes transformers while it loads."""
-    yield
-    for thread in threading.enumerate():
-        if thread.name == "lmdiag-loading":
-            thread.join(HANG)
 
 
 @pytest.fixture(scope="session")

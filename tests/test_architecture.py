@@ -61,7 +61,7 @@ HEAVY = {"torch", "transformers", "tokenizers", "accelerate", "evaluate", "datas
 }
 """Libraries that no `--help` waits for."""
 
-SAME_ROLE = {"main", "Options", "stopped", "DIAGNOSTIC", "render", "load"}
+SAME_ROLE = {"main", "Options", "STOPPED", "DIAGNOSTIC", "render", "load"}
 """Names that several modules define in the same role: commands, diagnostics, formats, and `load`,
 which is always used with its room, as `models.load` and `stimuli.load`."""
 

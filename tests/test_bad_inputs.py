@@ -26,7 +26,7 @@ from lmdiag.protocol import Protocol
 from lmdiag.results import load_run, model_slug
 from lmdiag.results.external import read_external
 from lmdiag.results.multiverse import Multiverse
-from lmdiag.stimuli.building import script
+from lmdiag.stimuli.building import script, user_cache
 from lmdiag.types import BadInput
 
 # ---- content -------------------------------------------------------------------------------------
@@ -145,7 +145,7 @@ ROWS = stimuli.Stimuli.of("own", {name: [value] for name, value in ROW.items()},
 
 
 def source(text: str) -> None:
-    with suppress(script("lines").BadSource):
+    with suppress(BadInput):
         script("sources").open_source(text)
 
 
@@ -233,7 +233,7 @@ def test_a_run_may_name_any_text_as_its_data(folder: Path) -> None:
 
 def test_a_cache_that_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LMDIAG_CACHE", "~nobody-of-that-name/cache")
-    assert script("sources").user_cache() == Path("~nobody-of-that-name/cache")
+    assert user_cache() == Path("~nobody-of-that-name/cache")
     monkeypatch.setenv("LMDIAG_CACHE", "x" * 300)
     with pytest.raises(BadInput, match="set LMDIAG_CACHE to a writable directory"):
         stimuli.load("demo", "role88")

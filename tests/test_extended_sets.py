@@ -19,9 +19,9 @@ from lmdiag.evaluation import evaluate
 from lmdiag.hub.benchmark import columns, protocol_problem
 from lmdiag.hub.publish import plan_data
 from lmdiag.protocol import Protocol
+from lmdiag.report.formats.grid import Grid
 from lmdiag.report.html import charts, render
 from lmdiag.report.sections import sections
-from lmdiag.report.tables import Table
 from lmdiag.results import (
     DataInfo,
     Device,
@@ -33,8 +33,8 @@ from lmdiag.results import (
     load_run,
     read_results,
 )
-from lmdiag.results.joining import joined_results, joined_runs
 from lmdiag.results.published import published_beside
+from lmdiag.results.run import joined_results, joined_runs
 from lmdiag.types import DIAGNOSTICS, BadInput
 
 if TYPE_CHECKING:
@@ -341,7 +341,7 @@ def together(
     }
 
 
-def shared_tables(results: Sequence[Results]) -> dict[str, Table]:
+def shared_tables(results: Sequence[Results]) -> dict[str, Grid]:
     return {
         section.task: table
         for section in sections(results)
@@ -377,23 +377,23 @@ def test_small_and_extended_sets_stand_in_one_table(together: dict[str, Path]) -
     tables = shared_tables([joined])
     assert list(tables) == ["role88", "neg136"]
     table = tables["neg136"]
-    assert [(row.label, row.n) for row in table.rows] == [
+    assert [(row.labels[0], row.cells[0].value) for row in table.rows] == [
         ("NEG-136-SIMP", "18"), ("NEG-1500-GEN", "750"), ("NEG-1500-TEMP", "770"),
     ]  # fmt: skip
-    assert table.columns == (
-        "accuracy@1", "accuracy@5", "sensitivity, affirmative", "sensitivity, negative",
-    )  # fmt: skip
-    for row, task in zip(table.rows, ("neg136", "neg1500_gen", "neg1500_temp"), strict=True):
+    assert [heading.label for heading in table.headings] == [
+        "n", "accuracy@1", "accuracy@5", "sensitivity, affirmative", "sensitivity, negative",
+    ]  # fmt: skip
+    for row, task in zip(table.figures, ("neg136", "neg1500_gen", "neg1500_temp"), strict=True):
         place = Place(task, "none", "sensitivity", "subset/polarity", "simp/negative")
         assert row.cells[3] is not None
         assert row.cells[3].figure == joined.figure(place)
     widths = [
         (cell.figure.ci_high or 0) - (cell.figure.ci_low or 0)
-        for row in table.rows
+        for row in table.figures
         if (cell := row.cells[2])
     ]
     assert widths[0] > 3 * max(widths[1:])  # what 18 items do not show
-    assert [row.label for row in tables["role88"].rows] == ["ROLE-88", "ROLE-1500"]
+    assert [row.label for row in tables["role88"].figures] == ["ROLE-88", "ROLE-1500"]
 
 
 def test_the_table_stands_once_and_only_where_there_are_several_sets(
@@ -403,9 +403,9 @@ def test_the_table_stands_once_and_only_where_there_are_several_sets(
     assert shared_tables([small]) == {}
     ((task, table),) = shared_tables([large]).items()
     assert task == "neg1500_gen"
-    assert [row.label for row in table.rows] == ["NEG-1500-GEN", "NEG-1500-TEMP"]
+    assert [row.label for row in table.figures] == ["NEG-1500-GEN", "NEG-1500-TEMP"]
     both = joined_results([read_results(path) for path in together.values()])
-    rows_of = [(row.label, row.model) for row in shared_tables(both)["neg136"].rows]
+    rows_of = [row.labels for row in shared_tables(both)["neg136"].rows]
     assert rows_of[:2] == [("NEG-136-SIMP", "org/a"), ("NEG-136-SIMP", "org/b")]
 
 

@@ -138,7 +138,7 @@ DAMAGE: dict[str, tuple[Change, str]] = {
     "results missing": (remove("results.json"), "it has no results.json"),
     "results cut": (cut("results.json"), "not valid JSON"),
     "results empty": (write("results.json", b""), "not valid JSON"),
-    "results a list": (write("results.json", b"[]"), "schema version"),
+    "results a list": (write("results.json", b"[]"), "should be an object"),
     "results not text": (write("results.json", b"\xff"), "not UTF-8"),
     "results without identity": (change_results(identity=None), "identity: "),
     "results without model": (change_results(model=None), "model: "),

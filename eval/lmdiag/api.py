@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from lmdiag import comparison, perturb
 from lmdiag.analysis.fit import HumanFit, fit_surprisals
 from lmdiag.analysis.human import read_human, read_surprisals
-from lmdiag.analysis.procedures import Procedure, procedure_for
+from lmdiag.analysis.procedures import Procedure
 from lmdiag.comparison import RESAMPLES
 from lmdiag.controls import control_warning, text_warning
 from lmdiag.display import (
@@ -260,23 +260,22 @@ def fit(
         name: tuple(value) if isinstance(value, list) else value
         for name, value in procedure.items()
     }
-    table = read_human(human)
-    how = procedure_for(table.frame.columns, profile, Procedure(**chosen))
+    table = read_human(human, profile, Procedure(**chosen))
     files = [surprisal] if isinstance(surprisal, str) else surprisal
-    sources = [read_surprisals(table, source, how) for source in files]
+    sources = [read_surprisals(table, source) for source in files]
     for given in [models] if isinstance(models, str | LanguageModel) else models:
         model = load_model(given) if isinstance(given, str) else given
         sources.append(
             ask_about_words(
-                model.model, model.options, table, how, output=Path(output) if output else None,
+                model.model, model.options, table, output=Path(output) if output else None,
                 batch_size=batch_size, label=None if quiet else model.info.id,
             )
         )  # fmt: skip
     if not sources and "surprisal" in table.frame.columns:
-        sources = [read_surprisals(table, "surprisal", how)]
+        sources = [read_surprisals(table, "surprisal")]
     if not sources:
         raise BadInput("no surprisals: name a model to ask, or a column or file with surprisals")
-    return fit_surprisals(table, sources, how)
+    return fit_surprisals(table, sources)
 
 
 def _asked(predictions: Predictions, task: str) -> dict[str, Any]:

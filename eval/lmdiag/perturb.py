@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from lmdiag import diagnostics
@@ -19,12 +19,13 @@ NONE = "none"
 def names() -> list[str]:
     """Returns the names of all perturbations."""
     declared = diagnostics.built_in().values()
-    return list(dict.fromkeys(each.name for of in declared for each in of.perturbations))
+    return list(dict.fromkeys(p.name for diagnostic in declared for p in diagnostic.perturbations))
 
 
 def tasks_with(name: str) -> list[str]:
     """Returns the tasks that have a perturbation."""
-    return [task for task, each in diagnostics.built_in().items() if each.perturbation(name)]
+    built_in = diagnostics.built_in().items()
+    return [task for task, diagnostic in built_in if diagnostic.perturbation(name)]
 
 
 def is_shuffled(task: str, setting: str) -> bool:
@@ -33,36 +34,41 @@ def is_shuffled(task: str, setting: str) -> bool:
     return perturbation is not None and perturbation.shuffled
 
 
-def settings(task: str, asked: Iterable[str], shuffles: int) -> list[tuple[str, int]]:
+def chosen(asked: Sequence[str], tasks: Iterable[str]) -> tuple[str, ...]:
+    """Returns the perturbations that are asked for; `all` stands for those of the tasks.
+
+    Raises:
+        BadInput: an unknown perturbation, or `none` together with another one.
+    """
+    choices = [NONE, "all", *names()]
+    for name in asked:
+        if name not in choices:
+            raise _unknown(name, choices)
+    if NONE in asked and len(asked) > 1:
+        raise BadInput("--perturb none cannot be combined with other perturbations: leave it out")
+    of_tasks = {p.name for task in tasks for p in diagnostics.get(task).perturbations}
+    return tuple(n for n in names() if n in asked or ("all" in asked and n in of_tasks))
+
+
+def _unknown(name: str, choices: list[str]) -> BadInput:
+    close = suggest(name, choices)
+    return BadInput(f"unknown perturbation {name!r}{close}: choose from {', '.join(choices)}")
+
+
+def settings(task: str, perturbations: Sequence[str], shuffles: int) -> list[tuple[str, int]]:
     """Returns the (perturbation, run) in which a task is asked, the unperturbed one first.
 
     Args:
         task: the task; perturbations that it does not have are ignored.
-        asked: names of perturbations, or `all`, or `none`.
+        perturbations: their names.
         shuffles: number of runs of each shuffled setting.
-
-    Raises:
-        BadInput: an unknown perturbation, or fewer than one run of a shuffled setting.
 
     >>> settings("cprag102", ["shuf", "trunc", "obj"], 2)
     [('none', 0), ('shuf', 0), ('shuf', 1), ('trunc', 0)]
     """
-    wanted = set(asked) - {NONE}
-    for name in sorted(wanted - {*names(), "all"}):
-        raise _unknown(name, [*names(), "all", NONE])
-    chosen = [(NONE, 0)]
-    for each in diagnostics.get(task).perturbations:
-        if each.name in wanted or "all" in wanted:
-            if each.shuffled and shuffles < 1:
-                raise BadInput(f"--shuffles must be at least 1 for {each.name}, not {shuffles}")
-            chosen += [(each.name, run) for run in range(shuffles if each.shuffled else 1)]
-    return chosen
-
-
-def _unknown(name: str, choices: list[str]) -> BadInput:
-    return BadInput(
-        f"unknown perturbation {name!r}{suggest(name, choices)}: choose from {', '.join(choices)}"
-    )
+    wanted = [p for p in diagnostics.get(task).perturbations if p.name in perturbations]
+    runs = [(p.name, run) for p in wanted for run in range(shuffles if p.shuffled else 1)]
+    return [(NONE, 0), *runs]
 
 
 def perturb(stimuli: Stimuli, name: str, run: int, seed: int) -> Stimuli:

@@ -12,7 +12,7 @@ from wordfreq import word_frequency
 
 from lmdiag.analysis.fit import HumanFit, ModelFit, fit_surprisals
 from lmdiag.analysis.human import read_human, read_surprisals
-from lmdiag.analysis.procedures import Procedure, procedure_for
+from lmdiag.analysis.procedures import Procedure
 from lmdiag.analysis.regression import fold_numbers, without_terms
 from lmdiag.types import BadInput
 
@@ -20,9 +20,8 @@ from lmdiag.types import BadInput
 def fitted(
     frame: pd.DataFrame, *sources: str, profile: str | None = None, **chosen: object
 ) -> HumanFit:
-    table = read_human(frame)
-    procedure = procedure_for(table.frame.columns, profile, Procedure(**chosen))
-    return fit_surprisals(table, [read_surprisals(table, s, procedure) for s in sources], procedure)
+    table = read_human(frame, profile, Procedure(**chosen))
+    return fit_surprisals(table, [read_surprisals(table, source) for source in sources])
 
 
 def coefficients(model: ModelFit) -> dict[str, float]:
@@ -203,7 +202,7 @@ def test_formulas_have_products_and_functions() -> None:
     beta = np.linalg.lstsq(x, np.log(frame["rt"]), rcond=None)[0]
     names = ["Intercept", "surprisal", "log_frequency", "surprisal:log_frequency", "scale(length)"]
     assert coefficients(fit.models[0]) == pytest.approx(dict(zip(names, beta, strict=True)))
-    assert fit.baseline == "log(rt) ~ scale(length)"
+    assert fit.baseline == "log(rt) ~ log_frequency + scale(length)"
 
 
 def test_the_baseline_of_a_mixed_model_has_no_slope_of_surprisal() -> None:
@@ -235,18 +234,18 @@ def changed(**columns: object) -> pd.DataFrame:
         (changed(a=(4, math.inf)), {"lags": 0}, "rows:5: column surprisal is infinite"),
         (changed(rt=(4, -math.inf)), {"lags": 0}, "rows:5: column rt is infinite"),
         (changed(rt=(4, "fast")), {}, "rows:5: column rt: 'fast' is not a number"),
-        (changed(rt=(4, 0.0)), {"formula": "log(rt) ~ surprisal"}, "rows:5: log(rt) of 0"),
-        (changed(b=corpus()["a"]), {"controls": ("b",), "lags": 0}, "repeats column surprisal"),
+        (changed(rt=(4, 0.0)), {"formula": "log(rt) ~ surprisal"}, "rows:5: log(rt) is not"),
+        (changed(b=corpus()["a"]), {"controls": ("b",), "lags": 0}, "column b repeats predictors"),
         (changed(position=(4, None)), {}, "rows:5: column position is missing"),
         (changed(position=0), {}, "in an earlier row of the same word"),
         (changed(), {"folds": 1}, "folds must be 0"),
         (changed(), {"filter": ("keep",)}, "filter 'keep': write it as COLUMN=VALUE"),
         (changed(), {"filter": ("rt>9999",)}, "a: no row is left: not rt>9999 (60)"),
         (changed(), {"filter": ("position<9",), "folds": 2}, "14 rows are too few for 10"),
-        (changed(), {"formula": "b ~ surprisal"}, "is not about the response rt: name one"),
+        (changed(), {"formula": "b ~ surprisal"}, "is not about rt: name one"),
         (changed(), {"formula": "rt ~ length"}, "has no term surprisal"),
         (changed(), {"formula": "rt ~ surprisal ~ a"}, "write it as in time ~"),
-        (changed(), {"formula": "rt ~ surprisal^2"}, "cannot read 'surprisal^2'"),
+        (changed(), {"formula": "rt ~ surprisal^2"}, "cannot read '^'"),
         (changed().drop(columns="position"), {}, "which column is the position of a word?"),
     ],
 )  # fmt: skip
@@ -271,7 +270,7 @@ def test_files_that_are_not_tables(tmp_path: Path, text: str, message: str) -> N
     path = tmp_path / "human.csv"
     path.write_text(text)
     with pytest.raises(BadInput, match=message):
-        read_human(path)
+        read_human(path, chosen=Procedure(response="rt"))
 
 
 @pytest.mark.parametrize(

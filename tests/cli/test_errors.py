@@ -17,7 +17,7 @@ BAD = [
     ("run --model demo:masked --sed=1", "Did you mean --seed?"),
     ("run --model demo:masked --overwr", "Did you mean --overwrite?"),  # never an abbreviation
     ("run --model demo:masked --unit wrod", 'Choose from: "token", "word". Did you mean "word"?'),
-    ("run --model demo:masked --perturb shuff", "(did you mean 'shuf'?)"),
+    ("run --model demo:masked --data {data} --perturb shuff", "(did you mean 'shuf'?)"),
     ("run --model demo:maskd --data {data}", "(did you mean 'masked'?)"),
     ("publish data x --repo-i a/b", "Did you mean --repo-id instead of --repo-i?"),
     ("publish dta x --repo-id a/b", 'Did you mean "data"?'),
@@ -56,7 +56,7 @@ BAD = [
     # what they are asked
     ("run --model x --data {data} --tasks neg137", "no task 'neg137' (did you mean 'neg136'?)"),
     ("run --model x --data {data} --tasks role88 --perturb shuf", "shuf is made for cprag102"),
-    ("run --model x --perturb none shuf", "--perturb none cannot be combined"),
+    ("run --model x --data {data} --perturb none shuf", "--perturb none cannot be combined"),
     ("run --model x --data {data} --tasks agreement --verbs no/verbs.csv", "no/verbs.csv"),
     ("run --model {gpt2} --data {data} --kind masked", "mask token"),
 ]

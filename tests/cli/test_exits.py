@@ -52,7 +52,8 @@ def test_a_run_that_is_stopped_keeps_its_answers_and_the_same_command_continues(
     script = [sys.executable, SCRIPT] if count == 1 else torchrun(count)
     ended, err = interrupt([*script, *arguments, "--quiet"], command.folder, number)
     line = (
-        f"lmdiag: {word}; answers saved so far are kept; run the same command again to continue\n"
+        f"lmdiag: {word}; answers saved so far are kept; run the same command again, without "
+        "--overwrite, to continue\n"
     )
     assert err.count(line) == 1
     if count == 1:
@@ -84,17 +85,6 @@ def test_other_commands_have_written_nothing(
     said = (130, "", "lmdiag: interrupted; nothing was written\n")
     assert command(name, *arguments) == said
     assert list(command.folder.iterdir()) == []
-
-
-def test_an_interrupted_run_with_overwrite_continues_without_it(
-    command: Commands, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(
-        "lmdiag.cli.run.Models.requested", lambda *_: signal.raise_signal(signal.SIGINT)
-    )
-    code, _, err = command("run", "--model", "x", "--overwrite")
-    assert code == 130
-    assert "again without --overwrite to continue" in err
 
 
 def test_only_the_first_of_several_processes_speaks(

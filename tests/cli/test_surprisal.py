@@ -162,7 +162,7 @@ def test_progress_and_warnings_are_on_standard_error(command: Commands, halves: 
     _, out, err = command("surprisal", "--model", "halves:", file)
     assert out.startswith("text,word,")
     assert "1 text contains the text of a control token, which model halves: reads as" in err
-    assert "(<end> in line 2)" in err
+    assert "(<end> in text 2)" in err
     assert "halves:: 2 sentences" in err
 
 

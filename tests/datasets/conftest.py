@@ -1,9 +1,8 @@
-"""Makes the loading scripts importable, as they are for a script that runs from their folder."""
+"""The folder of the data set, and imports of its files that are not in a package."""
 
 from __future__ import annotations
 
 import shutil
-import sys
 from collections.abc import Callable
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
@@ -11,20 +10,17 @@ from types import ModuleType
 
 import pytest
 
-SCRIPTS = Path(__file__).resolve().parents[2] / "datasets" / "lmdiag"
-sys.path.insert(0, str(SCRIPTS))
-
 
 @pytest.fixture(scope="session")
-def scripts() -> Path:
-    """The folder of the loading scripts."""
-    return SCRIPTS
+def scripts(root: Path) -> Path:
+    """The folder of the data set in the repository."""
+    return root / "datasets" / "lmdiag"
 
 
 @pytest.fixture
-def tree(tmp_path: Path) -> Path:
+def tree(scripts: Path, tmp_path: Path) -> Path:
     """A copy of the demo source, to be changed."""
-    return shutil.copytree(SCRIPTS / "demo", tmp_path / "tree")
+    return shutil.copytree(scripts / "demo", tmp_path / "tree")
 
 
 @pytest.fixture(scope="session")

@@ -1,46 +1,46 @@
-"""`build.py` and the builder as users run them, and what other programs make of the result."""
+"""`lmdiag build`, data sets that are built on first use, and what other programs make of them."""
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import io
 import json
 import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import build as script
 import pyarrow.parquet as pq
 import pytest
 import yaml
 from huggingface_hub import DatasetCard
 from leaving import LEAVE
 from limits import HANG
-from loading.builder import Lmdiag
-from loading.columns import COLUMNS, features
-from loading.directory import write_data_set
 
-CONFIGS = list(COLUMNS)
+import lmdiag
+from lmdiag import stimuli
+from lmdiag.cli import main
+from lmdiag.stimuli.building import BUILT, cached, script
+from lmdiag.types import BadInput
+
 DIAGNOSTICS = ["cprag102", "role88", "neg136"]
+CONFIGS = [*DIAGNOSTICS, "agreement", "verbs"]
 
 
-def run(*arguments: object) -> tuple[int, str]:
-    """Runs `build.py` in this process; returns its exit code and standard error."""
-    error = io.StringIO()
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(error):
-        try:
-            code = script.main([str(argument) for argument in arguments])
-        except SystemExit as end:  # argparse's
-            code = int(end.code or 0)
-    return code, error.getvalue()
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache, and an empty folder to work in; no network."""
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    monkeypatch.setenv("LMDIAG_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    return tmp_path / "cache"
 
 
-def build_demo(out: Path, *options: object) -> None:
-    assert run(out, "--source", "demo", *options) == (0, "")
+def build(*arguments: object) -> int:
+    return main(["build", *map(str, arguments)])
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -68,6 +68,13 @@ def provenance(folder: Path) -> dict[str, Any]:
 # ---- what is written -----------------------------------------------------------------------------
 
 
+def test_the_command_writes_a_data_set(capsys: pytest.CaptureFixture[str]) -> None:
+    assert build("--source", "demo", "--configs", "role88") == 0
+    written = capsys.readouterr()
+    assert (written.out, written.err) == ("role88           32 rows\nwritten: lmdiag\n", "")
+    assert stimuli.tasks("lmdiag") == ["role88"]
+
+
 def test_every_config_of_the_demo_is_built_by_default(demo_dir: Path) -> None:
     assert configs(demo_dir) == CONFIGS
     defaults = [entry.get("default") for entry in entries(demo_dir)]
@@ -81,23 +88,21 @@ def test_every_config_of_the_demo_is_built_by_default(demo_dir: Path) -> None:
 
 def test_a_second_build_gives_the_same_bytes(demo_dir: Path, tmp_path: Path) -> None:
     out = tmp_path / "deep" / "folder"
+    (tmp_path / "deep" / ".folder.building" / "new").mkdir(parents=True)  # of a killed build
     for _ in range(2):  # into a new directory, and over the existing one
-        build_demo(out)
+        assert build(out, "--source", "demo") == 0
         assert contents(out) == contents(demo_dir)
     assert names(out.parent) == ["folder"]
 
 
 @pytest.mark.slow
-def test_the_built_directory_builds_itself(demo_dir: Path, tmp_path: Path) -> None:
-    copy = shutil.copytree(demo_dir, tmp_path / "copy")
-    for out in (tmp_path / "again", copy):
-        command = [sys.executable, str(copy / "build.py"), str(out), "--source", "demo"]
-        subprocess.run(command, cwd=tmp_path, check=True, timeout=HANG)
-        shutil.rmtree(copy / "loading" / "__pycache__", ignore_errors=True)
-        assert contents(out) == contents(demo_dir)
+def test_the_script_of_the_data_set_is_the_command(demo_dir: Path, tmp_path: Path) -> None:
+    command = [sys.executable, str(demo_dir / "build.py"), "out", "--source", "demo"]
+    subprocess.run(command, cwd=tmp_path, check=True, timeout=HANG)
+    assert contents(tmp_path / "out") == contents(demo_dir)
 
 
-def test_provenance_has_every_file(demo_dir: Path, scripts: Path) -> None:
+def test_provenance_has_the_digest_of_every_file(demo_dir: Path, scripts: Path) -> None:
     record = provenance(demo_dir)
     files = contents(demo_dir)
     del files["provenance.json"]
@@ -110,12 +115,9 @@ def test_provenance_has_every_file(demo_dir: Path, scripts: Path) -> None:
         assert facts["commit"] is None
         for path, digest in facts["inputs"].items():
             assert hashlib.sha256((scripts / "demo" / path).read_bytes()).hexdigest() == digest
-
-
-@pytest.mark.parametrize("folder", ["lm-evaluation-harness", "lighteval", "inspect-ai"])
-def test_task_files_are_built_with_the_data(demo_dir: Path, scripts: Path, folder: str) -> None:
-    source = {path.name: path.read_bytes() for path in (scripts / folder).glob("*.*")}
-    assert contents(demo_dir / folder) == source
+    for folder in ("lm-evaluation-harness", "lighteval", "inspect-ai"):
+        source = {path.name: path.read_bytes() for path in (scripts / folder).glob("*.*")}
+        assert contents(demo_dir / folder) == source
 
 
 def test_provenance_of_the_published_files(data_dir: Path) -> None:
@@ -137,22 +139,22 @@ def test_one_repository_is_enough_and_changed_files_are_not_the_published_ones(
     path = tree / "datasets/NEG-136/NEG-136-NAT.tsv"
     path.chmod(0o644)
     path.write_text(path.read_text("utf-8").replace("soft", "hairy"), "utf-8")
-    assert run(tmp_path / "out", "--source", tree) == (0, "")
-    assert configs(tmp_path / "out") == DIAGNOSTICS
-    facts = provenance(tmp_path / "out")["configs"]
+    assert build("out", "--source", tree) == 0
+    assert configs(Path("out")) == DIAGNOSTICS
+    facts = provenance(Path("out"))["configs"]
     assert facts["neg136"]["commit"] is None
     assert facts["role88"]["commit"] is not None
-    assert "not the bytes of the pinned commit" in (tmp_path / "out/README.md").read_text("utf-8")
+    assert "not the bytes of the pinned commit" in Path("out/README.md").read_text("utf-8")
 
 
-def test_configs_can_be_chosen_and_earlier_ones_go(demo_dir: Path, tmp_path: Path) -> None:
-    out = shutil.copytree(demo_dir, tmp_path / "out")
-    (out / ".git").mkdir()
-    (out / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
-    build_demo(out, "--configs", "neg136", "verbs")
-    assert configs(out) == ["neg136", "verbs"]
-    assert not (out / "cprag102").exists()
-    assert (out / ".git" / "HEAD").exists()  # what was not built here is left alone
+def test_configs_can_be_chosen_and_earlier_ones_go(demo_dir: Path) -> None:
+    out = shutil.copytree(demo_dir, "out")
+    Path("out/.git").mkdir()
+    Path("out/.git/HEAD").write_text("ref: refs/heads/main\n")
+    assert build("out", "--source", "demo", "--configs", "neg136", "verbs") == 0
+    assert configs(Path(out)) == ["neg136", "verbs"]
+    assert not Path("out/cprag102").exists()
+    assert Path("out/.git/HEAD").exists()  # what was not built here is left alone
 
 
 def test_the_card_follows_the_conventions_of_the_hub(demo_dir: Path, data_dir: Path) -> None:
@@ -170,14 +172,10 @@ def test_the_card_follows_the_conventions_of_the_hub(demo_dir: Path, data_dir: P
         tasks = yaml.safe_load((folder / "eval.yaml").read_text("utf-8"))["tasks"]
         assert len({task["id"] for task in tasks}) == len(tasks)
         assert {(task["config"], task["split"]) for task in tasks} == {(c, "test") for c in built}
-
-
-def test_the_example_of_the_card_is_true(demo_dir: Path) -> None:
     rows = pq.read_table(demo_dir / "neg136").to_pylist()
-    text = (demo_dir / "README.md").read_text("utf-8")
-    for row in rows[16:20]:
+    for row in rows[16:20]:  # the example
         cells = (f"`{row['id']}`", row["context"], row["target"], str(row["good"]).lower())
-        assert f"| {' | '.join(cells)} | `{row['contrast']}` |" in text
+        assert f"| {' | '.join(cells)} | `{row['contrast']}` |" in card.text
     assert rows[16]["expected"] == ["bird"]
 
 
@@ -188,96 +186,51 @@ def test_the_example_of_the_card_is_true(demo_dir: Path) -> None:
     ("arguments", "message"),
     [
         ("--source demo --configs negg", "unknown config 'negg' (did you mean 'neg136'?): choose"),
-        ("--source nowhere", "no directory nowhere: --source is upstream, demo or a dir"),
+        ("--source nowhere", "no directory nowhere: --source is upstream, demo or a directory\n"),
         ("--source .", ". has no source files such as datasets/CPRAG-102/CPRAG-102.tsv"),
-        ("--sauce demo", "unrecognized arguments: --sauce"),
         ("", "use --source demo, or --source DIR"),
     ],
 )
 def test_mistakes_give_one_line_and_exit_code_2(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: str, message: str
+    arguments: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "work").mkdir()
-    monkeypatch.chdir(tmp_path / "work")
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    monkeypatch.setenv("LMDIAG_CACHE", str(tmp_path / "cache"))
-    code, error = run("out", *arguments.split())
-    assert code == 2
-    assert message in error.splitlines()[-1]
-    assert "Traceback" not in error
-    assert names(tmp_path / "work") == []
+    assert build("out", *arguments.split()) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert len(error.splitlines()) == 1
+    assert names(Path()) == []
 
 
 def test_a_failed_build_leaves_the_data_set_as_it_was(
-    tree: Path, demo_dir: Path, tmp_path: Path
+    tree: Path, demo_dir: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out = shutil.copytree(demo_dir, tmp_path / "out")
+    out = Path(shutil.copytree(demo_dir, "out"))
     before = contents(out)
     verbs = tree / "refining-tse/data/verbs/combined_verb_list.csv"
     verbs.write_text(verbs.read_text("utf-8") + "_,goes\n", "utf-8")
     lines = len(verbs.read_text("utf-8").splitlines())
-    code, error = run(out, "--source", tree)
-    assert code == 2
-    assert f"combined_verb_list.csv:{lines}: expected idx,sing,plur,freq" in error
+    assert build(out, "--source", tree) == 2
+    error = capsys.readouterr().err
+    assert f"combined_verb_list.csv:{lines}: 2 fields, expected 4" in error
     assert len(error.splitlines()) == 1
     (tree / "lm-diagnostics/datasets/CPRAG-102/CPRAG-explanations.tsv").unlink()
-    code, error = run(out, "--source", tree)
-    assert code == 2
+    assert build(out, "--source", tree) == 2
+    error = capsys.readouterr().err
     assert "CPRAG-explanations.tsv is missing: cprag102 is made from it" in error
     assert contents(out) == before
-    assert names(tmp_path) == ["out", "tree"]
+    assert names(Path()) == ["out"]
 
 
-def test_the_folders_of_killed_builds_are_removed(tmp_path: Path) -> None:
-    dead = subprocess.Popen([sys.executable, "-c", ""])
-    dead.wait()
-    for process in (dead.pid, os.getppid()):
-        (tmp_path / f".out.{process}.building" / "new").mkdir(parents=True)
-    build_demo(tmp_path / "out", "--configs", "verbs")
-    assert names(tmp_path) == [f".out.{os.getppid()}.building", "out"]  # that process is alive
-
-
-def test_other_directories_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "thesis").mkdir()
-    (tmp_path / "thesis" / "chapter.txt").write_text("It was")
+def test_other_directories_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("thesis").mkdir()
+    Path("thesis/chapter.txt").write_text("It was")
     for out, message in (("thesis", "is not a data set built"), ("thesis/chapter.txt", "a file")):
-        code, error = run(tmp_path / out, "--source", "demo")
-        assert code == 2
-        assert message in error
-    assert contents(tmp_path / "thesis") == {"chapter.txt": b"It was"}
+        assert build(out, "--source", "demo") == 2
+        assert message in capsys.readouterr().err
+    assert contents(Path("thesis")) == {"chapter.txt": b"It was"}
 
 
-def test_help_does_not_wait_for_datasets(scripts: Path) -> None:
-    command = [sys.executable, "-X", "importtime", str(scripts / "build.py"), "--help"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "--source" in done.stdout
-    imported = {line.split("|")[-1].strip() for line in done.stderr.splitlines()}
-    assert "argparse" in imported
-    assert imported.isdisjoint({"datasets", "pyarrow", "yaml", "numpy"})
-
-
-# ---- datasets ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("config", CONFIGS)
-def test_every_config_has_its_builder(config: str, tmp_path: Path) -> None:
-    assert [each.name for each in Lmdiag.BUILDER_CONFIGS] == CONFIGS
-    builder = Lmdiag(config_name=config, source="demo", cache_dir=str(tmp_path))
-    assert builder.info.features == features(config)
-    assert list(builder.info.features) == list(COLUMNS[config])
-    builder.download_and_prepare()
-    assert list(builder.as_dataset()) == ["test"]
-    assert builder.as_dataset(split="test").num_rows > 0
-
-
-def test_the_builder_reads_changed_source_files_again(tree: Path, tmp_path: Path) -> None:
-    path = tree / "lm-diagnostics/datasets/NEG-136/NEG-136-SIMP.tsv"
-    for subject in ("trout", "perch"):
-        path.write_text(path.read_text("utf-8").replace("A trout is", f"A {subject} is"), "utf-8")
-        builder = Lmdiag(config_name="neg136", source=str(tree), cache_dir=str(tmp_path / "cache"))
-        builder.download_and_prepare()
-        assert builder.as_dataset(split="test")[0]["context"] == f"A {subject} is a"
-
+# ---- load_dataset --------------------------------------------------------------------------------
 
 LOAD = """
 import json, sys
@@ -313,6 +266,75 @@ def test_load_dataset_after_a_rebuild_with_other_rows(tree: Path, tmp_path: Path
     text = source.read_text("utf-8")
     for folder, subject in (("one", "trout"), ("one", "perch"), ("two", "tench")):
         source.write_text(text.replace("A trout is", f"A {subject} is"), "utf-8")
-        write_data_set(tmp_path / folder / "lmdiag", str(tree), ["neg136"])
-        assert load(tmp_path / folder, "neg136", caches)[1]["context"] == f"A {subject} is a"
-    assert load(tmp_path / "one", "neg136", caches)[1]["context"] == "A perch is a"
+        assert build(f"{folder}/lmdiag", "--source", tree, "--configs", "neg136") == 0
+        assert load(Path(folder), "neg136", caches)[1]["context"] == f"A {subject} is a"
+    assert load(Path("one"), "neg136", caches)[1]["context"] == "A perch is a"
+
+
+# ---- data sets that are built on first use -------------------------------------------------------
+
+
+def test_of_simultaneous_processes_one_builds(
+    cache: Path, demo_dir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with ThreadPoolExecutor(3) as pool:
+        (folder,) = {*pool.map(cached, ["demo"] * 3)}
+    said = f"lmdiag: building the demo items in {folder} (only the first time)\n"
+    assert capsys.readouterr().err == said
+    assert [name.partition("-")[0] for name in names(cache / "data")] == ["demo", "demo"]
+    Path("demo").mkdir()  # `make run` leaves such a folder in a clone, which is not a data set
+    rows = stimuli.load("demo", "neg136")
+    assert rows.fingerprint == stimuli.load(str(demo_dir), "neg136").fingerprint
+    assert rows.source == "demo"
+
+
+def test_without_data_the_published_items_are_built_once(
+    scripts: Path, demo_dir: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    """The demo diagnostics stand for the published items."""
+    source = shutil.copytree(scripts / "demo/lm-diagnostics", "copy")
+    monkeypatch.setitem(BUILT, "lmdiag", str(source))
+    Path("lmdiag").mkdir()
+    Path("lmdiag/README.md").write_text("# lmdiag\n\nA clone is not a data set.\n")
+    for _ in range(2):
+        assert main(["run", "--model", "demo:masked", "--quiet", "--tasks", "cprag102"]) == 0
+    said = [line for line in capsys.readouterr().err.splitlines() if "building" in line]
+    assert len(said) == 1
+    assert said[0].startswith("lmdiag: building the published items in ")
+    (run,) = Path("results").glob("*/*")
+    assert main(["score", "--task", "cprag102", "--predictions", f"{run}/predictions.parquet"]) == 0
+    fingerprint = lmdiag.load_stimuli(task="cprag102").fingerprint
+    assert fingerprint == stimuli.load(str(demo_dir), "cprag102").fingerprint
+
+
+def test_a_data_set_in_the_folder_comes_first(demo_dir: Path, cache: Path) -> None:
+    shutil.copytree(demo_dir, "lmdiag")
+    assert "agreement" in stimuli.tasks("lmdiag")
+    assert not cache.exists()
+
+
+def test_without_a_network_one_line_names_both_remedies(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--model", "demo:masked"]) == 2
+    (line,) = (line for line in capsys.readouterr().err.splitlines() if "error" in line)
+    for words in ("cannot be fetched", "`lmdiag build --source DIR`", "`--data demo`"):
+        assert words in line
+
+
+def test_a_cache_that_cannot_be_written_is_named(cache: Path) -> None:
+    cache.write_text("not a directory")
+    with pytest.raises(BadInput, match=r"cannot write the data set demo to .* set LMDIAG_CACHE to"):
+        cached("demo")
+
+
+@pytest.mark.slow
+def test_the_published_items_are_those_of_the_repositories(
+    upstream: Path, data_dir: Path, cache: Path
+) -> None:
+    """With the source files in the cache, as a download leaves them."""
+    for folder, repository in script("sources").pinned().items():
+        shutil.copytree(upstream / folder, cache / "sources" / folder / repository["commit"])
+    for task in DIAGNOSTICS:
+        built, expected = stimuli.load(task=task), stimuli.load(str(data_dir), task)
+        assert (built.fingerprint, built.revision) == (expected.fingerprint, expected.revision)
+    assert len(stimuli.load(task="agreement")) == 250_440

@@ -1,22 +1,21 @@
-"""Downloads from a real server on the loopback: kept, checked, tried again, refused clearly."""
+"""Downloads of the pinned files from a real server on the loopback."""
 
 from __future__ import annotations
 
 import functools
-import hashlib
 import http.server
 import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from loading import sources
-from loading.download import Download
-from loading.lines import BadSource
 
-CONTENT = b"item\tcontext\n"
-FILE = {"a file.tsv": hashlib.sha256(CONTENT).hexdigest()}
+from lmdiag.stimuli.building import script
+from lmdiag.types import BadInput
+
+sources: Any = script("sources")
 
 
 class Server(http.server.ThreadingHTTPServer):
@@ -44,11 +43,24 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
-    """A server with one file."""
-    (tmp_path / "www").mkdir()
-    (tmp_path / "www" / "a file.tsv").write_bytes(CONTENT)
-    with Server(tmp_path / "www") as running:
+def folder(upstream: Path, tmp_path: Path) -> Path:
+    """What the server serves: both repositories at their pinned commits."""
+    commits = {}
+    for folder, entry in sources.pinned().items():
+        commits[entry["repository"]] = entry["commit"]
+        place = tmp_path / "www" / entry["repository"] / entry["commit"]
+        shutil.copytree(upstream / folder, place, copy_function=shutil.copyfile)
+    assert commits == {
+        "aetting/lm-diagnostics": "080de8d8b29a3d6f5fe133af73d7e9170f4d4c0c",
+        "bnewm0609/refining-tse": "db423f80246ba2d7c2fc602fc514943949cfaf71",
+    }
+    return tmp_path / "www"
+
+
+@pytest.fixture
+def server(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    monkeypatch.setattr(sources, "PAUSE", 0.0)
+    with Server(folder) as running:
         thread = threading.Thread(target=running.serve_forever)
         thread.start()
         yield running
@@ -56,45 +68,45 @@ def server(tmp_path: Path) -> Iterator[Server]:
         thread.join()
 
 
-def fetch(server: Server, folder: Path, sums: dict[str, str] = FILE, attempts: int = 5) -> None:
-    Download(server.address, folder / "kept", "test", attempts=attempts, pause=0.0).all(sums)
-
-
-def test_a_file_is_fetched_once_unless_its_copy_is_damaged(server: Server, tmp_path: Path) -> None:
-    for _ in range(2):
-        fetch(server, tmp_path)
-    assert server.paths == ["/a%20file.tsv"]
-    assert [path.name for path in (tmp_path / "kept").iterdir()] == ["a file.tsv"]
-    (tmp_path / "kept" / "a file.tsv").write_text("damaged")
-    fetch(server, tmp_path)
-    assert (tmp_path / "kept" / "a file.tsv").read_bytes() == CONTENT
+def test_the_pinned_files_are_fetched_once(server: Server, tmp_path: Path, upstream: Path) -> None:
+    remote = sources.Source("upstream", tmp_path / "kept", server.address)
+    copies = sources.Source("directory", upstream)
+    assert remote.configs() == copies.configs()
+    for config in remote.configs():
+        fetched, copied = remote.files(config), copies.files(config)
+        assert [file.path for file in fetched] == [file.path for file in copied]
+        assert all(file.pinned for file in fetched + copied)
+    assert "MIT License" in remote.notice("refining-tse").read_text()
+    count = len(server.paths)
+    (damaged,) = remote.files("role88")
+    damaged.location.write_text("damaged")
+    assert remote.files("role88") == [damaged]  # fetched again: the same bytes
+    assert len(server.paths) == count + 1
 
 
 def test_temporary_failures_are_tried_again(server: Server, tmp_path: Path) -> None:
     server.failures = [503, 429, 500]
-    fetch(server, tmp_path)
+    sources.Source("upstream", tmp_path / "kept", server.address).files("role88")
     assert len(server.paths) == 4
 
 
 @pytest.mark.parametrize(
-    ("failures", "sums", "requests", "message"),
+    ("failures", "content", "requests", "message"),
     [
-        ([503] * 9, FILE, 3, r"cannot be fetched \(the server said 503.*--source demo"),
-        ([], {"nothing.tsv": "0" * 64}, 1, "the server said 404"),
-        ([], {"a file.tsv": "0" * 64}, 1, r"checksum of http.*/a file.tsv differs: expected 00000"),
+        ([503] * 9, b"", 5, r"ROLE-88.tsv cannot be fetched \(.*503.*--source demo, or --source D"),
+        ([404], b"", 1, "cannot be fetched .*404"),
+        ([], b"other bytes", 1, r"checksum of http.*ROLE-88.tsv differs: expected 06a3dfdfbeb3"),
     ],
 )
 def test_lasting_failures_are_named_and_nothing_is_kept(
-    server: Server,
-    tmp_path: Path,
-    failures: list[int],
-    sums: dict[str, str],
-    requests: int,
-    message: str,
-) -> None:
+    server: Server, folder: Path, tmp_path: Path, failures: list[int], content: bytes,
+    requests: int, message: str,
+) -> None:  # fmt: skip
+    (file,) = folder.rglob("ROLE-88.tsv")
+    file.write_bytes(content)
     server.failures = failures
-    with pytest.raises(BadSource, match=message):
-        fetch(server, tmp_path, sums, attempts=3)
+    with pytest.raises(BadInput, match=message):
+        sources.Source("upstream", tmp_path / "kept", server.address).files("role88")
     assert len(server.paths) == requests
     assert not (tmp_path / "kept").exists()
 
@@ -104,34 +116,9 @@ def test_no_network_says_what_to_do(
 ) -> None:
     with http.server.HTTPServer(("127.0.0.1", 0), Handler) as closed:
         address = f"http://127.0.0.1:{closed.server_address[1]}"
-    with pytest.raises(BadSource, match="--source demo, or --source DIR"):
-        Download(address, tmp_path, "test", attempts=2, pause=0).all({"a": "0"})
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    with pytest.raises(BadSource, match="HF_HUB_OFFLINE is set"):
-        fetch(server, tmp_path)
+    with pytest.raises(BadInput, match=r"refused.*--source demo, or --source DIR"):
+        sources.Source("upstream", tmp_path / "kept", address).files("role88")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(BadInput, match="HF_HUB_OFFLINE"):
+        sources.Source("upstream", tmp_path / "kept", server.address).files("role88")
     assert server.paths == []
-
-
-def test_upstream_fetches_the_pinned_files(server: Server, tmp_path: Path, upstream: Path) -> None:
-    """The addresses are repository/commit/path, and the pinned checksums are those of the files."""
-    commits = {}
-    for folder, entry in sources.pinned().items():
-        commits[entry["repository"]] = entry["commit"]
-        place = tmp_path / "www" / entry["repository"] / entry["commit"]
-        shutil.copytree(upstream / folder, place)
-    assert commits == {
-        "aetting/lm-diagnostics": "080de8d8b29a3d6f5fe133af73d7e9170f4d4c0c",
-        "bnewm0609/refining-tse": "db423f80246ba2d7c2fc602fc514943949cfaf71",
-    }
-    source, tree = sources.Upstream(server.address, tmp_path / "kept"), sources.Tree(upstream)
-    assert source.configs() == list(sources.CONFIGS)
-    for config in sources.CONFIGS:
-        fetched, copied = source.files(config), tree.files(config)
-        assert [file.path for file in fetched] == [file.path for file in copied]
-        assert all(file.pinned for file in fetched + copied)
-        assert source.digest(config) == tree.digest(config)
-        for one, other in zip(fetched, copied, strict=True):
-            assert one.location.read_bytes() == other.location.read_bytes()
-    notice = source.notice("refining-tse")
-    assert notice is not None
-    assert "MIT License" in notice.location.read_text()

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from loading.agreement import agreement, split_pair, verbs
-from loading.diagnostics import cprag102, fit_determiner, neg136, role88
-from loading.lines import BadSource
+
+from lmdiag.stimuli.building import script
+from lmdiag.types import BadInput
 
 CPRAG = "item\tcontext_s1\tcontext_s2\texpected\twithin_category\tbetween_category\tconstraint\n"
 ROLE = "item\tcontext\texpected\texp_cloze\ttarget\ttgt_cloze\ttgt_cloze(strict)\n"
@@ -34,24 +33,24 @@ def pair(good: str, bad: str, label: int = -1) -> str:
 
 PAIR = pair("a dog runs", "a dog run")
 
-SOURCES: dict[str, tuple[Callable[..., Any], dict[str, str]]] = {
-    "cprag102": (cprag102, {"c.tsv": CPRAG + CPRAG_LINE, "e.tsv": WHY}),
-    "role88": (role88, {"r.tsv": ROLE + ROLE_A + ROLE_B}),
-    "neg136": (neg136, {"s.tsv": SIMP + SIMP_LINE, "n.tsv": NAT + NAT_LINE}),
-    "agreement": (agreement, {"ML/simple.jsonl": PAIR}),
-    "verbs": (verbs, {"v.csv": f"{VERBS}_,goes,go,_\n_,has,have,_\n"}),
+SOURCES: dict[str, dict[str, str]] = {
+    "cprag102": {"c.tsv": CPRAG + CPRAG_LINE, "e.tsv": WHY},
+    "role88": {"r.tsv": ROLE + ROLE_A + ROLE_B},
+    "neg136": {"s.tsv": SIMP + SIMP_LINE, "n.tsv": NAT + NAT_LINE},
+    "agreement": {"ML/simple.jsonl": PAIR},
+    "verbs": {"v.csv": f"{VERBS}_,goes,go,_\n_,has,have,_\n"},
 }
-"""Config -> its parser and its valid files, in the order of the parser's arguments."""
+"""Config -> its valid files, in the order of its parser's arguments."""
 
 
 def parse(folder: Path, config: str, **changed: str | bytes) -> list[dict[str, Any]]:
     """Parses the files of a config; `changed` replaces their content, by file stem."""
-    parser, files = SOURCES[config]
-    for name, text in files.items():
+    for name, text in SOURCES[config].items():
         content = changed.get(Path(name).stem, text)
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
-    return list(parser(*(folder / name for name in files)))
+    paths = tuple(folder / name for name in SOURCES[config])
+    return list(script("configs").rows(config, paths))
 
 
 def test_a_cprag_item_is_three_rows_of_one_contrast(tmp_path: Path) -> None:
@@ -97,15 +96,6 @@ def test_negation_rows_pair_truth_with_polarity(tmp_path: Path) -> None:
     assert (nat["context"], nat["target"], nat["natural"]) == ("Ice isn't very", "hot", False)
 
 
-@pytest.mark.parametrize(
-    ("target", "determiner"),
-    [("insect", "an"), ("Oak", "an"), ("bird", "a"), ("unit", "an"), ("yak", "a")],
-)
-def test_the_determiner_depends_on_the_first_letter(target: str, determiner: str) -> None:
-    assert fit_determiner("It is (a|an)", target) == f"It is {determiner}"
-    assert fit_determiner("It is very", target) == "It is very"
-
-
 def test_an_agreement_pair_is_a_good_and_a_bad_row(tmp_path: Path) -> None:
     line = pair("The dogs that the cat sees run.", "The dogs that the cat see run.")
     good, bad = parse(tmp_path, "agreement", simple="\n" + line)
@@ -129,7 +119,9 @@ def test_a_split_pair_joins_to_its_sentences(
 ) -> None:
     assume(good != bad)
     sentences = [" ".join([*left, word, *right]) for word in (good, bad)]
-    context, words, rest = split_pair("", *(f'"{sentence}{end}' for sentence in sentences))
+    context, words, rest = script("agreement").split_pair(
+        "", *(f'"{sentence}{end}' for sentence in sentences)
+    )
     assert words == (good, bad)
     assert [" ".join(filter(None, [context, word, rest])) for word in words] == sentences
 
@@ -141,7 +133,7 @@ def test_verbs_are_the_two_middle_columns(tmp_path: Path) -> None:
 
 BAD: list[tuple[str, dict[str, str | bytes], str]] = [
     ("cprag102", {"c": "item\tcontext\n"}, "c.tsv:1: the header must name the columns item,"),
-    ("cprag102", {"c": f"{CPRAG}7\tIt rained.\tSo\tumbrella\n"}, "c.tsv:2: 4 tab-separated fields"),
+    ("cprag102", {"c": f"{CPRAG}7\tIt rained.\tSo\tumbrella\n"}, "c.tsv:2: 4 fields, expected 7"),
     ("cprag102", {"c": CPRAG + CPRAG_LINE.replace("coat", " ")}, "c.tsv:2: the column within_ca"),
     ("cprag102", {"c": CPRAG + CPRAG_LINE.replace("\tH", "\tM")}, "constraint must be one of H, L"),
     ("cprag102", {"c": CPRAG.encode() + b"7\tIt r\xffined.\n"}, "c.tsv:2: not UTF-8"),
@@ -158,18 +150,22 @@ BAD: list[tuple[str, dict[str, str | bytes], str]] = [
     ("role88", {"r": ROLE + ROLE_B.replace("|seen", "|")}, "an expected response is empty"),
     ("neg136", {"s": SIMP + SIMP_LINE.replace("is (a|an)", "is a")}, "s.tsv:2: a context must end"),
     ("neg136", {"n": NAT + NAT_LINE.replace("\tN", "\tX")}, "n.tsv:2: licensing must be one of Y"),
-    ("agreement", {"simple": f"{PAIR}{{"}, "simple.jsonl:2: not JSON"),
-    ("agreement", {"simple": "[" * 100_000}, "simple.jsonl:1: not JSON"),
-    ("agreement", {"simple": '{"label": ' + "1" * 5000 + "}"}, "simple.jsonl:1: not JSON"),
-    ("agreement", {"simple": '{"sentence_good": "\\ud800"}'}, "simple.jsonl:1: not JSON"),
-    ("agreement", {"simple": "[1]"}, "simple.jsonl:1: expected a JSON object"),
+    ("agreement", {"simple": f"{PAIR}{{"}, "simple.jsonl:2: not valid JSON"),
+    ("agreement", {"simple": "[" * 100_000}, "simple.jsonl:1: not valid JSON"),
+    ("agreement", {"simple": '{"label": ' + "1" * 5000 + "}"}, "simple.jsonl:1: not valid JSON"),
+    ("agreement", {"simple": '{"sentence_good": "\\ud800"}'}, "simple.jsonl:1: not valid JSON"),
+    ("agreement", {"simple": "[1]"}, "simple.jsonl:1: expected one JSON object"),
     ("agreement", {"simple": '{"sentence_good": "a", "label": -1}'}, "sentence_bad is missing or"),
-    ("agreement", {"simple": pair("a dog runs", "a dog run", 1)}, "label must be -1 (singular) or"),
+    (
+        "agreement",
+        {"simple": pair("a dog runs", "a dog run", 1)},
+        "label must be one of -1, -2, not 1",
+    ),
     ("agreement", {"simple": pair("a dog runs", "a dog runs.")}, "the pair differs nowhere"),
     ("agreement", {"simple": pair("a dog runs", "one dog run")}, "differs in several places"),
     ("agreement", {"simple": pair("a dog runs", "a dog does run")}, "differs in several places"),
-    ("verbs", {"v": "sing,plur\n"}, "v.csv:1: the header must be idx,sing,plur,freq"),
-    ("verbs", {"v": f"{VERBS}_,goes,,_\n"}, "v.csv:2: expected idx,sing,plur,freq"),
+    ("verbs", {"v": "sing,plur\n"}, "v.csv:1: the header must name the columns idx"),
+    ("verbs", {"v": f"{VERBS}_,goes,,_\n"}, "v.csv:2: the column plur is empty"),
     ("verbs", {"v": f"{VERBS}_,goes,go,_\n_,goes,go,_\n"}, "v.csv:3: the item goes,go is repeated"),
 ]
 
@@ -178,7 +174,7 @@ BAD: list[tuple[str, dict[str, str | bytes], str]] = [
 def test_malformed_lines_are_named_by_file_and_line(
     tmp_path: Path, config: str, changed: dict[str, str | bytes], message: str
 ) -> None:
-    with pytest.raises(BadSource) as error:
+    with pytest.raises(BadInput) as error:
         parse(tmp_path, config, **changed)
     assert message in str(error.value)
     assert "\n" not in str(error.value)

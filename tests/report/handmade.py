@@ -9,7 +9,7 @@ from typing import Any
 from runs import model_info
 
 from lmdiag.protocol import Protocol
-from lmdiag.report.choices import Choice
+from lmdiag.report.items import Choice
 from lmdiag.results import (
     DataInfo,
     Device,

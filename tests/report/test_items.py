@@ -10,8 +10,8 @@ from runs import make_run
 
 from lmdiag import diagnostics
 from lmdiag.protocol import Protocol
-from lmdiag.report.items import MAX_LISTED, Item, items, representative, run_scores
-from lmdiag.report.listing import choose, listed, verdict
+from lmdiag.report.items import MAX_LISTED, Item, items, run_scores
+from lmdiag.report.listing import choose, listed, representative
 from lmdiag.results import Run, load_run
 from lmdiag.types import BadInput
 
@@ -46,7 +46,7 @@ def test_the_difference_is_to_the_most_probable_bad_completion(
 ) -> None:
     one = item("x", good, *bad)
     assert one.difference == (None if difference is None else pytest.approx(difference))
-    assert verdict(one) == said
+    assert one.verdict == said
 
 
 def test_a_contrast_without_its_good_row_has_no_difference() -> None:
@@ -59,11 +59,11 @@ def test_a_contrast_without_its_good_row_has_no_difference() -> None:
 def test_expected_words_are_compared_as_the_tokenizer_asks() -> None:
     words = {"words": ("Tree", "bird"), "word_log_probs": (-1.0, -2.0), "expected": ("tree",)}
     blind, exact = choice("x", True, 0.1, **words, cased=False), choice("x", True, 0.1, **words)
-    assert [entry.expected for entry in blind.top] == [True, False]
+    assert [is_expected for _, _, is_expected in blind.top] == [True, False]
     assert (blind.place, exact.place) == (1, None)
-    assert blind.top[1].probability == pytest.approx(math.exp(-2))
+    assert blind.top[1][1] == pytest.approx(math.exp(-2))
     unknown = choice("x", True, None, words=("a", "b"))
-    assert [(entry.word, entry.probability) for entry in unknown.top] == [("a", None), ("b", None)]
+    assert [entry[:2] for entry in unknown.top] == [("a", None), ("b", None)]
 
 
 def test_every_contrast_is_an_item_and_agrees_with_the_measures(runs: dict[str, Run]) -> None:
@@ -102,8 +102,8 @@ def test_perturbed_items_have_perturbed_contexts_and_their_own_anchors(
     assert [each.id for each in plain] == [each.id for each in changed]
     assert all(" which one the " in c.context for each in changed for c in each.choices)
     assert not any(" which one the " in c.context for each in plain for c in each.choices)
-    anchors = [each.anchor for each in listed([changed], diagnostic, "obj")]
-    assert anchors == [f"obj:{each.anchor}" for each in listed([plain], diagnostic)]
+    anchors = [each["anchor"] for each in listed([changed], diagnostic, "obj")]
+    assert anchors == [f"obj:{each['anchor']}" for each in listed([plain], diagnostic)]
 
 
 def test_scores_of_a_shuffle_are_its_own(runs: dict[str, Run]) -> None:
@@ -130,14 +130,14 @@ def test_of_too_many_the_worst_and_the_best_of_each_template_are_listed() -> Non
 def test_an_item_lists_contexts_once_with_their_words(runs: dict[str, Run]) -> None:
     several = [items(runs[name], "cprag102") for name in ("strong", "weak")]
     (first, *_) = listed(several, diagnostics.get("cprag102"))
-    (rows,) = first.sentences  # the three completions share a context
+    (rows,) = first["contexts"]  # the three completions share a context
     assert [row[0].good for row in rows] == [True, False, False]
     assert [len(row) for row in rows] == [2, 2, 2]
     assert list(rows[0][0].expected) == [rows[0][0].target]
-    assert len(first.verdicts) == 2
-    assert first.place is not None
+    assert len(first["verdicts"]) == 2
+    assert first["place"] is not None
     (pair, *_) = listed([items(runs["weak"], "role88")], diagnostics.get("role88"))
-    assert len(pair.sentences) == 2  # one verb in two contexts
+    assert len(pair["contexts"]) == 2  # one verb in two contexts
 
 
 def test_chosen_items_may_be_rows_or_contrasts(runs: dict[str, Run]) -> None:
@@ -145,9 +145,9 @@ def test_chosen_items_may_be_rows_or_contrasts(runs: dict[str, Run]) -> None:
     contrast, row = rows["contrast"][0], rows["id"][2]
     chosen = choose([runs["strong"], runs["weak"]], [row, contrast])
     pair = sorted(range(2), key=lambda i: rows["condition"][i])  # appropriate first: table 10
-    assert [entry.choice.context for entry in chosen] == [rows["context"][i] for i in (2, *pair)]
-    assert [model for model, _ in chosen[0].said] == ["org/strong", "org/weak"]
-    assert all(len(top) == 5 for entry in chosen for _, top in entry.said)
+    assert [choice.context for choice, _ in chosen] == [rows["context"][i] for i in (2, *pair)]
+    assert [*chosen[0][1]] == ["org/strong", "org/weak"]
+    assert all(len(row.top) == 5 for _, answers in chosen for row in answers.values() if row)
 
 
 def test_unknown_items_are_refused_with_near_ones(runs: dict[str, Run]) -> None:

@@ -13,11 +13,10 @@ from parsed import ParsedPage
 
 from lmdiag.display import Measures
 from lmdiag.report.charts.specs import Plot
-from lmdiag.report.choices import Choice
 from lmdiag.report.formats import render_tables
 from lmdiag.report.html import charts, render
-from lmdiag.report.items import Item, Prediction, items, representative
-from lmdiag.report.listing import ListedItem, choose, listed, verdict
+from lmdiag.report.items import Choice, Item, items
+from lmdiag.report.listing import choose, listed, representative
 from lmdiag.results import Run
 from lmdiag.types import WordSpan
 
@@ -72,9 +71,9 @@ def sentence(id: str, good: bool | None, text: str, *bits: float | None, **more:
     return choice(id, good, 2 ** -sum(known) if known else None, **facts | more)
 
 
-def texts(item: ListedItem) -> list[list[str]]:
+def texts(item: dict[str, Any]) -> list[list[str]]:
     """The words of each row as they stand in the columns, "" where there is none."""
-    cells = [[cell[0].text if cell else "" for cell in column.cells] for column in item.columns]
+    cells = [[cell[0].text if cell else "" for cell in column] for _, column in item["columns"]]
     return [list(row) for row in zip(*cells, strict=True)]
 
 
@@ -110,7 +109,6 @@ def test_regions_have_the_sum_of_the_words_that_begin_in_them() -> None:
         ("3 rest", "fed him,", pytest.approx(2.75)),
         ("4", "then?", pytest.approx(8)),
     ]
-    assert [part.shade for part in row.parts] == [0, 0, 0, 2]
     unknown = row._replace(spans=(*row.spans[:2], row.spans[2]._replace(log_prob=None, n_tokens=0)))
     assert [part.bits for part in unknown.parts] == [None] * 4  # type: ignore[index]
 
@@ -128,7 +126,7 @@ def test_sentences_differ_by_bits(good: float | None, bad: float, said: tuple[st
     rows = [sentence("g", True, "a", good), sentence("b", False, "b", bad)]
     prefers = None if good is None else good < bad
     item = Item("x", rows, {}, prefers)
-    assert verdict(item) == said
+    assert item.verdict == said
     assert item.difference == (None if good is None else pytest.approx(bad - good))
     assert item.order == item.difference
 
@@ -145,9 +143,9 @@ def test_sentences_differ_by_bits(good: float | None, bad: float, said: tuple[st
 def test_an_item_of_a_suite_is_as_good_as_its_predictions(
     holds: list[bool | None], order: float | None, said: tuple[str, str]
 ) -> None:
-    predictions = [Prediction(i, ORDER, each) for i, each in enumerate(holds, start=1)]
+    predictions = [(ORDER, each) for each in holds]
     item = Item("x", [sentence("x", None, "a", 2.0)], {}, predictions=predictions)
-    assert (item.order, verdict(item)) == (order, said)
+    assert (item.order, item.verdict) == (order, said)
 
 
 def test_of_long_texts_fewer_are_listed() -> None:
@@ -184,13 +182,13 @@ def test_items_of_suites_agree_with_their_formulas(forms: dict[str, Run]) -> Non
     assert measure.value == pytest.approx(statistics.fmean(item.held or 0 for item in found))
     for item in found:
         formulas = [ORDER] if item.levels["suite"] == "center_embed" else [ORDER, SUM]
-        assert [each.formula for each in item.predictions] == formulas
+        assert [formula for formula, _ in item.predictions] == formulas
         plaus, implaus = item.choices
         assert (plaus.condition, implaus.condition) == ("plaus", "implaus")
         bits = [[part.bits or 0 for part in row.parts] for row in (plaus, implaus)]
-        assert item.predictions[0].holds == (sum(bits[0][2:4]) < sum(bits[1][2:4]))
+        assert item.predictions[0][1] == (sum(bits[0][2:4]) < sum(bits[1][2:4]))
         if len(formulas) > 1:
-            assert item.predictions[1].holds == ((plaus.bits or 0) < (implaus.bits or 0))
+            assert item.predictions[1][1] == ((plaus.bits or 0) < (implaus.bits or 0))
     assert {item.held for item in items(forms["suites of weak"], "gym")} == {0, 0.5, 1}
 
 
@@ -264,8 +262,8 @@ def test_of_two_runs_each_word_has_both_numbers(
     runs = [forms["pairs"], forms["pairs of weak"]]
     both = listed([items(run, "blimp") for run in runs], runs[0].stimuli["blimp"].diagnostic)
     for item in both:
-        for column in item.columns:
-            for cell, *rows in zip(column.cells, *(i.choices for i in item.of_runs), strict=True):
+        for _, column in item["columns"]:
+            for cell, rows in zip(column, item["rows"], strict=True):
                 if cell:
                     theirs = [
                         next(p for p in row.parts if p.start == cell[0].start) for row in rows
@@ -274,7 +272,7 @@ def test_of_two_runs_each_word_has_both_numbers(
     assert "org/strong: good preferred by" in pages["two on pairs"].text
     assert "org/strong − org/weak" in pages["two on suites"].text
     # the second run has no unscorable word
-    assert both[0].verdicts[0].kind == "unknown" != both[0].verdicts[1].kind
+    assert both[0]["verdicts"][0][0] == "unknown" != both[0]["verdicts"][1][0]
 
 
 # ---- charts --------------------------------------------------------------------------------------

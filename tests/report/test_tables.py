@@ -20,11 +20,9 @@ from rich.console import Console
 
 from lmdiag import diagnostics
 from lmdiag.report import numbers
-from lmdiag.report.choices import TopWord
 from lmdiag.report.formats import format_names, latex_text, markdown_text, render_tables
-from lmdiag.report.formats.grid import grid_of
 from lmdiag.report.formats.terminal import print_results, print_setting
-from lmdiag.report.listing import Chosen
+from lmdiag.report.items import Choice
 from lmdiag.report.sections import sections
 from lmdiag.results import Results, UnscoredWord
 from lmdiag.types import WordSpan
@@ -50,20 +48,25 @@ SPANS = tuple(
     for start, end, bits in ((0, 3, None), (4, 7, 8.25), (8, 11, 0.034), (14, 19, 4.2))
 )
 
+
+def answered(*words: tuple[str, float], **columns: object) -> Choice:
+    """A row with these top words and their probabilities."""
+    top = {"words": [w for w, _ in words], "word_log_probs": [math.log(p) for _, p in words]}
+    return choice("x", None, None, **top, **columns)
+
+
+ASKED = {"context": "the camper saw which girl the bear had", "expected": ("fed",)}
 CHOSEN = [
-    Chosen(
-        choice("x", None, None, context="the camper saw which girl the bear had"),
-        [
-            ("org/one", (TopWord("fed", 0.5, True), TopWord("|", 0.1, False))),
-            ("org/two", (TopWord("50%", 0.25, False),)),
-        ],
+    (
+        first := answered(("fed", 0.5), ("|", 0.25), **ASKED),
+        {"org/one": first, "org/two": answered(("50%", 0.25), **ASKED)},
     )
 ]
 
 SENTENCE = choice(
     "x-good", True, 2**-12.5, context="Who fed the | bear?", target="", spans=SPANS, n_tokens=6
 )
-CHOSEN_SENTENCE = [Chosen(SENTENCE, [("org/one", SENTENCE.parts), ("org/two", SENTENCE.parts[:2])])]
+CHOSEN_SENTENCE = [(SENTENCE, {"org/one": SENTENCE, "org/two": SENTENCE._replace(spans=SPANS[:2])})]
 
 
 def printed(content: Results, width: int) -> str:
@@ -113,7 +116,8 @@ def test_no_table_is_wider_than_the_terminal_or_cut_off(width: int) -> None:
 def test_every_figure_is_in_some_table() -> None:
     run = results({"cprag102": cprag102(), "role88": role88(), "neg136": neg136()})
     for section in sections([run]):
-        cells = [cell for table in section.all_tables for cell in table.cells]
+        rows = [row for table in section.tables + section.further for row in table.figures]
+        cells = [cell for row in rows for cell in row.cells if cell]
         shown = {(cell.figure.value, cell.figure.n) for cell in cells}
         figures = [figure for place, figure in run.figures() if place.task == section.task]
         assert {(figure.value, figure.n) for figure in figures} == shown
@@ -140,7 +144,8 @@ def test_quartile_bounds_are_those_of_the_published_rows_only() -> None:
     bins = {"cloze_quartile": {str(i + 1): (1, 8) for i in range(4)}}
     task = {"none": setting({"accuracy@1": measure(4, 32, bins)})}
     (section,) = sections([results({"role88": task})])
-    assert section.tables[1].columns == ("lowest quartile", "second", "third", "highest")
+    labels = [heading.label for heading in section.tables[1].headings if heading.is_figure]
+    assert labels == ["lowest quartile", "second", "third", "highest"]
 
 
 @pytest.mark.parametrize(("model", "n"), [("bert-base-uncased", 104), ("org/model", 136)])
@@ -153,7 +158,7 @@ def test_n_shows_where_figures_differ_and_a_sample_is_named() -> None:
     task = cprag102() | {"shuf": setting({"accuracy@1": measure(4, 31, sd=0.031, runs=100)})}
     run = results({"cprag102": task})
     (section,) = sections([replace(run, protocol=replace(run.protocol, limit=8))])
-    shown = grid_of(section.tables[0]).rows
+    shown = section.tables[0].rows
     assert [row.cells[0].value for row in shown[:2]] == ["31–34", "17"]
     assert section.remarks[0].startswith("a sample of 10 rows")
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator
-from functools import partial
+import re
+from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 
@@ -40,198 +40,113 @@ MISMATCHES = (
 )  # fmt: skip
 """For each subject, in order, the category that it does not belong to."""
 
-Noun = tuple[str, str]
-Verb = tuple[str, str]
-"""Nouns and verbs as (singular, plural)."""
+VOCABULARY = {
+    "people": "baker/bakers, singer/singers, doctor/doctors, sailor/sailors, gardener/gardeners, "
+    "painter/painters, child/children, woman/women",
+    "regular": "baker/bakers, singer/singers, doctor/doctors, sailor/sailors, gardener/gardeners, "
+    "painter/painters",
+    "irregular": "child/children, woman/women, man/men, mouse/mice, goose/geese",
+    "relatives": "sister/sisters, brother/brothers, friend/friends, cousin/cousins",
+    "things": "lamp/lamps, letter/letters, bridge/bridges, garden/gardens, boat/boats, "
+    "picture/pictures",
+    "these": "this/these",
+    "acts": "sleeps/sleep, works/work, sings/sing, waits/wait, dances/dance",
+    "doing": "sleeps/sleep, works/work, sings/sing, waits/wait, dances/dance, is busy/are busy, "
+    "is kind/are kind, is tired/are tired",
+    "being": "is new/are new, is broken/are broken, is beautiful/are beautiful, "
+    "looks old/look old, costs a lot/cost a lot",
+    "towards": "sees/see, knows/know, helps/help, follows/follow",
+    "long": "reads the morning paper in the kitchen/read the morning paper in the kitchen, "
+    "walks to the market on Sunday/walk to the market on Sunday, "
+    "is fond of very old songs/are fond of very old songs, "
+    "keeps three cats and a dog/keep three cats and a dog",
+    "has": "has arrived/have arrived, hasn't arrived/haven't arrived, is coming/are coming, "
+    "doesn't answer/don't answer",
+    "does": "has arrived/have arrived, hasn't arrived/haven't arrived, is coming/are coming, "
+    "doesn't answer/don't answer, sleeps/sleep, works/work, sings/sing, waits/wait, dances/dance",
+    "near": "beside, behind, near, in front of",
+    "says": "said, thought, knew",
+}
+"""Name of a list -> its words: singular/plural, or words that do not change."""
 
-PEOPLE: tuple[Noun, ...] = (
-    ("baker", "bakers"), ("singer", "singers"), ("doctor", "doctors"), ("sailor", "sailors"),
-    ("gardener", "gardeners"), ("painter", "painters"), ("child", "children"), ("woman", "women"),
-)  # fmt: skip
-THINGS: tuple[Noun, ...] = (
-    ("lamp", "lamps"), ("letter", "letters"), ("bridge", "bridges"), ("garden", "gardens"),
-    ("boat", "boats"), ("picture", "pictures"),
-)  # fmt: skip
-RELATIVES: tuple[Noun, ...] = (
-    ("sister", "sisters"), ("brother", "brothers"), ("friend", "friends"), ("cousin", "cousins"),
-)  # fmt: skip
-IRREGULAR: tuple[Noun, ...] = (
-    ("child", "children"), ("woman", "women"), ("man", "men"), ("mouse", "mice"),
-    ("goose", "geese"),
-)  # fmt: skip
+ML = {
+    "simple_agrmt_all": "the {people} {doing!}",
+    "sent_comp_all": "the {PEOPLE} {says} the {people} {doing!}",
+    "vp_coord_all": "the {people} {acts} and {acts!}",
+    "long_vp_coord_all": "the {people} {long} and {long!}",
+    "prep_anim_all": "the {people} {near} the {PEOPLE} {doing!}",
+    "prep_inanim_all": "the {things} {near} the {PEOPLE} {being!}",
+    "subj_rel_all": "the {people} that {towards} the {PEOPLE} {doing!}",
+    "obj_rel_across_anim_all": "the {people} that the {PEOPLE} {TOWARDS} {doing!}",
+    "obj_rel_within_anim_all": "the {people} that the {PEOPLE} {TOWARDS!} {doing}",
+    "obj_rel_across_inanim_all": "the {things} that the {PEOPLE} {TOWARDS} {being!}",
+    "obj_rel_within_inanim_all": "the {things} that the {PEOPLE} {TOWARDS!} {being}",
+    "obj_rel_no_comp_across_anim_all": "the {people} the {PEOPLE} {TOWARDS} {doing!}",
+    "obj_rel_no_comp_within_anim_all": "the {people} the {PEOPLE} {TOWARDS!} {doing}",
+    "obj_rel_no_comp_across_inanim_all": "the {things} the {PEOPLE} {TOWARDS} {being!}",
+    "obj_rel_no_comp_within_inanim_all": "the {things} the {PEOPLE} {TOWARDS!} {being}",
+}
+"""Templates of the kinds of Marvin & Linzen (2018), by file stem. The names are lists of words; one
+in upper case has the number of the other noun; the verb with "!" is wrong in the bad sentence."""
 
-DOING: tuple[Verb, ...] = (
-    ("sleeps", "sleep"), ("works", "work"), ("sings", "sing"), ("waits", "wait"),
-    ("dances", "dance"), ("is busy", "are busy"), ("is kind", "are kind"),
-    ("is tired", "are tired"),
-)  # fmt: skip
-BEING: tuple[Verb, ...] = (
-    ("is new", "are new"), ("is broken", "are broken"), ("is beautiful", "are beautiful"),
-    ("looks old", "look old"), ("costs a lot", "cost a lot"),
-)  # fmt: skip
-TOWARDS: tuple[Verb, ...] = (
-    ("sees", "see"), ("knows", "know"), ("helps", "help"), ("follows", "follow"),
-)  # fmt: skip
-LONG: tuple[Verb, ...] = (
-    ("reads the morning paper in the kitchen", "read the morning paper in the kitchen"),
-    ("walks to the market on Sunday", "walk to the market on Sunday"),
-    ("is fond of very old songs", "are fond of very old songs"),
-    ("keeps three cats and a dog", "keep three cats and a dog"),
-)
-AUXILIARIES: tuple[Verb, ...] = (
-    ("has arrived", "have arrived"), ("hasn't arrived", "haven't arrived"),
-    ("is coming", "are coming"), ("doesn't answer", "don't answer"),
-)  # fmt: skip
-NEAR = ("beside", "behind", "near", "in front of")
-SAYING = ("said", "thought", "knew")
-
-FORMS = (0, 1)
-"""Positions of the singular and of the plural in nouns and verbs."""
+BLIMP = {
+    "distractor_agreement_relational_noun": "the {relatives} of the {PEOPLE} {has!}",
+    "distractor_agreement_relative_clause": "the {people} who {towards} the {PEOPLE} {has!}",
+    "irregular_plural_subject_verb_agreement_1": "{these} {irregular} {does!}",
+    "regular_plural_subject_verb_agreement_1": "{these} {regular} {does!}",
+}
+"""Templates of the kinds of BLiMP: the other noun has the other number."""
 
 MinimalPair = tuple[str, str, int]
-"""Good sentence, bad sentence, and the form of the verb's subject."""
+"""Good sentence, bad sentence, and the number of the verb's subject: 0 singular, 1 plural."""
 
 
-def both(frame: str, verbs: Verb, form: int) -> MinimalPair:
-    """Fills a frame with the right and with the wrong form of its verb."""
-    return frame.format(verb=verbs[form]), frame.format(verb=verbs[1 - form]), form
-
-
-def simple() -> Iterator[MinimalPair]:
-    """The baker sleeps."""
-    for noun, verb, form in product(PEOPLE, DOING, FORMS):
-        yield both(f"the {noun[form]} {{verb}}", verb, form)
-
-
-def sentential_complement() -> Iterator[MinimalPair]:
-    """The singers said the baker sleeps."""
-    for other, says, noun, verb, form, others in product(
-        PEOPLE, SAYING, PEOPLE, DOING, FORMS, FORMS
-    ):
-        if other is not noun:
-            yield both(f"the {other[others]} {says} the {noun[form]} {{verb}}", verb, form)
-
-
-def coordination(verbs: tuple[Verb, ...]) -> Iterator[MinimalPair]:
-    """The baker sleeps and sings."""
-    for noun, one, two, form in product(PEOPLE, verbs, verbs, FORMS):
-        if one is not two:
-            yield both(f"the {noun[form]} {one[form]} and {{verb}}", two, form)
-
-
-def preposition(nouns: tuple[Noun, ...], verbs: tuple[Verb, ...]) -> Iterator[MinimalPair]:
-    """The lamp beside the singers is new."""
-    for noun, where, other, verb, form, others in product(nouns, NEAR, PEOPLE, verbs, FORMS, FORMS):
-        if other is not noun:
-            yield both(f"the {noun[form]} {where} the {other[others]} {{verb}}", verb, form)
-
-
-def object_relative(
-    nouns: tuple[Noun, ...], verbs: tuple[Verb, ...], *, that: str, within: bool
-) -> Iterator[MinimalPair]:
-    """The lamp (that) the singers see is new: the outer verb is the blank, or the inner one."""
-    for noun, other, inner, outer, form, others in product(
-        nouns, PEOPLE, TOWARDS, verbs, FORMS, FORMS
-    ):
-        start = f"the {noun[form]} {that}the {other[others]}"
-        if other is noun:
-            continue
-        if within:
-            yield both(f"{start} {{verb}} {outer[form]}", inner, others)
-        else:
-            yield both(f"{start} {inner[others]} {{verb}}", outer, form)
-
-
-def subject_relative() -> Iterator[MinimalPair]:
-    """The baker that sees the singers sleeps."""
-    for noun, inner, other, outer, form, others in product(
-        PEOPLE, TOWARDS, PEOPLE, DOING, FORMS, FORMS
-    ):
-        if other is not noun:
-            start = f"the {noun[form]} that {inner[form]} the {other[others]}"
-            yield both(f"{start} {{verb}}", outer, form)
-
-
-def relational_noun() -> Iterator[MinimalPair]:
-    """The sister of the bakers has arrived: the other noun has the other form."""
-    for noun, other, verb, form in product(RELATIVES, PEOPLE, AUXILIARIES, FORMS):
-        yield both(f"the {noun[form]} of the {other[1 - form]} {{verb}}", verb, form)
-
-
-def relative_distractor() -> Iterator[MinimalPair]:
-    """The baker who knows the singers has arrived: the other noun has the other form."""
-    for noun, inner, other, verb, form in product(PEOPLE, TOWARDS, PEOPLE, AUXILIARIES, FORMS):
-        if other is not noun:
-            start = f"the {noun[form]} who {inner[form]} the {other[1 - form]}"
-            yield both(f"{start} {{verb}}", verb, form)
-
-
-def near_subject(nouns: tuple[Noun, ...]) -> Iterator[MinimalPair]:
-    """These children have arrived."""
-    for noun, verb, form in product(nouns, AUXILIARIES + DOING[:5], FORMS):
-        yield both(f"{('this', 'these')[form]} {noun[form]} {{verb}}", verb, form)
-
-
-ML: dict[str, Callable[[], Iterator[MinimalPair]]] = {
-    "simple_agrmt_all": simple,
-    "sent_comp_all": sentential_complement,
-    "vp_coord_all": partial(coordination, DOING[:5]),
-    "long_vp_coord_all": partial(coordination, LONG),
-    "prep_anim_all": partial(preposition, PEOPLE, DOING),
-    "prep_inanim_all": partial(preposition, THINGS, BEING),
-    "subj_rel_all": subject_relative,
-    **{
-        f"obj_rel_{without}{verb}_{kind}_all": partial(
-            object_relative, *words, that="" if without else "that ", within=verb == "within"
-        )
-        for kind, words in {"anim": (PEOPLE, DOING), "inanim": (THINGS, BEING)}.items()
-        for verb in ("across", "within")
-        for without in ("", "no_comp_")
-    },
-}
-"""Templates of the kinds of Marvin & Linzen (2018), under their file stems."""
-
-BLIMP: dict[str, Callable[[], Iterator[MinimalPair]]] = {
-    "distractor_agreement_relational_noun": relational_noun,
-    "distractor_agreement_relative_clause": relative_distractor,
-    "irregular_plural_subject_verb_agreement_1": partial(near_subject, IRREGULAR),
-    "regular_plural_subject_verb_agreement_1": partial(near_subject, PEOPLE[:6]),
-}
-"""Templates of the kinds of BLiMP, under their file stems."""
-
-
-def draw(template: str, pairs: Callable[[], Iterator[MinimalPair]]) -> list[MinimalPair]:
-    """Draws pairs, as many singular as plural ones; each template has a generator of its own."""
-    rng = random.Random(f"{SEED}/{template}")
-    made = list(pairs())
-    drawn = [
-        pair
-        for form in FORMS
-        for pair in rng.sample([pair for pair in made if pair[2] == form], PAIRS // 2)
+def minimal_pairs(template: str) -> Iterator[MinimalPair]:
+    """Yields all minimal pairs of a template; none has a word twice."""
+    names = re.findall(r"{(\w+)(!?)}", template)
+    frame = re.sub(r"{.*?}", "{}", template)
+    lists = [
+        [(word.split("/") * 2)[:2] for word in VOCABULARY[name.lower()].split(", ")]
+        for name, _ in names
     ]
+    varies = any(name.isupper() for name, _ in names) and template not in BLIMP.values()
+    blank = next(place for place, (_, mark) in enumerate(names) if mark)
+    for words, number, switch in product(product(*lists), (0, 1), (0, 1)):
+        # the other noun: singular and plural in turn, or of the other number
+        other = switch if varies else 1 - number
+        if (switch and not varies) or any(words.count(word) > 1 for word in words):
+            continue
+        numbers = [other if name.isupper() else number for name, _ in names]
+        good = [word[n] for word, n in zip(words, numbers, strict=True)]
+        bad = [*good[:blank], words[blank][1 - numbers[blank]], *good[blank + 1 :]]
+        yield frame.format(*good), frame.format(*bad), numbers[blank]
+
+
+def draw(name: str, template: str) -> list[MinimalPair]:
+    """Draws pairs, as many singular as plural ones; each template has a generator of its own."""
+    rng = random.Random(f"{SEED}/{name}")
+    made = list(minimal_pairs(template))
+    drawn = []
+    for number in (0, 1):
+        drawn += rng.sample([pair for pair in made if pair[2] == number], PAIRS // 2)
     rng.shuffle(drawn)
     return drawn
 
 
-def as_sentence(text: str) -> str:
-    """Capital letter and period, as BLiMP and two files of Marvin & Linzen's have them."""
-    return f"{text[0].upper()}{text[1:]}."
-
-
 def write_agreement(folder: Path) -> None:
     """Writes a JSON-lines file for each template."""
-    for name, templates in (("ML", ML), ("blimp", BLIMP)):
-        (folder / name).mkdir(parents=True, exist_ok=True)
-        for template, pairs in templates.items():
+    for origin, templates in (("ML", ML), ("blimp", BLIMP)):
+        (folder / origin).mkdir(parents=True, exist_ok=True)
+        for name, template in templates.items():
             lines = []
-            for i, (good, bad, form) in enumerate(draw(template, pairs)):
-                if name == "blimp" or template.startswith("obj_rel_across"):
-                    good, bad = as_sentence(good), as_sentence(bad)
-                row = {"sentence_good": good, "sentence_bad": bad, "label": -1 - form}
-                if name == "blimp":
-                    row |= {"UID": template, "pairID": str(i)}
+            for i, (good, bad, number) in enumerate(draw(name, template)):
+                if origin == "blimp" or name.startswith("obj_rel_across"):  # as the originals
+                    good, bad = (f"{text[0].upper()}{text[1:]}." for text in (good, bad))
+                row = {"sentence_good": good, "sentence_bad": bad, "label": -1 - number}
+                if origin == "blimp":
+                    row |= {"UID": name, "pairID": str(i)}
                 lines.append(json.dumps(row) + "\n")
-            (folder / name / f"{template}.jsonl").write_text("".join(lines), "utf-8")
+            (folder / origin / f"{name}.jsonl").write_text("".join(lines), "utf-8")
 
 
 def write_simple_negation(path: Path) -> None:

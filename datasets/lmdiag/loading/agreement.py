@@ -6,13 +6,15 @@ becomes a good and a bad row with the same contexts.
 
 from __future__ import annotations
 
-import csv
 import string
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from .lines import BadSource, Row, json_lines, numbered_lines, refuse_repeated
+from lmdiag.files import read_json_lines
+from lmdiag.types import BadInput
+
+from .lines import Row, choice, refuse_repeated, separated_lines
 
 NUMBERS = {-1: "singular", -2: "plural"}
 """The source's labels: the number of the subject, and so of the right verb."""
@@ -30,22 +32,20 @@ def agreement(*paths: Path) -> Iterator[Row]:
         paths: JSON-lines files in folders `ML` and `blimp`; the file stem is the template.
 
     Raises:
-        BadSource: a malformed line, or a pair that does not differ in exactly one word.
+        BadInput: a malformed line, or a pair that does not differ in exactly one word.
     """
     seen: dict[str, str] = {}
     for path in paths:
         refuse_repeated(seen, str(path), path.stem)
-        for where, pair in json_lines(path):
+        for where, pair in read_json_lines(path):
             yield from _pair(path, where, pair)
 
 
 def _pair(path: Path, where: str, pair: dict[str, Any]) -> Iterator[Row]:
     for key in ("sentence_good", "sentence_bad"):
         if not isinstance(pair.get(key), str):
-            raise BadSource(f"{where}: {key} is missing or not text")
-    label = pair.get("label")
-    if isinstance(label, bool) or label not in NUMBERS:
-        raise BadSource(f"{where}: label must be -1 (singular) or -2 (plural), not {label!r}")
+            raise BadInput(f"{where}: {key} is missing or not text")
+    number = choice(where, pair, "label", NUMBERS)
     left, words, right = split_pair(where, pair["sentence_good"], pair["sentence_bad"])
     item = str(int(where.rpartition(":")[2]) - 1)  # counted from 0, as BLiMP's own pairID
     contrast = f"agreement-{path.stem}-{item}"
@@ -62,7 +62,7 @@ def _pair(path: Path, where: str, pair: dict[str, Any]) -> Iterator[Row]:
             "expected": [],
             "source": SOURCES[path.parent.name],
             "template": path.stem,
-            "number": NUMBERS[label],
+            "number": number,
         }
 
 
@@ -78,7 +78,7 @@ def split_pair(where: str, good: str, bad: str) -> tuple[str, tuple[str, str], s
         (left context, (good word, bad word), right context without a period).
 
     Raises:
-        BadSource: the sentences differ nowhere or in several places.
+        BadInput: the sentences differ nowhere or in several places.
 
     >>> split_pair("", "The dogs that bark run.", "The dogs that bark runs.")
     ('The dogs that bark', ('run', 'runs'), '')
@@ -87,7 +87,7 @@ def split_pair(where: str, good: str, bad: str) -> tuple[str, tuple[str, str], s
     differ = [i for i, (a, b) in enumerate(zip(words, others, strict=False)) if a != b]
     if len(words) != len(others) or len(differ) != 1:
         how = "nowhere" if words == others else "in several places"
-        raise BadSource(f"{where}: the pair differs {how}, not in one word: {good!r} and {bad!r}")
+        raise BadInput(f"{where}: the pair differs {how}, not in one word: {good!r} and {bad!r}")
     i = differ[0]
     return " ".join(words[:i]), (words[i], others[i]), " ".join(words[i + 1 :])
 
@@ -99,15 +99,9 @@ def verbs(path: Path) -> Iterator[Row]:
         path: csv with the header idx,sing,plur,freq, of which the two middle columns are used.
 
     Raises:
-        BadSource: another header, another number of fields, an empty or a repeated pair.
+        BadInput: another header, another number of fields, an empty field, a repeated pair.
     """
     seen: dict[str, str] = {}
-    lines = numbered_lines(path)
-    if next(lines, ("", ""))[1].split(",") != ["idx", "sing", "plur", "freq"]:
-        raise BadSource(f"{path}:1: the header must be idx,sing,plur,freq")
-    for where, line in lines:
-        fields = [field.strip() for field in next(csv.reader([line]))]
-        if len(fields) != 4 or not (fields[1] and fields[2]):
-            raise BadSource(f"{where}: expected idx,sing,plur,freq, not {line!r}")
-        refuse_repeated(seen, where, f"{fields[1]},{fields[2]}")
-        yield {"singular": fields[1], "plural": fields[2]}
+    for where, line in separated_lines(path, ("idx", "sing", "plur", "freq"), ","):
+        refuse_repeated(seen, where, f"{line['sing']},{line['plur']}")
+        yield {"singular": line["sing"], "plural": line["plur"]}

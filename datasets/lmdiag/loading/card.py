@@ -8,14 +8,16 @@ it.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .columns import DESCRIPTIONS
-from .lines import BadSource
-from .sources import pinned, repository_of
+from lmdiag.types import BadInput
+
+from .configs import DESCRIPTIONS
+from .sources import SourceFile, pinned, repository_of
 
 if TYPE_CHECKING:
-    from .directory import Built
+    import datasets
 
 SIZES = ((10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "100K<n<1M"))
 
@@ -26,6 +28,35 @@ ORIGINS = {
     "published ones.**",
     "directory": "a directory with the repositories' tree",
 }
+
+
+@dataclass(frozen=True)
+class Built:
+    """A config that was written.
+
+    Attributes:
+        config: its name.
+        parquet: path of its Parquet file inside the data set.
+        sha256: of the Parquet file.
+        files: what it was made from.
+        info: features and sizes.
+    """
+
+    config: str
+    parquet: str
+    sha256: str
+    files: list[SourceFile]
+    info: datasets.DatasetInfo
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return int(self.info.splits["test"].num_examples)
+
+    @property
+    def is_pinned(self) -> bool:
+        """Whether it was made from the bytes of the pinned commit."""
+        return all(file.pinned for file in self.files)
 
 
 def fill(card: str, source: str, built: list[Built]) -> str:
@@ -40,7 +71,7 @@ def fill(card: str, source: str, built: list[Built]) -> str:
 
     parts = re.match(r"---\n(.*?)\n---\n(.*)", card, re.DOTALL)
     if parts is None:
-        raise BadSource("README.md has no YAML front matter: restore it from the project")
+        raise BadInput("README.md has no YAML front matter: restore it from the project")
     front = yaml.safe_load(parts[1])
     rows = sum(part.rows for part in built)
     front["size_categories"] = [next((n for bound, n in SIZES if rows < bound), "1M<n<10M")]
@@ -77,7 +108,7 @@ def _replace(body: str, name: str, text: str) -> str:
     before, opened, rest = body.partition(begin)
     _, closed, after = rest.partition(end)
     if not opened or not closed:
-        raise BadSource(f"README.md has no section {begin} ... {end}: restore it from the project")
+        raise BadInput(f"README.md has no section {begin} ... {end}: restore it from the project")
     return f"{before}{begin}\n{text}\n{end}{after}"
 
 

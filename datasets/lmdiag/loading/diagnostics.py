@@ -1,7 +1,7 @@
 """The three diagnostics of Ettinger (2020): rows from the source files of aetting/lm-diagnostics.
 
-Every parser yields rows with the core columns first (see `columns.CORE`) and then its own. A row is
-one context and one target; rows that are compared share a `contrast`, and one of them is good.
+Every parser yields the columns that `lmdiag.diagnostics` declares, in their order. A row is one
+context and one target; rows that are compared share a `contrast`, and one of them is good.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from .lines import BadSource, Fields, Row, choice, proportion, refuse_repeated, tsv_lines
+from lmdiag.types import BadInput
+
+from .lines import Fields, Row, choice, proportion, refuse_repeated, separated_lines
 
 CPRAG_COLUMNS = (
     "item", "context_s1", "context_s2", "expected", "within_category", "between_category",
@@ -38,15 +40,15 @@ def cprag102(items: Path, explanations: Path) -> Iterator[Row]:
         explanations: CPRAG-explanations.tsv, which has no header.
 
     Raises:
-        BadSource: a malformed line, or an item without its explanation.
+        BadInput: a malformed line, or an item without its explanation.
     """
-    explained = tsv_lines(explanations, EXPLANATION_COLUMNS, header=False)
+    explained = separated_lines(explanations, EXPLANATION_COLUMNS, header=False)
     why = {line["item"]: (where, line) for where, line in explained}
     seen: dict[str, str] = {}
-    for where, line in tsv_lines(items, CPRAG_COLUMNS):
+    for where, line in separated_lines(items, CPRAG_COLUMNS):
         refuse_repeated(seen, where, line["item"])
         if line["item"] not in why:
-            raise BadSource(f"{where}: item {line['item']} has no explanation in {explanations}")
+            raise BadInput(f"{where}: item {line['item']} has no explanation in {explanations}")
         yield from _completions(where, line, *why[line["item"]])
 
 
@@ -55,7 +57,7 @@ def _completions(
 ) -> Iterator[Row]:
     context = f"{line['context_s1']} {line['context_s2']}"
     if (explained["context"], explained["expected"]) != (context, line["expected"]):
-        raise BadSource(f"{where_explained}: context or completion is not that of {where}")
+        raise BadInput(f"{where_explained}: context or completion is not that of {where}")
     for condition in ("expected", "within_category", "between_category"):
         yield {
             "id": f"cprag102-{line['item']}-{condition}",
@@ -78,32 +80,30 @@ def role88(path: Path) -> Iterator[Row]:
     """ROLE-88 (Chow et al. 2016): 44 pairs of a context and its role reversal, with one verb each.
 
     Raises:
-        BadSource: a malformed line, a context without the two nouns, a pair that is incomplete or
+        BadInput: a malformed line, a context without the two nouns, a pair that is incomplete or
             has two targets.
     """
     seen: dict[str, str] = {}
     pairs: dict[str, dict[str, str]] = {}
-    for where, line in tsv_lines(path, ROLE_COLUMNS):
+    for where, line in separated_lines(path, ROLE_COLUMNS):
         refuse_repeated(seen, where, line["item"])
         number, _, order = line["item"].rpartition("-")
         if not number or order not in ("a", "b"):
-            raise BadSource(
-                f"{where}: an item must be a number with -a or -b, not {line['item']!r}"
-            )
+            raise BadInput(f"{where}: an item must be a number with -a or -b, not {line['item']!r}")
         pairs.setdefault(number, {})[order] = line["target"]
         yield _reversal(where, line, number, appropriate=order == "a")
     for number, targets in pairs.items():
         if len(targets) < 2 or len(set(targets.values())) > 1:
-            raise BadSource(f"{path}: pair {number} needs contexts -a and -b with the same target")
+            raise BadInput(f"{path}: pair {number} needs contexts -a and -b with the same target")
 
 
 def _reversal(where: str, line: Fields, number: str, *, appropriate: bool) -> Row:
     roles = ROLES.search(line["context"])
     if roles is None:
-        raise BadSource(f'{where}: the context must end in "which NOUN the NOUN had"')
+        raise BadInput(f'{where}: the context must end in "which NOUN the NOUN had"')
     responses = [response.strip() for response in line["expected"].split("|")]
     if not all(responses):
-        raise BadSource(f"{where}: an expected response is empty: {line['expected']!r}")
+        raise BadInput(f"{where}: an expected response is empty: {line['expected']!r}")
     return {
         "id": f"role88-{line['item']}",
         "item": line["item"],
@@ -132,16 +132,16 @@ def neg136(simp: Path, nat: Path) -> Iterator[Row]:
         nat: NEG-136-NAT.tsv, with whether the negation is natural (licensed).
 
     Raises:
-        BadSource: a malformed line.
+        BadInput: a malformed line.
     """
     seen: dict[str, str] = {}
-    for where, line in tsv_lines(simp, SIMP_COLUMNS):
+    for where, line in separated_lines(simp, SIMP_COLUMNS):
         refuse_repeated(seen, where, f"simp {line['item']}")
         for context in (line["context_aff"], line["context_neg"]):
             if not context.endswith(f" {DETERMINER}"):
-                raise BadSource(f"{where}: a context must end in {DETERMINER}, not {context!r}")
+                raise BadInput(f"{where}: a context must end in {DETERMINER}, not {context!r}")
         yield from _statements("simp", line, natural=None)
-    for where, line in tsv_lines(nat, NAT_COLUMNS):
+    for where, line in separated_lines(nat, NAT_COLUMNS):
         refuse_repeated(seen, where, f"nat {line['item']}")
         natural = choice(where, line, "licensing", {"Y": True, "N": False})
         yield from _statements("nat", line, natural=natural)

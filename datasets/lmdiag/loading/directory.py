@@ -7,19 +7,19 @@ the target one by one, the card last: a build that fails or is killed changes no
 from __future__ import annotations
 
 import json
-import os
 import shutil
+import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .card import fill
-from .lines import BadSource
-from .sources import SCRIPTS, SourceFile, Tree, open_source, pinned, repository_of, sha256
+from lmdiag.files import read_json
+from lmdiag.types import BadInput
 
-if TYPE_CHECKING:
-    import datasets
+from .card import Built, fill
+from .configs import features, rows
+from .sources import SCRIPTS, Source, SourceFile, open_source, pinned, repository_of, sha256
 
 PROVENANCE = "provenance.json"
 CARD = "README.md"
@@ -28,72 +28,50 @@ COPIED = ("build.py", "loading", "demo", "lm-evaluation-harness", "lighteval", "
 """Copied into the data set: the loading scripts, the demo source, the task files."""
 SUFFIXES = (".py", ".json", ".tsv", ".jsonl", ".csv", ".yaml")
 """Kinds of files in these."""
+_ROW_GROUP = 10_000
+"""Rows in a row group of the Parquet."""
 
 
-@dataclass(frozen=True)
-class Built:
-    """A config that was written.
-
-    Attributes:
-        config: its name.
-        parquet: path of its Parquet file inside the data set.
-        sha256: of the Parquet file.
-        files: what it was made from.
-        info: features and sizes.
-    """
-
-    config: str
-    parquet: str
-    sha256: str
-    files: list[SourceFile]
-    info: datasets.DatasetInfo
-
-    @property
-    def rows(self) -> int:
-        """Number of rows."""
-        return int(self.info.splits["test"].num_examples)
-
-    @property
-    def is_pinned(self) -> bool:
-        """Whether it was made from the bytes of the pinned commit."""
-        return all(file.pinned for file in self.files)
-
-
-def write_data_set(out: Path, source: str, configs: Sequence[str] | None = None) -> list[Built]:
+def build(out: Path, source: str, configs: Sequence[str] | None = None) -> dict[str, int]:
     """Writes the data set directory `out`; the same input gives the same bytes.
+
+    Progress bars are shown if standard error is a terminal.
 
     Args:
         out: the directory; created, or overwritten if it is a data set built here.
         source: upstream, demo, or a directory with the upstream tree.
         configs: what to build; all that the source has by default.
 
+    Returns:
+        config -> number of rows.
+
     Raises:
-        BadSource: the source cannot be used, or `out` contains other files.
+        BadInput: the source cannot be used, or `out` contains other files.
     """
     if out.exists() and not out.is_dir():
-        raise BadSource(f"{out} is a file: name a directory to write")
-    if out.is_dir() and any(out.iterdir()) and _provenance(out) is None:
-        raise BadSource(f"{out} is not a data set built here; choose an empty directory")
+        raise BadInput(f"{out} is a file: name a directory to write")
+    if out.is_dir() and any(out.iterdir()) and _earlier_outputs(out) is None:
+        raise BadInput(f"{out} is not a data set built here; choose an empty directory")
     opened = open_source(source)
     names = list(dict.fromkeys(configs or opened.configs()))
     files = {name: opened.files(name) for name in names}
     out.parent.mkdir(parents=True, exist_ok=True)
-    _remove_abandoned(out)
-    work = _work_folder(out, os.getpid())
+    work = out.parent / f".{out.name}.building"
+    shutil.rmtree(work, ignore_errors=True)  # of a killed build
     try:
         new = work / "new"
-        new.mkdir(parents=True)
-        built = [_parquet(name, source, files[name], work / "cache", new) for name in names]
+        with _progress_on_terminals():
+            built = [_parquet(name, files[name], work / "cache", new) for name in names]
         for inside, path in published_files():
             _copy(path, new / inside)
         for folder in dict.fromkeys(map(repository_of, names)):
             if notice := opened.notice(folder):  # the MIT licence must be kept with the texts
-                _copy(notice.location, new / "licenses" / f"{folder}.txt")
+                _copy(notice, new / "licenses" / f"{folder}.txt")
         _write_card(opened, built, new)
         _install(new, out)
     finally:
         shutil.rmtree(work, ignore_errors=True)
-    return built
+    return {part.config: part.rows for part in built}
 
 
 def published_files() -> Iterator[tuple[Path, Path]]:
@@ -109,52 +87,54 @@ def _copy(path: Path, target: Path) -> None:
     shutil.copyfile(path, target)
 
 
-def _work_folder(out: Path, process: int | str) -> Path:
-    return out.parent / f".{out.name}.{process}.building"
-
-
-def _remove_abandoned(out: Path) -> None:
-    """Removes the work folders of killed builds; other processes may be building now."""
-    for work in out.parent.glob(_work_folder(out, "*").name):
-        process = work.name.split(".")[-2]
-        try:
-            os.kill(int(process), 0)
-        except ProcessLookupError:
-            shutil.rmtree(work, ignore_errors=True)
-        except (ValueError, PermissionError):
-            continue
-
-
-def _provenance(out: Path) -> dict[str, Any] | None:
-    try:
-        record = json.loads((out / PROVENANCE).read_text("utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return None
-    return record if isinstance(record, dict) and record.get("name") == NAME else None
-
-
-def _parquet(name: str, source: str, files: list[SourceFile], cache: Path, new: Path) -> Built:
+@contextmanager
+def _progress_on_terminals() -> Iterator[None]:
+    """Hides the progress bars of `datasets` if standard error is not a terminal."""
     import datasets
 
-    from .builder import Lmdiag
-
-    builder = Lmdiag(config_name=name, source=source, cache_dir=str(cache))
-    target = cache / "parquet" / name
+    hide = not sys.stderr.isatty() and not datasets.are_progress_bars_disabled()
+    if hide:
+        datasets.disable_progress_bars()
     try:
-        builder.download_and_prepare(output_dir=str(target), file_format="parquet")
-    except datasets.exceptions.DatasetGenerationError as error:
-        if isinstance(error.__cause__, BadSource):
+        yield
+    finally:
+        if hide:
+            datasets.enable_progress_bars()
+
+
+def _earlier_outputs(out: Path) -> set[str] | None:
+    """The files of the data set in a directory; None if none was built there."""
+    try:
+        record = read_json(out / PROVENANCE)
+        return set(record["outputs"]) if record["name"] == NAME else None
+    except (BadInput, TypeError, KeyError):
+        return None
+
+
+def _parquet(name: str, files: list[SourceFile], cache: Path, new: Path) -> Built:
+    from datasets import Dataset, NamedSplit
+    from datasets.exceptions import DatasetGenerationError
+
+    try:
+        data = Dataset.from_generator(
+            rows,
+            features=features(name),
+            cache_dir=str(cache / name),
+            gen_kwargs={"config": name, "paths": tuple(file.location for file in files)},
+            split=NamedSplit("test"),
+        )
+    except DatasetGenerationError as error:
+        if isinstance(error.__cause__, BadInput):
             raise error.__cause__ from None
         raise
-    (written,) = target.glob("*.parquet")
     path = f"{name}/test-00000-of-00001.parquet"
-    (new / name).mkdir()
-    written.replace(new / path)
-    builder.info.download_size = (new / path).stat().st_size
-    return Built(name, path, sha256(new / path), files, builder.info)
+    (new / name).mkdir(parents=True)
+    data.to_parquet(new / path, batch_size=_ROW_GROUP)
+    data.info.download_size = (new / path).stat().st_size
+    return Built(name, path, sha256(new / path), files, data.info)
 
 
-def _write_card(source: Tree, built: list[Built], new: Path) -> None:
+def _write_card(source: Source, built: list[Built], new: Path) -> None:
     import yaml
 
     benchmark = yaml.safe_load((SCRIPTS / "eval.yaml").read_text("utf-8"))
@@ -164,17 +144,12 @@ def _write_card(source: Tree, built: list[Built], new: Path) -> None:
     (new / "eval.yaml").write_text(text, "utf-8")
     template = (SCRIPTS / CARD).read_text("utf-8")
     (new / CARD).write_text(fill(template, source.name, built), "utf-8")
-    record = provenance(source, built, new)
+    record = _provenance(source, built, new)
     (new / PROVENANCE).write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", "utf-8")
 
 
-def provenance(source: Tree, built: list[Built], new: Path) -> dict[str, Any]:
-    """What the data set was made from and what was made, without dates or paths.
-
-    Returns:
-        `source`; for each config its repository, the commit (null if a file is not that commit's),
-        rows and inputs with SHA-256; all `outputs` with SHA-256.
-    """
+def _provenance(source: Source, built: list[Built], new: Path) -> dict[str, Any]:
+    """What the data set was made from and what was made, without dates or paths."""
     import pyarrow
 
     configs = {}
@@ -205,10 +180,7 @@ def _files(folder: Path) -> list[str]:
 
 def _install(new: Path, out: Path) -> None:
     """Moves what was built to the target, and removes the other files of an earlier build."""
-    if not out.exists() or not any(out.iterdir()):
-        new.replace(out)
-        return
-    earlier = set((_provenance(out) or {}).get("outputs", ()))
+    earlier = _earlier_outputs(out) or set()
     files = _files(new)
     for path in sorted(files, key=lambda path: (path == CARD, path == PROVENANCE)):
         (out / path).parent.mkdir(parents=True, exist_ok=True)

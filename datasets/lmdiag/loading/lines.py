@@ -1,11 +1,13 @@
-"""Reads text files line by line, so that every error names file and line."""
+"""Reads the lines of source files, so that every error names file and line."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from lmdiag.files import read_text
+from lmdiag.types import BadInput
 
 Fields = dict[str, str]
 """The fields of a line of a source file: column -> text."""
@@ -14,107 +16,70 @@ Row = dict[str, Any]
 """A row of the data set: column -> value."""
 
 
-class BadSource(Exception):
-    """A source cannot be used. The message is one line that names the thing and the remedy."""
-
-
-def numbered_lines(path: Path) -> Iterator[tuple[str, str]]:
-    """Yields ("FILE:LINE", text without its line end), skipping empty lines.
-
-    Raises:
-        BadSource: the file cannot be read, or a line is not UTF-8.
-    """
-    try:
-        with path.open("rb") as file:
-            for number, raw in enumerate(file, start=1):
-                try:
-                    line = raw.decode("utf-8").rstrip("\r\n")
-                except UnicodeDecodeError as error:
-                    raise BadSource(f"{path}:{number}: not UTF-8 ({error.reason})") from error
-                if line:
-                    yield f"{path}:{number}", line
-    except OSError as error:
-        raise BadSource(f"{path}: cannot be read ({error.strerror})") from error
-
-
-def tsv_lines(
-    path: Path, columns: Sequence[str], *, header: bool = True
+def separated_lines(
+    path: Path, columns: Sequence[str], separator: str = "\t", *, header: bool = True
 ) -> Iterator[tuple[str, Fields]]:
-    """Yields ("FILE:LINE", {column: text}) of a tab-separated file without quoting.
+    """Yields ("FILE:LINE", {column: text}) of a file without quoting; empty lines are skipped.
 
     Spaces around a field are removed: ROLE-88's contexts end in one.
 
     Args:
         path: the file.
         columns: names of all columns, in order.
+        separator: between the fields of a line.
         header: whether the first line must consist of exactly these names.
 
     Raises:
-        BadSource: another header, another number of fields, or an empty field.
+        BadInput: another header, another number of fields, or an empty field.
     """
-    lines = numbered_lines(path)
-    if header and next(lines, ("", ""))[1].split("\t") != list(columns):
-        raise BadSource(f"{path}:1: the header must name the columns {', '.join(columns)}")
-    for where, line in lines:
-        fields = [field.strip(" ") for field in line.split("\t")]
-        if len(fields) != len(columns):
-            raise BadSource(f"{where}: {len(fields)} tab-separated fields, expected {len(columns)}")
-        if "" in fields:
-            raise BadSource(f"{where}: the column {columns[fields.index('')]} is empty")
-        yield where, dict(zip(columns, fields, strict=True))
-
-
-def json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yields ("FILE:LINE", object) of a file with one JSON object per line.
-
-    Raises:
-        BadSource: a line is not a JSON object.
-    """
-    for where, line in numbered_lines(path):
-        try:
-            value = json.loads(line)
-            if "\\u" in line:  # half of a surrogate pair is not text
-                json.dumps(value, ensure_ascii=False).encode()
-        except (ValueError, RecursionError) as error:
-            raise BadSource(f"{where}: not JSON ({str(error)[:100]})") from error
-        if not isinstance(value, dict):
-            raise BadSource(f"{where}: expected a JSON object, not {line[:40]}")
-        yield where, value
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
+        fields = [field.strip(" ") for field in line.rstrip("\r").split(separator)]
+        if header and number == 1:
+            if fields != list(columns):
+                raise BadInput(f"{path}:1: the header must name the columns {', '.join(columns)}")
+        elif line.rstrip("\r"):
+            if len(fields) != len(columns):
+                raise BadInput(f"{path}:{number}: {len(fields)} fields, expected {len(columns)}")
+            if "" in fields:
+                empty = columns[fields.index("")]
+                raise BadInput(f"{path}:{number}: the column {empty} is empty")
+            yield f"{path}:{number}", dict(zip(columns, fields, strict=True))
 
 
 def proportion(where: str, line: Fields, column: str) -> float:
-    """The number in a column, as the double nearest to the source's decimals.
+    """Returns the number in a column, as the double nearest to the source's decimals.
 
     Raises:
-        BadSource: the field is not a number in [0, 1].
+        BadInput: the field is not a number in [0, 1].
     """
     try:
         value = float(line[column])
     except ValueError as error:
-        raise BadSource(f"{where}: {column} is not a number: {line[column]!r}") from error
+        raise BadInput(f"{where}: {column} is not a number: {line[column]!r}") from error
     if not 0 <= value <= 1:
-        raise BadSource(f"{where}: {column} is not a proportion: {line[column]!r}")
+        raise BadInput(f"{where}: {column} is not a proportion: {line[column]!r}")
     return value
 
 
-def choice(where: str, line: Fields, column: str, meanings: dict[str, Any]) -> Any:
-    """What the code in a column means.
+def choice(where: str, line: Mapping[str, Any], column: str, meanings: Mapping[Any, Any]) -> Any:
+    """Returns what the code in a column means.
 
     Raises:
-        BadSource: an unknown code.
+        BadInput: an unknown code.
     """
-    if line[column] not in meanings:
-        known = ", ".join(meanings)
-        raise BadSource(f"{where}: {column} must be one of {known}, not {line[column]!r}")
-    return meanings[line[column]]
+    code = line.get(column)
+    if code not in list(meanings):  # a list, as a code of JSON may be anything
+        known = ", ".join(map(str, meanings))
+        raise BadInput(f"{where}: {column} must be one of {known}, not {code!r}")
+    return meanings[code]
 
 
 def refuse_repeated(seen: dict[str, str], where: str, identifier: str) -> None:
     """Adds an id and its place to those seen.
 
     Raises:
-        BadSource: it was seen before.
+        BadInput: it was seen before.
     """
     first = seen.setdefault(identifier, where)
     if first != where:
-        raise BadSource(f"{where}: the item {identifier} is repeated, first at {first}")
+        raise BadInput(f"{where}: the item {identifier} is repeated, first at {first}")

@@ -5,7 +5,8 @@ The procedures are defined in docs/specification.md, section 10.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,6 +14,12 @@ from lmdiag.types import BadInput
 
 SURPRISAL = "surprisal"
 """Name of the fitted surprisals in formulas; k words earlier: "surprisal_prev_k"."""
+
+FILTER = re.compile(r"\s*(.+?)\s*(!=|>=|<=|=|>|<)\s*(.*?)\s*", re.DOTALL)
+"""Column, comparison and value of a condition."""
+
+COMPUTED = ("length", "len", "log_frequency", "freq")
+"""Columns that are computed from the words where a table lacks them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,55 +77,86 @@ class Procedure:
         if (self.folds or 0) < 0 or self.folds == 1:
             raise BadInput(f"folds must be 0 (in sample) or at least 2, not {self.folds}")
 
-    def formulas(self) -> tuple[str, str]:
-        """Returns the full model and the baseline, as formulas."""
-        from lmdiag.analysis.regression import quoted, without_terms
+        for condition in self.filter or ():
+            if not FILTER.fullmatch(condition):
+                raise BadInput(
+                    f"filter {condition!r}: write it as COLUMN=VALUE, or with != > < >= <="
+                )
+        if self.formula and self.response not in self.formula.partition("~")[0]:
+            raise BadInput(f"the formula {self.formula!r} is not about {self.response}: name one")
 
-        full = self.formula
+    def formulas(self) -> tuple[str, str]:
+        """Returns the full model and the baseline.
+
+        Raises:
+            BadInput: a formula cannot be read, the two have different responses, or the full model
+                has no surprisals.
+        """
+        from lmdiag.analysis.regression import names_in, quoted, sides, without_terms
+
+        full, added = self.formula, SURPRISAL
         if not full:
-            names = [
-                name if lag == 0 else f"{name}_prev_{lag}"
+            names = (
+                f"{name}_prev_{lag}" if lag else name
                 for name in (SURPRISAL, *(self.controls or ()))
                 for lag in range((self.lags or 0) + 1)
-            ]
+            )
             full = f"{quoted(self.response)} ~ {' + '.join(map(quoted, names))}"
-        added = SURPRISAL if self.added == "current" else rf"{SURPRISAL}(_prev_\d+)?"
-        return full, self.baseline or without_terms(full, added)
+        if self.added != "current":
+            added += r"(_prev_\d+)?"
+        baseline = self.baseline or without_terms(full, added)
+        if sides(full)[0] != sides(baseline)[0]:
+            raise BadInput(f"the baseline {baseline!r} must have the response of {full!r}")
+        if not {SURPRISAL, f"{SURPRISAL}_prev_1"} & {*names_in(full), *names_in(baseline)}:
+            raise BadInput(f"formula {full!r} has no term {SURPRISAL}, which stands for surprisals")
+        return full, baseline
+
+    def signature(self) -> str:
+        """Returns the fields that change figures and that the formulas do not show."""
+        named = ("folds", "filter", "average", "distinct", "complete", "fill", "lags_as_text")
+        texts = [f"units:{self.units or 'bits'}"]
+        for name, value in ((name, getattr(self, name)) for name in named):
+            if value:
+                text = ",".join(value) if isinstance(value, tuple) else str(value).lower()
+                texts.append(f"{name}:{text}")
+        return "|".join(texts)
 
 
-PLACES = {
+_PLACES = {
     "text": ("text", "article", "trialid", "docid", "sentence"),
     "position": ("position", "zone", "ianum", "sentpos"),
     "word": ("word", "ia", "target"),
 }
 """Field of `Procedure` -> columns that it may be, the first that a table has."""
 
-_MAZE = (
-    "scale(log(rt)) ~ scale(surprisal) + scale(wlen) + scale(unigramsurp) + scale(sentpos) "
-    "+ (1 + scale(surprisal) + scale(wlen) + scale(sentpos) || subject) + (1 | docid:sentid)"
-)
-_SELF_PACED = (
-    "scale(SUM_3RT_trimmed) ~ scale(surprisal) + (scale(surprisal) | SUB) "
-    "+ (scale(surprisal) | ITEM)"
-)
-
-PROFILES = {
-    "wilcox2023": Procedure(
+PROFILES: Mapping[str, tuple[Procedure, ...]] = {
+    "wilcox2023": (Procedure(
         response="gaze_rt", controls=("freq", "len"), folds=10, average=True, complete=True,
         filter=tuple(
             f"freq{lag}{bound}" for lag in ("", "_prev_1", "_prev_2") for bound in (">0", "<inf")
         ),
-    ),
-    "kuribayashi2024": Procedure(
+    ),),
+    "kuribayashi2024": (Procedure(
         response="time", text="article", sentence="sent_id", position="tokenN_in_sent", word="word",
         controls=("length", "log_gmean_freq"), added="current", units="nats", fill=True,
         filter=("time>0", "tokenN_in_sent>0", "is_first=False", "is_last=False"),
         lags_as_text=True,
+    ),),
+    "michaelov2024": (
+        Procedure(distinct=True, formula=(
+            "scale(log(rt)) ~ scale(surprisal) + scale(wlen) + scale(unigramsurp) + scale(sentpos) "
+            "+ (1 + scale(surprisal) + scale(wlen) + scale(sentpos) || subject) "
+            "+ (1 | docid:sentid)"
+        )),
+        Procedure(distinct=True, formula=(
+            "scale(SUM_3RT_trimmed) ~ scale(surprisal) + (scale(surprisal) | SUB) "
+            "+ (scale(surprisal) | ITEM)"
+        )),
     ),
-    "michaelov2024": Procedure(distinct=True),
 }  # fmt: skip
-"""Name -> procedure of Wilcox et al. (2023), Kuribayashi et al. (2024), Michaelov et al. (2024)."""
+"""Name -> procedures of Wilcox et al. (2023), Kuribayashi et al. (2024), Michaelov et al. (2024).
 
+The one whose formula a table has the columns for is used: Maze, or self-paced reading."""
 
 _DEFAULT = Procedure(controls=("length", "log_frequency"), lags=2, language="en")
 
@@ -138,33 +176,32 @@ def procedure_for(
     """
     if profile is not None and profile not in PROFILES:
         raise BadInput(f"no profile {profile!r}: choose from {', '.join(PROFILES)}")
+    chosen = chosen or Procedure()
+    published = _published(columns, profile) if profile else Procedure()
     values = vars(_DEFAULT).copy()
-    for record in filter(None, (PROFILES[profile] if profile else None, chosen)):
-        given = (item for item in vars(record).items() if item[1] is not None)
-        values |= {name: value for name, value in given if value is not False and value != ""}
-    if profile and chosen and chosen.filter:
-        values["filter"] = (*(PROFILES[profile].filter or ()), *chosen.filter)
-    if profile == "michaelov2024" and not values["formula"]:
-        values["formula"] = _michaelov_formula(columns)
-    for field, names in PLACES.items():
+    for record in (published, chosen):
+        values |= {
+            name: v
+            for name, v in vars(record).items()
+            if v is not None and v is not False and v != ""
+        }
+    if published.filter and chosen.filter:
+        values["filter"] = (*published.filter, *chosen.filter)
+    for field, names in _PLACES.items():
         values[field] = values[field] or next((name for name in names if name in columns), "")
     values["response"] = values["response"] or values["formula"].partition("~")[0].strip()
     if not values["response"]:
         raise BadInput("no response: name the column of the human measure, --response COLUMN")
-    named, formula = chosen.response if chosen else "", values["formula"]
-    if formula and named not in formula.partition("~")[0]:
-        raise BadInput(f"the formula {formula!r} is not about the response {named}: name one")
     return Procedure(**values)
 
 
-def _michaelov_formula(columns: Collection[str]) -> str:
-    """The formula of the data that has these columns."""
-    if {"rt", "wlen", "unigramsurp", "subject", "docid", "sentid", "sentpos"} <= set(columns):
-        return _MAZE
-    if {"SUM_3RT_trimmed", "SUB", "ITEM"} <= set(columns):
-        return _SELF_PACED
-    raise BadInput(
-        "profile michaelov2024 needs the columns rt, wlen, unigramsurp, subject, docid, sentid and "
-        "sentpos (Maze), or SUM_3RT_trimmed, SUB and ITEM (self-paced reading): rename yours, or "
-        "give --formula"
-    )
+def _published(columns: Collection[str], profile: str) -> Procedure:
+    """The procedure of a profile that a table has the columns for."""
+    from lmdiag.analysis.regression import names_in
+
+    needed = [{*names_in(how.formula)} - {SURPRISAL} for how in PROFILES[profile]]
+    for how, names in zip(PROFILES[profile], needed, strict=True):
+        if names <= {*columns}:
+            return how
+    lists = "; or ".join(", ".join(sorted(names)) for names in needed)
+    raise BadInput(f"profile {profile} needs the columns {lists}: rename yours")

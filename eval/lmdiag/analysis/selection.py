@@ -5,95 +5,84 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Sequence
-from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lmdiag.analysis.human import (
-    TRUTH,
-    Flags,
-    HumanTable,
-    SurprisalSource,
-    Words,
-    log_frequencies,
-)
-from lmdiag.analysis.procedures import SURPRISAL, Procedure
-from lmdiag.analysis.regression import grouping_factors, names_in, sides
+from lmdiag.analysis.human import TRUTH, Flags, HumanTable, SurprisalSource, log_frequencies
+from lmdiag.analysis.procedures import COMPUTED, FILTER, SURPRISAL
+from lmdiag.analysis.regression import grouping_columns, names_in
 from lmdiag.stats import Values
 from lmdiag.types import BadInput
 
-_LENGTHS = ("length", "len")
-_FREQUENCIES = {"log_frequency": 1.0, "freq": -1.0}
-"""Computed column -> sign of log2 p in it."""
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 _COMPARE = {
     "!=": operator.ne, ">=": operator.ge, "<=": operator.le, "=": operator.eq,
     ">": operator.gt, "<": operator.lt,
 }  # fmt: skip
-_FILTER = re.compile(r"(.+?)(!=|>=|<=|=|>|<)(.*)", re.DOTALL)
 _LAG = re.compile(r"(.+)_prev_(\d+)")
 
 
 class Selection:
     """Rows of a table; what cannot be fitted is left out, and counted by reason.
 
+    Args:
+        table: all rows.
+        source: their surprisals.
+        formulas: what is fitted, the response first.
+
     Attributes:
         kept: (n rows of the table,), which rows are fitted.
         left_out: reason -> number of rows.
         notes: what was computed, for readers.
+        response: the column of the human measure.
     """
 
-    def __init__(
-        self, table: HumanTable, procedure: Procedure, source: SurprisalSource, used: Sequence[str]
-    ) -> None:
-        self.table, self.procedure, self.source = table, procedure, source
+    def __init__(self, table: HumanTable, source: SurprisalSource, formulas: str) -> None:
+        self.table, self.source, how = table, source, table.procedure
         self.kept = np.ones(len(table.frame), dtype=bool)
         self.left_out: dict[str, int] = {}
         self.notes = {"source": source.note} if source.note else {}
-        full = procedure.formulas()[0]
-        self.response = names_in(sides(full)[0])[0]
-        self._means: Values | None = None
-        self._telling = self.kept.copy()
-        if procedure.distinct:
+        self._columns, self._groups = names_in(formulas), grouping_columns(formulas)
+        self.response = self._columns[0]
+        self._mean: Values | None = None
+        if how.distinct:
             self.leave_out("repeated row", table.frame.duplicated().to_numpy())
-        conditions = procedure.filter or ()
-        varying = [condition for condition in conditions if self._varies_within_words(condition)]
-        for condition in varying:
-            self._filter(condition)
-        self._telling = self.kept.copy()
-        if procedure.average:
+        known = {*table.frame.columns} - {SURPRISAL}
+        filters = [FILTER.fullmatch(condition) for condition in how.filter or ()]
+        for match in (match for match in filters if match and match[1] in known):
+            self._filter(*match.group(0, 1, 2, 3))
+        self._passed = self.kept.copy()
+        if how.average:
             self._average()
-        for condition in conditions:
-            if condition not in varying:
-                self._filter(condition)
-        groups = grouping_factors(full)
-        for name in used:
-            missing = table.missing(name) if name in groups else np.isnan(self.values(name))
+        for match in (match for match in filters if match and match[1] not in known):
+            self._filter(*match.group(0, 1, 2, 3))
+        for name in self._columns:
+            is_group = name in self._groups
+            missing = table.missing(name) if is_group else np.isnan(self.values(name))
             self.leave_out(f"{name} is missing", missing)
-        for name in map(str, table.frame.columns if procedure.complete else ()):
+        for name in table.frame.columns if how.complete else ():
             if name != self.response:
                 self.leave_out(f"{name} is missing", table.missing(name))
 
-    # ---- the fitted rows, see `regression.Rows`
+    def rows(self) -> DataFrame:
+        """Returns the columns of the formulas on the fitted rows; the index names the rows.
 
-    def numbers(self, column: str) -> Values:
-        """Returns the values of the fitted rows, all finite."""
-        values = self.values(column)[self.kept]
-        if (bad := np.flatnonzero(~np.isfinite(values))).size:
-            raise BadInput(f"{self.where(int(bad[0]))}: column {column} is infinite")
-        return values
+        Raises:
+            BadInput: a number is infinite.
+        """
+        from pandas import DataFrame
 
-    def labels(self, column: str) -> list[str]:
-        """Returns the values of the fitted rows as text."""
-        texts = self.table.texts(column)
-        return [texts[row] for row in np.flatnonzero(self.kept)]
-
-    def where(self, row: int) -> str:
-        """Returns what to call a fitted row in a message."""
-        return self.table.where(int(np.flatnonzero(self.kept)[row]))
-
-    # ---- which rows are fitted
+        kept = np.flatnonzero(self.kept)
+        rows = DataFrame(index=[self.table.where(row) for row in kept.tolist()])
+        for name in self._columns:
+            values = self.table.texts(name) if name in self._groups else self.values(name)
+            rows[name] = np.asarray(values)[kept]
+            if name not in self._groups and (infinite := np.isinf(rows[name].to_numpy())).any():
+                raise BadInput(f"{rows.index[infinite.argmax()]}: column {name} is infinite")
+        return rows
 
     def leave_out(self, reason: str, rows: Flags) -> None:
         """Leaves out and counts those of some rows that are still there."""
@@ -101,56 +90,33 @@ class Selection:
             self.left_out[reason] = self.left_out.get(reason, 0) + n
             self.kept &= ~rows
 
-    def _filter(self, condition: str) -> None:
-        column, present, passed = self._passes(condition)
-        self.leave_out(f"{column} is missing", ~present)
-        self.leave_out(f"not {condition}", ~passed)
-
-    def _passes(self, condition: str) -> tuple[str, Flags, Flags]:
-        """The column of a filter; which rows have a value there, and which pass."""
-        match = _FILTER.fullmatch(condition)
-        if not match:
-            raise BadInput(f"filter {condition!r}: write it as COLUMN=VALUE, or with != > < >= <=")
-        column, sign, value = (part.strip() for part in match.groups())
-        compare = _COMPARE[sign]
+    def _filter(self, condition: str, column: str, sign: str, value: str) -> None:
         try:
-            numbers = self.values(column)
-            return column, ~np.isnan(numbers), compare(numbers, float(TRUTH.get(value, value)))
+            values, bound = self.values(column), float(TRUTH.get(value, value))
+            missing, passed = np.isnan(values), _COMPARE[sign](values, bound)
         except (BadInput, ValueError):
-            texts = np.array(self.table.texts(column), dtype=object)
             if sign not in ("=", "!="):
                 raise BadInput(f"filter {condition!r}: only numbers have an order") from None
-            return column, texts != "", np.asarray(compare(texts, value))
-
-    def _varies_within_words(self, condition: str) -> bool:
-        """Whether a filter tells rows of one word apart, e.g. readers or models."""
-        if not (self.procedure.text and self.procedure.position):
-            return False
-        code = self.words.word
-        share = np.bincount(code, self._passes(condition)[2]) / np.bincount(code)
-        return bool(((share > 0) & (share < 1)).any())
+            texts = self.table.texts(column).to_numpy()
+            missing, passed = texts == "", _COMPARE[sign](texts, value)
+        self.leave_out(f"{column} is missing", missing)
+        self.leave_out(f"not {condition}", ~passed)
 
     def _average(self) -> None:
-        """Keeps one row per word, with the mean response over its rows."""
+        """Keeps a row per word, with the mean response over its rows."""
+        from pandas import Series
+
         self._by_word(SURPRISAL)  # refuses rows of several models, whose mean would say nothing
-        values, code = self.values(self.response), self.words.word
-        counted = self.kept & ~np.isnan(values)
-        with np.errstate(invalid="ignore"):
-            means = np.bincount(code, np.where(counted, values, 0)) / np.bincount(code, counted)
-        self._means = means[code]
-        rows = np.flatnonzero(self.kept)
-        self.kept[:] = False
-        self.kept[rows[np.unique(code[rows], return_index=True)[1]]] = True
-        if (n := self.kept.sum()) < len(rows):
+        word = self.table.word
+        values = Series(self.values(self.response)).where(self.kept)
+        self._mean = values.groupby(word).transform("mean").to_numpy()
+        before = int(self.kept.sum())
+        self.kept &= ~Series(word).where(self.kept).duplicated().to_numpy()
+        if (n := int(self.kept.sum())) < before:
             mean = f"{self.response}: mean over the rows of a word"
-            self.notes["average"] = f"{mean}, {len(rows):,} rows of {n:,} words"
+            self.notes["average"] = f"{mean}, {before:,} rows of {n:,} words"
 
     # ---- values of all rows
-
-    @cached_property
-    def words(self) -> Words:
-        """The words of the rows."""
-        return Words(self.table, self.procedure)
 
     def values(self, name: str) -> Values:
         """Returns the values of all rows of the table; NaN where there is none.
@@ -158,62 +124,60 @@ class Selection:
         Raises:
             BadInput: there is no such column and none that it can be computed from.
         """
-        columns, word = self.table.frame.columns, self.procedure.word
-        if name in _LENGTHS and name not in columns:
-            name = next((other for other in _LENGTHS if other in columns), name)
-        lag = _LAG.fullmatch(name)
+        columns = self.table.frame.columns
         if name == SURPRISAL:
             return self.source.values
-        if name == self.response and self._means is not None:
-            return self._means
-        if lag:
+        if name == self.response and self._mean is not None:
+            return self._mean
+        if lag := _LAG.fullmatch(name):
             base = self.source.column if lag[1] == SURPRISAL else lag[1]
             for column in (f"{base}_prev_{lag[2]}", f"prev{lag[2].removeprefix('1')}_{base}"):
                 if base and column in columns:
                     self.notes["lags"] = f"earlier words' values from columns as {column}"
                     return self.table.numbers(column)
             return self._lagged(lag[1], int(lag[2]))
-        if name in columns or name not in (*_LENGTHS, *_FREQUENCIES) or word not in columns:
+        if name in ("length", "len") and name not in columns:
+            name = next((other for other in ("length", "len") if other in columns), name)
+        word, language = self.table.procedure.word, self.table.procedure.language or "en"
+        if name in columns or name not in COMPUTED or word not in columns:
             return self.table.numbers(name)
         texts = self.table.texts(word)
-        if name in _LENGTHS:
+        if name in ("length", "len"):
             self.notes[name] = f"{name}: characters of {word}"
             return np.array([len(text) or math.nan for text in texts])
-        sign, language = _FREQUENCIES[name], self.procedure.language or "en"
+        minus = "-" if name == "freq" else ""
         self.notes[name] = (
-            f"{name}: {'-' if sign < 0 else ''}log2 of wordfreq's proportion of {word}, language "
-            f"{language}"
+            f"{name}: {minus}log2 of wordfreq's proportion of {word}, language {language}"
         )
-        return sign * log_frequencies(texts, language)
+        frequencies = log_frequencies(texts, language)
+        return -frequencies if minus else frequencies
 
     def _lagged(self, base: str, lag: int) -> Values:
         """Values of an earlier word."""
-        by_word = self._by_word(base)
-        words, sentences = self.words, self.source.sentences
-        is_surprisal = base == SURPRISAL
-        within = sentences[words.first_row] if is_surprisal and sentences is not None else None
-        earlier = words.lagged(by_word, lag, within)
-        if is_surprisal and self.procedure.fill:
-            earlier[np.isnan(earlier)] = np.nanmean(by_word)
-        if is_surprisal and self.procedure.lags_as_text:
-            earlier = earlier[words.texts_as_text()]
-        values: Values = earlier[words.word]
-        return values
+        how, by_word = self.table.procedure, self._by_word(base)
+        earlier = self.table.lagged(by_word, lag)
+        if base == SURPRISAL and how.fill:
+            earlier = np.where(np.isnan(earlier), np.nanmean(by_word), earlier)
+        if base == SURPRISAL and how.lags_as_text:
+            texts = self.table.of_words(how.text)
+            earlier = earlier[np.argsort(np.array(texts), kind="stable")]
+        at_rows: Values = earlier[self.table.word]
+        return at_rows
 
     def _by_word(self, name: str) -> Values:
-        """The value of each word: of all its rows if they agree, else of those kept by filters."""
-        values, code = self.values(name), self.words.word
-        low, high = (np.full(code.max() + 1, math.nan) for _ in range(2))
-        np.fmin.at(low, code, values)
-        np.fmax.at(high, code, values)
-        by_word = np.where(low == high, low, math.nan)
-        for row in np.flatnonzero(self._telling & (low != high)[code] & ~np.isnan(values)):
-            first = by_word[code[row]]
-            if first == first and first != values[row]:
-                raise BadInput(
-                    f"{self.table.where(int(row))}: column {name} is {values[row]:g} but was "
-                    f"{first:g} in an earlier row of the same word: choose rows by "
-                    "--filter COLUMN=VALUE"
-                )
-            by_word[code[row]] = values[row]
+        """A value per word: that of all its rows if they agree, else of those that filters keep."""
+        from pandas import Series
+
+        word, values = self.table.word, Series(self.values(name))
+        agree = values.groupby(word).transform("nunique") <= 1
+        values = values.where(agree | self._passed)
+        first = values.groupby(word).transform("first")
+        if (other := values.notna() & (values != first)).any():
+            row = int(other.to_numpy().argmax())
+            raise BadInput(
+                f"{self.table.where(row)}: column {name} is {values[row]:g} but was "
+                f"{first[row]:g} in an earlier row of the same word: choose rows by "
+                "--filter COLUMN=VALUE"
+            )
+        by_word: Values = values.groupby(word).first().to_numpy()
         return by_word

@@ -7,12 +7,10 @@ module imports anything heavy before its `main` runs, so help is instant.
 
 from __future__ import annotations
 
-import errno
 import io
-import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Any, NoReturn
 
 from cyclopts import App, CycloptsError, Parameter
@@ -40,26 +38,20 @@ COMMANDS = {
 }
 """Command name -> one line of help; each command is the module `lmdiag.cli.<name>`."""
 
-_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-_PROTECTED = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST}
-_WRONG = {errno.ENOENT, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENXIO, errno.EINVAL}
-"""Errors of the system by their cause: a full disk, a protected path, a wrong path of the user."""
-
 
 def program(argv: Sequence[str] | None = None) -> NoReturn:
     """Runs one command as this process and ends the process."""
-    exits.terminate_like_interrupt()
+    signal.signal(signal.SIGTERM, exits.terminate)
     exits.leave(main(argv))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code."""
     argv = list(sys.argv[1:] if argv is None else argv)
-    stopped = _nothing_written
-    options: tuple[Any, ...] = ()
+    left = "nothing was written"
     try:
         command, options = parse(argv)
-        stopped = getattr(sys.modules[command.__module__], "stopped", _nothing_written)
+        left = getattr(sys.modules[command.__module__], "STOPPED", left)
         _prepare_output(argv)
         code = int(command(*options) or 0)
         sys.stdout.flush()
@@ -70,13 +62,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BadInput as error:
         return exits.fail(str(error), code=2, shared=isinstance(error, SharedError))
     except BrokenPipeError:
-        _drop_output()
+        exits.drop_output()
         return 1
     except OSError as error:
-        _drop_output()
-        return exits.fail(_explain(error), code=2 if error.errno in _PROTECTED | _WRONG else 1)
+        return exits.fail_of_system(error)
     except KeyboardInterrupt as reason:
-        return exits.stop(reason, stopped(*options))
+        return exits.stop(reason, left)
 
 
 def parse(argv: Sequence[str]) -> tuple[Callable[..., int | None], tuple[Any, ...]]:
@@ -124,34 +115,3 @@ def _prepare_output(argv: Sequence[str]) -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     redact_output()
-
-
-def _nothing_written(*_: Any) -> str:
-    """Says what is left of an interrupted command that writes its output at the very end."""
-    return "nothing was written"
-
-
-def _drop_output() -> None:
-    """Discards output that cannot be printed; Python would try again to print it when it exits.
-
-    The reader has closed the pipe, e.g. `lmdiag report RUN | head -1`, or the disk is full.
-    """
-    try:
-        sys.stdout.flush()
-    except (OSError, ValueError):
-        with suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _explain(error: OSError) -> str:
-    """Returns one line about a full disk, a path that cannot be written or a wrong path."""
-    if error.errno is None:
-        return str(error)
-    where = f" ({error.filename})" if error.filename else ""
-    reason = (error.strerror or str(error)).lower()
-    if error.errno in _FULL | _PROTECTED:
-        return (
-            f"cannot write{where}: {reason}; what was saved is kept: "
-            "make room or choose another place, and run again"
-        )
-    return f"cannot read or write{where}: {reason}"

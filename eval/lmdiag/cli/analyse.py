@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from lmdiag.cli.options import RECORD, check_new_file
+from lmdiag.cli.options import RECORD, DataOfRuns, Json, Overwrite, check_new_file
 
 
 @RECORD
@@ -33,15 +33,11 @@ class Options:
     """one of the tasks of the runs"""
     filter: tuple[str, ...] = ()
     """conditions such as suite=NAME; rows with other values are left out"""
-    data: str | None = None
-    """data set of the runs, if it has been moved since, or its id on the Hub (default: the one they
-    were made on)"""
+    data: DataOfRuns = None
     chart: Path | None = None
     """write the condition means as a figure into this file (.svg, .pdf or .png)"""
-    overwrite: bool = False
-    """replace existing files"""
-    json: bool = False
-    """print one JSON document, nothing else"""
+    overwrite: Overwrite = False
+    json: Json = False
 
 
 def main(options: Options) -> int:

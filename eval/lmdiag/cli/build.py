@@ -7,13 +7,12 @@ from pathlib import Path
 
 from lmdiag.cli.options import RECORD
 from lmdiag.stimuli.building import script
-from lmdiag.types import BadInput
 
 
 @RECORD
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """As of `datasets/lmdiag/build.py`."""
+    """What to build, from where."""
 
     out: Path = field(default=Path("lmdiag"), kw_only=False)
     """directory to write"""
@@ -26,8 +25,9 @@ class Options:
 
 def main(options: Options = Options()) -> int:
     """Builds the data set and prints the number of rows of each config."""
-    try:
-        script("command").run(options)
-    except script("lines").BadSource as error:
-        raise BadInput(str(error)) from error
+    for name, rows in (
+        script("directory").build(options.out, options.source, options.configs).items()
+    ):
+        print(f"{name:<10} {rows:>8,} rows")
+    print(f"written: {options.out}")
     return 0

@@ -1,24 +1,40 @@
 """How a command ends: one line on standard error and an exit code.
 
 Exit codes: 0 done, 2 bad input, 130 interrupted (Ctrl-C), 143 terminated (SIGTERM), 1 any other
-failure.
-Where `accelerate launch` or `torchrun` started several processes, the first one speaks for all.
+failure. Where `accelerate launch` or `torchrun` started several processes, the first one speaks for
+all.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
+from contextlib import suppress
 from types import FrameType
 from typing import NoReturn
 
 INTERRUPTED = 128 + signal.SIGINT
 TERMINATED = 128 + signal.SIGTERM
 
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_PROTECTED = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST}
+_WRONG = {errno.ENOENT, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENXIO, errno.EINVAL}
+"""Errors of the system by their cause: a full disk, a protected path, a wrong path of the user."""
+
 
 class Terminated(KeyboardInterrupt):
     """SIGTERM, for example from a scheduler at the end of a job's time."""
+
+
+def say(message: str) -> None:
+    """Prints a message as one line on standard error, without secrets and hidden characters."""
+    from lmdiag.files import without_secrets
+    from lmdiag.text import visible
+
+    line = visible(" ".join(without_secrets(message).split()))
+    print(line, file=sys.stderr, flush=True)
 
 
 def fail(message: str, code: int, *, shared: bool = False) -> int:
@@ -32,8 +48,7 @@ def fail(message: str, code: int, *, shared: bool = False) -> int:
     """
     if shared and not is_first():
         return 0
-    line = one_line(f"lmdiag: error: {message}")
-    print(line, file=sys.stderr, flush=True)
+    say(f"lmdiag: error: {message}")
     return code
 
 
@@ -42,17 +57,32 @@ def is_first() -> bool:
     return os.environ.get("RANK", "0") == "0"
 
 
-def say(message: str) -> None:
-    """Prints a message as one line on standard error."""
-    print(one_line(message), file=sys.stderr, flush=True)
+def fail_of_system(error: OSError) -> int:
+    """Reports a full disk, a path that cannot be written or a wrong path; returns the exit code."""
+    drop_output()
+    if error.errno is None:
+        return fail(str(error), code=1)
+    where = f" ({error.filename})" if error.filename else ""
+    reason = (error.strerror or str(error)).lower()
+    line = f"cannot read or write{where}: {reason}"
+    if error.errno in _FULL | _PROTECTED:
+        line = (
+            f"cannot write{where}: {reason}; what was saved is kept: "
+            "make room or choose another place, and run again"
+        )
+    return fail(line, code=2 if error.errno in _PROTECTED | _WRONG else 1)
 
 
-def one_line(message: str) -> str:
-    """Returns a message as one line without secrets and hidden characters."""
-    from lmdiag.files import without_secrets
-    from lmdiag.text import visible
+def drop_output() -> None:
+    """Discards output that cannot be printed; Python would try again to print it when it exits.
 
-    return visible(" ".join(without_secrets(message).split()))
+    The reader has closed the pipe, e.g. `lmdiag report RUN | head -1`, or the disk is full.
+    """
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def stop(reason: KeyboardInterrupt, state: str) -> int:
@@ -70,12 +100,8 @@ def stop(reason: KeyboardInterrupt, state: str) -> int:
     return TERMINATED if terminated else INTERRUPTED
 
 
-def terminate_like_interrupt() -> None:
-    """Makes SIGTERM end the process as Ctrl-C does."""
-    signal.signal(signal.SIGTERM, _raise_terminated)
-
-
-def _raise_terminated(number: int, frame: FrameType | None) -> NoReturn:
+def terminate(number: int, frame: FrameType | None) -> NoReturn:
+    """Handles SIGTERM as Python handles Ctrl-C."""
     raise Terminated
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from lmdiag.cli.options import RECORD, check_new_file
+from lmdiag.cli.options import RECORD, DataOfRuns, Overwrite, check_new_file
 
 
 @RECORD
@@ -22,11 +22,8 @@ class Options:
     """a row per row of the data, or per region or word of its sentences"""
     task: str = ""
     """one of the tasks of the runs (default: all)"""
-    data: str | None = None
-    """data set of the runs, if it has been moved since, or its id on the Hub (default: the one they
-    were made on)"""
-    overwrite: bool = False
-    """replace existing files"""
+    data: DataOfRuns = None
+    overwrite: Overwrite = False
 
 
 def main(options: Options) -> int:

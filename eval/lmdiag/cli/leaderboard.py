@@ -26,6 +26,9 @@ def parameter_count(_: Any, tokens: Sequence[Token]) -> int:
     raise ValueError(f"{text!r} is not a number of parameters, such as 7B or 7e9")
 
 
+STOPPED = "finished runs and answers saved so far are kept; run the same command again to continue"
+
+
 @RECORD
 @dataclass(frozen=True, kw_only=True)
 class Options:
@@ -50,11 +53,6 @@ class Options:
     """seconds of each run, with the download of the model"""
     no_run: bool = False
     """build the site from the runs that are there"""
-
-
-def stopped(options: Options) -> str:
-    """Says what is left of an interrupted command."""
-    return "finished runs and answers saved so far are kept; run the same command again to continue"
 
 
 def main(options: Options) -> int:

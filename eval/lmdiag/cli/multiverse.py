@@ -11,8 +11,8 @@ from cyclopts import Parameter
 
 from lmdiag.cli.options import RECORD, Count, Names, Scoring, section, text_or_file
 from lmdiag.cli.requested import Models
+from lmdiag.cli.run import STOPPED as STOPPED
 from lmdiag.cli.run import Data, Running, write_report
-from lmdiag.cli.run import stopped as stopped
 from lmdiag.models.loading.options import Loading, LoadOptions
 from lmdiag.protocol import KNOBS, Asking
 
@@ -81,7 +81,7 @@ def main(options: Options = Options()) -> int:
                 replace(load_options, revision=model.revision),
                 inputs,
                 knobs,
-                options.running.of(model),
+                options.running.of(model.name),
                 processes,
                 alone=len(models) == 1,
             )

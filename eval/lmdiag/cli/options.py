@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Group, Parameter, Token
 
+from lmdiag.cli.exits import say
 from lmdiag.files import is_file, read_text, user_path
-from lmdiag.protocol import Protocol, checked_ranks, checked_threshold
+from lmdiag.models.loading.options import Loading, Serving
+from lmdiag.protocol import Conventions, Protocol, checked_ranks, checked_threshold
 from lmdiag.types import BadInput
 
 RECORD = Parameter(name="*")
@@ -22,16 +26,7 @@ def section(title: str) -> Parameter:
     return Parameter(name="*", group=Group.create_ordered(title))
 
 
-def whole_number(_: Any, tokens: Sequence[Token], least: int = 1) -> int:
-    """Returns a whole number from 1 up."""
-    text = tokens[0].value
-    if not text.isdecimal() or int(text) < least:
-        raise ValueError(f"must be a whole number of at least {least}, not {text!r}")
-    return int(text)
-
-
-def _whole_numbers(_: Any, tokens: Sequence[Token]) -> tuple[int, ...]:
-    return tuple(whole_number(int, [token]) for token in tokens)
+# ---- types of options ----------------------------------------------------------------------------
 
 
 def _integer(_: Any, tokens: Sequence[Token]) -> int:
@@ -41,19 +36,42 @@ def _integer(_: Any, tokens: Sequence[Token]) -> int:
         raise ValueError(f"must be a whole number, not {tokens[0].value!r}") from None
 
 
+def _counts(_: Any, tokens: Sequence[Token]) -> tuple[int, ...]:
+    for text in (token.value for token in tokens):
+        if not text.isdecimal() or int(text) < 1:
+            raise ValueError(f"must be a whole number of at least 1, not {text!r}")
+    return tuple(int(token.value) for token in tokens)
+
+
+def _count(_: Any, tokens: Sequence[Token]) -> int:
+    return _counts(int, tokens)[0]
+
+
 def _batch_size(_: Any, tokens: Sequence[Token]) -> int | None:
-    return None if tokens[0].value == "auto" else whole_number(int, tokens)
+    return None if tokens[0].value == "auto" else _count(int, tokens)
 
 
-def comma_separated(_: Any, tokens: Sequence[Token]) -> tuple[str, ...]:
-    """Returns the names of a list such as `unit,prompt`, or of several."""
+def _comma_separated(_: Any, tokens: Sequence[Token]) -> tuple[str, ...]:
     return tuple(name for token in tokens for name in token.value.split(","))
 
 
-Count = Annotated[int, Parameter(converter=whole_number)]
-Ranks = Annotated[tuple[int, ...], Parameter(converter=_whole_numbers)]
+Count = Annotated[int, Parameter(converter=_count)]
+Ranks = Annotated[tuple[int, ...], Parameter(converter=_counts)]
 Seed = Annotated[int, Parameter(converter=_integer)]
-Names = Annotated[tuple[str, ...], Parameter(converter=comma_separated)]
+Names = Annotated[tuple[str, ...], Parameter(converter=_comma_separated)]
+
+DataOfRuns = Annotated[
+    str | None,
+    Parameter(
+        help="data set of the runs, if it has been moved since, or its id on the Hub (default: the "
+        "one they were made on)"
+    ),
+]
+Overwrite = Annotated[bool, Parameter(help="replace existing files")]
+Json = Annotated[bool, Parameter(help="print one JSON document, nothing else")]
+
+
+# ---- records -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +100,26 @@ class Batching:
     """do not show progress"""
 
 
+@dataclass(frozen=True, kw_only=True)
+class TextOptions:
+    """How models read whole sentences."""
+
+    revision: str | None = None
+    """branch, tag or commit of the model"""
+    conventions: Annotated[Conventions, section("Scoring")] = Conventions()
+    loading: Annotated[Loading, section("Loading the model")] = Loading()
+    serving: Annotated[Serving, section("A model behind a server")] = Serving()
+    batching: Annotated[Batching, section("Running")] = Batching()
+
+    def keywords(self) -> dict[str, Any]:
+        """Returns the options of `lmdiag.load_model`."""
+        records = vars(self.conventions), vars(self.loading), vars(self.serving)
+        return {"revision": self.revision} | {k: v for record in records for k, v in record.items()}
+
+
+# ---- files and warnings --------------------------------------------------------------------------
+
+
 def text_or_file(text: str) -> str:
     """Returns a text, or the content of the file of that name, without its last end of line."""
     path = user_path(text)
@@ -100,3 +138,12 @@ def check_new_file(file: Path, suffixes: Sequence[str], *, overwrite: bool) -> N
         raise BadInput(f"{file} exists already: choose another name, or add --overwrite")
     if not file.parent.is_dir():
         raise BadInput(f"no directory {file.parent}: make it first")
+
+
+@contextmanager
+def warnings_as_lines() -> Iterator[None]:
+    """Prints the warnings of the Python API as lines on standard error."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = lambda message, *_, **__: say(f"lmdiag: warning: {message}")
+        yield

@@ -10,6 +10,8 @@ from typing import Literal
 from lmdiag.cli.options import RECORD
 from lmdiag.types import BadInput
 
+STOPPED = "files sent so far stay on the Hub; run the same command again to send the rest"
+
 
 @RECORD
 @dataclass(frozen=True, kw_only=True)
@@ -29,11 +31,6 @@ class Options:
     """with data, also send eval.yaml (the Hub accepts it from registered benchmarks only)"""
     dry_run: bool = False
     """list what would be sent, send nothing"""
-
-
-def stopped(options: Options) -> str:
-    """Says what is left of an interrupted publication."""
-    return "files sent so far stay on the Hub; run the same command again to send the rest"
 
 
 def main(options: Options) -> int:

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from lmdiag.cli.options import RECORD
+from lmdiag.cli.options import RECORD, DataOfRuns
 from lmdiag.types import BadInput
-
-if TYPE_CHECKING:
-    from lmdiag.report.formats.grid import Grid
 
 _FIGURES = ("svg", "pdf", "png")
 
@@ -45,28 +41,53 @@ class Options:
     """number or name of the critical region, for a design with regions"""
     width: Annotated[float, Parameter(validator=Number(gte=4, lte=60))] = 8.0
     """width of the figures in cm: 8 fits one column, 17 two"""
-    data: str | None = None
-    """data set of the runs, if it has been moved since, or its id on the Hub (default: the one they
-    were made on)"""
+    data: DataOfRuns = None
 
 
 def main(options: Options) -> int:
     """Writes the report; returns the exit code."""
     from lmdiag.files import clear_drafts, write_atomically
-    from lmdiag.results import run_folders
+    from lmdiag.report import html, multiverse
+    from lmdiag.report.charts.output import write_figures
+    from lmdiag.results import REPORT, load_run, run_folders
+    from lmdiag.results.multiverse import MULTIVERSE, MULTIVERSE_PAGE, Multiverse
     from lmdiag.text import visible
 
-    if not _is_multiverse(options.runs):
+    folder = options.runs[0]
+    is_multiverse = len(options.runs) == 1 and (folder / MULTIVERSE).is_file()
+    if not is_multiverse:
         options = replace(options, runs=tuple(run_folders(options.runs)))
+        folder = options.runs[0] if len(options.runs) == 1 else Path()
     if options.figures or options.format in _FIGURES:
-        return _figures(options)
-    if _is_multiverse(options.runs):
-        text, file = _multiverse(options)
+        kind = options.format or "svg"
+        if not options.figures or kind not in _FIGURES:
+            raise BadInput(
+                "figures need a directory and one of the formats svg, pdf, png: give --figures DIR "
+                "--format svg"
+            )
+        if is_multiverse:
+            plots = multiverse.multiverse_plots(Multiverse.read(folder))
+        else:
+            plots = html.charts([load_run(path, options.data) for path in options.runs],
+                                options.region)  # fmt: skip
+        paths = write_figures(plots, options.figures, kind, options.width)
+        print(f"Saved {len(paths)} figures in {visible(str(options.figures))}")
+        return 0
+    out = options.out
+    if is_multiverse:
+        if options.format not in (None, "html") or options.items:
+            raise BadInput(
+                f"{folder} is a multiverse, which has a page and charts only: leave out --format "
+                "and --items, or name one of its runs"
+            )
+        text, out = multiverse.render(Multiverse.read(folder)), out or folder / MULTIVERSE_PAGE
     elif options.format in (None, "html"):
-        text, file = _page(options)
+        runs = [load_run(path, options.data) for path in options.runs]
+        text = html.render(runs, chosen=options.items, region=options.region)
+        out = out or folder / REPORT
     else:
-        text, file = _tables(options), None
-    if (out := options.out or file) is None:
+        text = _tables(options)
+    if out is None:
         sys.stdout.write(text)
         return 0
     clear_drafts(out.parent)
@@ -75,89 +96,29 @@ def main(options: Options) -> int:
     return 0
 
 
-def _is_multiverse(paths: Sequence[Path]) -> bool:
-    """Whether a single path is that of a multiverse, and not of a run."""
-    from lmdiag.results.multiverse import MULTIVERSE
-
-    return len(paths) == 1 and (paths[0] / MULTIVERSE).is_file()
-
-
-def _page(options: Options) -> tuple[str, Path]:
-    """Returns the page of runs, and where it is written by default."""
-    from lmdiag.report.html import render
-    from lmdiag.results import REPORT, load_run
-
-    folder = options.runs[0] if len(options.runs) == 1 else Path()
-    runs = [load_run(path, options.data) for path in options.runs]
-    return render(runs, chosen=options.items, region=options.region), folder / REPORT
-
-
-def _multiverse(options: Options) -> tuple[str, Path]:
-    """Returns the page of a multiverse, and where it is written by default."""
-    from lmdiag.report.multiverse import render
-    from lmdiag.results.multiverse import MULTIVERSE_PAGE, Multiverse
-
-    if options.format not in (None, "html") or options.items:
-        raise BadInput(
-            f"{options.runs[0]} is a multiverse, which has a page and charts only: leave out "
-            "--format and --items, or name one of its runs"
-        )
-    return render(Multiverse.read(options.runs[0])), options.runs[0] / MULTIVERSE_PAGE
-
-
-def _figures(options: Options) -> int:
-    """Writes the charts as files."""
-    from lmdiag.report.charts.output import write_figures
-    from lmdiag.report.html import charts
-    from lmdiag.report.multiverse import multiverse_plots
-    from lmdiag.results import load_run
-    from lmdiag.results.multiverse import Multiverse
-    from lmdiag.text import visible
-
-    kind = options.format or "svg"
-    if not options.figures or kind not in _FIGURES:
-        raise BadInput(
-            "figures need a directory and one of the formats svg, pdf, png: give --figures DIR "
-            "--format svg"
-        )
-    if _is_multiverse(options.runs):
-        plots = multiverse_plots(Multiverse.read(options.runs[0]))
-    else:
-        plots = charts([load_run(path, options.data) for path in options.runs], options.region)
-    paths = write_figures(plots, options.figures, kind, options.width)
-    print(f"Saved {len(paths)} figures in {visible(str(options.figures))}")
-    return 0
-
-
 def _tables(options: Options) -> str:
     """The tables as text. They need no data set; the top words of chosen items do."""
+    from lmdiag import diagnostics
+    from lmdiag.report.designs import designs_of
     from lmdiag.report.formats import render_tables
     from lmdiag.report.labels import training_order
     from lmdiag.report.listing import choose
     from lmdiag.results import load_run, read_results
-    from lmdiag.results.joining import joined_results, joined_runs
+    from lmdiag.results.run import joined_results, joined_runs
 
-    results = joined_results([read_results(path) for path in options.runs])
+    separate = [read_results(path) for path in options.runs]
+    results = joined_results(separate)
     order = training_order(results)
-    chosen = []
+    chosen, grids = [], []
     if options.items:
         runs = joined_runs([load_run(path, options.data) for path in options.runs])
         chosen = choose([runs[i] for i in order], options.items)
-    grids = [] if options.format == "csv" else _design_grids(options)
+    if options.format != "csv":  # with effects and cells of own data, where the data are found
+        known, paths = diagnostics.built_in().keys(), zip(options.runs, separate, strict=True)
+        try:
+            custom = [load_run(p, options.data) for p, facts in paths if facts.tasks.keys() - known]
+            grids = [grid for design in designs_of(custom, options.region) for grid in design.grids]
+        except BadInput:
+            if options.region:
+                raise
     return render_tables(options.format or "csv", [results[i] for i in order], chosen, grids)
-
-
-def _design_grids(options: Options) -> list[Grid]:
-    """The tables of effects and cells of own data with a design, where the data are found."""
-    from lmdiag import diagnostics
-    from lmdiag.report.designs import designs_of
-    from lmdiag.results import load_run, read_results
-
-    own = [path for path in options.runs if {*read_results(path).tasks} - {*diagnostics.built_in()}]
-    try:
-        runs = [load_run(path, options.data) for path in own]
-    except BadInput:
-        if options.region:
-            raise
-        return []
-    return [grid for design in designs_of(runs, options.region) for grid in design.grids]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -13,10 +13,6 @@ from lmdiag.files import is_folder, read_text, user_path
 from lmdiag.text import first_few
 from lmdiag.training_steps import by_step
 from lmdiag.types import BadInput
-
-_COMMENT = re.compile(r"(^|\s)#.*")
-_MOST_SHOWN = 8
-"""Names of revisions that an error lists."""
 
 
 class RequestedModel(NamedTuple):
@@ -55,20 +51,21 @@ class Models:
             output: folder of all runs.
 
         Raises:
-            BadInput: a file that cannot be read as a list of models, a pattern that matches no
-                revision, not as many names as models, or two models with one folder for their
-                results.
+            BadInput: options that exclude each other, a file that is not a list of models, a
+                pattern that matches no revision, not as many names as models, or two models with
+                one folder for their results.
         """
         from lmdiag.results import model_slug
 
         models = self._models()
-        if self.name and len(self.name) != len(models):
-            counts = f"{len(self.name)} for {len(models)} models"
+        names = self.name or (None,) * len(models)
+        if len(names) != len(models):
+            counts = f"{len(names)} for {len(models)} models"
             raise BadInput(f"--name: expected one name per model, got {counts}")
-        if "" in self.name:
+        if "" in names:
             raise BadInput("--name: a name must not be empty")
         requested, owners = [], dict[str, str]()
-        for (model, revisions), name in zip(models, self.name or [None] * len(models), strict=True):
+        for (model, revisions), name in zip(models, names, strict=True):
             for revision in revisions:
                 slug = model_slug(model, revision, name)
                 if (other := owners.setdefault(slug, model)) != model:
@@ -79,7 +76,7 @@ class Models:
                 requested.append(RequestedModel(model, revision, name))
         return requested
 
-    def _models(self) -> list[tuple[str, list[str | None]]]:
+    def _models(self) -> Sequence[tuple[str, Sequence[str | None]]]:
         """Returns each model with its revisions; None for its main branch or a local folder."""
         if bool(self.model) == (self.models_from is not None):
             raise BadInput("give --model or --models-from, and not both")
@@ -91,44 +88,36 @@ class Models:
                 raise BadInput(f"--models-from names the revisions: leave {option} out")
             return [(model, [revision]) for model, revision in read_models(self.models_from)]
         if self.revisions is None:
-            return [(model, [*self.revision] or [None]) for model in self.model]
+            return [(model, self.revision or [None]) for model in self.model]
         if len(self.model) != 1:
             raise BadInput(f"--revisions is for one model, not {len(self.model)}: run them in turn")
-        return [(self.model[0], [*matching_revisions(self.model[0], self.revisions)])]
+        return [(self.model[0], matching_revisions(self.model[0], self.revisions))]
 
 
 def read_models(file: str) -> list[tuple[str, str | None]]:
     """Returns the models and revisions of a file.
 
-    Args:
-        file: its name. A line has a model and optionally a revision; `#` at the beginning of a word
-            begins a comment.
+    A line has a model and optionally a revision; `#` at the beginning of a word begins a comment.
 
     Raises:
         BadInput: the file cannot be read or names no model, a line has more words, or repeats
             another one; names the file and the line.
     """
     lines: dict[tuple[str, str | None], int] = {}
-    for number, words in _words(read_text(user_path(file))):
+    for number, line in enumerate(read_text(user_path(file)).split("\n"), start=1):
+        words = re.sub(r"(^|\s)#.*", "", line).split()
         if len(words) > 2:
             raise BadInput(
                 f"{file}:{number}: expected a model and optionally a revision, got {len(words)} "
                 "words (a folder with a space in its name: give it with --model)"
             )
-        entry = words[0], words[1] if len(words) == 2 else None
-        if entry in lines:
-            raise BadInput(f"{file}:{number}: repeats line {lines[entry]}: remove one of them")
-        lines[entry] = number
+        if words:
+            entry = words[0], words[1] if len(words) == 2 else None
+            if (first := lines.setdefault(entry, number)) != number:
+                raise BadInput(f"{file}:{number}: repeats line {first}: remove one of them")
     if not lines:
         raise BadInput(f"{file} names no model: write one model per line")
     return [*lines]
-
-
-def _words(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Yields number and words of every line with words outside a comment."""
-    for number, line in enumerate(text.split("\n"), start=1):
-        if words := _COMMENT.sub("", line).split():
-            yield number, words
 
 
 def matching_revisions(model: str, pattern: str) -> list[str]:
@@ -150,5 +139,5 @@ def matching_revisions(model: str, pattern: str) -> list[str]:
         return matches
     raise BadInput(
         f"--revisions: model {model} has no branch or tag that matches {pattern!r}; it has "
-        f"{first_few(names, _MOST_SHOWN)}"
+        f"{first_few(names, 8)}"
     )

@@ -8,25 +8,16 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from lmdiag.cli.exits import say
-from lmdiag.cli.options import (
-    RECORD,
-    Batching,
-    Count,
-    Scoring,
-    Seed,
-    section,
-    text_or_file,
-)
-from lmdiag.cli.requested import Models, RequestedModel
+from lmdiag.cli.options import RECORD, Batching, Count, Json, Scoring, Seed, section, text_or_file
+from lmdiag.cli.requested import Models
 from lmdiag.models.loading.options import Loading, LoadOptions, Serving
-from lmdiag.perturb import names, tasks_with
+from lmdiag.perturb import chosen, names
 from lmdiag.protocol import Asking, Protocol, asking_of
-from lmdiag.text import suggest
 from lmdiag.types import DIAGNOSTICS, BadInput
 
 if TYPE_CHECKING:
@@ -69,40 +60,20 @@ class Data:
         from lmdiag import stimuli
         from lmdiag.runs.inputs import load_inputs
 
-        self._check_perturbations()
         tasks = self.tasks
         if not tasks:
             known = stimuli.tasks(self.data, revision=self.data_revision)
             tasks = tuple(task for task in known if task in DIAGNOSTICS) or tuple(known)
         protocol = Protocol(
             tasks=tuple(dict.fromkeys(tasks)),
-            perturb=self._perturbations({*tasks}),
+            perturb=chosen(self.perturb, tasks),
             shuffles=self.shuffles,
             seed=self.seed,
             limit=self.limit,
             **asking_of(asking),
         )
-        protocol = scoring.of(protocol)
-        return load_inputs(self.data, protocol, revision=self.data_revision, verbs=self.verbs)
-
-    def _check_perturbations(self) -> None:
-        choices = ("none", "all", *names())
-        for name in self.perturb:
-            if name not in choices:
-                raise BadInput(
-                    f"--perturb {name}{suggest(name, choices)}: choose from {', '.join(choices)}"
-                )
-        if "none" in self.perturb and len(self.perturb) > 1:
-            raise BadInput(
-                "--perturb none cannot be combined with other perturbations: leave it out"
-            )
-
-    def _perturbations(self, tasks: set[str]) -> tuple[str, ...]:
-        every = "all" in self.perturb
-        return tuple(
-            name
-            for name in names()
-            if name in self.perturb or (every and {*tasks_with(name)} & tasks)
+        return load_inputs(
+            self.data, scoring.of(protocol), revision=self.data_revision, verbs=self.verbs
         )
 
 
@@ -117,20 +88,14 @@ class Running:
     """directory for results"""
     overwrite: bool = False
     """discard an earlier run of the same model and protocol"""
-    json: bool = False
-    """print one JSON document, nothing else"""
+    json: Json = False
 
-    def of(self, model: RequestedModel) -> RunOptions:
-        """Returns how the run of a model is made."""
+    def of(self, name: str | None) -> RunOptions:
+        """Returns how the run of a model of this name is made."""
         from lmdiag.runs.run import RunOptions
 
-        return RunOptions(
-            output=self.output,
-            name=model.name,
-            batch_size=self.batching.batch_size,
-            overwrite=self.overwrite,
-            quiet=self.batching.quiet,
-        )
+        batching = vars(self.batching)
+        return RunOptions(self.output, name, overwrite=self.overwrite, **batching)
 
 
 @RECORD
@@ -147,10 +112,9 @@ class Options:
     running: Annotated[Running, section("Running")] = Running()
 
 
-def stopped(options: Any) -> str:
-    """Says what is left of interrupted runs, also of a multiverse."""
-    without = " without --overwrite" if options.running.overwrite else ""
-    return f"answers saved so far are kept; run the same command again{without} to continue"
+STOPPED = (
+    "answers saved so far are kept; run the same command again, without --overwrite, to continue"
+)
 
 
 def main(options: Options = Options()) -> int:
@@ -175,10 +139,10 @@ def main(options: Options = Options()) -> int:
             inputs = options.data.load(asking, options.scoring)
         models = processes.share(models)  # what the Hub lists may change
         for model in models:
-            chosen = replace(load_options, revision=model.revision, device=processes.device)
+            how = replace(load_options, revision=model.revision, device=processes.device)
             try:
-                if run := run_model(model.id, chosen, inputs, running.of(model), processes):
-                    _show(run, as_tables=not running.json)
+                if run := run_model(model.id, how, inputs, running.of(model.name), processes):
+                    _finish(run, as_json=running.json)
                     runs.append(run)
             except BadInput as error:
                 if len(models) == 1:
@@ -187,7 +151,11 @@ def main(options: Options = Options()) -> int:
                 failures.append(f"  {model}: {error}")
                 if processes.first:
                     say(f"lmdiag: {model} failed: {error}")
-        _show_all(runs, running.output, as_json=running.json)
+    if runs and running.json:
+        documents = [run.results.to_json() for run in runs]
+        print(json.dumps(documents if len(runs) > 1 else documents[0], indent=1))
+    if len(runs) > 1:
+        _compare(runs, running.output, as_json=running.json)
     if not failures or not processes.first:
         return 0
     sys.stdout.flush()  # the tables come first
@@ -197,7 +165,17 @@ def main(options: Options = Options()) -> int:
     return 1
 
 
-def _show(run: Run, *, as_tables: bool) -> None:
+def write_report(run: Run, designs: Sequence[Design] | None = None) -> None:
+    """Writes the report of a finished run if it is not there; `designs` as for `render`."""
+    from lmdiag.files import write_atomically
+    from lmdiag.report.html import render
+    from lmdiag.results import REPORT
+
+    if not (run.path / REPORT).exists():
+        write_atomically(run.path / REPORT, render(run, designs=designs).encode())
+
+
+def _finish(run: Run, *, as_json: bool) -> None:
     """Writes the report of a run and prints its tables."""
     from lmdiag.report.designs import designs_of
     from lmdiag.report.formats.terminal import print_results
@@ -206,7 +184,7 @@ def _show(run: Run, *, as_tables: bool) -> None:
 
     designs = designs_of([run])
     write_report(run, designs)
-    if as_tables:
+    if not as_json:
         print_results(run.results, designs=designs)
         print(f"\nSaved in {visible(str(run.path))}: {', '.join(saved_files(run.path))}")
         return
@@ -215,39 +193,17 @@ def _show(run: Run, *, as_tables: bool) -> None:
             say(f"lmdiag: nothing was compared in {task}: no columns good and contrast")
 
 
-def write_report(run: Run, designs: Sequence[Design] | None = None) -> None:
-    """Writes the report of a finished run if it is not there; `designs` as for `render`."""
+def _compare(runs: Sequence[Run], output: Path, *, as_json: bool) -> None:
+    """Writes the page that compares the models of a command, and prints their figures."""
     from lmdiag.files import write_atomically
-    from lmdiag.results import REPORT
-
-    if not (run.path / REPORT).exists():
-        from lmdiag.report.html import render
-
-        write_atomically(run.path / REPORT, render(run, designs=designs).encode())
-
-
-def _show_all(runs: Sequence[Run], output: Path, *, as_json: bool) -> None:
-    """Writes the comparison of several models and prints their figures, or all results as JSON."""
+    from lmdiag.report.formats.terminal import print_overview
+    from lmdiag.report.html import render
     from lmdiag.text import visible
 
-    page = _write_comparison(runs, output) if len(runs) > 1 else None
-    if runs and as_json:
-        documents = [run.results.to_json() for run in runs]
-        print(json.dumps(documents[0] if len(documents) == 1 else documents, indent=1))
-    elif page:
-        from lmdiag.report.formats.terminal import print_overview
-
+    page = output / "comparison.html"
+    write_atomically(page, render(runs).encode())
+    if not as_json:
         print_overview([run.results for run in runs])
         first, second = (visible(shlex.quote(str(run.path))) for run in runs[:2])
         print(f"\nComparison: open {visible(str(page))} in a browser")
         print(f"Next: lmdiag compare {first} {second} tests two models on all measures")
-
-
-def _write_comparison(runs: Sequence[Run], output: Path) -> Path:
-    """Writes the page that compares the models of a command; returns its path."""
-    from lmdiag.files import write_atomically
-    from lmdiag.report.html import render
-
-    page = output / "comparison.html"
-    write_atomically(page, render(runs).encode())
-    return page

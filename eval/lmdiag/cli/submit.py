@@ -9,6 +9,8 @@ from typing import Literal
 from lmdiag.cli.options import RECORD
 from lmdiag.types import BadInput
 
+STOPPED = "pull requests opened so far stay on the Hub; run the same command again for the rest"
+
 
 @RECORD
 @dataclass(frozen=True, kw_only=True)
@@ -30,11 +32,6 @@ class Options:
     """published data set of a run (default: the one that it was made on)"""
     dry_run: bool = False
     """list what would be sent, send nothing"""
-
-
-def stopped(options: Options) -> str:
-    """Says what is left of an interrupted submission."""
-    return "pull requests opened so far stay on the Hub; run the same command again for the rest"
 
 
 def main(options: Options) -> int:

@@ -11,7 +11,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
-from lmdiag.cli.options import RECORD, check_new_file
+from lmdiag.cli.options import RECORD, Overwrite, check_new_file
 from lmdiag.diagnostics import CORE_COLUMNS, NEEDED_COLUMNS
 from lmdiag.types import BadInput
 
@@ -25,8 +25,6 @@ _ROWS: tuple[tuple[Any, ...], ...] = (
     ("2-odder", "2", "odd", "The dog chased the cat up a", "", "spoon", False, "2", []),
 )  # fmt: skip
 """Two items in the core columns: one with text right of the blank, one with two expected words."""
-
-_SUFFIXES = (".csv", ".tsv", ".jsonl")
 
 _ADVICE = """\
 Written: {file}. Replace its rows by your own. Two columns are needed:
@@ -76,37 +74,32 @@ class Options:
     """write items in the conditions of a design, with one or two factors"""
     regions: bool = False
     """write sentences with regions, in the conditions of a design"""
-    overwrite: bool = False
-    """replace existing files"""
+    overwrite: Overwrite = False
 
 
 def main(options: Options = Options()) -> int:
-    """Writes the file and says what to do with it.
-
-    Raises:
-        BadInput: the file exists, or has another suffix; both --minimal and a design are asked for.
-    """
-    file = options.file
-    check_new_file(file, _SUFFIXES, overwrite=options.overwrite)
+    """Writes the file and says what to do with it."""
+    file, suffix, is_jsonl = options.file, options.file.suffix, options.file.suffix == ".jsonl"
+    check_new_file(file, (".csv", ".tsv", ".jsonl"), overwrite=options.overwrite)
     if options.design or options.regions:
         if options.minimal:
             raise BadInput("--minimal has no conditions: leave it out, or --design and --regions")
         rows = [*_design_rows(options.design or "2x2", options.regions)]
-        file.write_text("\n".join(_lines(file.suffix, rows)) + "\n", "utf-8")
-        names = [name for name in ("subject", "between") if name in rows[0]]
+        names = ", ".join(name for name in ("subject", "between") if name in rows[0])
         texts = "context, target  the text to the left of the word, and the word that is scored"
         if options.regions:
             texts = "region_1, region_2, ...  the sentence in parts; a part may be empty"
         region = " --region 3" if options.regions else ""
-        print(_DESIGN_ADVICE.format(file=file, names=", ".join(names), texts=texts, region=region))
-        return 0
-    rows = [dict(zip(CORE_COLUMNS, row, strict=True)) for row in _ROWS]
-    smallest_rows = [{name: row[name] for name in NEEDED_COLUMNS} for row in rows]
-    lines = _lines(file.suffix, smallest_rows if options.minimal else rows)
-    file.write_text("\n".join(lines) + "\n", "utf-8")
-    separator = "" if file.suffix == ".jsonl" else ", separated by |"
-    smallest = "\n  ".join(_lines(file.suffix, smallest_rows)[:2])
-    print(_ADVICE.format(file=file, separator=separator, smallest=smallest))
+        advice = _DESIGN_ADVICE.format(file=file, names=names, texts=texts, region=region)
+    else:
+        rows = [dict(zip(CORE_COLUMNS, row, strict=True)) for row in _ROWS]
+        smallest = [{name: row[name] for name in NEEDED_COLUMNS} for row in rows]
+        first, second, *_ = _content(suffix, smallest).splitlines()
+        separator = "" if is_jsonl else ", separated by |"
+        advice = _ADVICE.format(file=file, separator=separator, smallest=f"{first}\n  {second}")
+        rows = smallest if options.minimal else rows
+    file.write_text(_content(suffix, rows), "utf-8")
+    print(advice)
     return 0
 
 
@@ -115,37 +108,31 @@ def _design_rows(design: str, regions: bool) -> Iterator[dict[str, Any]]:
 
     Factors: whether the noun has the number of the subject; for 2x2, the number of the subject.
     """
-    subjects = (False, True) if design == "2x2" else (False,)
+    numbers = ("singular", "plural") if design == "2x2" else ("singular",)
     for item, (*nouns, ending) in enumerate(_DESIGN_ITEMS, start=1):
-        for is_plural, is_same in product(subjects, (True, False)):
-            row: dict[str, Any] = {"item": str(item)}
-            if design == "2x2":
-                row["subject"] = "plural" if is_plural else "singular"
-            row["between"] = "same" if is_same else "different"
-            start = f"The {nouns[is_plural]}"
-            between = nouns[2 + (is_plural == is_same)]
-            verb = "are" if is_plural else "is"
-            if regions:
-                parts = (start, between, verb, ending)
-                row |= {f"region_{number}": part for number, part in enumerate(parts, start=1)}
-            else:
-                row |= {"context": f"{start} {between}", "right_context": ending, "target": verb}
-            yield row
+        for number, between in product(numbers, ("same", "different")):
+            is_plural = number == "plural"
+            start, verb = f"The {nouns[is_plural]}", "are" if is_plural else "is"
+            middle = nouns[2 + (is_plural == (between == "same"))]
+            factors = {"subject": number} if len(numbers) == 2 else {}
+            parts = {f"region_{i}": part for i, part in enumerate((start, middle, verb, ending), 1)}
+            blank = {"context": f"{start} {middle}", "right_context": ending, "target": verb}
+            yield {"item": str(item), **factors, "between": between} | (parts if regions else blank)
 
 
-def _lines(suffix: str, rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Returns the lines of a file with these rows."""
+def _content(suffix: str, rows: Sequence[Mapping[str, Any]]) -> str:
+    """Returns the content of a file with these rows, as `lmdiag.stimuli.columns` reads them."""
     if suffix == ".jsonl":
-        return [json.dumps(row, ensure_ascii=False) for row in rows]
+        return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
+    cells = [
+        [
+            "|".join(value) if isinstance(value, list)
+            else str(value).lower() if isinstance(value, bool) else value
+            for value in row.values()
+        ]
+        for row in rows
+    ]  # fmt: skip
     out = io.StringIO()
     writer = csv.writer(out, delimiter="\t" if suffix == ".tsv" else ",", lineterminator="\n")
-    writer.writerow(rows[0])
-    writer.writerows([_field(value) for value in row.values()] for row in rows)
-    return out.getvalue().splitlines()
-
-
-def _field(value: Any) -> str:
-    """A value as csv files have it: see `lmdiag.stimuli.columns`."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return "|".join(value) if isinstance(value, list) else str(value)
+    writer.writerows([[*rows[0]], *cells])
+    return out.getvalue()

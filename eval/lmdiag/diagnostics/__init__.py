@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import cache
 
 from lmdiag.diagnostics.base import (
+    CORE,
     CORE_COLUMNS,
     NEEDED_COLUMNS,
     SENTENCE_COLUMNS,
@@ -26,6 +27,7 @@ from lmdiag.diagnostics.base import (
 )
 
 __all__ = [
+    "CORE",
     "CORE_COLUMNS",
     "NEEDED_COLUMNS",
     "SENTENCE_COLUMNS",

@@ -20,11 +20,6 @@ Stimulus = Mapping[str, Any]
 
 ColumnType = Literal["text", "number", "words", "boolean"]
 
-CORE_COLUMNS = (
-    "id", "item", "condition", "context", "right_context", "target", "good", "contrast", "expected",
-)  # fmt: skip
-"""Columns that every config but `verbs` has, in their order."""
-
 NEEDED_COLUMNS = ("context", "target")
 """Core columns that no data can do without; the others have defaults."""
 
@@ -51,6 +46,22 @@ class Column:
     name: str
     type: ColumnType = "text"
     required: bool = False
+
+
+CORE = (
+    Column("id"),
+    Column("item"),
+    Column("condition"),
+    Column("context"),
+    Column("right_context"),
+    Column("target"),
+    Column("good", "boolean"),
+    Column("contrast"),
+    Column("expected", "words"),
+)
+"""The columns that every config but `verbs` has, in their order."""
+
+CORE_COLUMNS = tuple(column.name for column in CORE)
 
 
 @dataclass(frozen=True)

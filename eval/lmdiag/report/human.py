@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from pandas import DataFrame
 
 from lmdiag import stats
 from lmdiag.analysis.regression import names_in, sides, term_interval
-from lmdiag.report.charts.specs import Plot, Spec
-from lmdiag.report.formats import latex_text, markdown_text
+from lmdiag.report.charts import Plot, parts
+from lmdiag.report.charts.parts import COLORS, distinct, numeric, tooltip
+from lmdiag.report.formats import render_tables
+from lmdiag.report.formats.grid import CellText, Grid, GridRow, Heading
 from lmdiag.report.numbers import p_value
 from lmdiag.report.page import environment, frame
 from lmdiag.text import csv_cell, visible
@@ -20,10 +21,8 @@ from lmdiag.text import csv_cell, visible
 if TYPE_CHECKING:
     from lmdiag.analysis.fit import HumanFit, ModelFit
 
-_HEADER = (
-    "model", "n", "delta log-lik.", "per word", "95% interval", "p", "AIC", "baseline AIC",
-    "mean surprisal", "per bit",
-)  # fmt: skip
+Row = dict[str, Any]
+
 _LEAST = 10
 """Rows of a bin of surprisals that is drawn."""
 
@@ -34,28 +33,39 @@ _FEW = 500
 # ---- tables -------------------------------------------------------------------------------------
 
 
-def grid(fit: HumanFit) -> list[list[str]]:
-    """Returns a row of texts per model, below a header."""
-    rows = [list(_HEADER)]
+def fit_grid(fit: HumanFit) -> Grid:
+    """Returns a row of texts per model."""
+    columns = (
+        "n", "delta log-lik.", "per word", "95% interval", "p", "AIC", "baseline AIC",
+        "mean surprisal", "per bit",
+    )  # fmt: skip
+    rows = []
     for model in fit.models:
-        interval = ""
-        if model.ci_low == model.ci_low:
-            interval = f"[{model.ci_low:.5f}, {model.ci_high:.5f}]"
-        rows.append([
-            visible(model.name), f"{model.n:,}", f"{model.delta_log_likelihood:.3f}",
-            f"{model.per_word:.5f}", interval, p_value(model.p) if model.p == model.p else "",
-            f"{model.aic:.2f}", f"{model.baseline_aic:.2f}", f"{model.mean_surprisal:.3f}",
-            f"{model.per_bit:.4g}" if model.per_bit == model.per_bit else "",
-        ])  # fmt: skip
-    return rows
+        cells = (
+            f"{model.n:,}", f"{model.delta_log_likelihood:.3f}", f"{model.per_word:.5f}",
+            f"[{model.ci_low:.5f}, {model.ci_high:.5f}]", p_value(model.p), f"{model.aic:.2f}",
+            f"{model.baseline_aic:.2f}", f"{model.mean_surprisal:.3f}", f"{model.per_bit:.4g}",
+        )  # fmt: skip
+        texts = tuple(CellText("" if "nan" in cell.lower() else cell) for cell in cells)
+        rows.append(GridRow((visible(model.name),), 0, texts))
+    headings = tuple(Heading(label, is_figure=True) for label in columns)
+    caption = f"{visible(sides(fit.full)[0])}: predictive power of surprisal"
+    return Grid(caption, ("model",), headings, tuple(rows))
 
 
 def method_lines(fit: HumanFit) -> Iterator[str]:
     """Yields how the figures were computed, and warnings."""
-    held_out = f", {fit.procedure.folds} contiguous folds" if fit.procedure.folds else ", in sample"
-    yield f"full model: {fit.full}{held_out if '|' not in fit.full else ', maximum likelihood'}"
+    how = fit.table.procedure
+    held_out = f", {how.folds} contiguous folds" if how.folds else ", in sample"
+    is_mixed = fit.models[0].deltas is None
+    yield f"full model: {fit.full}{', maximum likelihood' if is_mixed else held_out}"
     yield f"baseline: {fit.baseline}, on the same rows"
-    yield f"surprisals in {fit.procedure.units or 'bits'}; per bit: units of the response per bit"
+    if is_mixed:
+        yield (
+            "rows of a mixed model depend on each other, so there is no interval over rows; p is "
+            "the likelihood-ratio test of the two models, conservative where variances are left out"
+        )
+    yield f"surprisals in {how.units or 'bits'}; per bit: units of the response per bit"
     yield from fit.notes
     for model in fit.models:
         names = (("Pearson", model.pearson), ("Spearman", model.spearman))
@@ -82,21 +92,8 @@ def further_lines(fit: HumanFit) -> Iterator[str]:
 def as_text(fit: HumanFit, form: str) -> str:
     """Returns the table as csv (all digits), LaTeX or Markdown."""
     if form == "csv":
-        out = io.StringIO()
-        frame_of = fit.to_frame()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(frame_of.columns)
-        for row in frame_of.itertuples(index=False):
-            writer.writerow([csv_cell(value) for value in row])
-        return out.getvalue()
-    header, *rows = grid(fit)
-    if form == "markdown":
-        lines = [header, ["---"] * len(header), *rows]
-        return "".join(f"| {' | '.join(map(markdown_text, line))} |\n" for line in lines)
-    cells = [" & ".join(map(latex_text, line)) + r" \\" for line in (header, *rows)]
-    body = "\n".join([cells[0], r"\midrule", *cells[1:]])
-    columns = "l" + "r" * (len(header) - 1)
-    return f"\\begin{{tabular}}{{{columns}}}\n\\toprule\n{body}\n\\bottomrule\n\\end{{tabular}}\n"
+        return str(fit.to_frame().map(csv_cell).to_csv(index=False, lineterminator="\n"))
+    return render_tables(form, [], designs=[fit_grid(fit)])
 
 
 def words_as_csv(fit: HumanFit) -> str:
@@ -105,20 +102,21 @@ def words_as_csv(fit: HumanFit) -> str:
     Raises:
         BadInput: a column is missing.
     """
-    places = [n for n in ("text", "sentence", "position", "word") if getattr(fit.procedure, n)]
-    columns = [fit.table.texts(getattr(fit.procedure, name)) for name in places]
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([*("model", "row"), *places, "surprisal", "response", "residual", "delta"])
+    from pandas import DataFrame, concat
+
+    how, frames = fit.table.procedure, []
     for model in fit.models:
-        values = [
-            values if values is not None else [None] * model.n
-            for values in (model.surprisal, model.response, model.residuals, model.deltas)
-        ]
-        for row, *numbers in zip(model.rows.tolist(), *values, strict=True):
-            place = [csv_cell(column[row]) for column in columns]
-            writer.writerow([csv_cell(model.name), row + fit.table.first, *place, *numbers])
-    return out.getvalue()
+        columns: dict[str, Any] = {
+            "model": csv_cell(model.name),
+            "row": model.rows + fit.table.first,
+        }
+        for place in ("text", "sentence", "position", "word"):
+            if name := getattr(how, place):
+                columns[place] = fit.table.texts(name)[model.rows].map(csv_cell).to_numpy()
+        columns |= {"surprisal": model.surprisal, "response": model.response}
+        columns |= {"residual": model.residuals, "delta": model.deltas}
+        frames.append(DataFrame(columns))
+    return str(concat(frames).to_csv(index=False, lineterminator="\n"))
 
 
 # ---- charts -------------------------------------------------------------------------------------
@@ -126,118 +124,86 @@ def words_as_csv(fit: HumanFit) -> str:
 
 def human_plots(fit: HumanFit) -> list[Plot]:
     """Returns the charts: predictive power of models, response by surprisal, coefficients."""
-    response = visible(sides(fit.full)[0])
-    unit = "per word" if fit.models[0].deltas is not None else "per row"
-    power = [
-        {"model": visible(m.name), "surprisal": m.mean_surprisal, "value": m.per_word, "n": m.n}
-        | ({"low": m.ci_low, "high": m.ci_high} if m.ci_low == m.ci_low else {})
-        for m in fit.models
-    ]
-    binned: list[dict[str, Any]] = []
-    few = fit.models[0].n <= _FEW
+    left = sides(fit.full)[0]
+    response = visible(names_in(left)[0])
+    title = f"delta log-likelihood per {'row' if fit.models[0].deltas is None else 'word'}"
+    power, terms, binned = list[Row](), list[Row](), list[Row]()
+    is_few = fit.models[0].n <= _FEW
     for number, model in enumerate(fit.models):
-        if few:
-            binned += _points(fit, model)
-            continue
+        name = {"model": visible(model.name)}
+        power.append(name | {
+            "surprisal": model.mean_surprisal, "value": model.per_word, "n": model.n,
+            "low": model.ci_low, "high": model.ci_high,
+        })  # fmt: skip
+        for term in model.terms[1:]:
+            ends = dict(zip(("low", "high"), term_interval(term), strict=True))
+            terms.append(name | {"term": visible(term.term), "value": term.estimate} | ends)
         aside = 0.5 + 0.6 * ((number + 0.5) / len(fit.models) - 0.5)  # side by side within a bin
-        binned += [row | {"surprisal": row["surprisal"] + aside} for row in _binned(model)]
-    terms = [
-        {"model": visible(model.name), "term": visible(term.term), "value": term.estimate}
-        | dict(zip(("low", "high"), term_interval(term), strict=True))
-        for model in fit.models
-        for term in model.terms[1:]
-    ]
-    title = f"delta log-likelihood {unit}"
+        rows = _points(fit, model) if is_few else _binned(model, aside)
+        binned += (dict(row) | name for row in rows)
+    lines = " Lines are 95% intervals."
+    shown = "a mark per row" if is_few else f"means of bins of one bit with at least {_LEAST} rows"
     return [
         Plot(
             "human", "power",
-            f"Predictive power: {title} against mean surprisal, a mark per model. "
-            "Lines are 95% intervals.",
-            _marks(power, "surprisal", ("mean surprisal, bits", title), vertical=True),
+            f"Predictive power: {title} against mean surprisal, a mark per model.{lines}",
+            _marks(power, "surprisal", "mean surprisal, bits", title),
         ),
         Plot(
             "human", "binned",
-            f"{_plain(fit)} by surprisal"
-            + (": a mark per row." if few else f": means of bins of one bit with at least {_LEAST} "
-            "rows. Lines are 95% intervals."),
-            _marks(binned, "surprisal", ("surprisal, bits", _plain(fit)), vertical=True),
+            f"{response} by surprisal: {shown}.{'' if is_few else lines}",
+            _marks(binned, "surprisal", "surprisal, bits", response),
         ),
         Plot(
             "human", "coefficients",
-            f"Coefficients of the full model, {response} per unit of the predictor. Lines are 95% "
-            "intervals.",
-            _marks(terms, "term", ("coefficient", ""), vertical=False),
+            f"Coefficients of the full model, {visible(left)} per unit of the predictor.{lines}",
+            _marks(terms, "term", "", "coefficient"),
         ),
     ]  # fmt: skip
 
 
-def _plain(fit: HumanFit) -> str:
-    """The column of the response."""
-    return visible(names_in(sides(fit.full)[0])[0])
-
-
-def _points(fit: HumanFit, model: ModelFit) -> Iterator[dict[str, Any]]:
+def _points(fit: HumanFit, model: ModelFit) -> Iterator[Row]:
     """Every row."""
-    word = fit.procedure.word
-    words = fit.table.texts(word) if word in fit.table.frame.columns else []
-    for i, row in enumerate(model.rows.tolist()):
-        yield {
-            "model": visible(model.name), "surprisal": float(model.surprisal[i]),
-            "value": float(model.response[i]), "row": row + fit.table.first,
-        } | ({"word": visible(words[row])} if words else {})  # fmt: skip
+    word = fit.table.procedure.word
+    words = [*fit.table.texts(word)] if word in fit.table.frame.columns else []
+    for row, bits, value in zip(model.rows, model.surprisal, model.response, strict=True):
+        point: dict[str, Any] = {
+            "surprisal": float(bits),
+            "value": float(value),
+            "row": fit.table.first + int(row),
+        }
+        yield point | ({"word": visible(words[row])} if words else {})
 
 
-def _binned(model: ModelFit) -> Iterator[dict[str, Any]]:
-    """Means of the response in bins of one bit."""
+def _binned(model: ModelFit, aside: float) -> Iterator[Row]:
+    """Means of the response in bins of one bit; `aside` is their place in the bin."""
     bins = np.floor(model.surprisal)
-    for low in np.unique(bins[np.isfinite(bins)]):
-        values = model.response[bins == low]
+    for start in np.unique(bins[np.isfinite(bins)]):
+        values = model.response[bins == start]
         if len(values) >= _LEAST:
-            bounds = stats.mean_interval(values)
-            yield {
-                "model": visible(model.name), "surprisal": float(low), "n": len(values),
-                "value": float(values.mean()), "low": bounds[0], "high": bounds[1],
-            }  # fmt: skip
+            low, high = stats.mean_interval(values)
+            place = {"surprisal": float(start) + aside, "n": len(values)}
+            yield place | {"value": float(values.mean()), "low": low, "high": high}
 
 
-def _marks(
-    rows: Sequence[dict[str, Any]], by: str, titles: tuple[str, str], *, vertical: bool
-) -> Spec:
+def _marks(rows: Sequence[Row], by: str, by_title: str, title: str) -> Any:
     """Values with intervals: up and down over numbers, or left and right beside names."""
     import altair as alt
 
-    models = list(dict.fromkeys(row["model"] for row in rows))
-    colors = [f"var(--c{i % 6 + 1})" for i in range(len(models))]
-    legend = alt.Legend(title=None, columns=2) if len(models) > 1 else None
-    color = alt.Color(
-        "model:N", sort=None, legend=legend, scale=alt.Scale(domain=models, range=colors)
-    )
-    free = alt.Scale(zero=False)
-    base = alt.Chart()
-    if vertical:
-        place: dict[str, Any] = {"x": alt.X(f"{by}:Q", title=titles[0], scale=free)}
-        value: dict[str, Any] = {"y": alt.Y("value:Q", title=titles[1], scale=free)}
-        ends: dict[str, Any] = {"y": alt.Y("low:Q", title=titles[1], scale=free), "y2": "high:Q"}
-        size: dict[str, Any] = {"height": 240}
+    data = DataFrame(rows)
+    is_named = by == "term"
+    channels = parts.series("model", {"color": COLORS}, distinct(data, "model"))
+    shown = tooltip(data, "model, row, word, n, term")
+    shown += tooltip(data, "surprisal, value, low, high", ".4~g")
+    height = 240
+    if is_named:
+        channels |= {"y": parts.labels(data, by), "yOffset": alt.YOffset("model:N", sort=None)}
+        height = max(40, 14 * len(rows) + 8 * len(distinct(data, by)))
     else:
-        place = {"y": alt.Y(f"{by}:N", title=None, sort=None), "yOffset": alt.YOffset("model:N")}
-        value = {"x": alt.X("value:Q", title=titles[0])}
-        ends = {"x": alt.X("low:Q", title=titles[0]), "x2": "high:Q"}
-        size = {"height": max(40, 14 * len(rows) + 8 * len({row[by] for row in rows}))}
-    shown = [name for name in ("model", "row", "word", "n", by) if name in rows[0]]
-    tips = [alt.Tooltip(f"{name}:N") for name in shown if name != "surprisal"]
-    numbers = [name for name in ("surprisal", "value", "low", "high") if name in rows[0]]
-    tips += [alt.Tooltip(f"{name}:Q", format=".4~g") for name in numbers]
-    points = base.mark_point(filled=True, size=45, opacity=1).encode(
-        **place, **value, color=color, tooltip=tips
-    )
-    lines = [base.mark_rule(strokeWidth=1.3).encode(**place, **ends, color=color)]
-    has_intervals = any("low" in row for row in rows)
-    chart = alt.layer(
-        *(lines if has_intervals else []), points, data=alt.InlineData(values=[*rows])
-    )
-    spec: Spec = chart.properties(width=360, **size).to_dict()
-    return {key: value for key, value in spec.items() if key not in ("config", "$schema")}
+        channels["x"] = numeric("x", by, percent=False, title=by_title)
+    on = "x" if is_named else "y"
+    channels[on] = numeric(on, "value", percent=False, title=title, zero=is_named)
+    return parts.layered(data, *parts.points(data, on, **channels, tooltip=shown), height=height)
 
 
 # ---- the page -----------------------------------------------------------------------------------
@@ -249,18 +215,19 @@ def human_page(fit: HumanFit) -> str:
     Raises:
         BadInput: a data file of the package is missing.
     """
-    header, *rows = grid(fit)
-    page = environment().get_template("human.html.j2")
-    return page.render(
-        title=f"{visible(sides(fit.full)[0])} and surprisal",
-        names=[model.name for model in fit.models],
-        fit=fit,
-        header=header,
-        rows=rows,
-        reasons=list(dict.fromkeys(reason for m in fit.models for reason in m.left_out)),
-        p_value=p_value,
-        plots=human_plots(fit),
-        remarks=list(method_lines(fit)),
-        interval=term_interval,
-        **frame("report", charts=True),
+    return (
+        environment()
+        .get_template("human.html.j2")
+        .render(
+            title=f"{visible(sides(fit.full)[0])} and surprisal",
+            names=[model.name for model in fit.models],
+            fit=fit,
+            grid=fit_grid(fit),
+            reasons=list(dict.fromkeys(reason for m in fit.models for reason in m.left_out)),
+            p_value=p_value,
+            plots=human_plots(fit),
+            remarks=list(method_lines(fit)),
+            interval=term_interval,
+            **frame("report", charts=True),
+        )
     )

@@ -5,41 +5,149 @@ Where rows are sentences, an item has their words, or the regions of its conditi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lmdiag import evaluation
 from lmdiag.measures.scores import number_text
 from lmdiag.perturb import NONE, perturb
-from lmdiag.report import choices
-from lmdiag.report.choices import Choice
+from lmdiag.report import numbers
+from lmdiag.types import WordSpan
 
 if TYPE_CHECKING:
-    from lmdiag.measures import Scores
+    from lmdiag.measures import Columns, Scores
+    from lmdiag.protocol import Predictions
     from lmdiag.results import Run
 
 MAX_LISTED = 600
 """Number of contrasts of a task that a page lists in full; of more it shows a sample."""
 
-_MOST_PARTS = 16_000
-"""Words or regions that a page lists, over all items: of long texts it lists fewer items."""
 
-_OF_EACH = 12
-"""Contrasts per combination of levels in a sample, at most."""
-
-
-class Prediction(NamedTuple):
-    """A prediction of a suite for one of its items.
+class Part(NamedTuple):
+    """A word of a sentence, or a region of it.
 
     Attributes:
-        number: among those of the suite, from 1.
-        formula: over the surprisals of regions.
-        holds: whether it is true of the item; None where a surprisal is not known.
+        start: its position in the sentence, in characters.
+        text: its own; "" for an empty region.
+        bits: its surprisal; None without a probability and for an empty region.
+        name: number and name of a region; "" for a word.
     """
 
-    number: int
-    formula: str
-    holds: bool | None
+    start: int
+    text: str
+    bits: float | None
+    name: str = ""
+
+
+class Choice(NamedTuple):
+    """A row of the data with the answer of the model: a word at a blank, or a whole sentence.
+
+    Attributes:
+        id, context, right_context, target, good, expected, condition: columns of the row; `good`
+            is None where rows are not compared. Of a sentence, `context` is all and `target` "".
+        log_prob: of the target or sentence, in nats; None where unscorable or unknown.
+        rank: of the target; None where unknown.
+        words, word_log_probs: the most probable words at the blank, and what is known of them.
+        cased: whether words are compared with `expected` exactly.
+        spans: the words of a sentence; None where the row has a blank, empty where not known.
+        n_tokens: of the words of a sentence that have a probability.
+        regions: of a sentence of a suite, see `docs/specification.md`.
+    """
+
+    id: str
+    context: str
+    right_context: str = ""
+    target: str = ""
+    good: bool | None = None
+    expected: Sequence[str] = ()
+    condition: str = ""
+    log_prob: float | None = None
+    rank: int | None = None
+    words: Sequence[str] | None = None
+    word_log_probs: Sequence[float] | None = None
+    cased: bool = True
+    spans: Sequence[WordSpan] | None = None
+    n_tokens: int | None = None
+    regions: Sequence[Mapping[str, Any]] = ()
+
+    @property
+    def is_sentence(self) -> bool:
+        """Whether the row is a sentence, and not a word at a blank."""
+        return self.spans is not None
+
+    @property
+    def sentence(self) -> str:
+        """The context with its blank, or the whole sentence."""
+        blank = "" if self.is_sentence else f" ____ {self.right_context}"
+        return f"{self.context}{blank}".rstrip()
+
+    @property
+    def probability(self) -> float | None:
+        """Of the target; None where unscorable or unknown."""
+        return None if self.log_prob is None else math.exp(self.log_prob)
+
+    @property
+    def bits(self) -> float | None:
+        """Surprisal of the target or sentence; None where unscorable or unknown."""
+        return None if self.log_prob is None else -self.log_prob / math.log(2)
+
+    @property
+    def value(self) -> float | None:
+        """What rows are compared by: the probability, or the log-probability of a sentence in bits.
+
+        None where unscorable or unknown.
+        """
+        if not self.is_sentence:
+            return self.probability
+        return None if self.bits is None else -self.bits
+
+    @property
+    def top(self) -> list[tuple[str, float | None, bool]]:
+        """The most probable words: word, probability if it is known, whether it is expected."""
+        fold = str if self.cased else str.casefold
+        expected = {fold(word) for word in self.expected}
+        words = self.words or ()
+        log_probs: Sequence[float | None] = self.word_log_probs or [None] * len(words)
+        return [
+            (word, None if p is None else math.exp(p), fold(word) in expected)
+            for word, p in zip(words, log_probs, strict=True)
+        ]
+
+    @property
+    def place(self) -> int | None:
+        """Place of the first expected word in the top list, from 1; None where there is none."""
+        places = (i for i, (_, _, is_expected) in enumerate(self.top, start=1) if is_expected)
+        return next(places, None)
+
+    @property
+    def parts(self) -> list[Part]:
+        """The words of the sentence, or its regions."""
+        spans = self.spans or ()
+        if not self.regions:
+            return [_part(self.context, span.start, span.end, [span]) for span in spans]
+        parts = []
+        for region in self.regions:
+            start, end = region["start"], region["end"]
+            inside = [span for span in spans if start <= span.start < end]
+            name = f"{region['number']} {region['name']}".rstrip()
+            parts.append(_part(self.context, start, end, inside, name))
+        return parts
+
+    @property
+    def said(self) -> list[str]:
+        """The most probable words, or the parts of the sentence with their surprisals."""
+        if self.is_sentence:
+            return [f"{part.text} {numbers.bits(part.bits)}" for part in self.parts]
+        return [word for word, _, _ in self.top]
+
+
+def _part(sentence: str, start: int, end: int, spans: Sequence[WordSpan], name: str = "") -> Part:
+    """The part of a sentence with its surprisal; spans without a probability are left out of it."""
+    known = [span.log_prob for span in spans if span.log_prob is not None]
+    is_known = known and all(span.n_tokens for span in spans)
+    bits = -math.fsum(known) / math.log(2) if is_known else None
+    return Part(start, sentence[start:end], bits, name)
 
 
 class Item(NamedTuple):
@@ -51,7 +159,8 @@ class Item(NamedTuple):
         levels: break-down -> the level it belongs to.
         prefers_good: whether the good row is the most probable; None where this is not known.
         by_threshold: the same by more than the run's threshold.
-        predictions: of an item of a suite.
+        predictions: of an item of a suite, each a formula over the surprisals of regions, and
+            whether it holds; None where a surprisal is not known.
     """
 
     id: str
@@ -59,7 +168,12 @@ class Item(NamedTuple):
     levels: Mapping[str, str]
     prefers_good: bool | None = None
     by_threshold: bool | None = None
-    predictions: Sequence[Prediction] = ()
+    predictions: Sequence[tuple[str, bool | None]] = ()
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether the item is a contrast, and not a single row."""
+        return self.choices[0].good is not None
 
     @property
     def good(self) -> float | None:
@@ -80,9 +194,10 @@ class Item(NamedTuple):
         return None if good is None or bad is None else good - bad
 
     @property
-    def is_compared(self) -> bool:
-        """Whether the item is a contrast, and not a single row."""
-        return self.choices[0].good is not None
+    def held(self) -> float | None:
+        """Share of the predictions that hold; None where one is not known or there are none."""
+        holds = [holds for _, holds in self.predictions]
+        return sum(map(bool, holds)) / len(holds) if holds and None not in holds else None
 
     @property
     def order(self) -> float | None:
@@ -95,10 +210,35 @@ class Item(NamedTuple):
         return self.difference if self.is_compared else self.choices[0].value
 
     @property
-    def held(self) -> float | None:
-        """Share of the predictions that hold; None where one is not known or there are none."""
-        holds = [each.holds for each in self.predictions]
-        return sum(map(bool, holds)) / len(holds) if holds and None not in holds else None
+    def verdict(self) -> tuple[str, str]:
+        """The kind of its outcome, and the outcome in words.
+
+        The kind is `right`, `narrow` (good preferred, but not by the threshold; some predictions
+        hold, but not all), `wrong`, `unknown`, or `plain` where nothing is compared.
+        """
+        first = self.choices[0]
+        if self.predictions:
+            n, held = len(self.predictions), self.held
+            if held is None:
+                return "unknown", "cannot be evaluated"
+            kind = "right" if held == 1 else "narrow" if held else "wrong"
+            text = f"{round(held * n)} of {n} predictions hold"
+            return kind, text if n > 1 else f"prediction {'holds' if held else 'does not hold'}"
+        if not self.is_compared:
+            digits = 1 if first.is_sentence else 2
+            return "plain", "unscorable" if first.bits is None else f"{first.bits:.{digits}f} bits"
+        if self.prefers_good is None or self.difference is None:
+            return "unknown", "cannot be compared"
+        gap = abs(self.difference)
+        size = f"{numbers.bits(gap)} bits" if first.is_sentence else numbers.probability(gap)
+        if not self.prefers_good:
+            return "wrong", f"bad preferred by {size}" if gap else "neither preferred"
+        if self.by_threshold is False:
+            return "narrow", f"good preferred by only {size}"
+        return "right", f"good preferred by {size}"
+
+
+# ---- from runs -----------------------------------------------------------------------------------
 
 
 def run_scores(run: Run, task: str, setting: str = NONE, shuffle: int = 0) -> dict[str, Scores]:
@@ -119,23 +259,26 @@ def items(run: Run, task: str, setting: str = NONE) -> list[Item]:
     protocol, stimuli = run.results.protocol, run.stimuli[task]
     if setting != NONE:
         stimuli = perturb(stimuli, setting, 0, protocol.seed)
-    rows, said = stimuli.columns(), run.predictions[task][setting, 0]
-    diagnostic = stimuli.diagnostic
-    is_sentence = diagnostic.asks == "sentence"
-    read = choices.sentence_choices if is_sentence else choices.blank_choices
+    rows, diagnostic = stimuli.columns(), stimuli.diagnostic
+    choices = _choices(rows, run.predictions[task][setting, 0], run.results.model.cased)
+    owners = rows.get("item" if diagnostic.has_regions else "contrast", rows["id"])
     groups: dict[str, list[Choice]] = {}
     first: dict[str, int] = {}
-    owner = rows.get("item" if diagnostic.has_regions else "contrast", rows["id"])
-    answered = read(rows, said, run.results.model.cased)
-    for i, (name, choice) in enumerate(zip(owner, answered, strict=True)):
+    for i, (name, choice) in enumerate(zip(owners, choices, strict=True)):
         groups.setdefault(name, []).append(choice)
         first.setdefault(name, i)
     labels = diagnostic.levels(rows)
     scores = run_scores(run, task, setting)
-    plain = _verdicts(scores.get("sensitivity"))
-    strict = _verdicts(scores.get(f"sensitivity@{number_text(protocol.threshold)}"))
+
+    def verdicts(measure: str) -> dict[str, bool]:
+        """Item -> whether its value is 1; without the items that were left out."""
+        if (of := scores.get(measure)) is None:
+            return {}
+        return dict(zip(of.items.tolist(), (of.values == 1).tolist(), strict=True))
+
+    plain, holds = verdicts("sensitivity"), verdicts("prediction_accuracy")
+    strict = verdicts(f"sensitivity@{number_text(protocol.threshold)}")
     formulas = rows.get("formulas", [()] * len(rows["id"]))
-    holds = _verdicts(scores.get("prediction_accuracy"))
     return [
         Item(
             name,
@@ -144,7 +287,7 @@ def items(run: Run, task: str, setting: str = NONE) -> list[Item]:
             plain.get(name),
             strict.get(name),
             [
-                Prediction(number, formula, holds.get(f"{name}/{number}"))
+                (formula, holds.get(f"{name}/{number}"))
                 for number, formula in enumerate(formulas[first[name]], start=1)
             ],
         )
@@ -152,41 +295,19 @@ def items(run: Run, task: str, setting: str = NONE) -> list[Item]:
     ]
 
 
-def _verdicts(scores: Scores | None) -> dict[str, bool]:
-    """Item -> whether its value is 1; without the items that were left out."""
-    if scores is None:
-        return {}
-    return dict(zip(scores.items.tolist(), (scores.values == 1).tolist(), strict=True))
-
-
-def representative(items: Sequence[Item]) -> list[Item]:
-    """Returns all items, or of too many some of each combination of levels.
-
-    They are spread evenly over their `order`, the worst and the best included, to show what the
-    model does well and what badly; figures cannot be computed from them.
-    """
-    most = _most_listed(items)
-    if len(items) <= most:
-        return list(items)
-    groups: dict[tuple[tuple[str, str], ...], list[Item]] = {}
-    for item in items:
-        groups.setdefault(tuple(sorted(item.levels.items())), []).append(item)
-    of_each = min(_OF_EACH, max(2, most // len(groups))) if len(groups) > 1 else most
-    return [item for group in groups.values() for item in _spread(group, of_each)]
-
-
-def _most_listed(items: Sequence[Item]) -> int:
-    """How many of these items a page lists, at most."""
-    parts = sum(len(c.regions or c.spans or ()) for item in items for c in item.choices)
-    return min(MAX_LISTED, max(2, _MOST_PARTS * len(items) // parts)) if parts else MAX_LISTED
-
-
-def _spread(group: Sequence[Item], n: int) -> list[Item]:
-    """n items, evenly spread over their order; those without a place in it if none has one."""
-    ordered = sorted(
-        (order, i) for i, item in enumerate(group) if (order := item.order) is not None
-    )
-    known = [group[i] for _, i in ordered] or list(group)
-    if len(known) <= n:
-        return known
-    return [known[round(place * (len(known) - 1) / (n - 1))] for place in range(n)]
+def _choices(rows: Columns, said: Predictions, cased: bool) -> Iterator[Choice]:
+    """The rows with their answers."""
+    nothing = [None] * len(rows["id"])
+    if "sentence" in rows:
+        columns = {name: rows[name] for name in ("id", "condition")}
+        regions = [of or () for of in rows.get("regions", nothing)]
+        spans = [words or () for words in said.words or nothing]
+        columns |= {"context": rows["sentence"], "regions": regions, "spans": spans}
+        columns |= {"n_tokens": said.n_tokens}
+    else:
+        names = ("id", "context", "right_context", "target", "expected")
+        columns = {name: rows[name] for name in names} | {"rank": said.rank}
+        columns |= {"words": said.top_words, "word_log_probs": said.top_log_probs}
+    columns |= {"good": rows.get("good", nothing), "log_prob": said.log_prob}
+    for values in zip(*columns.values(), strict=True):
+        yield Choice(cased=cased, **dict(zip(columns, values, strict=True)))

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from lmdiag.diagnostics import Diagnostic
 from lmdiag.perturb import NONE
-from lmdiag.report import numbers
-from lmdiag.report.choices import Choice, Part
-from lmdiag.report.items import Item, items, representative
+from lmdiag.report.items import MAX_LISTED, Choice, Item, Part, items
 from lmdiag.report.labels import run_labels
 from lmdiag.text import suggest, visible
 from lmdiag.types import BadInput
@@ -18,104 +15,14 @@ from lmdiag.types import BadInput
 if TYPE_CHECKING:
     from lmdiag.results import Run
 
+_MOST_PARTS = 16_000
+"""Words or regions that a page lists, over all items: of long texts it lists fewer items."""
 
-class Verdict(NamedTuple):
-    """The outcome of an item in words.
+_OF_EACH = 12
+"""Contrasts per combination of levels in a sample, at most."""
 
-    `kind` is `right`, `narrow` (good preferred, but not by the threshold; some predictions hold,
-    but not all), `wrong`, `unknown`, or `plain` where nothing is compared.
-    """
-
-    kind: str
-    text: str
-
-
-class SentenceColumn(NamedTuple):
-    """Words of an item's sentences that stand below each other, or a region of its conditions.
-
-    Attributes:
-        name: of the region; "" for words.
-        cells: for each row of the item, its part as each run has it; None where it has none.
-    """
-
-    name: str
-    cells: list[list[Part] | None]
-
-
-@dataclass(frozen=True)
-class ListedItem:
-    """An item of a list.
-
-    Attributes:
-        of_runs: the item as each run has it.
-        setting: perturbation.
-        diagnostic: that it belongs to.
-    """
-
-    of_runs: Sequence[Item]
-    setting: str
-    diagnostic: Diagnostic
-
-    @property
-    def item(self) -> Item:
-        """The item of the first run."""
-        return self.of_runs[0]
-
-    @property
-    def anchor(self) -> str:
-        """Its id in the page."""
-        return visible(self.item.id if self.setting == NONE else f"{self.setting}:{self.item.id}")
-
-    @property
-    def tags(self) -> dict[str, str]:
-        """break-down=level -> the level in words."""
-        return {
-            f"{by}={level}": self.diagnostic.level_label(by, level)
-            for by, level in self.item.levels.items()
-            if by not in self.diagnostic.untagged
-        }
-
-    @property
-    def good(self) -> float | None:
-        """p(good) of the first run; where nothing is compared, p of the word."""
-        return self.item.good if self.item.is_compared else self.item.order
-
-    @property
-    def difference(self) -> float | None:
-        """What a list is sorted by, from the worst to the best; None where nothing is compared."""
-        return self.item.held if self.item.predictions else self.item.difference
-
-    @property
-    def place(self) -> int | str | None:
-        """Place of the first expected word in the top words; "none" if it is not there."""
-        expecting = next((choice for choice in self.item.choices if choice.expected), None)
-        return expecting and (expecting.place or "none")
-
-    @property
-    def sentences(self) -> list[list[list[Choice]]]:
-        """For each distinct context, that of the good row first: its rows, each of every run."""
-        rows = [list(row) for row in zip(*(item.choices for item in self.of_runs), strict=True)]
-        distinct = dict.fromkeys(row[0].sentence for row in rows)
-        return [[row for row in rows if row[0].sentence == sentence] for sentence in distinct]
-
-    @property
-    def columns(self) -> list[SentenceColumn]:
-        """The words or regions of its sentences, side by side; none where rows have a blank.
-
-        Words are aligned from the left as far as the sentences share them, and likewise from the
-        right.
-        """
-        by_row = zip(*(item.choices for item in self.of_runs), strict=True)
-        rows = [[*_parts_of_runs([choice.parts for choice in row])] for row in by_row]
-        return [
-            SentenceColumn(next(cell[0].name for cell in cells if cell), list(cells))
-            for cells in zip(*_aligned(rows), strict=True)
-        ]
-
-    @property
-    def verdicts(self) -> list[Verdict]:
-        """One for each run."""
-        return [verdict(item) for item in self.of_runs]
+Chosen = tuple[Choice, Mapping[str, Choice | None]]
+"""A row with a chosen context, and name of each model -> the row with its answer, if it has it."""
 
 
 def listed(
@@ -123,7 +30,7 @@ def listed(
     diagnostic: Diagnostic,
     setting: str = NONE,
     chosen: Sequence[str] = (),
-) -> list[ListedItem]:
+) -> list[dict[str, Any]]:
     """Returns the items of one setting that a page lists: all, or a sample and the chosen ones.
 
     Args:
@@ -134,77 +41,95 @@ def listed(
     """
     wanted = {item.id for item in representative(runs[0])} | set(chosen)
     return [
-        ListedItem(same, setting, diagnostic)
+        _listed(same, diagnostic, setting)
         for same in zip(*runs, strict=True)
         if same[0].id in wanted or any(choice.id in wanted for choice in same[0].choices)
     ]
 
 
-def _parts_of_runs(runs: Sequence[Sequence[Part]]) -> Iterator[list[Part]]:
-    """The parts of a sentence, each as every run has it."""
-    others = [{part.start: part for part in parts} for parts in runs[1:]]
-    for part in runs[0]:
-        unknown = part._replace(bits=None)
-        yield [part, *(other.get(part.start, unknown) for other in others)]
+def _listed(of_runs: Sequence[Item], diagnostic: Diagnostic, setting: str) -> dict[str, Any]:
+    """What the template shows of an item, given as each run has it.
+
+    `anchor` is its id in the page; `tags` are break-down=level -> level in words; `place` is that
+    of the first expected word, "none" if it is not in the top words; `difference` and `good` are
+    what a list is sorted by, of the first run; `rows` are the rows of each distinct context, each
+    as every run has it, or `columns` the words or regions of the sentences.
+    """
+    item = of_runs[0]
+    expecting = next((choice for choice in item.choices if choice.expected), None)
+    rows = [list(row) for row in zip(*(each.choices for each in of_runs), strict=True)]
+    contexts = dict.fromkeys(row[0].sentence for row in rows)
+    return {
+        "item": item,
+        "setting": setting,
+        "anchor": visible(item.id if setting == NONE else f"{setting}:{item.id}"),
+        "tags": {
+            f"{by}={level}": diagnostic.level_label(by, level)
+            for by, level in item.levels.items()
+            if by not in diagnostic.untagged
+        },
+        "good": item.good if item.is_compared else item.order,
+        "difference": item.held if item.predictions else item.difference,
+        "place": expecting and (expecting.place or "none"),
+        "verdicts": [each.verdict for each in of_runs],
+        "predictions": list(zip(*(each.predictions for each in of_runs), strict=True)),
+        "rows": rows,
+        "contexts": [[row for row in rows if row[0].sentence == text] for text in contexts],
+        "columns": _columns(rows) if item.choices[0].is_sentence else [],
+    }
 
 
-def _aligned(rows: Sequence[Sequence[list[Part]]]) -> list[list[list[Part] | None]]:
-    """Rows of equal length: what the shorter ones lack is None, before the words that all share."""
-    texts = [[part[0].text for part in row] for row in rows]
-    longest, shortest = max(map(len, rows)), min(map(len, rows))
-    shared = 0
+def _columns(rows: Sequence[Sequence[Choice]]) -> list[tuple[str, list[list[Part] | None]]]:
+    """The words of sentences that stand below each other, or the regions of conditions.
+
+    Words are aligned from the left as far as the sentences share them, and likewise from the right.
+    Each column has a name, "" for words, and for each row its part as each run has it, or None.
+    """
+    parts = []
+    for first, *others in rows:
+        known = [{part.start: part for part in choice.parts} for choice in others]
+        parts.append([
+            [part, *(of.get(part.start, part._replace(bits=None)) for of in known)]
+            for part in first.parts
+        ])  # fmt: skip
+    texts = [[part[0].text for part in row] for row in parts]
+    longest, shortest = max(map(len, parts)), min(map(len, parts))
+    shared = 0  # words at the end
     while shared < shortest and len({row[-1 - shared] for row in texts}) == 1:
         shared += 1
-    return [
+    aligned = [
         [*row[: len(row) - shared], *[None] * (longest - len(row)), *row[len(row) - shared :]]
-        for row in rows
+        for row in parts
     ]
+    columns = map(list, zip(*aligned, strict=True))
+    return [(next(cell[0].name for cell in cells if cell), cells) for cells in columns]
 
 
-def verdict(item: Item) -> Verdict:
-    """Returns the outcome of an item in words."""
-    first = item.choices[0]
-    if item.predictions:
-        return _predicted(item)
-    if not item.is_compared:
-        digits = 1 if first.is_sentence else 2
-        text = "unscorable" if first.bits is None else f"{first.bits:.{digits}f} bits"
-        return Verdict("plain", text)
-    if item.prefers_good is None or item.difference is None:
-        return Verdict("unknown", "cannot be compared")
-    gap = abs(item.difference)
-    size = f"{numbers.bits(gap)} bits" if first.is_sentence else numbers.probability(gap)
-    if not item.prefers_good:
-        text = f"bad preferred by {size}" if item.difference else "neither preferred"
-        return Verdict("wrong", text)
-    if item.by_threshold is False:
-        return Verdict("narrow", f"good preferred by only {size}")
-    return Verdict("right", f"good preferred by {size}")
+def representative(items: Sequence[Item]) -> list[Item]:
+    """Returns all items, or of too many some of each combination of levels.
 
-
-def _predicted(item: Item) -> Verdict:
-    """How many predictions hold of an item of a suite."""
-    n, held = len(item.predictions), item.held
-    if held is None:
-        return Verdict("unknown", "cannot be evaluated")
-    kind = "right" if held == 1 else "narrow" if held else "wrong"
-    text = f"{round(held * n)} of {n} predictions hold"
-    return Verdict(kind, text if n > 1 else f"prediction {'holds' if held else 'does not hold'}")
-
-
-# ---- chosen items --------------------------------------------------------------------------------
-
-
-class Chosen(NamedTuple):
-    """A context of a chosen item, as in tables 6, 10, 13 and 15 of Ettinger (2020).
-
-    Attributes:
-        choice: a row with the context or sentence.
-        said: each model, by name, with its most probable words, or with the parts of the sentence.
+    They are spread evenly over their `order`, the worst and the best included, to show what the
+    model does well and what badly; figures cannot be computed from them.
     """
+    parts = sum(len(c.regions or c.spans or ()) for item in items for c in item.choices)
+    most = min(MAX_LISTED, max(2, _MOST_PARTS * len(items) // parts)) if parts else MAX_LISTED
+    if len(items) <= most:
+        return list(items)
+    groups: dict[tuple[tuple[str, str], ...], list[Item]] = {}
+    for item in items:
+        groups.setdefault(tuple(sorted(item.levels.items())), []).append(item)
+    of_each = min(_OF_EACH, max(2, most // len(groups))) if len(groups) > 1 else most
+    return [item for group in groups.values() for item in _spread(group, of_each)]
 
-    choice: Choice
-    said: list[tuple[str, Sequence[Any]]]
+
+def _spread(group: Sequence[Item], n: int) -> list[Item]:
+    """n items, evenly spread over their order; those without a place in it if none has one."""
+    orders = [(item.order, i) for i, item in enumerate(group)]
+    ordered = sorted((order, i) for order, i in orders if order is not None)
+    known = [group[i] for _, i in ordered] or list(group)
+    if len(known) <= n:
+        return known
+    return [known[round(place * (len(known) - 1) / (n - 1))] for place in range(n)]
 
 
 def choose(runs: Sequence[Run], ids: Sequence[str]) -> list[Chosen]:
@@ -217,35 +142,24 @@ def choose(runs: Sequence[Run], ids: Sequence[str]) -> list[Chosen]:
     Raises:
         BadInput: no run has an item of that name.
     """
-    choices = [_by_id(run) for run in runs]
-    known = {name for by_id in choices for name in by_id}
-    for name in ids:
-        if name not in known:
-            paths = " or ".join(str(run.path) for run in runs)
-            raise BadInput(
-                f"no item {name!r}{suggest(name, known)} in {paths}: its ids are in "
-                "predictions.parquet"
-            )
+    by_id: dict[str, dict[str, dict[str, Choice]]] = {}  # id -> sentence -> model -> row
     models = run_labels([run.results for run in runs])
+    for model, run in zip(models, runs, strict=True):
+        for item in (item for task in run.stimuli for item in items(run, task)):
+            for choice in item.choices:
+                for name in (item.id, choice.id):
+                    by_id.setdefault(name, {}).setdefault(choice.sentence, {})[model] = choice
     chosen: dict[str, dict[str, Choice]] = {}
     for name in ids:
-        for model, by_id in zip(models, choices, strict=True):
-            for choice in by_id.get(name, ()):
-                chosen.setdefault(choice.sentence, {})[model] = choice
+        if name not in by_id:
+            paths = " or ".join(str(run.path) for run in runs)
+            raise BadInput(
+                f"no item {name!r}{suggest(name, set(by_id))} in {paths}: its ids are in "
+                "predictions.parquet"
+            )
+        for sentence, of_models in by_id[name].items():
+            chosen.setdefault(sentence, {}).update(of_models)
     return [
-        Chosen(
-            next(iter(of.values())),
-            [(model, of[model].said if model in of else ()) for model in models],
-        )
+        (next(iter(of.values())), {model: of.get(model) for model in models})
         for of in chosen.values()
     ]
-
-
-def _by_id(run: Run) -> dict[str, list[Choice]]:
-    """Id of a row or of a contrast -> its rows."""
-    choices: dict[str, list[Choice]] = {}
-    for item in (item for task in run.stimuli for item in items(run, task)):
-        for choice in item.choices:
-            for name in dict.fromkeys((item.id, choice.id)):
-                choices.setdefault(name, []).append(choice)
-    return choices

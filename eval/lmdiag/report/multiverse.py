@@ -10,11 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
+from pandas import DataFrame
+
 from lmdiag import diagnostics
 from lmdiag.protocol import KNOBS
 from lmdiag.report import numbers
-from lmdiag.report.charts import specs
-from lmdiag.report.charts.specs import Plot
+from lmdiag.report.charts import Plot
+from lmdiag.report.charts.drawing import curve_chart
+from lmdiag.report.charts.parts import COLORS, INK
 from lmdiag.report.formats.grid import CellText, Grid, GridRow, Heading
 from lmdiag.report.labels import short_commit
 from lmdiag.report.page import environment, frame
@@ -29,9 +32,6 @@ if TYPE_CHECKING:
         Multiverse,
         MultiverseFigure,
     )
-
-_COLORS = 6
-"""Colours of series."""
 
 _LONGEST_CHOICE = 40
 """Characters of a choice; of a longer prompt the beginning and the end are shown."""
@@ -241,10 +241,10 @@ def _curve_plot(
             "; the dashed line is chance, and a hollow point is not distinguishable from chance"
         )
     matrix = _matrix(rows, choices, multiverse.choices(curve.model), curve.effects)
-    color = f"var(--c{multiverse.models.index(curve.model) % _COLORS + 1})"
+    color = COLORS[multiverse.models.index(curve.model) % len(COLORS)]
     percent = curve.figures[0].is_percent
-    spec = specs.specification_curve(rows, matrix, color, percent=percent, reach=reach)
-    return Plot("curve", name, f"{caption}.", spec)
+    chart = curve_chart(DataFrame(rows), matrix, color, percent=percent, reach=reach)
+    return Plot("curve", name, f"{caption}.", chart)
 
 
 def _difference_plot(
@@ -277,8 +277,8 @@ def _difference_plot(
     values = [(one, pair.difference) for one, pair in zip(choices, pairs, strict=True)]
     open_knobs = multiverse.choices(first) | multiverse.choices(second)
     matrix = _matrix(rows, choices, open_knobs, effects_of(values))
-    spec = specs.specification_curve(rows, matrix, "var(--ink)", percent=percent)
-    return Plot("curve", name, caption, spec)
+    chart = curve_chart(DataFrame(rows), matrix, INK, percent=percent)
+    return Plot("curve", name, caption, chart)
 
 
 def _matrix(
@@ -286,7 +286,7 @@ def _matrix(
     choices: Sequence[Mapping[str, str]],
     open_knobs: Mapping[str, Sequence[str]],
     effects: Mapping[str, float],
-) -> list[dict[str, Any]]:
+) -> DataFrame:
     """The choices of points in order, the knob that moves the figure most first.
 
     The rows of the points get their places and protocols.
@@ -313,7 +313,7 @@ def _matrix(
         ]
         label = ", ".join(shown) or "the one protocol"
         row |= {"place": place, "protocol": f"{label} (default)" if row["default"] else label}
-    return lines
+    return DataFrame(lines, columns=["place", "choice", "strongest"])
 
 
 def _distinct_labels(choices: Sequence[str]) -> dict[str, str]:

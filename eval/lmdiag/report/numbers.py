@@ -25,8 +25,16 @@ def value(figure: Figure) -> str:
 
 def chances(levels: Sequence[float]) -> str:
     """Chance levels in percent, e.g. `50.0`, or `33.3–50.0` from the lowest to the highest."""
-    ends = (*levels[:1], *levels[-1:])
-    return "–".join(dict.fromkeys(number(level, "share") for level in ends))
+    return _range([number(level, "share") for level in levels])
+
+
+def counts(n: Sequence[int]) -> str:
+    """Numbers of items in ascending order, e.g. `34`, or `31–33` where they differ."""
+    return _range([f"{number:,}" for number in n])
+
+
+def _range(texts: Sequence[str]) -> str:
+    return "–".join(dict.fromkeys((*texts[:1], *texts[-1:])))
 
 
 def interval(figure: Figure) -> str:

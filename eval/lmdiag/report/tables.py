@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import replace
 from typing import NamedTuple
 
 from lmdiag import diagnostics
 from lmdiag.diagnostics import Diagnostic, Line, TableShape
+from lmdiag.report.formats.grid import Cell, FigureRow, Grid, grid_of
 from lmdiag.report.labels import measure_label, run_labels
 from lmdiag.results import Figure, Place, Results
 from lmdiag.results.published import PublishedFigure, published_beside
@@ -36,102 +37,33 @@ def sources_of(runs: Sequence[Results]) -> list[Source]:
     return [Source(r, label, published_beside(r)) for r, label in zip(runs, labels, strict=True)]
 
 
-class Cell(NamedTuple):
-    """One cell of a table: a figure, and the published figure of the same address."""
-
-    figure: Figure
-    published: PublishedFigure | None = None
-
-
-class TableRow(NamedTuple):
-    """A row of a table.
-
-    Attributes:
-        label: heading.
-        cells: one per column, None where there is no figure.
-        model: name of the run; "" for the human baseline.
-        depth: 1 for a break-down of the row above.
-    """
-
-    label: str
-    cells: tuple[Cell | None, ...]
-    model: str
-    depth: int = 0
-
-    @property
-    def n(self) -> str:
-        """The n of its figures, e.g. `34`, or `31–33` where they differ."""
-        counts = distinct_n(self.cells)
-        return "–".join(dict.fromkeys(f"{n:,}" for n in (*counts[:1], *counts[-1:])))
-
-    @property
-    def is_published(self) -> bool:
-        """Whether the paper has any of its figures."""
-        return any(cell and cell.published is not None for cell in self.cells)
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table: title, the table of the paper with the same shape, headings and rows."""
-
-    title: str
-    source: str
-    columns: tuple[str, ...]
-    rows: tuple[TableRow, ...]
-
-    @property
-    def cells(self) -> list[Cell]:
-        """All cells with a figure."""
-        return [cell for row in self.rows for cell in row.cells if cell]
-
-    @property
-    def is_percent(self) -> bool:
-        """Whether all figures are percentages."""
-        return all(cell.figure.is_percent for cell in self.cells)
-
-    def part(self, columns: Sequence[int]) -> Table:
-        """Returns the table with some of its columns, and the rows that have figures there."""
-        rows = (row._replace(cells=tuple(row.cells[i] for i in columns)) for row in self.rows)
-        return replace(
-            self,
-            columns=tuple(self.columns[i] for i in columns),
-            rows=tuple(row for row in rows if any(row.cells)),
-        )
-
-
-def distinct_n(cells: Iterable[Cell | None]) -> list[int]:
-    """Returns the distinct n of some figures, in ascending order."""
-    return sorted({cell.figure.n for cell in cells if cell and cell.figure.n is not None})
+def having(task: str, sources: Sequence[Source]) -> list[Source]:
+    """Returns the runs that have a task."""
+    return [source for source in sources if task in source.results.tasks]
 
 
 # ---- from shapes to tables -----------------------------------------------------------------------
 
 
-def tables_of(task: str, sources: Sequence[Source]) -> tuple[list[Table], list[Table]]:
+def tables_of(task: str, sources: Sequence[Source]) -> tuple[list[Grid], list[Grid]]:
     """Returns the tables that a diagnostic declares, and the further ones.
 
     The last further one is of all figures that the others leave out.
 
     Args:
         task: name of the config.
-        sources: runs that have the task.
+        sources: all runs; with several, each row names its model.
     """
-    diagnostic = sources[0].results.diagnostic(task)
-    present = measured(diagnostic, sources)
-    declared = diagnostic.tables or (everything(present),)
+    present = measured(task, sources)
     shown: set[Place] = set()
-    tables = [(shape, _fill(shape, present, sources, shown)) for shape in declared]
-    rest = _fill(everything(present), present, sources, set(), skip=shown)
-    return (
-        [table for shape, table in tables if table.rows and not _is_further(shape, table)]
-        + extended_table(present, sources),
-        [*(table for shape, table in tables if table.rows and _is_further(shape, table))]
-        + ([rest] if rest.rows else []),
-    )
-
-
-def _is_further(shape: TableShape, table: Table) -> bool:
-    return shape.is_further and len(table.rows) > _LONG
+    tables: list[Grid] = []
+    further: list[Grid] = []
+    for shape in present.diagnostic.tables or (_everything(present),):
+        grid = _filled(shape, present, shown)
+        if grid.rows:
+            (further if shape.is_further and len(grid.rows) > _LONG else tables).append(grid)
+    rest = _filled(_everything(present), present, set(), skip=shown)
+    return tables + _sets_grid(present), further + ([rest] if rest.rows else [])
 
 
 class Present(NamedTuple):
@@ -139,61 +71,59 @@ class Present(NamedTuple):
 
     Attributes:
         diagnostic: of the task.
+        sources: runs that have it.
+        has_models: whether tables name the model of each row.
         settings: in the order of the paper.
         measures: name -> break-down -> levels, in order.
-        counts: n of the unperturbed figures of the first run, by their addresses.
     """
 
     diagnostic: Diagnostic
+    sources: Sequence[Source]
+    has_models: bool
     settings: list[str]
     measures: dict[str, dict[str, list[str]]]
-    counts: Mapping[Place, int | None]
 
     def starting(self, prefix: str) -> list[str]:
         """Returns the measures whose names start so."""
         return [name for name in self.measures if name.startswith(prefix)]
 
-    def levels(self, by: str) -> list[str]:
-        """Returns the levels of a break-down that any measure has."""
-        levels = dict.fromkeys(x for of in self.measures.values() for x in of.get(by, ()))
-        return self.diagnostic.levels_in_order(by, levels)
 
-
-def measured(diagnostic: Diagnostic, sources: Sequence[Source]) -> Present:
-    """Returns what was measured on the task of a diagnostic, over all runs that have it."""
-    task = diagnostic.name
+def measured(task: str, sources: Sequence[Source]) -> Present:
+    """Returns what was measured on a task, over all runs."""
+    present = having(task, sources)
+    runs = [source.results for source in present]
     measures: dict[str, dict[str, list[str]]] = {}
-    for place in dict.fromkeys(
-        p for s in sources for p, _ in s.results.figures() if p.task == task
-    ):
+    for place in dict.fromkeys(p for run in runs for p, _ in run.figures() if p.task == task):
         levels = measures.setdefault(place.measure, {})
         if place.by and place.level not in levels.setdefault(place.by, []):
             levels[place.by].append(place.level)
-    settings = dict.fromkeys(name for source in sources for name in source.results.tasks[task])
-    counts = {place: figure.n for place, figure in sources[0].results.figures()}
-    return Present(diagnostic, diagnostic.settings_in_order(settings), measures, counts)
+    settings = dict.fromkeys(name for run in runs for name in run.tasks[task])
+    diagnostic = runs[0].diagnostic(task)
+    in_order = diagnostic.settings_in_order(settings)
+    return Present(diagnostic, present, len(sources) > 1, in_order, measures)
 
 
-def everything(present: Present) -> TableShape:
-    """Returns the shape of a table with one row per measure and level, one column per setting.
+def _everything(present: Present) -> TableShape:
+    """The shape of a table with one row per measure and level, one column per setting.
 
     A break-down with a single level adds nothing. The curves over cut-offs have thousands of
     levels, which are in charts and in csv only.
     """
     rows = []
     for name, breakdowns in present.measures.items():
+        is_curve = "@top=" in name or "@bottom=" in name
         rows.append(Line(measure=name))
         rows += [
             Line(measure=name, by=by, level=level)
             for by, levels in breakdowns.items()
             for level in levels
-            if len(levels) > 1 and "@top=" not in name and "@bottom=" not in name
+            if len(levels) > 1 and not is_curve
         ]
     return TableShape("All measures", "", tuple(rows), (Line(setting="*"),))
 
 
-def expanded(line: Line, present: Present, column: Line | None = None) -> Iterator[Line]:
-    """Yields a line for each measure, setting or level that a `*` stands for.
+def expanded(line: Line, present: Present, column: Line | None = None) -> list[Line]:
+    """Returns a line for each measure, setting or level that a `*` stands for.
 
     Args:
         line: of a shape.
@@ -201,45 +131,27 @@ def expanded(line: Line, present: Present, column: Line | None = None) -> Iterat
         column: first column of the table, whose measure `{}@*` expands.
     """
     if line.setting == "*":
-        yield from (replace(line, setting=each) for each in present.settings)
-    elif line.level == "*":
-        yield from (replace(line, level=each) for each in present.levels(line.by))
-    elif line.measure == "{}@*" and column is not None:
+        return [replace(line, setting=setting) for setting in present.settings]
+    if line.level == "*":
+        levels = dict.fromkeys(x for of in present.measures.values() for x in of.get(line.by, ()))
+        in_order = present.diagnostic.levels_in_order(line.by, levels)
+        return [replace(line, level=level) for level in in_order]
+    if line.measure == "{}@*" and column is not None:
         names = present.starting(f"{column.measure}@")
         cutoffs = [name.partition("@")[2] for name in names]
-        yield from (
-            replace(line, measure=f"{{}}@{cutoff}", label=cutoff.replace("=", " "))
-            for cutoff in cutoffs
-        )
-    elif line.measure.endswith("*"):
+        return [replace(line, measure=f"{{}}@{c}", label=c.replace("=", " ")) for c in cutoffs]
+    if line.measure.endswith("*"):
         names = present.starting(line.measure.removesuffix("*"))
-        yield from (replace(line, measure=name) for name in names)
-    else:
-        yield line
+        return [replace(line, measure=name) for name in names]
+    return [line]
 
 
 def line_label(line: Line, diagnostic: Diagnostic) -> str:
     """Returns the heading of a line: its own, or the usual name of what it fixes."""
-    if line.label:
-        return line.label
     level = diagnostic.level_label(line.by, line.level) if line.by else ""
-    if line.measure:
-        name = measure_label(line.measure)
-        return f"{name}, {level}" if level else name
-    return level or diagnostic.setting_label(line.setting)
-
-
-def _lines(
-    lines: Sequence[Line], present: Present, column: Line | None = None
-) -> list[tuple[str, int, Line]]:
-    """(label, depth, line) of one side of a table, expanded."""
-    shown = []
-    for each in (one for line in lines for one in expanded(line, present, column)):
-        shown.append((line_label(each, present.diagnostic), 0, each))
-        for part in each.below:
-            below = replace(each, by=part.by, level=part.level, label="", below=())
-            shown.append((line_label(part, present.diagnostic), 1, below))
-    return shown
+    measure = measure_label(line.measure) if line.measure else ""
+    usual = ", ".join(filter(None, (measure, level))) or diagnostic.setting_label(line.setting)
+    return line.label or usual
 
 
 def _place(row: Line, column: Line, task: str) -> Place:
@@ -253,30 +165,37 @@ def _place(row: Line, column: Line, task: str) -> Place:
     )
 
 
-def _fill(
-    shape: TableShape,
-    present: Present,
-    sources: Sequence[Source],
-    shown: set[Place],
-    skip: Set[Place] = frozenset(),
-) -> Table:
-    """The table of a shape, without rows and columns that have no figure; adds to `shown`."""
+def _filled(
+    shape: TableShape, present: Present, shown: set[Place], skip: Set[Place] = frozenset()
+) -> Grid:
+    """The table of a shape without the addresses to skip; adds its addresses to `shown`."""
     task = present.diagnostic.name
-    columns = _lines(shape.columns, present)
+    columns = [column for line in shape.columns for column in expanded(line, present)]
     rows = []
-    for label, depth, line in _lines(shape.rows, present, shape.columns[0]):
-        places = [_place(line, column, task) for _, _, column in columns]
-        for source in sources[:1] if line.is_human else sources:
+    for label, depth, line in _row_lines(shape, present):
+        places = [_place(line, column, task) for column in columns]
+        for source in present.sources[: 1 if line.is_human else None]:
             cells = [
                 None if place in skip else _cell(source, place, column)
-                for place, (_, _, column) in zip(places, columns, strict=True)
+                for place, column in zip(places, columns, strict=True)
             ]
-            if any(cells):
-                shown.update(p for p, cell in zip(places, cells, strict=True) if cell)
-                model = "" if line.is_human else source.label
-                rows.append(TableRow(label, tuple(cells), model, depth))
-    whole = Table(shape.title, shape.source, tuple(_headings(columns, shape, present)), tuple(rows))
-    return whole.part([i for i in range(len(columns)) if any(row.cells[i] for row in rows)])
+            shown.update(place for place, cell in zip(places, cells, strict=True) if cell)
+            rows.append(FigureRow(label, cells, "" if line.is_human else source.label, depth))
+    labels = [line_label(column, present.diagnostic) for column in columns]
+    published_n = [column.published_n for column in columns]
+    if all(published_n) and published_n in [[x and x.figure.n for x in row.cells] for row in rows]:
+        labels = [column.published for column in columns]
+    return grid_of(shape.title, labels, rows, source=shape.source, has_models=present.has_models)
+
+
+def _row_lines(shape: TableShape, present: Present) -> Iterator[tuple[str, int, Line]]:
+    """Label, depth and line of each row of a shape."""
+    for declared in shape.rows:
+        for line in expanded(declared, present, shape.columns[0]):
+            yield line_label(line, present.diagnostic), 0, line
+            for part in line.below:
+                label = line_label(part, present.diagnostic)
+                yield label, 1, replace(line, by=part.by, level=part.level)
 
 
 def _cell(source: Source, place: Place, column: Line) -> Cell | None:
@@ -288,19 +207,6 @@ def _cell(source: Source, place: Place, column: Line) -> Cell | None:
     return Cell(figure, source.published.get(place))
 
 
-def _headings(
-    columns: Sequence[tuple[str, int, Line]], shape: TableShape, present: Present
-) -> list[str]:
-    """The headings of the columns: the published ones where n is that of the paper in all."""
-    task, published = present.diagnostic.name, [line.published for _, _, line in columns]
-    for row in (each for line in shape.rows for each in expanded(line, present) if each.measure):
-        places = [_place(Line(measure=row.measure), column, task) for _, _, column in columns]
-        counts = [present.counts.get(place) for place in places]
-        if all(published) and counts == [line.published_n for _, _, line in columns]:
-            return published
-    return [label for label, _, _ in columns]
-
-
 # ---- small and extended sets ---------------------------------------------------------------------
 
 
@@ -308,41 +214,49 @@ def sets_beside(task: str, sources: Sequence[Source]) -> dict[str, str]:
     """Returns task -> label of the sets that are shown together with a task, itself included.
 
     Empty unless the runs have several of them, of which the task is the first.
-
-    Args:
-        task: name of the config.
-        sources: runs that have the task.
     """
-    sets = sources[0].results.diagnostic(task).extended_sets
-    present = {
-        name: label
-        for name, label in (sets.labels.items() if sets else ())
-        if any(name in source.results.tasks for source in sources)
-    }
+    sets = having(task, sources)[0].results.diagnostic(task).extended_sets
+    labels = sets.labels.items() if sets else ()
+    present = {name: label for name, label in labels if having(name, sources)}
     return present if len(present) > 1 and task == next(iter(present)) else {}
 
 
 def set_columns(present: Present) -> list[tuple[str, Line]]:
     """Returns label and line of each figure that small and extended sets have in common."""
     sets = present.diagnostic.extended_sets
-    lines = [one for line in (sets.columns if sets else ()) for one in expanded(line, present)]
+    lines = [
+        line for declared in (sets.columns if sets else ()) for line in expanded(declared, present)
+    ]
     return [(line.label or measure_label(line.measure), line) for line in lines]
 
 
-def extended_table(present: Present, sources: Sequence[Source]) -> list[Table]:
-    """Returns the table of the small and the extended sets that the runs have, if several."""
-    sets = present.diagnostic.extended_sets
-    labels = sets_beside(present.diagnostic.name, sources)
+def _sets_grid(present: Present) -> list[Grid]:
+    """The table of the small and the extended sets that the runs have, if several."""
+    sets, labels = (
+        present.diagnostic.extended_sets,
+        sets_beside(present.diagnostic.name, present.sources),
+    )
     if not sets or not labels:
         return []
     columns = set_columns(present)
-    rows = []
-    for task, label in labels.items():
-        for source in sources:
-            cells = tuple(_cell(source, _place(Line(), line, task), line) for _, line in columns)
-            if any(cells):
-                rows.append(TableRow(label, cells, source.label))
-    return [Table(sets.title, sets.source, tuple(label for label, _ in columns), tuple(rows))]
+    rows = [
+        FigureRow(
+            label,
+            [_cell(source, _place(Line(), line, task), line) for _, line in columns],
+            source.label,
+        )
+        for task, label in labels.items()
+        for source in present.sources
+    ]
+    return [
+        grid_of(
+            sets.title,
+            [label for label, _ in columns],
+            rows,
+            source=sets.source,
+            has_models=present.has_models,
+        )
+    ]
 
 
 # ---- headline figures ----------------------------------------------------------------------------
@@ -367,45 +281,42 @@ class HeadlineFigure(NamedTuple):
 
 
 def headlines(task: str, sources: Sequence[Source]) -> list[HeadlineFigure]:
-    """Returns the headline figures of a task that any run has, one entry per run in each."""
-    having = [each for each in sources if task in each.results.tasks]
-    diagnostic = having[0].results.diagnostic(task)
-    present = measured(diagnostic, having)
-    own, usual = (
-        [
+    """Returns the headline figures of a task that any run has, one entry per run in each.
+
+    Where no run has those that the diagnostic declares, they are the usual ones.
+    """
+    present = measured(task, sources)
+    for declared in (present.diagnostic.headlines, diagnostics.get("").headlines):
+        lines = [line for each in declared for line in expanded(each, present)]
+        places = {_place(line, Line(), task): line for line in lines}
+        rows = [
             HeadlineFigure(
-                line_label(line, diagnostic),
+                line_label(line, present.diagnostic),
                 place,
                 [source.results.figure(place) for source in sources],
                 next(filter(None, (source.results.figure(human) for source in sources)), None),
                 [source.published.get(place) for source in sources],
             )
-            for declared in each.headlines
-            for line in expanded(declared, present)
-            for place in [_place(line, Line(), task)]
+            for place, line in places.items()
             for human in [place._replace(measure=f"human_{place.measure}")]
-            if any(source.results.figure(place) for source in sources)
         ]
-        for each in (diagnostic, diagnostics.get(""))
-    )
-    return own or usual
+        if found := [row for row in rows if any(row.figures)]:
+            return found
+    return []
 
 
-def overviews(runs: Sequence[Results]) -> list[Table]:
+def overviews(runs: Sequence[Results]) -> list[Grid]:
     """Returns a table per task with a row per run and a column per headline figure."""
     sources = sources_of(runs)
-    return [
-        _overview(task, [source for source in sources if task in source.results.tasks])
-        for task in dict.fromkeys(task for run in runs for task in run.tasks)
-    ]
-
-
-def _overview(task: str, sources: Sequence[Source]) -> Table:
-    figures = headlines(task, sources)
-    rows = []
-    for number, source in enumerate(sources):
-        own = [one.figures[number] for one in figures]
-        cells = tuple(None if figure is None else Cell(figure) for figure in own)
-        rows.append(TableRow(source.label, cells, source.label))
-    title = sources[0].results.diagnostic(task).title
-    return Table(title, "", tuple(one.label for one in figures), tuple(rows))
+    grids = []
+    for task in dict.fromkeys(task for run in runs for task in run.tasks):
+        present = having(task, sources)
+        figures = headlines(task, present)
+        rows = []
+        for i, source in enumerate(present):
+            of_run = (headline.figures[i] for headline in figures)
+            cells = [None if figure is None else Cell(figure) for figure in of_run]
+            rows.append(FigureRow(source.label, cells, source.label))
+        title = present[0].results.diagnostic(task).title
+        grids.append(grid_of(title, [figure.label for figure in figures], rows))
+    return grids

@@ -31,13 +31,13 @@ from lmdiag.results.folder import (
     run_folders,
     saved_files,
 )
-from lmdiag.results.results import SCHEMA_VERSION, DataInfo, Device, Results, TaskData, of_setting
+from lmdiag.results.results import DataInfo, Device, Results, TaskData, of_setting
 from lmdiag.results.run import Run, frame_of, load_run
 from lmdiag.results.signatures import combine, identity, model_slug, protocol_slug, signature
 
 __all__ = [
     "CHANCE_LEGEND", "CHANCE_SIGNS", "EW_AND_MW", "PREDICTIONS", "REPORT", "RESULTS",
-    "SCHEMA_VERSION", "DataInfo", "Device",
+    "DataInfo", "Device",
     "Figure", "Measure", "Place", "Results", "Run", "RunDirectory", "SettingResults", "TaskData",
     "UnscoredWord", "check_files", "combine", "digests", "frame_of", "identity", "load_run",
     "model_slug", "of_setting", "protocol_slug", "read_results", "run_folders", "saved_files",

@@ -1,9 +1,7 @@
-"""Reads predictions of other programs: JSON lines or Parquet with `id`, `top_words`, `log_prob`.
+"""Predictions of other programs: JSON lines or Parquet with `id`, `top_words`, `log_prob`.
 
-For whole sentences, `log_prob` is the sum over their words, and `n_tokens` the number of tokens;
-both follow from `words` where these are given. Either `top_words` or `log_prob` may be absent from
-all rows, and rows may be absent: what the others allow is computed. All values are checked, and an
-error names file and line.
+Either `top_words` or `log_prob` may be absent from all rows, and rows may be absent: what the
+others allow is computed (`docs/specification.md`, section 8).
 """
 
 from __future__ import annotations
@@ -14,7 +12,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmdiag.protocol import Predictions
-from lmdiag.results.predictions import PREDICTION_COLUMNS, Record, align, of_records, read, take
+from lmdiag.results.predictions import (
+    PER_ROW,
+    UNNAMED,
+    Record,
+    align,
+    of_records,
+    places_of,
+    read,
+    take,
+)
 from lmdiag.types import BadInput, SentenceAnswer, WordSpan
 
 if TYPE_CHECKING:
@@ -54,8 +61,8 @@ def read_external(path: Path, stimuli: Stimuli, setting: str = "none") -> Extern
             log-probabilities, ids that are repeated or unknown, and missing ones in a run's file.
     """
     rows = stimuli.columns()["id"]
-    parts, names_settings = read(path)
-    if names_settings:
+    parts = read(path)
+    if UNNAMED not in parts:
         runs = [part for key, part in sorted(parts.items()) if key[0] == setting]
         if not runs:
             raise BadInput(f"{path} has no setting {setting}: run it with --perturb {setting}")
@@ -64,31 +71,24 @@ def read_external(path: Path, stimuli: Stimuli, setting: str = "none") -> Extern
         return External([align(run, rows, str(path)) for run in chosen])
     if setting != "none":
         raise BadInput(f"{path} has no settings: leave --setting {setting} out")
-    part, notes = _normalised(parts["none", 0], str(path))
-    given = set(part.id)
-    missing = tuple(row for row in rows if row not in given)
-    part = align(_with_empty(part, missing), rows, str(path))
-    _check_spans(part, stimuli, str(path))
-    return External([part], missing, tuple(notes))
-
-
-def _with_empty(part: Predictions, missing: tuple[str, ...]) -> Predictions:
-    """Predictions with further rows, which have no values."""
-    columns: dict[str, Any] = {name: getattr(part, name) for name in PREDICTION_COLUMNS[1:]}
-    empty = [None] * len(missing)
-    filled = {name: column + empty if column else [] for name, column in columns.items()}
-    return replace(part, id=[*part.id, *missing], **filled)
-
-
-def _check_spans(part: Predictions, stimuli: Stimuli, where: str) -> None:
-    """Refuses words that lie outside of their sentence."""
-    texts = stimuli.columns().get("sentence", [])
-    for row, words, text in zip(part.id, part.words, texts, strict=False):
+    part, notes = _normalised(parts[UNNAMED], str(path))
+    place = places_of(part, rows, str(path))
+    columns: dict[str, list[Any]] = {name: getattr(part, name) for name in PER_ROW[1:]}
+    in_order: dict[str, Any] = {
+        name: [values[place[row]] if row in place else None for row in rows]
+        for name, values in columns.items()
+        if values
+    }
+    for row, words, text in zip(
+        rows, in_order.get("words", ()), stimuli.columns().get("sentence", ()), strict=False
+    ):
         if words and words[-1].end > len(text):
             raise BadInput(
-                f"{where}: a word of {row} ends at {words[-1].end}, but its sentence has "
+                f"{path}: a word of {row} ends at {words[-1].end}, but its sentence has "
                 f"{len(text)} characters: give positions in the sentence of the data"
             )
+    missing = tuple(row for row in rows if row not in place)
+    return External([replace(part, id=list(rows), **in_order)], missing, tuple(notes))
 
 
 def to_predictions(records: Iterable[Record], where: str) -> tuple[Predictions, list[str]]:
@@ -108,55 +108,43 @@ def to_predictions(records: Iterable[Record], where: str) -> tuple[Predictions, 
 
 
 def _normalised(part: Predictions, where: str) -> tuple[Predictions, list[str]]:
-    """See `to_predictions`; the values are those that a run records."""
+    """The predictions with the values that a run records, and notes; see `to_predictions`."""
     if not part.id:
         raise BadInput(f"{where} is empty: write one prediction per line")
     if all(value is None for value in (*part.top_words, *part.log_prob, *part.words)):
         raise BadInput(f"{where} has neither top_words nor log_prob: nothing can be computed")
     for name in ("top_words", "words"):
-        given = [value is not None for value in getattr(part, name)]
-        if any(given) and not all(given):
-            without = part.id[given.index(False)]
-            raise BadInput(f"{where}: {name} are not given for id {without}; give all or none")
+        lacking = [
+            row for row, value in zip(part.id, getattr(part, name), strict=False) if value is None
+        ]
+        if 0 < len(lacking) < len(part.id):
+            raise BadInput(f"{where}: {name} are not given for id {lacking[0]}; give all or none")
     log_prob, n_tokens = part.log_prob, part.n_tokens
-    if part.words:
-        sums = [SentenceAnswer(_counted(words)) for words in part.words]
-        if all(value is None for value in log_prob):
-            log_prob = [total.log_prob for total in sums]
-        if all(value is None for value in n_tokens):
-            n_tokens = [
-                None if any(word.n_tokens is None for word in words or ()) else total.n_tokens
-                for words, total in zip(part.words, sums, strict=True)
-            ]
-    top_words = [
-        None if words is None else [_bare(word, f"{where}: id {row}") for word in words]
-        for row, words in zip(part.id, part.top_words, strict=True)
+    words: list[tuple[WordSpan, ...] | None] = [
+        tuple(word._replace(n_tokens=word.n_tokens or 0) for word in spans or ())
+        for spans in part.words
     ]
-    marked = sum(word.startswith(_WORD_STARTS) for words in part.top_words for word in words or ())
-    return replace(
-        part,
-        log_prob=[None if value is None else min(float(value), 0.0) for value in log_prob],
-        n_tokens=n_tokens,
-        top_words=top_words,
-        words=[_counted(words) for words in part.words],
-    ), [f"{where}: the leading space (or Ġ, ▁) of {marked} top words was removed"] if marked else []
-
-
-def _counted(words: tuple[WordSpan, ...] | None) -> tuple[WordSpan, ...]:
-    """The words of a sentence, with 0 for numbers of tokens that are not given."""
-    return tuple(word._replace(n_tokens=word.n_tokens or 0) for word in words or ())
-
-
-def _bare(word: str, where: str) -> str:
-    """A top word without the mark of its beginning.
-
-    Several words may be one target ("New York"); other white space makes a word that no expected
-    word can equal.
-    """
-    bare = word[1:] if word.startswith(_WORD_STARTS) else word
-    if " ".join(bare.split()) != bare:
-        raise BadInput(
-            f"{where}: top_words has {word!r:.60}: remove the white space, but for one space "
-            'before a word (for a token of white space alone, give "")'
-        )
-    return bare
+    sums = [SentenceAnswer(spans or ()) for spans in words]
+    if sums and all(value is None for value in log_prob):
+        log_prob = [answer.log_prob for answer in sums]
+    if sums and all(value is None for value in n_tokens):
+        n_tokens = [
+            None if any(word.n_tokens is None for word in spans or ()) else answer.n_tokens
+            for spans, answer in zip(part.words, sums, strict=True)
+        ]
+    marked = 0
+    top_words: list[list[str] | None] = []
+    for row, tops in zip(part.id, part.top_words, strict=True):
+        marked += sum(word.startswith(_WORD_STARTS) for word in tops or ())
+        bare = [word[1:] if word.startswith(_WORD_STARTS) else word for word in tops or ()]
+        for word, text in zip(tops or (), bare, strict=True):
+            if " ".join(text.split()) != text:  # no expected word could equal it
+                raise BadInput(
+                    f"{where}: id {row}: top_words has {word!r:.60}: remove the white space, but "
+                    'for one space before a word (for a token of white space alone, give "")'
+                )
+        top_words.append(None if tops is None else bare)
+    log_prob = [None if value is None else min(value, 0.0) for value in log_prob]
+    changed = replace(part, log_prob=log_prob, n_tokens=n_tokens, top_words=top_words, words=words)
+    note = f"{where}: the leading space (or Ġ, ▁) of {marked} top words was removed"
+    return changed, [note] if marked else []

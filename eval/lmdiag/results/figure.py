@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
 
 from lmdiag import stats
@@ -104,11 +104,9 @@ class Figure:
     def to_json(self) -> dict[str, Any]:
         """Returns plain JSON values; what only some figures have is left out where it is None."""
         always = ("value", "n", "ci_low", "ci_high", "chance")
-        known = {
-            key: value for key, value in vars(self).items() if key in always or value is not None
-        }
         tests = {"versus_chance": self.versus_chance, "p_chance": self.p_chance}
-        return known | {key: value for key, value in tests.items() if value is not None}
+        known = vars(self) | tests
+        return {key: value for key, value in known.items() if key in always or value is not None}
 
 
 @dataclass(frozen=True)
@@ -125,23 +123,13 @@ class Measure(Figure):
         """Returns the figure of a level, or of all items; None where there is none."""
         return self.by.get(by, {}).get(level) if by else self
 
-    def __post_init__(self) -> None:
-        """Gives the figures of the break-downs the statistic of the measure."""
-        for levels in self.by.values():
-            for level, figure in levels.items():
-                levels[level] = replace(figure, statistic=self.statistic)
-
     def to_json(self) -> dict[str, Any]:
-        """Returns plain JSON values, with the statistic once."""
+        """Returns plain JSON values."""
         by = {
-            column: {level: _without_statistic(figure) for level, figure in levels.items()}
+            column: {level: figure.to_json() for level, figure in levels.items()}
             for column, levels in self.by.items()
         }
         return super().to_json() | {"by": by}
-
-
-def _without_statistic(figure: Figure) -> dict[str, Any]:
-    return {key: value for key, value in figure.to_json().items() if key != "statistic"}
 
 
 @dataclass(frozen=True)
@@ -190,11 +178,7 @@ class SettingResults:
 
     def to_json(self) -> dict[str, Any]:
         """Returns plain JSON values."""
-        return {
-            "signature": self.signature,
-            "measures": {name: measure.to_json() for name, measure in self.measures.items()},
-            "unscorable": [vars(each) for each in self.unscorable],
-            **({"censored": [vars(each) for each in self.censored]} if self.censored else {}),
-            **({"without_first": self.without_first} if self.without_first else {}),
-            **({"equal_contrasts": self.equal_contrasts} if self.equal_contrasts else {}),
-        }
+        measures = {name: measure.to_json() for name, measure in self.measures.items()}
+        always = ("signature", "measures", "unscorable")
+        known = asdict(replace(self, measures={})) | {"measures": measures}
+        return {key: value for key, value in known.items() if key in always or value}

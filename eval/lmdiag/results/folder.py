@@ -38,7 +38,11 @@ DATA_FILES = (PREDICTIONS, EW_AND_MW)
 
 def digests(path: Path) -> dict[str, str]:
     """Returns file name -> SHA-256 of the files that the figures of a run are computed from."""
-    return {name: _digest(path / name) for name in DATA_FILES if (path / name).exists()}
+    found = {}
+    for file in (path / name for name in DATA_FILES if (path / name).exists()):
+        with readable(file), file.open("rb") as content:
+            found[file.name] = hashlib.file_digest(content, "sha256").hexdigest()
+    return found
 
 
 def saved_files(path: Path) -> list[str]:
@@ -52,19 +56,15 @@ def check_files(path: Path, results: Results) -> None:
     Raises:
         BadInput: a file differs from the one that the run wrote, or is missing.
     """
+    there = digests(path)
     for name, digest in results.files.items():
-        if name not in DATA_FILES or not (path / name).exists():
+        if name not in there:
             raise BadInput(f"{path / name} is missing: run again to make it")
-        if _digest(path / name) != digest:
+        if there[name] != digest:
             raise BadInput(
                 f"{path / name} is not the file that this run wrote (its SHA-256 differs from the "
                 "one in results.json): run again with --overwrite"
             )
-
-
-def _digest(path: Path) -> str:
-    with readable(path), path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 class RunDirectory:
@@ -72,16 +72,12 @@ class RunDirectory:
 
     Attributes:
         path: `<output>/<model slug>/<protocol>`.
+        journal: folder of finished batches while the run is under way.
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path, self.journal = path, path / "journal"
         self._lock: FileLock | None = None
-
-    @property
-    def journal(self) -> Path:
-        """The folder of finished batches while the run is under way."""
-        return self.path / "journal"
 
     def open(self, identity: Mapping[str, Any], *, overwrite: bool) -> bool:
         """Takes the directory for a run; returns whether a finished one is already there.
@@ -97,84 +93,69 @@ class RunDirectory:
         self._acquire()
         clear_drafts(self.path)
         if overwrite:
-            self._clear()
+            self._remove(RESULTS, IDENTITY, PREDICTIONS, EW_AND_MW, REPORT)
         results = read_results(self.path) if (self.path / RESULTS).exists() else None
-        holder = results.identity if results else self._begun()
-        if holder is not None:
-            self._refuse_other(holder, identity)
+        begun = self.path / IDENTITY
+        if results:
+            self._refuse_other(results.identity, identity)
+        elif begun.exists():
+            with advice_to_overwrite():
+                owner = a_mapping(read_json(begun), str(begun))
+            self._refuse_other(owner, identity)
         elif others := {path.name for path in self.path.iterdir()} - {".lock"}:
-            own = others <= {*DATA_FILES, REPORT, "journal"}
+            is_run = others <= {*DATA_FILES, REPORT, self.journal.name}
             raise BadInput(
                 f"{self.path} is not empty and is not a run directory: choose another --output"
-                + (f", or --overwrite it (it has no {RESULTS})" if own else "")
+                + (f", or --overwrite it (it has no {RESULTS})" if is_run else "")
             )
-        if results and all((self.path / x).exists() for x in {PREDICTIONS, *results.files}):
+        if results and all((self.path / name).exists() for name in {PREDICTIONS, *results.files}):
             check_files(self.path, results)
-            self._clear_resuming()
+            self._remove(IDENTITY)
             return True
-        write_atomically(self.path / IDENTITY, json.dumps(identity, indent=1).encode())
+        write_atomically(begun, json.dumps(identity, indent=1).encode())
         (self.path / RESULTS).unlink(missing_ok=True)
         return False
-
-    def _acquire(self) -> None:
-        from filelock import FileLock, Timeout
-
-        self._lock = FileLock(self.path / ".lock")
-        try:
-            self._lock.acquire(timeout=0)
-        except Timeout:
-            self._lock = None
-            raise BadInput(
-                f"another lmdiag run is at work in {self.path}: "
-                "wait for it, or choose another --output"
-            ) from None
-
-    def _clear(self) -> None:
-        shutil.rmtree(self.journal, ignore_errors=True)
-        for name in (RESULTS, IDENTITY, PREDICTIONS, EW_AND_MW, REPORT):
-            (self.path / name).unlink(missing_ok=True)
-
-    def _clear_resuming(self) -> None:
-        """Removes what only an unfinished run needs."""
-        (self.path / IDENTITY).unlink(missing_ok=True)
-        shutil.rmtree(self.journal, ignore_errors=True)
-
-    def _begun(self) -> Mapping[str, Any] | None:
-        """Returns the identity of the unfinished run that is in the directory."""
-        file = self.path / IDENTITY
-        with advice_to_overwrite():
-            return a_mapping(read_json(file), str(file)) if file.exists() else None
-
-    def _refuse_other(self, theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> None:
-        for key, value in ours.items():
-            if theirs.get(key) != value:
-                if key == "signature" and _differs_in_data(theirs.get(key), value):
-                    raise BadInput(
-                        f"the data changed since the run in {self.path} was made: choose another "
-                        "--output or --name, or --overwrite the run"
-                    )
-                raise BadInput(
-                    f"{self.path} holds a run of another {key} ({theirs.get(key)}, not {value}): "
-                    "choose another --output or --name, or --overwrite it"
-                )
 
     def finish(self, results: Results) -> None:
         """Writes results.json, the mark of a finished run, and removes what only resuming needs."""
         text = json.dumps(results.to_json(), indent=1, ensure_ascii=False, allow_nan=False)
         write_atomically(self.path / RESULTS, text.encode())
-        self._clear_resuming()
+        self._remove(IDENTITY)
 
     def close(self) -> None:
-        """Lets go of the directory."""
+        """Releases the directory."""
         if self._lock is not None:
             self._lock.release()
             self._lock = None
 
+    def _acquire(self) -> None:
+        from filelock import FileLock, Timeout
 
-def _differs_in_data(first: object, second: object) -> bool:
-    """Whether two signatures are of the same questions about other data."""
-    parts = [re.sub(r"\|data:[^|]*", "", str(signature)) for signature in (first, second)]
-    return parts[0] == parts[1]
+        lock = FileLock(self.path / ".lock")
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            raise BadInput(
+                f"another lmdiag run is at work in {self.path}: "
+                "wait for it, or choose another --output"
+            ) from None
+        self._lock = lock
+
+    def _remove(self, *names: str) -> None:
+        """Removes files, and the journal."""
+        shutil.rmtree(self.journal, ignore_errors=True)
+        for name in names:
+            (self.path / name).unlink(missing_ok=True)
+
+    def _refuse_other(self, owner: Mapping[str, Any], identity: Mapping[str, Any]) -> None:
+        for key, value in identity.items():
+            old, new = str(owner.get(key)), str(value)
+            if old == new:
+                continue
+            what = f"{self.path} holds a run of another {key} ({old}, not {new})"
+            if re.sub(r"\|data:[^|]*", "", old) == re.sub(r"\|data:[^|]*", "", new):
+                what = f"the data changed since the run in {self.path} was made"
+            raise BadInput(f"{what}: choose another --output or --name, or --overwrite the run")
 
 
 def run_folders(paths: Iterable[Path]) -> list[Path]:
@@ -184,7 +165,7 @@ def run_folders(paths: Iterable[Path]) -> list[Path]:
         paths: run directories, or folders that have some: of a model, or `--output`. The runs of a
             folder are in the order of their names. Any other path stays.
     """
-    return [found for path in paths for found in (_runs_in(path) or [path])]
+    return [folder for path in paths for folder in (_runs_in(path) or [path])]
 
 
 def _runs_in(path: Path) -> list[Path]:
@@ -201,13 +182,12 @@ def read_results(path: Path) -> Results:
     Raises:
         BadInput: there are none, or they cannot be read; see `Results.from_json`.
     """
-    file = path / RESULTS
-    if not has_file(file):
+    if not has_file(path / RESULTS):
         if runs := _runs_in(path):
             raise BadInput(f"{path} has several runs: name one of them, as {runs[0]}")
         raise BadInput(f"{path} is not a finished run: it has no {RESULTS}; `lmdiag run` writes it")
     with advice_to_overwrite():
-        return Results.read(file)
+        return Results.read(path / RESULTS)
 
 
 @contextmanager

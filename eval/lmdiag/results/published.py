@@ -54,18 +54,18 @@ class PublishedFigure:
     sd: float | None
     n: int
 
-    def difference(self, ours: Figure) -> float:
+    def difference(self, figure: Figure) -> float:
         """Returns a figure of a run minus the published one, in percentage points."""
-        return 100 * (ours.value or 0.0) - self.value
+        return 100 * (figure.value or 0.0) - self.value
 
-    def is_within(self, ours: Figure) -> bool | None:
+    def is_within(self, figure: Figure) -> bool | None:
         """Returns whether the published figure, but for its rounding, lies in an interval.
 
         None where the figure of the run has no interval.
         """
-        if ours.ci_low is None or ours.ci_high is None:
+        if figure.ci_low is None or figure.ci_high is None:
             return None
-        return 100 * ours.ci_low - ROUNDING <= self.value <= 100 * ours.ci_high + ROUNDING
+        return 100 * figure.ci_low - ROUNDING <= self.value <= 100 * figure.ci_high + ROUNDING
 
 
 @cache
@@ -79,12 +79,12 @@ def document() -> Mapping[str, Any]:
 @cache
 def published_figures() -> tuple[PublishedFigure, ...]:
     """Returns all published figures, in the order of the tables."""
-    figures = []
-    for row in document()["figures"]:
-        record = dict(zip(document()["columns"], row, strict=True))
-        place = Place(*(record.pop(name) for name in Place._fields))
-        figures.append(PublishedFigure(place=place, **record))
-    return tuple(figures)
+    names = document()["columns"]
+    records = [dict(zip(names, row, strict=True)) for row in document()["figures"]]
+    return tuple(
+        PublishedFigure(place=Place(*map(record.pop, Place._fields)), **record)
+        for record in records
+    )
 
 
 def published_for(model_id: str) -> dict[Place, PublishedFigure]:
@@ -95,7 +95,7 @@ def published_for(model_id: str) -> dict[Place, PublishedFigure]:
     """
     organisation, _, rest = model_id.partition("/")
     name = rest if organisation in _ORGANISATIONS else model_id
-    return {each.place: each for each in published_figures() if each.model == name}
+    return {figure.place: figure for figure in published_figures() if figure.model == name}
 
 
 def published_beside(results: Results) -> dict[Place, PublishedFigure]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, TypeVar
 
 from lmdiag import diagnostics
 from lmdiag.diagnostics import Diagnostic
@@ -17,11 +16,7 @@ from lmdiag.protocol import Protocol
 from lmdiag.results.figure import Figure, Measure, Place, SettingResults
 from lmdiag.types import BadInput, ModelInfo
 
-if TYPE_CHECKING:
-    from pydantic import TypeAdapter
-
-SCHEMA_VERSION = 1
-"""The version of `results.json` that is written and read."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -79,6 +74,7 @@ class Results:
         finished: date and time, ISO 8601.
         n_contexts: number of distinct contexts that were asked.
         files: name -> SHA-256 of the files that the figures were computed from.
+        schema_version: of `results.json`; no other one is read.
     """
 
     signature: str
@@ -93,11 +89,7 @@ class Results:
     tasks: dict[str, dict[str, SettingResults]]
     identity: dict[str, str | None] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def match(self) -> Literal["exact", "case-blind"]:
-        """How words are compared with the expected words: as the tokenizer distinguishes case."""
-        return "exact" if self.model.cased else "case-blind"
+    schema_version: Literal[1] = 1
 
     def diagnostic(self, task: str) -> Diagnostic:
         """Returns what is declared for a task."""
@@ -120,23 +112,15 @@ class Results:
             for setting, results in settings.items():
                 yield from results.figures(task, setting)
 
-    # ---- json ------------------------------------------------------------------------------------
-
     def to_json(self) -> dict[str, Any]:
         """Returns plain JSON values."""
-        tasks = {
-            task: {setting: results.to_json() for setting, results in settings.items()}
+        document = asdict(replace(self, tasks={}))
+        document["protocol"]["match"] = "exact" if self.model.cased else "case-blind"
+        document["tasks"] = {
+            task: {setting: content.to_json() for setting, content in settings.items()}
             for task, settings in self.tasks.items()
         }
-        document = {"schema_version": SCHEMA_VERSION} | {
-            each.name: getattr(self, each.name) for each in fields(self)
-        }
-        document |= {
-            name: asdict(document[name]) for name in ("model", "data", "device", "protocol")
-        }
-        document["protocol"]["match"] = self.match
-        plain: dict[str, Any] = json.loads(json.dumps(document | {"tasks": tasks}, allow_nan=False))
-        return plain
+        return document
 
     def redacted(self) -> Results:
         """Returns the results without secrets in their texts."""
@@ -158,19 +142,8 @@ class Results:
             BadInput: it is of another version, or a value is missing or of the wrong type; the
                 message names file and field.
         """
-        from pydantic import ValidationError
-
-        version = document.get("schema_version") if isinstance(document, dict) else None
-        if type(version) is not int or version != SCHEMA_VERSION:
-            raise BadInput(
-                f"{where} has schema version {str(version)[:20]}; this version of lmdiag reads "
-                f"version {SCHEMA_VERSION}"
-            )
-        try:
-            results = _adapter().validate_json(json.dumps(document), strict=True)
-        except ValidationError as error:
-            raise BadInput(f"{where}: {first_problem(error)}") from None
-        for complaint in _complaints(results, document):
+        results = validated(cls, document, where)
+        for complaint in _complaints(results):
             raise BadInput(f"{where}: {complaint}")
         return results
 
@@ -186,27 +159,25 @@ class Results:
 
 def of_setting(task: str, setting: str, content: SettingResults, form: str = "") -> Results:
     """Returns results with the figures of one setting, of a model of which nothing is known."""
-    unknown = {"commit": "", "architecture": "", "dtype": "", "tokenizer": ""}
-    numbers = {"vocab_size": 0, "n_parameters": 0, "max_length": None}
-    return Results(
-        signature=content.signature,
-        model=ModelInfo(id="", revision=None, kind="masked", cased=True, **unknown, **numbers),  # type: ignore[arg-type]
-        data=DataInfo("", None, "", {task: TaskData("", 0, form)}),
-        protocol=Protocol(tasks=(task,)),
-        versions={},
-        device=Device("", 0),
-        seconds={},
-        finished="",
-        n_contexts=0,
-        tasks={task: {setting: content}},
-    )
+    model = ModelInfo("", None, "", "masked", "", "", "", True, 0, 0, None)
+    data = DataInfo("", None, "", {task: TaskData("", 0, form)})
+    protocol, device = Protocol(tasks=(task,)), Device("", 0)
+    tasks = {task: {setting: content}}
+    return Results(content.signature, model, data, protocol, {}, device, {}, "", 0, tasks)
 
 
-@cache
-def _adapter() -> TypeAdapter[Results]:
-    from pydantic import TypeAdapter
+def validated(kind: type[T], document: Any, where: str) -> T:
+    """Returns a dataclass from the JSON values of its fields.
 
-    return TypeAdapter(Results)
+    Raises:
+        BadInput: a value is missing or of the wrong type; the message names file and field.
+    """
+    from pydantic import TypeAdapter, ValidationError
+
+    try:
+        return TypeAdapter(kind).validate_json(json.dumps(document), strict=True)
+    except ValidationError as error:
+        raise BadInput(f"{where}: {first_problem(error)}") from None
 
 
 def first_problem(error: Any) -> str:
@@ -217,26 +188,18 @@ def first_problem(error: Any) -> str:
     return f"{path.removeprefix('.') or 'the document'}: {message}"
 
 
-def _complaints(results: Results, document: Mapping[str, Any]) -> Iterator[str]:
+def _complaints(results: Results) -> Iterator[str]:
     """What types do not say."""
-    for each in fields(Protocol):
-        if each.name not in document["protocol"]:
-            yield f"protocol.{each.name}: field required"
     try:
         datetime.fromisoformat(results.finished)
     except ValueError:
         yield "finished is not an ISO 8601 date"
     if not results.protocol.k:
         yield "protocol.k: the list is empty"
-    if document["protocol"].get("match") != results.match:
-        yield f"protocol.match: must be {results.match!r}, which follows from model.cased"
-    if not results.tasks:
-        yield "tasks: there are none"
-    for task, settings in results.tasks.items():
-        if task not in results.data.tasks:
-            yield f"data.tasks.{task}: field required"
-        if not settings:
-            yield f"tasks.{task}: there are no settings"
+    if not results.tasks or not all(results.tasks.values()):
+        yield "tasks: there are none, or one has no settings"
+    for task in results.tasks.keys() - results.data.tasks.keys():
+        yield f"data.tasks.{task}: field required"
     for task, facts in results.data.tasks.items():
         if facts.form and facts.form not in diagnostics.forms():
             yield f"data.tasks.{task}.form: {facts.form!r:.60} is not a form of data"
@@ -244,8 +207,11 @@ def _complaints(results: Results, document: Mapping[str, Any]) -> Iterator[str]:
         where = f"tasks.{place.task}.{place.setting}.measures.{place.measure}"
         if figure.statistic is None:
             yield f"{where}.statistic: field required"
-        if figure.chance is not None:
-            n_rows = results.data.tasks[place.task].n
-            is_proportion = 0 <= figure.chance <= 1 and 0 <= (figure.value or 0) <= 1
-            if not is_proportion or not 0 <= (figure.n or 0) <= n_rows:
-                yield f"{where}: not a proportion in [0, 1] of at most all rows"
+        n_rows = results.data.tasks[place.task].n
+        numbers = figure.chance is None or (
+            0 <= figure.chance <= 1
+            and 0 <= (figure.value or 0) <= 1
+            and 0 <= (figure.n or 0) <= n_rows
+        )
+        if not numbers:
+            yield f"{where}: not a proportion in [0, 1] of at most all rows"

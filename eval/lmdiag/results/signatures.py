@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +43,7 @@ def signature(
         "shuf": protocol.shuffles if asks_words else None,
         "seed": protocol.seed,
         "perturb": "+".join(protocol.perturb) or None,
-        **{key: value for key, value in _changed_knobs(protocol) if key != "unit"},
+        **_changed_knobs(protocol),
         # "sample" distinguishes these runs from runs of versions that took the first rows
         "limit": protocol.limit and f"sample{protocol.limit}",
         "verbs": protocol.verbs,
@@ -60,8 +60,7 @@ def combine(fingerprints: Mapping[str, str]) -> str:
     """Returns the fingerprint of several tasks' data; of a single task, its own."""
     if len(fingerprints) == 1:
         return next(iter(fingerprints.values()))
-    lines = "\n".join(f"{task}:{fingerprints[task]}" for task in sorted(fingerprints))
-    return _digest(lines)
+    return _digest("\n".join(f"{task}:{digest}" for task, digest in sorted(fingerprints.items())))
 
 
 def model_slug(model_id: str, revision: str | None, name: str | None = None) -> str:
@@ -75,29 +74,23 @@ def model_slug(model_id: str, revision: str | None, name: str | None = None) -> 
         revision: branch, tag or commit, as given.
         name: what the user calls the model (`--name`); takes the place of the id.
     """
-    folder = user_path(model_id)
-    text = name or (_folder_name(folder) if is_folder(folder) else model_id)
+    text, folder = name or model_id, user_path(model_id)
+    if name is None and is_folder(folder):
+        path = Path(os.path.normpath(folder))
+        text = str(path)
+        if path.is_absolute() or path.parts[:1] in ((), ("..",)):
+            path = real_path(path)
+            is_step = trained_model(str(path), None) == str(path.parent)
+            text = "/".join(path.parts[-2:]) if is_step else path.name
     return slug(text) if revision is None else f"{slug(text)}@{_UNSAFE.sub('--', revision)}"
+
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9._+-]+")
 
 
 def slug(text: str) -> str:
     """Returns a text as the name of a folder: letters, digits and `.`, `_`, `+`, `-`."""
     return _UNSAFE.sub("--", text).strip("-.") or "model"
-
-
-_LONGEST_NAME = 100
-"""Characters of the names of all tasks in the name of a folder."""
-
-_UNSAFE = re.compile(r"[^A-Za-z0-9._+-]+")
-
-
-def _folder_name(folder: Path) -> str:
-    path = Path(os.path.normpath(folder))
-    if not path.is_absolute() and path.parts[:1] not in ((), ("..",)):
-        return str(path)
-    path = real_path(path)
-    is_step = trained_model(str(path), None) == str(path.parent)
-    return "/".join(path.parts[-2:]) if is_step else path.name
 
 
 def protocol_slug(protocol: Protocol) -> str:
@@ -106,28 +99,26 @@ def protocol_slug(protocol: Protocol) -> str:
     >>> protocol_slug(Protocol())
     'diagnostics-token'
     """
-    default = Protocol()
     tasks = "diagnostics" if protocol.tasks == DIAGNOSTICS else "+".join(protocol.tasks)
-    if len(tasks) > _LONGEST_NAME:
+    if len(tasks) > 100:
         tasks = f"{len(protocol.tasks)}tasks+{_digest(tasks)}"
     parts = [tasks, protocol.unit, *filter(None, ["+".join(protocol.perturb)])]
     for name in ("shuffles", "seed", "k", "threshold", "limit", "verbs"):
-        value = getattr(protocol, name)
-        if value != getattr(default, name):
-            shown = "+".join(map(str, value)) if isinstance(value, tuple) else value
-            parts.append(f"{name}{shown}")
-    for key, value in _changed_knobs(protocol):
-        if key != "unit":
-            parts.append(f"{'chat' if key == 'prompt' and protocol.chat else key}{value}")
+        if (value := getattr(protocol, name)) != getattr(Protocol(), name):
+            parts.append(f"{name}{'+'.join(map(str, value)) if name == 'k' else value}")
+    for key, value in _changed_knobs(protocol).items():
+        parts.append(f"{'chat' if key == 'prompt' and protocol.chat else key}{value}")
     return "-".join(parts)
 
 
-def _changed_knobs(protocol: Protocol) -> Iterator[tuple[str, str]]:
-    """Yields key and value of the knobs that are not at their default; of a prompt, its digest."""
-    for option, key in KNOBS.items():
-        value, default = (getattr(p, option.replace("-", "_")) for p in (protocol, Protocol()))
-        if value != default:
-            yield key, _digest(value) if key == "prompt" else value
+def _changed_knobs(protocol: Protocol) -> dict[str, str]:
+    """Key -> value of the changed knobs, without `unit`; of a prompt, its digest."""
+    values = {key: option.replace("-", "_") for option, key in KNOBS.items() if key != "unit"}
+    return {
+        key: _digest(value) if key == "prompt" else value
+        for key, name in values.items()
+        if (value := getattr(protocol, name)) != getattr(Protocol(), name)
+    }
 
 
 def identity(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lmdiag.analysis.human import SurprisalSource, Words
+from lmdiag.analysis.human import SurprisalSource
 from lmdiag.controls import text_warning
 from lmdiag.files import write_atomically
 from lmdiag.results import model_slug
@@ -21,7 +21,6 @@ from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
     from lmdiag.analysis.human import HumanTable
-    from lmdiag.analysis.procedures import Procedure
     from lmdiag.models import LoadOptions, Model
 
 
@@ -29,7 +28,6 @@ def ask_about_words(
     model: Model,
     options: LoadOptions,
     table: HumanTable,
-    procedure: Procedure,
     *,
     output: Path | None = None,
     batch_size: int | None = None,
@@ -42,7 +40,7 @@ def ask_about_words(
     Args:
         model: a masked or a causal model.
         options: how it was loaded.
-        table, procedure: the rows and which columns place them.
+        table: the rows, and which columns place them.
         output: folder that keeps answers, so that an interrupted run resumes and a finished one is
             not asked again; None to keep nothing.
         batch_size, label: see `word_surprisals`.
@@ -51,10 +49,9 @@ def ask_about_words(
         BadInput: the procedure names no column of words, a word has a blank, or the model cannot
             score texts.
     """
-    if not procedure.word:
+    if not table.procedure.word:
         raise BadInput(f"{table.name}: which column has the words? Name it, --word COLUMN")
-    order = Words(table, procedure)
-    texts, words = order.joined(table, procedure.word)
+    texts, words = table.running_texts(), table.of_words(table.procedure.word)
     info = model.info
     facts = [info.id, info.commit, info.dtype, str(info.quantization), str(info.server)]
     facts += [options.unit, str(options.bos), str(options.pll), *texts.values()]
@@ -80,10 +77,10 @@ def ask_about_words(
             (i for i, pair in enumerate(zip(words, read, strict=False)) if pair[0] != pair[1]), 0
         )
         raise BadInput(
-            f"{table.where(int(order.first_row[i]))}: column {procedure.word}: the model read "
-            f"{[*read, ''][i]!r} where {words[i]!r} stands"
+            f"{table.where(int(table.first_rows[i]))}: column {table.procedure.word}: the model "
+            f"read {[*read, ''][i]!r} where {words[i]!r} stands"
         )
-    in_units = math.log(2) if procedure.units == "nats" else 1.0
+    in_units = math.log(2) if table.procedure.units == "nats" else 1.0
     values = np.array([math.nan if bits is None else bits * in_units for _, bits in asked])
     warning = text_warning(model, {f"text {name}": text for name, text in texts.items()}, "text")
-    return SurprisalSource(info.name or info.id, values[order.word], note=warning or "")
+    return SurprisalSource(info.name or info.id, values[table.word], note=warning or "")

@@ -1,13 +1,14 @@
 """Builds the data sets `lmdiag` and `demo` with the loading scripts of the data set.
 
-The scripts (`datasets/lmdiag/loading`) are published with the data set and run without this
-package; here they are imported from the folder where the installation has them.
+The scripts (`datasets/lmdiag/loading`) are published with the data set; they are imported from the
+folder where the installation has them.
 """
 
 from __future__ import annotations
 
 import hashlib
 import importlib
+import os
 import sys
 from collections.abc import Mapping
 from functools import cache
@@ -15,7 +16,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from lmdiag.files import is_folder, resource_path
+from lmdiag import diagnostics
+from lmdiag.files import is_folder, resource_path, user_path
 from lmdiag.types import BadInput
 
 _PACKAGE = "lmdiag_loading"
@@ -27,7 +29,7 @@ BUILT: Mapping[str, str] = {"lmdiag": "upstream", "demo": "demo"}
 
 @cache
 def script(name: str) -> Any:
-    """Returns a module of the loading scripts, e.g. "command"."""
+    """Returns a module of the loading scripts, e.g. "directory"."""
     if _PACKAGE not in sys.modules:
         package = ModuleType(_PACKAGE)
         package.__path__ = [str(resource_path("datasets", "lmdiag", "loading"))]
@@ -37,8 +39,9 @@ def script(name: str) -> Any:
 
 def user_cache() -> Path:
     """Returns the folder for what lmdiag keeps between runs: `LMDIAG_CACHE`, or the usual one."""
-    folder: Path = script("sources").user_cache()
-    return folder
+    if chosen := os.environ.get("LMDIAG_CACHE"):
+        return user_path(chosen)
+    return user_path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "lmdiag"
 
 
 def cached(name: str) -> Path:
@@ -75,8 +78,8 @@ def _build(name: str, folder: Path) -> None:
     line = f"lmdiag: building the {items} items in {folder} (only the first time)"
     print(line, file=sys.stderr, flush=True)
     try:
-        script("command").build(folder, BUILT[name])
-    except script("lines").BadSource as error:
+        script("directory").build(folder, BUILT[name])
+    except BadInput as error:
         reason = str(error).partition("; use --source")[0]
         raise BadInput(
             f"the data set {name} is not built yet: {reason}; build it from copies of the "
@@ -87,8 +90,9 @@ def _build(name: str, folder: Path) -> None:
 
 @cache
 def _digest() -> str:
-    """12 hexadecimal digits over the loading scripts and the demo source, which decide the rows."""
-    total = hashlib.sha256()
+    """12 hexadecimal digits over what decides the rows: scripts, demo source, columns."""
+    columns = {name: diagnostic.columns for name, diagnostic in diagnostics.built_in().items()}
+    total = hashlib.sha256(repr((diagnostics.CORE, columns)).encode())
     for inside, path in script("directory").published_files():
         total.update(f"{inside}\n".encode() + path.read_bytes())
     return total.hexdigest()[:12]

@@ -78,10 +78,10 @@ class WordSearch:
         info: of the model.
         lengths: most pieces of a word that is looked for with a masked model.
         most_nodes: of a blank, before the search is given up.
-        width: continue_from of a node that are opened at first.
+        width: continuations of a node that are opened at first.
 
     Attributes:
-        reuse: what the continue_from of a blank reuse, see `forward.reuse`.
+        reuse: what the continuations of a blank reuse, see `forward.reuse`.
     """
 
     def __init__(

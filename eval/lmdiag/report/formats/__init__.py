@@ -1,22 +1,29 @@
 """The formats of tables.
 
-Markdown and LaTeX are templates, `cards/tables.*.j2`, over the texts of `grid`; `csv` has all
-figures at full precision; `terminal` prints. To add a text format, add its template and what
-escapes its texts.
+Markdown and LaTeX are templates, `cards/tables.*.j2`, over the texts of `grid`; csv has all figures
+at full precision; `terminal` prints. To add a text format, add its template and what escapes its
+texts.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import re
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
-from lmdiag.text import visible
+from lmdiag.text import csv_cell, visible
 
 if TYPE_CHECKING:
     from lmdiag.report.formats.grid import Grid
     from lmdiag.report.listing import Chosen
     from lmdiag.results import Results
+
+_NUMBERS = (
+    "value", "n", "ci_low", "ci_high", "chance", "versus_chance", "p_chance", "sd", "runs",
+)  # fmt: skip
+"""Columns of csv with what `results.json` has of a figure."""
 
 
 def format_names() -> list[str]:
@@ -32,18 +39,18 @@ def render_tables(
 ) -> str:
     """Returns the tables of one or several runs in a format, and the top words of chosen items.
 
-    `designs` are the tables of effects and cells of own data; csv does not have them.
+    `designs` are the tables of effects and cells of own data; csv does not have them, and has
+    nothing but the items if there are any.
     """
     from jinja2 import Environment
     from markupsafe import Markup
 
     from lmdiag.files import resource_path
-    from lmdiag.report.formats import csv
-    from lmdiag.report.formats.grid import CellText, grid_of
-    from lmdiag.report.sections import sections, signs
+    from lmdiag.report.formats.grid import CellText, signs
+    from lmdiag.report.sections import sections
 
     if name == "csv":
-        return csv.render(runs, chosen)
+        return csv_text(_items(chosen) if chosen else _figures(runs))
 
     def escaped(value: object) -> Markup:
         is_plain = isinstance(value, Markup) or (name == "markdown" and isinstance(value, CellText))
@@ -56,11 +63,13 @@ def render_tables(
     env.filters["literal"] = lambda text: Markup(_single_line(text))
     template = env.from_string(resource_path("cards", f"tables.{name}.j2").read_text("utf-8"))
     text = template.render(
-        sections=sections(runs), chosen=chosen, runs=len(runs), grid_of=grid_of, signs=signs,
-        designs=designs,
+        sections=sections(runs), chosen=chosen, designs=designs, signs=signs,
         label_of=lambda task, i: f"{re.sub(r'[^A-Za-z0-9]+', '-', task)}-{i}",
     )  # fmt: skip
     return f"{text.rstrip()}\n"
+
+
+# ---- what escapes texts --------------------------------------------------------------------------
 
 
 def _single_line(text: str) -> str:
@@ -93,3 +102,53 @@ _ESCAPED = {
 
 _ESCAPING = {"markdown": markdown_text, "latex": latex_text}
 """Format with a template -> what escapes its texts."""
+
+
+# ---- csv -----------------------------------------------------------------------------------------
+
+
+def csv_text(records: Iterable[Sequence[Any]]) -> str:
+    """Returns records as csv, the first of them the names of the columns."""
+    buffer = io.StringIO()
+    csv.writer(buffer, lineterminator="\n").writerows(
+        [csv_cell(visible(value) if isinstance(value, str) else value) for value in record]
+        for record in records
+    )
+    return buffer.getvalue()
+
+
+def _figures(runs: Sequence[Results]) -> Iterator[Sequence[Any]]:
+    """Every figure at full precision, `published` in percent."""
+    from lmdiag.results import Place
+    from lmdiag.results.published import published_beside
+
+    yield [
+        "model", "revision", "commit", *Place._fields, *_NUMBERS, "published", "signature",
+    ]  # fmt: skip
+    for run in runs:
+        published = published_beside(run)
+        for place, figure in run.figures():
+            yield [
+                *(run.model.name or run.model.id, run.model.revision, run.model.commit),
+                *place,
+                *(getattr(figure, name) for name in _NUMBERS),
+                published[place].value if place in published else None,
+                run.tasks[place.task][place.setting].signature,
+            ]
+
+
+def _items(chosen: Sequence[Chosen]) -> Iterator[Sequence[Any]]:
+    """The top words at blanks; of sentences, their words or regions with surprisals."""
+    is_sentence = chosen[0][0].is_sentence
+    if is_sentence:
+        yield ["id", "sentence", "model", "place", "region", "start", "text", "bits"]
+    else:
+        yield ["context", "right_context", "model", "place", "word", "probability", "expected"]
+    for choice, of_models in chosen:
+        for model, answer in of_models.items():
+            if answer and is_sentence:
+                for i, (start, text, bits, name) in enumerate(answer.parts, start=1):
+                    yield [choice.id, choice.sentence, model, i, name or None, start, text, bits]
+            elif answer:
+                for i, entry in enumerate(answer.top, start=1):
+                    yield [choice.context, choice.right_context, model, i, *entry]

@@ -1,12 +1,13 @@
-"""A table as texts: what all formats share."""
+"""The one shape of tables: texts in rows and columns, which every format and page renders."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from lmdiag.report import numbers
-from lmdiag.report.tables import Cell, Table, distinct_n
+from lmdiag.results import CHANCE_LEGEND, CHANCE_SIGNS, Figure
+from lmdiag.results.published import PublishedFigure
 from lmdiag.text import visible
 
 
@@ -26,7 +27,7 @@ class Heading(NamedTuple):
     Attributes:
         label: of the column.
         facts: e.g. `n = 34`.
-        is_figure: False for the columns of n and of the chance level.
+        is_figure: False for columns that say what the figures are about, e.g. n.
     """
 
     label: str
@@ -59,52 +60,141 @@ class Grid(NamedTuple):
     """The texts of a table.
 
     Attributes:
-        caption: title, unit and source.
+        title: what the figures are.
         label_headings: of the columns of labels.
         headings: of all other columns.
         rows: of the table, published figures in rows of their own.
+        unit: after the title, e.g. ", percent".
+        source: of the shape of the table; "" for one of our own.
+        has_intervals: whether a caption must say that the intervals are 95% intervals.
+        figures: rows that the texts were made from, if they are figures of results.
     """
 
-    caption: str
+    title: str
     label_headings: tuple[str, ...]
     headings: tuple[Heading, ...]
     rows: tuple[GridRow, ...]
+    unit: str = ""
+    source: str = ""
+    has_intervals: bool = False
+    figures: Sequence[FigureRow] = ()
+
+    @property
+    def caption(self) -> str:
+        """Title, unit and source in one line."""
+        interval = f"{'' if self.unit else ','} with 95% interval" if self.has_intervals else ""
+        source = f" ({self.source})" if self.source else ""
+        return f"{self.title}{self.unit}{interval}{source}"
+
+    def halves(self) -> list[Grid]:
+        """Returns two tables with half of its columns each; n and chance levels stand in both.
+
+        Of a table with one column, nothing.
+        """
+        facts = [i for i, heading in enumerate(self.headings) if heading.label in ("n", "chance")]
+        others = [i for i in range(len(self.headings)) if i not in facts]
+        half = (len(others) + 1) // 2
+        parts = (range(half), range(half, len(others))) if len(others) > 1 else ()
+        return [self._part([others[i] for i in part], part, facts) for part in parts]
+
+    def _part(self, kept: Sequence[int], part: range, facts: Sequence[int]) -> Grid:
+        if self.figures:  # what they have in common may be more than what all of them have
+            labels = [self.headings[i].label for i in kept]
+            rows = [row._replace(cells=[row.cells[i] for i in part]) for row in self.figures]
+            has_models = len(self.label_headings) > 1
+            return grid_of(self.title, labels, rows, source=self.source, has_models=has_models)
+        columns = sorted([*kept, *facts])
+        return self._replace(
+            headings=tuple(self.headings[i] for i in columns),
+            rows=tuple(
+                row._replace(cells=tuple(row.cells[i] for i in columns)) for row in self.rows
+            ),
+        )
 
 
-def grid_of(table: Table, runs: int = 1) -> Grid:
-    """Returns the texts of a table; with several runs, a column names the model of each row.
+# ---- figures as texts ----------------------------------------------------------------------------
+
+
+class Cell(NamedTuple):
+    """A figure, and the published figure of the same address."""
+
+    figure: Figure
+    published: PublishedFigure | None = None
+
+
+class FigureRow(NamedTuple):
+    """A row of figures.
+
+    Attributes:
+        label: heading.
+        cells: one per column, None where there is no figure.
+        model: name of the run; "" for the human baseline.
+        depth: 1 for a break-down of the row above.
+    """
+
+    label: str
+    cells: Sequence[Cell | None]
+    model: str
+    depth: int = 0
+
+
+def grid_of(
+    title: str,
+    columns: Sequence[str],
+    rows: Sequence[FigureRow],
+    *,
+    source: str = "",
+    has_models: bool = False,
+) -> Grid:
+    """Returns the texts of figures; columns and rows without any figure are left out.
 
     n and the chance level have columns of their own, unless the headings of the columns say all
     that the cells would.
+
+    Args:
+        title: what the figures are.
+        columns: headings.
+        rows: of the table.
+        source: of its shape.
+        has_models: whether a column names the model of each row.
     """
-    columns = [[row.cells[i] for row in table.rows] for i in range(len(table.columns))]
-    is_n_shared = all(len(distinct_n(cells)) == 1 for cells in columns)
-    n = not is_n_shared or all(len(distinct_n(row.cells)) <= 1 for row in table.rows)
-    has_chance = any(_chances(cells) - {None} for cells in columns)
-    chance = has_chance and any(len(_chances(cells)) > 1 for cells in columns)
-    rows = []
-    for row in table.rows:
-        before = [CellText(row.n)] if n else []
-        after = [CellText(numbers.chances(_defined(row.cells)))] if chance else []
-        labels = (visible(row.label), *([row.model] if runs > 1 else []))
-        figures = (*before, *map(_own, row.cells), *after)
-        rows.append(GridRow(labels, row.depth, figures, is_human=not row.model))
-        if row.is_published:
-            labels = ("published", *([""] if runs > 1 else []))
-            figures = (*(CellText("") for _ in before), *map(_published, row.cells))
-            figures = (*figures, *(CellText("") for _ in after))
-            rows.append(GridRow(labels, row.depth + 1, figures, is_published=True))
+    rows = [row for row in rows if any(row.cells)]
+    kept = [i for i in range(len(columns)) if any(row.cells[i] for row in rows)]
+    rows = [row._replace(cells=[row.cells[i] for i in kept]) for row in rows]
+    by_column = list(zip(*(row.cells for row in rows), strict=True))
+    n = any(len(_counts(cells)) != 1 for cells in by_column) or all(
+        len(_counts(row.cells)) <= 1 for row in rows
+    )
+    has_chance = any(_chances(cells) - {None} for cells in by_column)
+    chance = has_chance and any(len(_chances(cells)) > 1 for cells in by_column)
     headings = [Heading("n")] if n else []
-    for label, cells in zip(table.columns, columns, strict=True):
-        facts = [] if n else [f"n = {distinct_n(cells)[0]}"]
-        facts += (
-            [] if chance else [f"chance {numbers.chances([level])}" for level in _defined(cells)]
-        )
-        headings.append(Heading(visible(label), tuple(facts), is_figure=True))
+    for i, cells in zip(kept, by_column, strict=True):
+        facts = [] if n else [f"n = {_counts(cells)[0]}"]
+        facts += [] if chance else [f"chance {numbers.chances([x])}" for x in _defined(cells)]
+        headings.append(Heading(visible(columns[i]), tuple(facts), is_figure=True))
     headings += [Heading("chance")] if chance else []
-    unit = ", percent with 95% interval" if table.is_percent else ", with 95% interval"
-    caption = f"{table.title}{unit}{f' ({table.source})' if table.source else ''}"
-    return Grid(caption, ("", "model")[: min(runs, 2)], tuple(headings), tuple(rows))
+    texts = []
+    for row in rows:
+        before = [CellText(numbers.counts(_counts(row.cells)))] if n else []
+        after = [CellText(numbers.chances(_defined(row.cells)))] if chance else []
+        labels = (visible(row.label), *([row.model] if has_models else []))
+        figures = (*before, *map(_figure_text, row.cells), *after)
+        texts.append(GridRow(labels, row.depth, figures, is_human=not row.model))
+        if any(cell and cell.published for cell in row.cells):
+            labels = ("published", *([""] if has_models else []))
+            nothing = [[CellText("")] * len(part) for part in (before, after)]
+            figures = (*nothing[0], *map(_published_text, row.cells), *nothing[1])
+            texts.append(GridRow(labels, row.depth + 1, figures, is_published=True))
+    is_percent = all(cell.figure.is_percent for row in rows for cell in row.cells if cell)
+    return Grid(
+        title, ("", "model")[: 1 + has_models], tuple(headings), tuple(texts),
+        ", percent" if is_percent else "", source, has_intervals=True, figures=rows,
+    )  # fmt: skip
+
+
+def _counts(cells: Iterable[Cell | None]) -> list[int]:
+    """The distinct n of some figures, in ascending order."""
+    return sorted({cell.figure.n for cell in cells if cell and cell.figure.n is not None})
 
 
 def _chances(cells: Iterable[Cell | None]) -> set[float | None]:
@@ -118,11 +208,29 @@ def _defined(cells: Iterable[Cell | None]) -> list[float]:
     return sorted(level for level in _chances(cells) if level is not None)
 
 
-def _own(cell: Cell | None) -> CellText:
+def _figure_text(cell: Cell | None) -> CellText:
     if cell is None:
         return CellText("")
     return CellText(numbers.value(cell.figure), numbers.interval(cell.figure))
 
 
-def _published(cell: Cell | None) -> CellText:
+def _published_text(cell: Cell | None) -> CellText:
     return CellText("" if cell is None else numbers.published(cell.published, cell.figure))
+
+
+def signs(grids: Iterable[Grid]) -> list[str]:
+    """Returns a line for each sign that figures of the tables have, with its meaning."""
+    rows = [row for grid in grids for row in grid.rows]
+    published, own = (
+        [cell.value for row in rows if row.is_published == is_published for cell in row.cells]
+        for is_published in (True, False)
+    )
+    chance = tuple(CHANCE_SIGNS.values())
+    lines = {
+        "* the published figure lies outside our 95% interval": any(
+            text.endswith("*") for text in published
+        ),
+        CHANCE_LEGEND: any(text.endswith(chance) for text in own),
+        "± standard deviation over shuffles": any("±" in text for text in own),
+    }
+    return [line for line, is_needed in lines.items() if is_needed]

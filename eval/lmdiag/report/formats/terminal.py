@@ -1,4 +1,4 @@
-"""The tables of a run, and comparisons of models, on a terminal."""
+"""Tables of runs, comparisons, analyses and multiverses on a terminal."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from lmdiag.report import numbers
 from lmdiag.report.comparing import p_text
 from lmdiag.report.designs import Design, analysis_grids, analysis_remarks
-from lmdiag.report.formats.grid import CellText, Grid, GridRow, Heading, grid_of
+from lmdiag.report.formats.grid import CellText, Grid, GridRow, Heading, signs
 from lmdiag.report.labels import (
     asked,
     comparison_label,
@@ -21,14 +21,15 @@ from lmdiag.report.labels import (
     model_label,
     run_letter,
 )
-from lmdiag.report.sections import Section, sections, signs
-from lmdiag.report.tables import Table, overviews
+from lmdiag.report.sections import sections
+from lmdiag.report.tables import overviews
 from lmdiag.results import CHANCE_SIGNS, Results, SettingResults, of_setting
 from lmdiag.text import shortened, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table as RichTable
+    from rich.table import Table
+    from rich.text import Text
 
     from lmdiag.analysis.designs import Analysis
     from lmdiag.analysis.fit import HumanFit
@@ -41,9 +42,6 @@ _NARROW = 18
 _UNLIMITED = 10_000
 """Characters of a line where the output is not a terminal."""
 
-_GAP = (0, 0, 0, 1)
-"""Padding of cells: above, right, below, left; rich itself puts one more blank between columns."""
-
 
 # ---- runs ----------------------------------------------------------------------------------------
 
@@ -52,41 +50,21 @@ def print_results(
     results: Results, console: Console | None = None, designs: Sequence[Design] = ()
 ) -> None:
     """Prints what was evaluated, the conditions of own data, then the tables of each diagnostic."""
-    from rich.console import Console
-
-    console = console or Console(highlight=False)
+    console = console or _standard()
     model = results.model
     *facts, commit = model_facts(model)
     facts += ["cased" if model.cased else "uncased", commit]
+    framing = (f"{name} {shortened(s, 80)}" for name, s in framing_facts(results.protocol))
     console.print()
     _print_line(model_label(results), "bold", console)
     _print_line(" · ".join(facts), "dim", console)
     number = f"{results.n_contexts} {asked(results)}"
     _print_line(f"data {results.data.source} · {number}", "dim", console)
-    if framing := framing_facts(results.protocol):
-        said = (f"{name} {shortened(text, 80)}" for name, text in framing)
-        _print_line(" · ".join(said), "dim", console)
+    if line := " · ".join(framing):
+        _print_line(line, "dim", console)
     for design in designs:
-        console.print()
-        _print_line(f"{design.title}: conditions", "bold", console)
-        _print_grids(design.grids, design.remarks, console)
-    for section in sections([results]):
-        _print_section(section, console)
-
-
-def print_overview(runs: Sequence[Results], console: Console | None = None) -> None:
-    """Prints the headline figures of several models: a table per task with a row per model."""
-    from rich.console import Console
-
-    console = console or Console(highlight=False)
-    tables = overviews(runs)
-    console.print()
-    _print_line(f"All {len(runs)} models", "bold", console)
-    for table in tables:
-        _print_table(table, console)
-    console.print()
-    for line in signs(tables):
-        _print_line(line, "dim", console, wrap=False)
+        _print_part(f"{design.title}: conditions", design.grids, design.remarks, console)
+    _print_sections(results, console)
 
 
 def print_setting(
@@ -106,158 +84,34 @@ def print_setting(
         console: where to print; standard output by default.
         form: of the data, see `lmdiag.stimuli.Stimuli`.
     """
-    from rich.console import Console
+    _print_sections(of_setting(task, setting, content, form), console or _standard())
 
-    for section in sections([of_setting(task, setting, content, form)]):
-        _print_section(section, console or Console(highlight=False))
+
+def print_overview(runs: Sequence[Results], console: Console | None = None) -> None:
+    """Prints the headline figures of several models: a table per task with a row per model."""
+    grids = overviews(runs)
+    _print_part(f"All {len(runs)} models", grids, signs(grids), console or _standard())
 
 
 def output_console() -> Console:
     """Returns a console for standard output; output that is redirected is as wide as it needs."""
+    is_limited = sys.stdout.isatty() or "COLUMNS" in os.environ
+    return _standard(None if is_limited else _UNLIMITED)
+
+
+def _standard(width: int | None = None) -> Console:
     from rich.console import Console
 
-    is_limited = sys.stdout.isatty() or "COLUMNS" in os.environ
-    return Console(highlight=False, width=None if is_limited else _UNLIMITED)
+    return Console(highlight=False, width=width)
 
 
-def _print_line(text: str, style: str, console: Console, *, wrap: bool = True) -> None:
-    from rich.text import Text
-
-    console.print(Text(visible(text), style=style), soft_wrap=not wrap)
-
-
-def _print_section(section: Section, console: Console) -> None:
-    console.print()
-    _print_line(section.title, "bold", console)
-    for table in section.tables:
-        _print_table(table, console)
-    console.print()
-    for line in (*section.remarks, *filter(None, section.signatures)):
-        _print_line(line, "dim", console, wrap=False)
+def _print_sections(results: Results, console: Console) -> None:
+    for section in sections([results]):
+        remarks = [*section.remarks, *filter(None, section.signatures)]
+        _print_part(section.title, section.tables, remarks, console)
 
 
-def _print_table(table: Table, console: Console) -> None:
-    from rich.text import Text
-
-    console.print()
-    caption = Text(visible(f"{table.title}, percent" if table.is_percent else table.title))
-    console.print(caption.append(f"  {table.source}", style="dim"))
-    for grid in pieces(table, console.width):
-        console.print(_drawn(grid, console.width))
-
-
-# ---- a table that fits ---------------------------------------------------------------------------
-
-
-class TableFit(NamedTuple):
-    """How a table is drawn: intervals beside their figures or below, and how wide labels are."""
-
-    is_beside: bool
-    label: int
-
-
-def pieces(table: Table, width: int) -> list[Grid]:
-    """Returns the texts of the table, or of parts of its columns that each fit on the terminal."""
-    grid, columns = grid_of(table), len(table.columns)
-    if columns == 1 or _fit(grid, width) is not None:
-        return [grid]
-    halves = range((columns + 1) // 2), range((columns + 1) // 2, columns)
-    return [piece for half in halves for piece in pieces(table.part(half), width)]
-
-
-def _grid_pieces(grid: Grid, width: int) -> list[Grid]:
-    """The texts, or parts of their columns that each fit on the terminal."""
-    columns = len(grid.headings)
-    if columns == 1 or _fit(grid, width) is not None:
-        return [grid]
-    halves = slice((columns + 1) // 2), slice((columns + 1) // 2, columns)
-    parts = [
-        grid._replace(
-            headings=grid.headings[half],
-            rows=tuple(row._replace(cells=row.cells[half]) for row in grid.rows),
-        )
-        for half in halves
-    ]
-    return [piece for part in parts for piece in _grid_pieces(part, width)]
-
-
-def _fit(grid: Grid, width: int) -> TableFit | None:
-    """The best way to draw a table that fits; None where there is none."""
-    labels = [len(row.labels[0]) + 2 * row.depth for row in grid.rows if not row.is_published]
-    longest = max([len(grid.label_headings[0]), *labels])
-    fits = (
-        TableFit(True, longest),
-        TableFit(False, longest),
-        TableFit(False, min(longest, _NARROW)),
-    )
-    return next((fit for fit in fits if _width(grid, fit) <= width), None)
-
-
-def _width(grid: Grid, fit: TableFit) -> int:
-    """Characters that the table takes when it is drawn so."""
-    widths = [fit.label]
-    for i, heading in enumerate(grid.headings):
-        texts = [cell.value + cell.interval for cell in _column(grid, i, fit.is_beside)]
-        lines = "\n".join([heading.label, *heading.facts, *texts]).split("\n")
-        widths.append(max(map(len, lines)))
-    return sum(widths) + (1 + _GAP[3]) * (len(widths) - 1)
-
-
-def _column(grid: Grid, i: int, is_beside: bool) -> list[CellText]:
-    """The texts of a column, each interval beside or below its figure, signs below each other."""
-    own = [row.cells[i] for row in grid.rows if not row.is_published]
-    space = max(len(cell.interval) for cell in own)
-    signs = tuple(CHANCE_SIGNS.values())
-    is_marked = any(cell.value.endswith(signs) for cell in own)
-    texts = []
-    for row in grid.rows:
-        value, interval = row.cells[i]
-        if is_marked and value and not value.endswith(signs) and not row.is_published:
-            value += " "
-        if interval:
-            interval = interval.rjust(space + 1) if is_beside else f"\n{interval}"
-        texts.append(CellText(value, interval))
-    return texts
-
-
-def _drawn(grid: Grid, width: int) -> RichTable:
-    from rich.text import Text
-
-    fit = _fit(grid, width) or TableFit(False, _NARROW)
-    drawn = _rich_table(fit.label, _GAP)
-    drawn.columns[0].header = Text(grid.label_headings[0])
-    for heading in grid.headings:
-        title = Text("\n".join([heading.label, *heading.facts]))
-        style = "" if heading.is_figure else "dim"
-        drawn.add_column(title, justify="right", style=style, no_wrap=heading.is_figure)
-    columns = [_column(grid, i, fit.is_beside) for i in range(len(grid.headings))]
-    for row, *cells in zip(grid.rows, *columns, strict=True):
-        plain = "dim" if row.is_published else ""
-        texts = [Text("  " * row.depth + row.labels[0], style=plain)]
-        for heading, (value, interval) in zip(grid.headings, cells, strict=True):
-            style = "bold" if heading.is_figure and not row.is_published else plain
-            texts.append(Text(value, style=style).append(interval, style="not bold dim"))
-        drawn.add_row(*texts)
-    return drawn
-
-
-def _rich_table(label: int, padding: tuple[int, ...] = (0, 1)) -> RichTable:
-    """A table without rows, with the column of labels."""
-    from rich import box
-    from rich.table import Table as RichTable
-
-    drawn = RichTable(
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        show_edge=False,
-        header_style="dim",
-        padding=padding,  # type: ignore[arg-type]
-    )
-    drawn.add_column("", overflow="fold", min_width=label)
-    return drawn
-
-
-# ---- conditions --------------------------------------------------------------------------------
+# ---- conditions, fits to human measures ----------------------------------------------------------
 
 
 def print_analysis(analysis: Analysis, console: Console) -> None:
@@ -265,31 +119,15 @@ def print_analysis(analysis: Analysis, console: Console) -> None:
     for fit in analysis.mixed.values():
         if fit.warning:
             _print_line(fit.warning, "bold", console, wrap=False)
-    _print_grids(analysis_grids(analysis), analysis_remarks(analysis), console)
-
-
-def _print_grids(grids: Iterable[Grid], remarks: Iterable[str], console: Console) -> None:
-    for grid in grids:
-        console.print()
-        if grid.caption:
-            _print_line(grid.caption, "", console)
-        rows = [row._replace(labels=(": ".join(row.labels),)) for row in grid.rows]
-        for piece in _grid_pieces(grid._replace(rows=tuple(rows)), console.width):
-            console.print(_drawn(piece, console.width))
-    console.print()
-    for line in remarks:
-        _print_line(line, "dim", console, wrap=False)
+    _print_part("", analysis_grids(analysis), analysis_remarks(analysis), console)
 
 
 def print_fit(fit: HumanFit, console: Console) -> None:
     """Prints the table over models of a fit to human measures, and how it was computed."""
-    from lmdiag.report.human import further_lines, grid, method_lines
+    from lmdiag.report.human import fit_grid, further_lines, method_lines
 
-    header, *rows = grid(fit)
-    headings = tuple(Heading(label, is_figure=True) for label in header[1:])
-    texts = tuple(GridRow((row[0],), 0, tuple(map(CellText, row[1:]))) for row in rows)
-    table = Grid("", (header[0],), headings, texts)
-    _print_grids([table], [*method_lines(fit), *further_lines(fit)], console)
+    remarks = [*method_lines(fit), *further_lines(fit)]
+    _print_part("", [fit_grid(fit)._replace(title="")], remarks, console)
 
 
 # ---- comparisons ---------------------------------------------------------------------------------
@@ -299,21 +137,13 @@ def print_comparisons(comparisons: Sequence[Comparison], console: Console) -> No
     """Prints a table for each pair of models, task and setting."""
     several = len({one.second for one in comparisons}) > 1
     groups = groupby(comparisons, key=lambda one: (one.second, one.task, one.setting))
-    for (second, task, setting), rows in groups:
-        title = task if setting == "none" else f"{task}, {setting}"
-        pair = f"A and {run_letter(second)}, " if several else ""
-        console.print()
-        _print_line(pair + title, "bold", console)
-        for grid in _grid_pieces(_comparison_grid(list(rows), run_letter(second)), console.width):
-            console.print(_drawn(grid, console.width))
-
-
-def _comparison_grid(rows: Sequence[Comparison], other: str) -> Grid:
-    """The comparisons of one pair of models in one task and setting."""
-    named = ("n", "A", other)
-    headings = [Heading(label) for label in named]
-    headings += [Heading(label, is_figure=True) for label in (f"A − {other}", "p", "p adj.")]
-    return Grid("", ("",), tuple(headings), tuple(map(_comparison_row, rows)))
+    for (second, task, setting), group in groups:
+        other = run_letter(second)
+        title = f"A and {other}, " * several + task + f", {setting}" * (setting != "none")
+        facts = (Heading(label) for label in ("n", "A", other))
+        figures = (Heading(label, (), True) for label in (f"A − {other}", "p", "p adj."))
+        rows = tuple(map(_comparison_row, group))
+        _print_grid(Grid(title, ("",), (*facts, *figures), rows), console, "bold")
 
 
 def _comparison_row(one: Comparison) -> GridRow:
@@ -343,12 +173,101 @@ def print_multiverse(multiverse: Multiverse, console: Console) -> None:
         _print_line(model, "bold", console)
         _print_line(": ".join(filter(None, (count, knobs))), "", console, wrap=False)
     for task in task_tables(multiverse):
-        console.print()
-        _print_line(task.diagnostic.title, "bold", console)
-        for grid in (*task.ranges, *task.differences):
-            console.print()
-            for piece in _grid_pieces(grid, console.width):
-                console.print(_drawn(piece, console.width))
+        _print_part(task.diagnostic.title, [*task.ranges, *task.differences], (), console)
     console.print()
     for line in remarks(multiverse):
         _print_line(line, "dim", console, wrap=False)
+
+
+# ---- what all of them print ----------------------------------------------------------------------
+
+
+def _print_line(text: str, style: str, console: Console, *, wrap: bool = True) -> None:
+    from rich.text import Text
+
+    console.print(Text(visible(text), style=style), soft_wrap=not wrap)
+
+
+def _print_part(
+    title: str, grids: Iterable[Grid], remarks: Iterable[str], console: Console
+) -> None:
+    if title:
+        console.print()
+        _print_line(title, "bold", console)
+    for grid in grids:
+        _print_grid(grid, console)
+    lines = list(remarks)
+    if lines:
+        console.print()
+    for line in lines:
+        _print_line(line, "dim", console, wrap=False)
+
+
+def _print_grid(grid: Grid, console: Console, style: str = "") -> None:
+    """Prints a table in as many parts as its width needs, below its title."""
+    from rich.text import Text
+
+    console.print()
+    if grid.title:
+        title = Text(visible(f"{grid.title}{grid.unit}"), style=style)
+        console.print(title.append(f"  {grid.source}" if grid.source else "", style="dim"))
+    for table in _parts(grid, console):
+        console.print(table)
+
+
+def _parts(grid: Grid, console: Console) -> list[Table]:
+    """The table if it fits, or parts of its columns that each fit.
+
+    It fits with intervals beside their figures, below them, or where labels wrap, too.
+    """
+    for is_beside, label in ((True, None), (False, None), (False, _NARROW)):
+        table = _drawn(grid, is_beside)
+        table.columns[0].max_width = label
+        width = console.measure(table, options=console.options.update(max_width=_UNLIMITED)).maximum
+        table.columns[0].max_width = None
+        if width <= console.width:
+            return [table]
+    return [part for half in grid.halves() for part in _parts(half, console)] or [table]
+
+
+def _drawn(grid: Grid, is_beside: bool) -> Table:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    longest = max(len(row.labels[0]) + 2 * row.depth for row in grid.rows)
+    table = Table(
+        box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="dim",
+        padding=(0, 0, 0, 1),  # rich puts one more blank between columns
+    )  # fmt: skip
+    labels = ("  " * row.depth + ": ".join(row.labels) for row in grid.rows)
+    table.add_column(Text(grid.label_headings[0]), overflow="fold", min_width=min(longest, _NARROW))
+    for heading in grid.headings:
+        title = Text("\n".join([heading.label, *heading.facts]))
+        style = "" if heading.is_figure else "dim"
+        table.add_column(title, justify="right", style=style, no_wrap=True)
+    columns = [_column(grid, i, is_beside) for i in range(len(grid.headings))]
+    for row, label, *cells in zip(grid.rows, labels, *columns, strict=True):
+        table.add_row(Text(label, style="dim" if row.is_published else ""), *cells)
+    return table
+
+
+def _column(grid: Grid, i: int, is_beside: bool) -> list[Text]:
+    """The texts of a column, each interval beside or below its figure, signs below each other."""
+    from rich.text import Text
+
+    sign = tuple(CHANCE_SIGNS.values())
+    cells = [(row.is_published, row.cells[i]) for row in grid.rows]
+    own = [cell for is_published, cell in cells if not is_published]
+    space = max(len(cell.interval) for cell in own)
+    is_marked = any(cell.value.endswith(sign) for cell in own)
+    texts = []
+    for is_published, (value, interval) in cells:
+        if is_marked and value and not value.endswith(sign) and not is_published:
+            value += " "
+        if interval:
+            interval = interval.rjust(space + 1) if is_beside else f"\n{interval}"
+        is_bold = grid.headings[i].is_figure and not is_published
+        style = "bold" if is_bold else "dim" if is_published else ""
+        texts.append(Text(value, style=style).append(interval, style="not bold dim"))
+    return texts
