@@ -14,6 +14,7 @@ from families import FAMILIES
 
 import lmdiag
 from lmdiag import cli
+from lmdiag.analysis.designs import Analysis, analyse_table
 
 WORDS = ("bird", "tree", "hammer", "robin", "trout", "fish", "bird", "tree")
 NOTHING = "the rows have no columns good and contrast"
@@ -82,6 +83,28 @@ def test_its_page_has_a_headline_and_the_words(runs: list[Path]) -> None:
     assert "mean surprisal, bits" in headline(runs[0] / "report.html")
     assert " bits</span>" in page  # of each word
     assert 'data-filter="outcome"' not in page
+
+
+def test_the_terminal_begins_with_the_conditions_which_are_computed_once(
+    models: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    computed: list[Analysis] = []
+
+    def counted(*rows: Any, **options: Any) -> Analysis:
+        computed.append(analyse_table(*rows, **options))
+        return computed[-1]
+
+    monkeypatch.setattr("lmdiag.report.designs.analyse_table", counted)
+    FRAME.assign(item=[1, 1, 2, 2, 3, 3, 4, 4]).to_csv(tmp_path / "mine.csv")
+    run(models[:1], tmp_path / "mine.csv", tmp_path)
+    text = capsys.readouterr().out
+    assert 0 < text.index("Effects on surprisal over items") < text.index("All measures")
+    (page,) = tmp_path.rglob("report.html")
+    assert "Effects on surprisal over items" in page.read_text()
+    assert [dict(analysis.conditions) for analysis in computed] == [{"number": ("1", "2")}]
 
 
 def test_such_runs_are_compared_reported_together_and_scored(

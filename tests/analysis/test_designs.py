@@ -64,7 +64,7 @@ def test_effects_are_paired_t_tests(k: int, n: int, missing: int) -> None:
     names = dict(zip("abc"[:k], (("x", "y"), ("p", "q"), ("s", "t")), strict=False))
     table = design(names, n, seed=k)
     found = analyse_table(table.drop(index=[i * 2**k for i in range(missing)]))
-    assert found.items["m"].left_out == missing
+    assert found.left_out.get(("", "m"), 0) == missing
     whole = table[~table["item"].isin([f"i{i}" for i in range(missing)])]
     for effect in found.to_json()["effects"]:
         crossed = effect["effect"].split(":")
@@ -168,7 +168,7 @@ def test_rows_without_a_surprisal_leave_their_items_out() -> None:
     table = design(TWO, 8, seed=1)
     table.loc[[0, 5], "surprisal"] = [np.nan, np.inf]
     found = analyse_table(table)
-    assert (found.items["m"].left_out, found.cells["n"][0]) == (2, 6)
+    assert (found.left_out, found.cells["n"][0]) == ({("", "m"): 2}, 6)
 
 
 def test_differences_of_rounding_are_none() -> None:
@@ -189,19 +189,29 @@ def test_a_region_of_a_table() -> None:
         analyse_table(table)
 
 
-def test_a_filter_chooses_one_suite() -> None:
+def test_suites_with_different_conditions_are_analysed_each_by_itself() -> None:
     tables = []
     for seed, (suite, levels) in enumerate({"1": ("x", "y"), "b": ("p", "q", "r")}.items()):
-        table = design({"condition": levels}, 5, seed)
+        table = design({"condition": levels}, 5, seed, missing=seed)
         tables.append(table.assign(suite=suite, item=f"{suite}/" + table["item"]))
-    table = pd.concat(tables)
-    expected = analyse_table(tables[1]).effects
-    pd.testing.assert_frame_equal(analyse_table(table, filters=["suite=b"]).effects, expected)
+    table = pd.concat([*tables, tables[0].assign(suite="c", condition="x")])
+    found = analyse_table(table)
+    assert list(found.effects["suite"]) == ["1", "b", "b", "b"]
+    for part in tables:
+        (suite,) = part["suite"].unique()
+        expected = analyse_table(part)
+        chosen = analyse_table(table, filters=[f"suite={suite}"])
+        pd.testing.assert_frame_equal(chosen.effects, expected.effects)
+        effects = found.effects[found.effects["suite"] == suite].reset_index(drop=True)
+        for name in ("n", "estimate", "ci_low", "t", "p", "p_sign_flip"):
+            pd.testing.assert_series_equal(effects[name], expected.effects[name])
+        means = found.cells[found.cells["suite"] == suite]["mean"]
+        assert list(means) == list(expected.cells["mean"])
+    assert found.left_out == {("b", "m"): 1}
     for filters, message in [
-        ([], "choose one with --filter suite=NAME from 1, b"),
         (["suite"], "write it as COLUMN=VALUE"),
         (["sweet=b"], "columns are model, item"),
-        (["suite=c"], "no row has this value; values are 1, b"),
+        (["suite=d"], "choose a value from 1, b, c"),
     ]:
         with pytest.raises(BadInput, match=message):
             analyse_table(table, filters=filters)
@@ -233,7 +243,7 @@ def test_a_formula_with_the_model_is_fitted_to_all_rows() -> None:
 def test_a_formula_needs_no_items_and_names_its_response() -> None:
     table = design(TWO, 8, seed=3).rename(columns={"item": "frame", "surprisal": "Surprisal"})
     found = analyse_table(table, formula="Surprisal ~ a + (1 | frame)")
-    assert (found.response, dict(found.items), found.to_json()["effects"]) == ("Surprisal", {}, [])
+    assert (found.response, len(found.items), found.to_json()["effects"]) == ("Surprisal", 0, [])
     assert found.mixed["m"].n == 32
 
 

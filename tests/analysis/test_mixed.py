@@ -53,9 +53,10 @@ def test_the_profiled_deviance_gives_the_same_fit(design: str, reml: bool) -> No
     by_subject = Grouping(np.column_stack(slopes), subject, correlated)
     assert_equal(fit, fit_profiled(table.y.to_numpy(), x, [by_subject, items], reml))
     # variances and covariances, the residual variance, and four coefficients
-    n_covariances = {"crossed": 1, "independent slopes": 3, "correlated slope": 3}[design]
-    assert fit.n_parameters == n_covariances + 1 + 1 + 4
-    assert fit.aic == pytest.approx(2 * fit.n_parameters - 2 * fit.log_likelihood)
+    n_parameters = (
+        {"crossed": 1, "independent slopes": 3, "correlated slope": 3}[design] + 1 + 1 + 4
+    )
+    assert fit.aic == pytest.approx(2 * n_parameters - 2 * fit.log_likelihood)
     assert (fit.n, fit.groups) == (240, {"subject": 20, "item": 12})
     assert [term.term for term in fit.terms] == ["(Intercept)", "a", "b", "a:b"]
     assert not fit.warning
@@ -71,7 +72,7 @@ def test_levels_of_text_columns_are_named() -> None:
     table = simulated(2).assign(c=["one", "two", "three"] * 80)
     names = [term.term for term in fit_mixed("y ~ c * a + (1 | item)", table).terms]
     assert names == ["(Intercept)", "c[three]", "c[two]", "a", "c[three]:a", "c[two]:a"]
-    fit = fit_mixed("y ~ c + (1 | subject)", table, coding={"c": "sum"})
+    fit = fit_mixed("y ~ c + (1 | subject)", table, coding="sum")
     assert [term.term for term in fit.terms] == ["(Intercept)", "c[one]", "c[three]"]
 
 

@@ -1,8 +1,8 @@
 """Charts of results with altair, for the report page, files and notebooks.
 
-`figures` and `contrasts` have a function per kind of chart, from a pandas DataFrame to an altair
-chart; `parts` has what they share. `kinds` and `models` collect the data from runs. `output` sizes and
-colours charts, writes files and has the script that draws in a page.
+`drawing` has a function per kind of chart, from a pandas DataFrame to an altair chart, and `parts`
+what they share. `kinds`, `models` and `conditions` collect the data. `output` sizes and colours
+charts, writes files and has the script that draws in a page.
 """
 
 from __future__ import annotations

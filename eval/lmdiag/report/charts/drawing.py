@@ -1,7 +1,7 @@
 """A function per kind of chart, from a pandas DataFrame to an altair chart.
 
-Data of figures have the columns value, low and high (95% interval), n, chance and versus_chance, and
-further ones that the functions name; a column may be missing. Proportions are in [0, 1].
+Data of figures have the columns value, low and high (95% interval), n, chance, versus_chance,
+and those that the functions name; a column may be missing. Proportions are in [0, 1].
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ Ends = tuple[float, float]
 def dot_chart(data: pd.DataFrame, *, percent: bool = True) -> Any:
     """Returns figures as dots with 95% intervals, a line of the chart per label and series.
 
-    A thick line is the standard deviation over shuffles, a short dashed line the chance level, a grey
-    one the human baseline, a hollow diamond the published figure.
+    A thick line is the standard deviation over shuffles, a short dashed line the chance level, a
+    grey one the human baseline, a hollow diamond the published figure.
 
     Args:
         data: columns of figures; label, series, sd, published, human.
@@ -58,7 +58,9 @@ def dot_chart(data: pd.DataFrame, *, percent: bool = True) -> Any:
     layers = parts.reference_lines(data, "x", **place)
     if has(data, "sd"):
         ends = {"color": channels["color"], "x": "sd_low:Q", "x2": "sd_high:Q"}
-        layers.append(_within_sd("value").mark_rule(strokeWidth=6, opacity=0.3).encode(**place, **ends))
+        layers.append(
+            _within_sd("value").mark_rule(strokeWidth=6, opacity=0.3).encode(**place, **ends)
+        )
     if has(data, "published"):
         diamond = parts.only("published").mark_point(**_DIAMOND)
         layers.append(diamond.encode(**place, x="published:Q"))
@@ -191,7 +193,7 @@ def trend_chart(data: pd.DataFrame, *, is_step: bool, percent: bool) -> Any:
     scale = alt.Scale(type="log", nice=False, padding=8) if not is_step else (
         alt.Scale(type="symlog", constant=first) if is_wide else alt.Scale(zero=False)
     )  # fmt: skip
-    ticks = _ticks(places) if is_wide else places[:: math.ceil(len(places) / 6)]
+    ticks = _ticks(places, is_step) if is_wide else places[:: math.ceil(len(places) / 6)]
     labels = "replace(format(datum.value, '.3~s'), 'G', 'B')"
     axis = alt.Axis(values=ticks, labelExpr=labels, labelOverlap=True, grid=False)
     title = "training step" if is_step else "parameters"
@@ -216,13 +218,17 @@ def trend_chart(data: pd.DataFrame, *, is_step: bool, percent: bool) -> Any:
     return by_figure if percent else by_figure.resolve_scale(y="independent")
 
 
-def _ticks(places: Sequence[int]) -> list[int]:
-    """Some of the places: the first, and those at least eight times as large as the tick before."""
-    ticks = list(places[:1])
-    for place in places:
-        if place > 0 and place >= 8 * ticks[-1]:
-            ticks.append(place)
-    return ticks
+def _ticks(places: Sequence[int], is_step: bool) -> list[int]:
+    """Ticks of a logarithmic scale: powers of ten, or steps that are eight times the one before."""
+    if is_step:
+        ticks = list(places[:1])
+        for place in places:
+            if place > 0 and place >= 8 * ticks[-1]:
+                ticks.append(place)
+        return ticks
+    known = [[f * 10**i for i in range(16) for f in factors] for factors in ((1,), (1, 2, 5))]
+    tens, parts_of_tens = ([x for x in of if places[0] <= x <= places[-1]] for of in known)
+    return tens if len(tens) > 1 else parts_of_tens
 
 
 def curve_chart(
@@ -248,7 +254,7 @@ def curve_chart(
     room = 0.06 * (high - low) or 0.05
     form = ".1%" if percent else ".3~g"
     margin = {"minExtent": CHOICES_WIDTH, "maxExtent": CHOICES_WIDTH}
-    options = {"domain": [low - room, high + room], "nice": False, "zero": False}
+    options: dict[str, Any] = {"domain": [low - room, high + room], "zero": False}
     axis = margin | {"format": "%" if percent else ".3~g"}
     shown = tooltip(data, "protocol") + tooltip(data, "value, low, high, chance", form)
     shown += tooltip(data, "versus_chance") + tooltip(data, "p, p_adjusted", ".3f")
@@ -300,7 +306,7 @@ def _item_axis(channel: str, column: str, title: str, ends: Ends, bits: bool) ->
         {"type": "log", "domain": [0.7 * ends[0], 1.4],
          "axis": {"values": decades, "labelExpr": labels}}
     )  # fmt: skip
-    return parts.numeric(channel, column, title=title, clamp=True, nice=False, **options)
+    return parts.numeric(channel, column, title=title, clamp=True, **options)
 
 
 def _pair_axes(ends: Ends, bits: bool) -> dict[str, Any]:
@@ -413,43 +419,58 @@ def cloze_chart(data: pd.DataFrame, ends: Ends, colors: Sequence[str] = COLORS) 
     return _item_marks(data, height=230, **channels, tooltip=shown)
 
 
-def means_chart(data: pd.DataFrame, x: str, y: str, legend: str = "") -> Any:
-    """Returns means with intervals by the levels of a condition, beside each other in a series.
+def means_chart(
+    data: pd.DataFrame,
+    x: str = "",
+    legend: str = "",
+    *,
+    y: str,
+    possible: Ends,
+    same_levels: bool = True,
+) -> Any:
+    """Returns means with intervals by the levels of a condition, those of a series side by side.
 
     Args:
-        data: level, series, panel, value, low, high, n of each mean; with `item`, a value of an item,
-            which is a thin line; `named`: False for levels that are shown with a click.
-        x, y, legend: titles of levels, values and series; "" for none.
+        data: level, series, panel, value, low, high, n of each mean; with `item`, a value of an
+            item, for its thin line; without items, lines join the means. `named` is False for
+            levels that a click shows.
+        x, legend, y: titles of levels, series and values.
+        possible: values, beyond which an interval is cut.
+        same_levels: whether all panels have the same levels.
     """
     names, is_path = distinct(data, "series"), "item" not in data
-    angle = {"labelAngle": -35, "labelOverlap": False} if is_path else {"labelAngle": 0}
-    axis = alt.Axis(labelLimit=110, grid=False, **angle)
-    looks = parts.series(
-        "series",
-        {"color": COLORS, "shape": SHAPES} | ({"strokeDash": _DASHES} if is_path else {}),
-        names,
-        title=legend or None,
+    styles: dict[str, Any] = {"color": COLORS, "shape": SHAPES} | (
+        {"strokeDash": _DASHES} if is_path else {}
     )
-    dashes = looks.pop("strokeDash", None)
-    offset = alt.XOffset("series:N", sort=names, scale=alt.Scale(type="point", padding=4))
-    place = {"x": alt.X("level:N", sort=distinct(data, "level"), title=x or None, axis=axis)}
-    place |= {"xOffset": offset, "color": looks["color"]}
-    value = parts.numeric("y", "value", percent=False, title=y, zero=False, padding=8)
+    looks = parts.series("series", styles, names, title=legend or None)
+    line_looks = {key: looks[key] for key in looks if key != "shape"}
+    point_looks = {key: looks[key] for key in looks if key != "strokeDash"}
+    are_panels, levels = len(distinct(data, "panel")) > 1, distinct(data, "level")
+    room = (160 if are_panels else 310) // len(levels)
+    is_slanted = is_path or any(parts.text_width(level) > room for level in levels)
+    angle = -35 if is_slanted else 0
+    axis = alt.Axis(labelAngle=angle, labelLimit=110, labelOverlap=False, grid=False)
+    place: dict[str, Any] = {"x": alt.X("level:N", sort=levels, title=x or None, axis=axis)}
+    if len(names) > 1:
+        place["xOffset"] = alt.XOffset("series:N", sort=names)
+    ends = {"domainMin": possible[0]} if data["low"].min() < possible[0] else {}
+    ends |= {"domainMax": possible[1]} if data["high"].max() > possible[1] else {}
+    value = parts.numeric("y", "value", percent=False, title=y, zero=False, **ends)
     shown = tooltip(data, "panel, level, series, n") + tooltip(data, "value, low, high", ".2f")
-    marks = parts.points(data, "y", **place, y=value, shape=looks["shape"], tooltip=shown)
-    lines = alt.Chart().mark_line(tooltip=None, strokeWidth=1.5 if is_path else 1)
-    if is_path:
-        layers = [lines.encode(**place, y=value, strokeDash=dashes), *marks]
-    else:
-        of_items = parts.only("item").mark_line(strokeWidth=1, opacity=0.18, tooltip=None)
-        means = [layer.transform_filter("!isValid(datum.item)") for layer in marks]
-        layers = [of_items.encode(**place, y=value, detail="item:N"), *means]
+    layers = parts.points(data, "y", 52, **place, y=value, **point_looks, tooltip=shown)
+    lines = alt.Chart().mark_line(strokeWidth=1.5, tooltip=None)
+    if not is_path:
+        layers = [layer.transform_filter("!isValid(datum.item)") for layer in layers]
+        lines = parts.only("item").mark_line(strokeWidth=1, opacity=0.18, tooltip=None)
+        line_looks["detail"] = alt.Detail("item:N")
+    layers.insert(0, lines.encode(**place, y=value, **line_looks))
     is_part = "named" in data and bool(data["named"].any() and not data["named"].all())
     if is_part:
         layers = [layer.transform_filter("every_region || datum.named") for layer in layers]
-    chart = parts.layered(data, *layers, height=190)
-    if len(distinct(data, "panel")) > 1:
+    chart = parts.layered(data, *layers, height=200)
+    if are_panels:
         chart = parts.panels(chart.properties(width=160, height=150), data, "panel")
+        chart = chart if same_levels else chart.resolve_scale(x="independent")
     box = alt.binding_checkbox(name="all regions")
-    param = alt.param(name="every_region", value=False, bind=box)
-    return chart.add_params(param) if is_part else chart
+    every = alt.param(name="every_region", value=False, bind=box)
+    return chart.add_params(every) if is_part else chart

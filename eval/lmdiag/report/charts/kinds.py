@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from lmdiag import stats
 from lmdiag.analysis.designs import within_item_intervals
 from lmdiag.diagnostics import Chart, Diagnostic
 from lmdiag.formulas import parse_formula
@@ -80,8 +82,9 @@ class TaskRuns:
         names = figures["measure"].map(measure_label)
         series = figures["model"] if len(self.runs) > 1 else names
         figures = figures.assign(label=names, series=series)
-        parts = [figures[[fnmatchcase(n, one) for n in figures["measure"]]] for one in measures]
-        return pd.concat(parts)
+        names = distinct(figures, "measure")
+        order = [name for pattern in measures for name in names if fnmatchcase(name, pattern)]
+        return _in_order(figures, "measure", order)
 
     def plot(self, i: int, kind: str, name: str, caption: str, chart: Any) -> Plot:
         """The chart of run i, which names its model where there are several."""
@@ -213,7 +216,7 @@ def _extended_sets(data: TaskRuns) -> Iterator[Plot]:
             label=f"{name},\n{label}" if several else name.replace(", ", ",\n"),
             **({} if several else {"series": label}),
         )
-        for name, line in set_columns(measured(data.diagnostic, data.sources))
+        for name, line in set_columns(measured(data.task, data.sources))
         for task, label in labels.items()
     ]
     yield from _dotted("levels", "extended-sets", sets.title, pd.concat(tables))
@@ -335,11 +338,10 @@ def _restricted(data: TaskRuns, i: int, chart: Chart) -> Sequence[Item]:
 def _pair(item: Item, bits: bool, threshold: float) -> dict[str, Any]:
     """A contrast as a row of a chart; its bad row is the most probable one."""
     good = next(choice for choice in item.choices if choice.good)
-    bad = max((c for c in item.choices if c.good is False), key=lambda choice: choice.value or 0)
+    bad = max((c for c in item.choices if c.good is False), key=lambda c: c.value or 0.0)
     pair = {"item": visible(item.id), "context": visible(good.sentence)}
     pair["verdict"] = "good" if item.prefers_good else "bad"
     if bits:
-        bad = max((c for c in item.choices if c.good is False), key=lambda c: -(c.bits or 0))
         return pair | {"other context": visible(bad.context), "good": good.bits, "bad": bad.bits}
     if item.prefers_good and item.by_threshold:
         pair["verdict"] = f"good by > {threshold:g}"
@@ -397,7 +399,7 @@ def _regions(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
         if means["named"].any() and not means["named"].all():
             caption += " Only the regions that the predictions read are shown."
         file = "-".join(filter(None, ("regions", str(number), name_part(suite))))
-        drawn = drawing.means_chart(means, "", "surprisal, bits")
+        drawn = drawing.means_chart(means, y="surprisal, bits", possible=(0, math.inf))
         yield Plot(chart.kind, file, caption, drawn, len(suites) > _UNFOLDED)
 
 
@@ -420,13 +422,21 @@ def _region_means(items: Sequence[Item]) -> pd.DataFrame:
         table = table[distinct(of_region, "condition")]
         number = str(region).partition(" ")[0]
         named = None in regions or number in map(str, regions)  # None: the whole sentence
-        bounds = within_item_intervals(table.to_numpy())
+        bounds = _bounds(table.to_numpy())
         rows += [
             {"level": visible(str(region)), "series": visible(condition), "n": len(table),
              "value": table[condition].mean(), "low": low, "high": high, "named": named}
             for condition, (low, high) in zip(table, bounds, strict=True)
         ]  # fmt: skip
     return pd.DataFrame(rows)
+
+
+def _bounds(bits: stats.Values) -> list[stats.Interval]:
+    """The interval of each column: within items, or of a mean where there is a single column."""
+    n, columns = bits.shape
+    if n < 2 or columns < 2:
+        return [stats.mean_interval(x) if n > 1 else (math.nan, math.nan) for x in bits.T]
+    return within_item_intervals(bits)
 
 
 CHART_KINDS: Mapping[str, Callable[[TaskRuns, Chart], Iterator[Plot]]] = {

@@ -7,7 +7,7 @@ text and never as an expression.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import altair as alt
@@ -60,7 +60,7 @@ def has(data: pd.DataFrame, column: str) -> bool:
 
 def distinct(data: pd.DataFrame, column: str) -> list[Any]:
     """Returns the values of a column, each once, in the order of the rows."""
-    return data[column].dropna().unique().tolist()
+    return list(data[column].dropna().unique())
 
 
 def only(column: str) -> Any:
@@ -83,8 +83,9 @@ def numeric(
         title: of the axis.
         options: of the scale, and `axis` with options of the axis.
     """
-    axis = {"format": "%" if percent else "~g", "tickCount": 5, **options.pop("axis", {})}
+    axis = {"tickCount": 5} | ({"format": "%"} if percent else {}) | options.pop("axis", {})
     scale = options or ({"domain": [0, 1]} if percent else {"zero": False})
+    scale |= {"nice": False} if "domain" in scale else {}
     made = alt.X if channel == "x" else alt.Y
     return made(f"{column}:Q", title=title, scale=alt.Scale(**scale), axis=alt.Axis(**axis))
 
@@ -97,7 +98,7 @@ def labels(data: pd.DataFrame, column: str, **options: Any) -> Any:
 
 def series(
     column: str,
-    looks: dict[str, Sequence[Any]],
+    looks: Mapping[str, Sequence[Any]],
     names: Sequence[str],
     *,
     title: str | None = None,
@@ -113,8 +114,10 @@ def series(
         title: of the legend.
         room: pixels for the legend.
     """
-    widest = 28 + max(map(text_width, names), default=0)
-    columns = max(1, min(len(names), room // widest))
+    widths = [28 + text_width(name) for name in names]
+    fitting = (n for n in range(len(names), 1, -1)
+               if sum(max(widths[i::n]) for i in range(n)) <= room)  # fmt: skip
+    columns = next(fitting, 1)
     channels = {}
     for channel, values in looks.items():
         made: Any = getattr(alt, channel[0].upper() + channel[1:])
@@ -145,20 +148,20 @@ def tooltip(data: pd.DataFrame, columns: str, form: str = "") -> list[Any]:
 # ---- marks ---------------------------------------------------------------------------------------
 
 
-def points(data: pd.DataFrame, on: str, size: int = 48, **channels: Any) -> list[Any]:
+def points(data: pd.DataFrame, on: str, area: int = 48, **channels: Any) -> list[Any]:
     """Returns points, and the rules of their intervals from `low` to `high` where they have any.
 
     Args:
         data: of the chart.
         on: x or y, the channel of the values.
-        size: of the points.
+        area: of a point, in square pixels.
         channels: of the points; the intervals have the same place and colour.
     """
     drawn = only(channels[on]["shorthand"].partition(":")[0])
-    layers = [drawn.mark_point(filled=True, size=size, opacity=1).encode(**channels)]
+    layers = [drawn.mark_point(filled=True, size=area, opacity=1).encode(**channels)]
     if has(data, "low"):
         ends = {key: channels[key] for key in channels if key in _OF_INTERVALS}
-        rules = only("low").mark_rule(strokeWidth=1.5, opacity=0.6, tooltip=None)
+        rules = only("low").mark_rule(strokeWidth=1.5, opacity=0.6, clip=True, tooltip=None)
         layers.insert(0, rules.encode(**ends | {on: "low:Q", f"{on}2": "high:Q"}))
     return layers
 
