@@ -127,7 +127,9 @@ def difference_chart(data: pd.DataFrame, reach: float, colors: Sequence[str]) ->
         data,
         "x",
         y=parts.labels(data, "label"),
-        x=parts.numeric("x", "difference", domain=[-reach, reach], axis={"format": "+%"}),
+        x=parts.numeric(
+            "x", "difference", domain=[-reach, reach], nice=True, axis={"format": "+%"}
+        ),
         color=color.otherwise(alt.value(MUTED)),
         tooltip=shown + tooltip(data, "n"),
     )
@@ -439,12 +441,7 @@ def means_chart(
         same_levels: whether all panels have the same levels.
     """
     names, is_path = distinct(data, "series"), "item" not in data
-    styles: dict[str, Any] = {"color": COLORS, "shape": SHAPES} | (
-        {"strokeDash": _DASHES} if is_path else {}
-    )
-    looks = parts.series("series", styles, names, title=legend or None)
-    line_looks = {key: looks[key] for key in looks if key != "shape"}
-    point_looks = {key: looks[key] for key in looks if key != "strokeDash"}
+    looks = parts.series("series", {"color": COLORS, "shape": SHAPES}, names, title=legend or None)
     are_panels, levels = len(distinct(data, "panel")) > 1, distinct(data, "level")
     room = (160 if are_panels else 310) // len(levels)
     is_slanted = is_path or any(parts.text_width(level) > room for level in levels)
@@ -453,17 +450,22 @@ def means_chart(
     place: dict[str, Any] = {"x": alt.X("level:N", sort=levels, title=x or None, axis=axis)}
     if len(names) > 1:
         place["xOffset"] = alt.XOffset("series:N", sort=names)
+    place["color"] = looks["color"]
     ends = {"domainMin": possible[0]} if data["low"].min() < possible[0] else {}
     ends |= {"domainMax": possible[1]} if data["high"].max() > possible[1] else {}
     value = parts.numeric("y", "value", percent=False, title=y, zero=False, **ends)
     shown = tooltip(data, "panel, level, series, n") + tooltip(data, "value, low, high", ".2f")
-    layers = parts.points(data, "y", 52, **place, y=value, **point_looks, tooltip=shown)
-    lines = alt.Chart().mark_line(strokeWidth=1.5, tooltip=None)
-    if not is_path:
+    shape = looks["shape"]
+    layers = parts.points(data, "y", 52, **place, y=value, shape=shape, tooltip=shown)
+    if is_path:  # another name of the column, for symbols of the legend without dashes
+        dashes = parts.series("line", {"strokeDash": _DASHES}, names)["strokeDash"].legend(None)
+        lines = alt.Chart().transform_calculate(line="datum.series").mark_line(tooltip=None)
+        lines = lines.encode(**place, y=value, strokeDash=dashes, strokeWidth=alt.value(1.5))
+    else:
         layers = [layer.transform_filter("!isValid(datum.item)") for layer in layers]
         lines = parts.only("item").mark_line(strokeWidth=1, opacity=0.18, tooltip=None)
-        line_looks["detail"] = alt.Detail("item:N")
-    layers.insert(0, lines.encode(**place, y=value, **line_looks))
+        lines = lines.encode(**place, y=value, detail="item:N")
+    layers.insert(0, lines)
     is_part = "named" in data and bool(data["named"].any() and not data["named"].all())
     if is_part:
         layers = [layer.transform_filter("every_region || datum.named") for layer in layers]

@@ -85,7 +85,7 @@ def numeric(
     """
     axis = {"tickCount": 5} | ({"format": "%"} if percent else {}) | options.pop("axis", {})
     scale = options or ({"domain": [0, 1]} if percent else {"zero": False})
-    scale |= {"nice": False} if "domain" in scale else {}
+    scale = {"nice": False, **scale} if "domain" in scale else scale
     made = alt.X if channel == "x" else alt.Y
     return made(f"{column}:Q", title=title, scale=alt.Scale(**scale), axis=alt.Axis(**axis))
 
@@ -109,7 +109,7 @@ def series(
     Args:
         column: of the data.
         looks: channel (`color`, `fill`, `shape`, `strokeDash`) -> looks of the values; repeated
-            where there are more values. Dashes are not in the legend of shapes.
+            where there are more values.
         names: the values, in order.
         title: of the legend.
         room: pixels for the legend.
@@ -121,10 +121,10 @@ def series(
     channels = {}
     for channel, values in looks.items():
         made: Any = getattr(alt, channel[0].upper() + channel[1:])
-        shown = len(names) > 1 and not (channel == "strokeDash" and "shape" in looks)
-        legend = alt.Legend(title=title, symbolOpacity=1, columns=columns) if shown else None
+        legend = alt.Legend(title=title, symbolOpacity=1, columns=columns)
         scale = alt.Scale(domain=names, range=[values[i % len(values)] for i in range(len(names))])
-        channels[channel] = made(f"{column}:N", sort=None, scale=scale, legend=legend)
+        shown = legend if len(names) > 1 else None
+        channels[channel] = made(f"{column}:N", sort=None, scale=scale, legend=shown)
     return channels
 
 
