@@ -162,7 +162,10 @@ def test_what_a_diagnostic_declares_is_in_its_data(
     data = write_set(tmp_path, SETS[task], 20) if task in SETS else demo_dir
     rows = stimuli.load(str(data), task)
     table = rows.columns()
-    assert set(table) == {*diagnostics.CORE_COLUMNS, *(each.name for each in diagnostic.columns)}
+    assert set(table) == {
+        *diagnostics.get("").core_columns,
+        *(each.name for each in diagnostic.columns),
+    }
     n = len(rows)
     more: dict[str, Any] = {"n_tokens": [1] * n}
     if diagnostic.has_verbs:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import operator
 import re
 from pathlib import Path
 
@@ -97,67 +96,6 @@ def test_what_is_no_formula_has_its_place_named(text: str, message: str) -> None
 def test_a_formula_of_300_parts_is_read() -> None:
     assert parse_formula("+".join(["1"] * 149) + " = 149").holds({}) is True
     assert parse_formula("&".join(["1 < 2"] * 75)).holds({}) is True
-
-
-# ---- generated formulas --------------------------------------------------------------------------
-
-_Written = tuple[str, float]
-"""A part of a formula, and its value."""
-
-_number: st.SearchStrategy[_Written] = st.one_of(
-    st.integers(-99, 99).map(lambda n: (str(n), float(n))),
-    st.sampled_from([A, B, WHOLE]).map(lambda region: (str(region), BITS[region])),
-)
-
-
-def _bracketed(parts: st.SearchStrategy[_Written]) -> st.SearchStrategy[_Written]:
-    pairs = st.tuples(parts, st.sampled_from(["({})", "[ {} ]", "[({})]"]))
-    return pairs.map(lambda given: (given[1].format(given[0][0]), given[0][1]))
-
-
-def _added(parts: list[tuple[str, _Written]]) -> _Written:
-    (_, (text, value)), *rest = parts
-    for sign, (other, number) in rest:
-        text, value = f"{text} {sign} {other}", value + (number if sign == "+" else -number)
-    return text, value
-
-
-_sum = st.recursive(
-    _number,
-    lambda inner: st.lists(
-        st.tuples(st.sampled_from("+-"), inner | _bracketed(inner)), min_size=1, max_size=4
-    ).map(_added).flatmap(lambda part: _bracketed(st.just(part))),
-    max_leaves=12,
-)  # fmt: skip
-_COMPARE = {
-    "<": operator.lt,
-    ">": operator.gt,
-    "=": lambda a, b: abs(a - b) <= 1e-3 + 1e-5 * abs(b),
-}
-_comparison = st.tuples(_sum, st.sampled_from("<>="), _sum).map(
-    lambda given: (
-        f"{given[0][0]}{given[1]}{given[2][0]}",
-        _COMPARE[given[1]](given[0][1], given[2][1]),
-    )
-)
-
-
-def _chained(sign: str, parts: list[_Written]) -> _Written:
-    values = [value for _, value in parts]
-    return f" {sign} ".join(text for text, _ in parts), (all if sign == "&" else any)(values)
-
-
-def _any_of_all(inner: st.SearchStrategy[_Written]) -> st.SearchStrategy[_Written]:
-    both = st.lists(inner, min_size=1, max_size=3).map(lambda parts: _chained("&", parts))
-    return _bracketed(st.lists(both, min_size=1, max_size=3).map(lambda p: _chained("|", p)))
-
-
-_truth = st.recursive(_comparison, _any_of_all, max_leaves=12)
-
-
-@given(_truth.filter(lambda written: len(written[0]) <= 300))
-def test_generated_formulas_have_their_values(written: _Written) -> None:
-    assert parse_formula(written[0]).holds(BITS) == written[1]
 
 
 @given(st.text(alphabet="()[];%*a1.e+-<>=&| \n", max_size=40))

@@ -30,9 +30,9 @@ from rich.console import Console
 from runs import make_run
 
 from lmdiag import evaluation, results, stimuli
-from lmdiag.hub.requests import read_requests
+from lmdiag.leaderboard.entries import read_requests
 from lmdiag.measures import AGREEMENT_LAYOUT
-from lmdiag.multiverse import RunOfMember, multiverse_of
+from lmdiag.multiverse import multiverse_of
 from lmdiag.protocol import Protocol
 from lmdiag.questions import Setting, collect
 from lmdiag.report.formats import format_names, render_tables
@@ -42,7 +42,7 @@ from lmdiag.report.multiverse import multiverse_plots
 from lmdiag.report.multiverse import render as render_multiverse
 from lmdiag.results import predictions
 from lmdiag.results.external import read_external
-from lmdiag.results.multiverse import Multiverse
+from lmdiag.results.multiverse import Members, Multiverse
 from lmdiag.runs.journal import Journal
 from lmdiag.types import Answer, BadInput, SentenceAnswer, WordScore, WordSpan
 
@@ -124,15 +124,14 @@ def valid(tmp_path_factory: pytest.TempPathFactory, demo_dir: Path) -> Path:
     write_set(folder, "NEG-1500-SIMP-GEN", 3).rename(folder / "neg1500_gen.txt")
     for task, suffix in {"own": ".jsonl", **SENTENCES}.items():
         make_run(folder / f"run-{task}", folder / f"{task}{suffix}", Protocol(tasks=(task,)))
-    runs = [
-        RunOfMember(model, {"unit": unit}, results.load_run(make_run(
+    models = [
+        Members([({"unit": unit}, results.load_run(make_run(
             folder / f"multi/{model}-{unit}", folder / "own.jsonl",
-            Protocol(tasks=("own",), unit=unit), seed=i, id=f"org/{model}",
-        )))
-        for i, (model, unit) in enumerate((m, u) for m in (0, 1) for u in ("token", "word"))
+            Protocol(tasks=("own",), unit=unit), seed=2 * model + i, id=f"org/{model}",
+        ))) for i, unit in enumerate(("token", "word"))], 2, 12, 12)
+        for model in (0, 1)
     ]  # fmt: skip
-    counts = {"combinations": 4, "questions": 24, "asked": 24}
-    multiverse_of(runs, folder / "multi", **counts, resamples=20).write(folder / "multi")
+    multiverse_of(models, folder / "multi", resamples=20).write(folder / "multi")
     claimed = write_request(folder / "board", REQUEST).with_suffix(".json")
     shutil.copy(make_run(folder / "claimed", demo_dir) / "results.json", claimed)
     return folder

@@ -67,17 +67,14 @@ def test_a_run_without_contrasts_has_surprisals_and_ranks(runs: list[Path]) -> N
     assert computed["rank"]["value"] >= 1
 
 
-@pytest.mark.parametrize("form", ["markdown", "latex", "csv"])
-def test_its_tables_say_that_nothing_was_compared(
-    runs: list[Path], capsys: pytest.CaptureFixture[str], form: str
+def test_its_tables_and_page_say_that_nothing_was_compared(
+    runs: list[Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(["report", str(runs[0]), "--format", form]) == 0
-    text = capsys.readouterr().out
-    assert "surprisal" in text
-    assert (NOTHING in text) == (form == "markdown")
-
-
-def test_its_page_has_a_headline_and_the_words(runs: list[Path]) -> None:
+    for form in ("markdown", "latex", "csv"):
+        assert cli.main(["report", str(runs[0]), "--format", form]) == 0
+        text = capsys.readouterr().out
+        assert "surprisal" in text
+        assert (NOTHING in text) == (form == "markdown")
     page = (runs[0] / "report.html").read_text()
     assert NOTHING in page
     assert "mean surprisal, bits" in headline(runs[0] / "report.html")
@@ -150,11 +147,7 @@ def test_the_report_of_a_sample_says_so_and_has_a_headline(
     assert "sensitivity, SIMP negative" in headline(page)
     comparison = lmdiag.compare(page.parent, page.parent)  # the same sample is read again
     assert {test.task for test in comparison} == {"cprag102", "role88", "neg136"}
-
-
-def test_a_sample_without_the_usual_levels_has_a_headline(
-    models: list[str], demo_dir: Path, tmp_path: Path
-) -> None:
-    run(models[:1], demo_dir, tmp_path, "--tasks", "neg136", "--limit", "2", "--seed", "1")
-    (page,) = tmp_path.rglob("report.html")
+    options = ("--tasks", "neg136", "--limit", "2", "--seed", "1")  # without the usual levels
+    run(models[:1], demo_dir, tmp_path / "few", *options)
+    (page,) = (tmp_path / "few").rglob("report.html")
     assert '<th scope="row">' in headline(page)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmdiag import evaluation
-from lmdiag.analysis.items import Per, items_table
+from lmdiag.analysis.items import Per, items_of
 from lmdiag.comparison import Comparison, Side
 from lmdiag.protocol import Predictions, Protocol
 from lmdiag.results import Measure, Run, frame_of, load_run, signature
@@ -140,12 +140,12 @@ class FinishedRun(Run):
     """A finished run, read back, with its items and charts; see `lmdiag.results.Run`."""
 
     def items(self, per: Per = "row") -> DataFrame:
-        """Returns the items as a pandas table; see `lmdiag.analysis.items.items_table`.
+        """Returns the items as a pandas table; see `lmdiag.analysis.items.items_of`.
 
         Args:
             per: "row" for a row per row of the data, "region" or "word" for those of sentences.
         """
-        return items_table(self, per)
+        return items_of(self, per=per)
 
     def charts(self) -> dict[str, altair.TopLevelMixin]:
         """Returns the charts of the report as altair charts, by name."""

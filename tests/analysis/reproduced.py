@@ -22,11 +22,12 @@ from statistics import fmean
 from typing import NamedTuple
 
 import pandas as pd
+from verbs_by_definition import ew_mw
 
 from lmdiag import api, stimuli
 from lmdiag.analysis.mixed import fit_mixed
 from lmdiag.diagnostics.agreement import construction
-from lmdiag.measures import ew_mw, quartiles
+from lmdiag.measures import quartiles
 from lmdiag.types import DIAGNOSTICS
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -74,11 +74,6 @@ class Analysis:
     mixed: Mapping[str, MixedFit]
 
     @property
-    def unit(self) -> str:
-        """Unit of the response; "" where it is not known."""
-        return UNITS.get(self.response, "")
-
-    @property
     def has_models(self) -> bool:
         """Whether there are several models."""
         return len({*self.cells.get("model", ()), *self.mixed}) > 1
@@ -120,7 +115,7 @@ def analyse_table(
 
     Args:
         table: a row per item and condition, with a column `item` (or `contrast`), and a column
-            `model` where there are several; see `lmdiag.analysis.items.items_table`.
+            `model` where there are several; see `lmdiag.analysis.items.items_of`.
         response: a column of numbers; or "probability" or "log_odds", which follow from a column
             surprisal in bits; or "correct": whether the good row of a contrast is the most
             probable, or else whether the top word is expected. "": the left side of the formula,
@@ -305,8 +300,8 @@ def find_conditions(table: DataFrame) -> list[str]:
     """Returns the columns that are conditions of a design.
 
     A condition has 2 to 6 levels, and at least half of the items have all of them; other columns
-    are covariates or text. A column that names the cells of other conditions is left out, and so is
-    one that follows from another condition.
+    are covariates or text. A column that follows from other conditions is left out, as one that
+    names their cells does.
     """
     never = _NEVER_FOUND | (set(PARTS) if set(PARTS) <= set(table.columns) else set())
     n_levels = table.drop(columns=[name for name in never if name in table]).nunique()
@@ -315,17 +310,13 @@ def find_conditions(table: DataFrame) -> list[str]:
     found = [name for name in n_levels.index if has_all[name].mean() >= 0.5]
 
     def follows(name: str, others: list[str]) -> bool:
-        return bool((table.groupby(others)[name].nunique() <= 1).all())
+        return bool(others) and table.groupby(others)[name].nunique().max() <= 1
 
-    for name in sorted(found, key=lambda name: (-n_levels[name], name == "good")):
-        if name not in found:  # it follows from another one
-            continue
-        parts = [other for other in found if other != name and follows(other, [name])]
-        if len(parts) > 1 and follows(name, parts):  # it names their cells
-            found.remove(name)
-        else:
-            found = [other for other in found if other not in parts]
-    return found
+    chosen: list[str] = []
+    for name in sorted(found, key=lambda name: (n_levels[name], name == "good")):
+        if not follows(name, chosen):
+            chosen = [*(other for other in chosen if not follows(other, [name])), name]
+    return [name for name in found if name in chosen]
 
 
 def _means(table: DataFrame, conditions: Sequence[str], response: str) -> dict[str, DataFrame]:

@@ -40,25 +40,44 @@ _NOT_WRITTEN = ("regions", "formulas")
 """Columns of suites that are not single values; the regions are rows with `per="region"`."""
 
 
-def items_table(run: Run, per: Per = "row", task: str = "") -> DataFrame:
-    """Returns the items of a run.
+def items_of(source: Any, *, task: str = "", per: Per = "row") -> DataFrame:
+    """Returns the items of runs, of a table or of its file as one table.
 
     Args:
-        run: a finished run.
+        source: a run, a run directory, a table, or a file of one; or several of them.
+        task: of the runs; "" for all.
         per: "row" for a row per row of the data; of sentences also "region" or "word".
-        task: one of the run; "" for all.
 
     Returns:
-        A row per scored thing and setting. Columns: model, signature, task; perturbation and
-        shuffle in a run with perturbations; the columns of the data as the user wrote them, without
-        those that are empty; of regions and words `number`, `name`, `text`, `start`; then
-        surprisal (bits), probability, n_tokens and state (scored, censored or unscorable), and for
-        blanks rank and top_word. A column of the data that has one of these names gets `_data`
-        at its end.
+        A table as it is; of a run, a row per scored thing and setting. Columns: model, signature,
+        task; perturbation and shuffle in a run with perturbations; the columns of the data as the
+        user wrote them, without those that are empty; of regions and words `number`, `name`,
+        `text`, `start`; then surprisal (bits), probability, n_tokens and state (scored, censored or
+        unscorable), and for blanks rank and top_word. A column of the data that has one of these
+        names gets `_data` at its end.
 
     Raises:
-        BadInput: no such task; rows with a blank, or sentences without regions, have no such parts.
+        BadInput: no such task; rows with a blank, or sentences without regions, have no such parts;
+            the file cannot be read.
     """
+    from pandas import DataFrame, concat
+
+    from lmdiag.results import Run, load_run
+
+    tables = []
+    for part in source if isinstance(source, list | tuple) else [source]:
+        if isinstance(part, DataFrame):
+            tables.append(part)
+        elif isinstance(part, str | Path) and Path(part).suffix in ITEM_SUFFIXES:
+            tables.append(_read(Path(part)))
+        else:
+            run = part if isinstance(part, Run) else load_run(part)
+            tables.append(_of_run(run, task, per))
+    return concat(tables, ignore_index=True) if len(tables) > 1 else tables[0]
+
+
+def _of_run(run: Run, task: str, per: Per) -> DataFrame:
+    """The items of a run, all settings below each other."""
     from pandas import concat
 
     if task and task not in run.stimuli:
@@ -169,12 +188,8 @@ def _csv_column(column: Series) -> Series:
     )
 
 
-def read_items(path: Path) -> DataFrame:
-    """Reads a table that `write_items` or another program wrote; row names of R are dropped.
-
-    Raises:
-        BadInput: the file cannot be read.
-    """
+def _read(path: Path) -> DataFrame:
+    """A table that `write_items` or another program wrote; row names of R are dropped."""
     import pandas as pd
 
     if path.suffix == ".parquet":
@@ -191,30 +206,3 @@ def read_items(path: Path) -> DataFrame:
     except ValueError as error:
         raise BadInput(f"{path} is not a table: {shortened(error)}") from None
     return table.drop(columns=[name for name in table if str(name).startswith("Unnamed: ")])
-
-
-def items_of(source: Any, *, task: str = "", per: Per = "row") -> DataFrame:
-    """Returns the items of runs, of a table or of its file as one table.
-
-    Args:
-        source: a run, a run directory, a table, or a file of one; or several of them.
-        task: of the runs; "" for all.
-        per: of the runs, see `items_table`.
-
-    Raises:
-        BadInput: there is no such task, or the file cannot be read.
-    """
-    from pandas import DataFrame, concat
-
-    from lmdiag.results import Run, load_run
-
-    tables = []
-    for part in source if isinstance(source, list | tuple) else [source]:
-        if isinstance(part, DataFrame):
-            tables.append(part)
-        elif isinstance(part, str | Path) and Path(part).suffix in ITEM_SUFFIXES:
-            tables.append(read_items(Path(part)))
-        else:
-            run = part if isinstance(part, Run) else load_run(part)
-            tables.append(items_table(run, per, task))
-    return tables[0] if len(tables) == 1 else concat(tables, ignore_index=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from lmdiag.cli.options import RECORD, Overwrite, check_new_file
-from lmdiag.diagnostics import CORE_COLUMNS, NEEDED_COLUMNS
+from lmdiag.diagnostics import CORE
 from lmdiag.types import BadInput
 
 _ROWS: tuple[tuple[Any, ...], ...] = (
@@ -92,8 +92,8 @@ def main(options: Options = Options()) -> int:
         region = " --region 3" if options.regions else ""
         advice = _DESIGN_ADVICE.format(file=file, names=names, texts=texts, region=region)
     else:
-        rows = [dict(zip(CORE_COLUMNS, row, strict=True)) for row in _ROWS]
-        smallest = [{name: row[name] for name in NEEDED_COLUMNS} for row in rows]
+        rows = [dict(zip((column.name for column in CORE), row, strict=True)) for row in _ROWS]
+        smallest = [{c.name: row[c.name] for c in CORE if c.required} for row in rows]
         first, second, *_ = _content(suffix, smallest).splitlines()
         separator = "" if is_jsonl else ", separated by |"
         advice = _ADVICE.format(file=file, separator=separator, smallest=f"{first}\n  {second}")

@@ -20,12 +20,6 @@ Stimulus = Mapping[str, Any]
 
 ColumnType = Literal["text", "number", "words", "boolean"]
 
-NEEDED_COLUMNS = ("context", "target")
-"""Core columns that no data can do without; the others have defaults."""
-
-SENTENCE_COLUMNS = ("id", "item", "condition", "sentence", "good", "contrast")
-"""The core columns of rows that are whole sentences."""
-
 MOST_LEVELS = 12
 """A column with more distinct values than this is text, not a break-down."""
 
@@ -35,33 +29,36 @@ MOST_LEVELS = 12
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a diagnostic beyond the core columns.
+    """A column of the data.
 
     Attributes:
         name: of the column.
         type: how its values are read from a text file.
         required: rows without this column are not rows of the diagnostic.
+        default: of a core column, where the data have no value; None if a value must be given.
     """
 
     name: str
     type: ColumnType = "text"
     required: bool = False
+    default: Any = None
 
+
+_ITEM = (Column("id"), Column("item", default=""), Column("condition", default=""))
+_COMPARED = (Column("good", "boolean"), Column("contrast"))
 
 CORE = (
-    Column("id"),
-    Column("item"),
-    Column("condition"),
-    Column("context"),
-    Column("right_context"),
-    Column("target"),
-    Column("good", "boolean"),
-    Column("contrast"),
-    Column("expected", "words"),
+    *_ITEM,
+    Column("context", required=True),
+    Column("right_context", default=""),
+    Column("target", required=True),
+    *_COMPARED,
+    Column("expected", "words", default=()),
 )
-"""The columns that every config but `verbs` has, in their order."""
+"""The core columns of rows with a blank, in their order."""
 
-CORE_COLUMNS = tuple(column.name for column in CORE)
+SENTENCES = (*_ITEM, Column("sentence", required=True), *_COMPARED)
+"""The core columns of rows that are whole sentences."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +102,7 @@ class Line:
         is_plain: a column of bare values, whose n and interval add nothing.
         published: heading on the rows that the paper reports on, which are known by `published_n`.
         published_n: items of the line in the paper.
+        task: config of the figures; "" for that of the diagnostic.
     """
 
     label: str = ""
@@ -117,6 +115,7 @@ class Line:
     is_plain: bool = False
     published: str = ""
     published_n: int | None = None
+    task: str = ""
 
 
 @dataclass(frozen=True)
@@ -272,14 +271,14 @@ class Diagnostic:
     is_form: bool = False
 
     @property
-    def core_columns(self) -> tuple[str, ...]:
+    def core(self) -> tuple[Column, ...]:
         """Columns that rows of every diagnostic of this kind have, in their order."""
-        return CORE_COLUMNS if self.asks == "word" else SENTENCE_COLUMNS
+        return CORE if self.asks == "word" else SENTENCES
 
     @property
-    def needed_columns(self) -> tuple[str, ...]:
-        """Core columns that no data can do without."""
-        return NEEDED_COLUMNS if self.asks == "word" else ("sentence",)
+    def core_columns(self) -> tuple[str, ...]:
+        """Their names."""
+        return tuple(column.name for column in self.core)
 
     def missing_columns(self, names: Iterable[str]) -> list[str]:
         """Returns the required columns that are not among the names, sorted."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -54,15 +53,15 @@ class Commit:
             how: "private", "public" or "pull request".
         """
         kind = f"{self.sdk} space" if self.sdk else self.repo_type
-        sizes = {path: f"{len(content):,}" for path, content in sorted(self.files.items())}
-        width = max(map(len, sizes.values()))
-        total = f"{len(sizes)} files, {sum(map(len, self.files.values())):,} bytes"
+        total = f"{len(self.files)} files, {sum(map(len, self.files.values())):,} bytes"
         lines = [f"{self.repo_id} ({kind}, {how}): {total}; {self.title}"]
-        for path, size in sizes.items():
-            lines.append(f"  {size:>{width}}  {path}")
+        for path, content in sorted(self.files.items()):
+            lines.append(f"  {len(content):>11,}  {path}")
             if path.endswith(".yaml"):
-                lines.append(textwrap.indent(self.files[path].decode().rstrip(), "    "))
-        return "\n".join([*lines, *filter(None, [textwrap.indent(self.description, "  ")])])
+                lines.append(textwrap.indent(content.decode().rstrip(), "    "))
+        if self.description:
+            lines.append(textwrap.indent(self.description, "  "))
+        return "\n".join(lines)
 
     def publish(self, api: HfApi, *, private: bool) -> tuple[str, bool]:
         """Creates the repository if it does not exist and commits.
@@ -74,16 +73,12 @@ class Commit:
         Raises:
             BadInput: the Hub refuses, or cannot be reached.
         """
-        from huggingface_hub import CommitOperationDelete
-
         where: dict[str, Any] = {"repo_id": self.repo_id, "repo_type": self.repo_type}
         with plain_errors(f"cannot publish to {self.repo_id}"):
             api.create_repo(**where, private=private, space_sdk=self.sdk, exist_ok=True)
             old = set(api.list_repo_files(**where)) - set(self.files)
-            removed = [path for path in sorted(old) if re.fullmatch(self.replaces, path)]
-            commit = self._send(api, [CommitOperationDelete(path) for path in removed])
-            info = api.repo_info(**where)
-        return str(commit.commit_url), bool(info.private)
+            commit = self._send(api, [path for path in old if re.fullmatch(self.replaces, path)])
+            return str(commit.commit_url), bool(api.repo_info(**where).private)
 
     def propose(self, api: HfApi) -> str | None:
         """Opens a pull request and returns its address; None if the repository has it all.
@@ -92,16 +87,15 @@ class Commit:
             BadInput: the Hub refuses, or cannot be reached.
         """
         with plain_errors(f"cannot open a pull request on {self.repo_id}"):
-            address: str | None = self._send(api, [], create_pr=True).pr_url
-        return address
+            address: str | None = self._send(api, create_pr=True).pr_url
+            return address
 
-    def _send(self, api: HfApi, operations: list[Any], *, create_pr: bool = False) -> Any:
-        from huggingface_hub import CommitOperationAdd
+    def _send(self, api: HfApi, removed: Sequence[str] = (), *, create_pr: bool = False) -> Any:
+        from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
+        operations: list[Any] = [CommitOperationDelete(path) for path in sorted(removed)]
         operations += [CommitOperationAdd(path, content) for path, content in self.files.items()]
-        with warnings.catch_warnings():  # the Parquet of a leaderboard belongs into its Space
-            warnings.filterwarnings("ignore", message=".*about to commit a data file")
-            return api.create_commit(
-                self.repo_id, operations, repo_type=self.repo_type, create_pr=create_pr,
-                commit_message=self.title, commit_description=self.description,
-            )  # fmt: skip
+        return api.create_commit(
+            self.repo_id, operations, repo_type=self.repo_type, create_pr=create_pr,
+            commit_message=self.title, commit_description=self.description,
+        )  # fmt: skip

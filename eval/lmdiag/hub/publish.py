@@ -58,10 +58,11 @@ def plan_metric(repo_id: str) -> Commit:
         BadInput: a repository name under which `evaluate` would not find the script.
     """
     files = _collect(resource_path("metrics", _METRIC), repo_id)
-    if not repo_id.endswith(f"/{_METRIC}"):
+    namespace, name = repo_id.split("/")
+    if name != _METRIC:
         raise BadInput(
             f"--repo-id {repo_id}: evaluate looks for a script with the name of the Space; "
-            f"name it {repo_id.split('/')[0]}/{_METRIC}"
+            f"name it {namespace}/{_METRIC}"
         )
     return Commit(repo_id, "space", files, sdk="gradio")
 
@@ -74,7 +75,7 @@ def plan_leaderboard(folder: Path, repo_id: str) -> Commit:
     """
     if not is_file(folder / SITE_INDEX):
         raise BadInput(
-            f"{folder} is not a leaderboard: make one with `lmdiag leaderboard RUN... --out`"
+            f"{folder} is not a leaderboard: make one with `lmdiag leaderboard REQUESTS... --out`"
         )
     files = _collect(folder, repo_id)
     return Commit(repo_id, "space", files, sdk="static", replaces=r"models/.*")
@@ -87,11 +88,10 @@ def _collect(folder: Path, repo_id: str) -> dict[str, bytes]:
         raise BadInput(f"{folder} is not a directory: name the one to publish")
     files = {}
     for path in sorted(folder.rglob("*")):
-        name = path.relative_to(folder)
-        hidden = any(part.startswith(".") or part == "__pycache__" for part in name.parts)
-        if hidden or not path.is_file():
+        name = path.relative_to(folder).as_posix()
+        if "/." in f"/{name}" or "__pycache__" in name or not path.is_file():
             continue
         if path.is_symlink():
             raise BadInput(f"{path} is a link: put the file itself there")
-        files[name.as_posix()] = read_bytes(path)
+        files[name] = read_bytes(path)
     return files

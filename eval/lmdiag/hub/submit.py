@@ -5,20 +5,16 @@ Both are pull requests: anyone may open one, and the owners decide.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from lmdiag.files import exists, read_bytes
 from lmdiag.hub.benchmark import leaderboard_figures, protocol_problem
-from lmdiag.hub.client import check_repo_id, is_commit, is_on_hub
+from lmdiag.hub.client import check_repo_id, is_on_hub
 from lmdiag.hub.commits import Commit
-from lmdiag.hub.requests import MAX_CLAIM, RunRequest, request_of
+from lmdiag.hub.requests import COMMIT, MAX_CLAIM, RunRequest, request_of
 from lmdiag.results import RESULTS, Results, load_run
 from lmdiag.types import DIAGNOSTICS, BadInput
-
-if TYPE_CHECKING:
-    from huggingface_hub import EvalResultEntry
 
 EVAL_RESULTS = ".eval_results/lmdiag.yaml"
 
@@ -56,17 +52,17 @@ def offers_of_run(
     """
     run = load_run(folder, data and check_repo_id(data, "--data"))
     results, model = run.results, run.results.model
-    source, revision = results.data.source, results.data.revision
+    source, revision = results.data.source, results.data.revision or ""
     if data is not None:
-        source, revision = data, run.stimuli[DIAGNOSTICS[0]].revision
+        source, revision = data, run.stimuli[DIAGNOSTICS[0]].revision or ""
     if problem := protocol_problem(results.protocol):
         raise BadInput(f"{folder} cannot be submitted: {problem}")
-    if not is_on_hub(source) or not is_commit(revision):
+    if not is_on_hub(source) or not re.fullmatch(COMMIT, revision):
         raise BadInput(
             f"{folder} was run on {source}, which is not a data set of the Hub: name the published "
             "one by --data ORG/NAME; its rows are compared with the run's"
         )
-    if exists(Path(model.id)) or not is_commit(model.commit):
+    if exists(Path(model.id)) or not re.fullmatch(COMMIT, model.commit):
         raise BadInput(
             f"{folder} cannot be submitted: {model.id} at {model.commit} is not a commit of a "
             "model on the Hub: push the model and run it by its id"
@@ -74,7 +70,7 @@ def offers_of_run(
     _ = run.predictions  # checks that they are those of the results
     request = request_of(model.id, model.commit, model.dtype, model.quantization, note)
     link = f"{endpoint}/datasets/{results_repo or source}"
-    offers = [_offer_figures(request.model, results, source, str(revision), link)]
+    offers = [_offer_figures(request.model, results, source, revision, link)]
     if results_repo is not None:
         claimed = read_bytes(folder / RESULTS, MAX_CLAIM)
         offers.insert(0, offer_request(request, results_repo, claimed))
@@ -82,36 +78,27 @@ def offers_of_run(
 
 
 def _offer_figures(model: str, results: Results, data: str, revision: str, link: str) -> Commit:
-    """Returns the pull request on the model's repository, with its `.eval_results`."""
+    """Returns the pull request on the model's repository: the figures of the leaderboard."""
     import yaml
-    from huggingface_hub import eval_result_entries_to_yaml
+    from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
 
-    entries = eval_result_entries_to_yaml([*_entries(results, data, revision, link)])
-    content = yaml.safe_dump(entries, sort_keys=False).encode()
-    title = "Add results of the lmdiag diagnostics"
-    command = f"lmdiag run --model {model} --revision {results.model.commit} --data {data}"
-    description = (
-        f"Signature: `{results.signature}`\n\nTo repeat it: `{command} --data-revision {revision}`"
-    )
-    return Commit(model, "model", {EVAL_RESULTS: content}, title, description)
-
-
-def _entries(results: Results, data: str, revision: str, link: str) -> Iterator[EvalResultEntry]:
-    """Yields one entry for each figure of the leaderboard that the run has."""
-    from huggingface_hub import EvalResultEntry
-
+    entries = []
     for task_id, figure in leaderboard_figures(results).items():
         if figure.value is None or not 0 <= figure.value <= 1:  # huggingface_hub writes any value
             raise BadInput(f"{task_id}: {figure.value} is not a proportion; it is not sent")
         low, high = figure.ci_low, figure.ci_high
         interval = "" if low is None else f", 95% interval {low:.3f}-{high:.3f}"
-        yield EvalResultEntry(
-            dataset_id=data,
-            task_id=task_id,
-            value=figure.value,
-            dataset_revision=revision,
-            date=results.finished,
-            source_url=link,
-            source_name="lmdiag",
-            notes=f"{results.signature} (n {figure.n}{interval})",
-        )
+        entries.append(
+            EvalResultEntry(
+                dataset_id=data, task_id=task_id, value=figure.value, dataset_revision=revision,
+                date=results.finished, source_url=link, source_name="lmdiag",
+                notes=f"{results.signature} (n {figure.n}{interval})",
+            )
+        )  # fmt: skip
+    content = yaml.safe_dump(eval_result_entries_to_yaml(entries), sort_keys=False).encode()
+    command = f"lmdiag run --model {model} --revision {results.model.commit} --data {data}"
+    description = (
+        f"Signature: `{results.signature}`\n\nTo repeat it: `{command} --data-revision {revision}`"
+    )
+    title = "Add results of the lmdiag diagnostics"
+    return Commit(model, "model", {EVAL_RESULTS: content}, title, description)

@@ -19,22 +19,18 @@ from lmdiag.files import real_path, resource_path
 from lmdiag.hub.benchmark import columns
 from lmdiag.hub.client import is_on_hub
 from lmdiag.hub.publish import SITE_INDEX
-from lmdiag.hub.requests import Entry
 from lmdiag.leaderboard.board import Board
 from lmdiag.leaderboard.charts import chart
 from lmdiag.leaderboard.comparisons import comparisons
-from lmdiag.leaderboard.rows import Row
+from lmdiag.leaderboard.entries import Entry, Row
 from lmdiag.report.page import environment, frame
 from lmdiag.results import REPORT
 from lmdiag.results.published import human_facts
 from lmdiag.text import change_texts, visible
 from lmdiag.types import BadInput
 
-_SCHEMA_VERSION = 1
-_MODEL = ("id", "commit", "kind", "architecture", "dtype", "quantization", "n_parameters", "cased")
-"""Facts on a model in `leaderboard.json`."""
-_NOT_RUN = ("name", "reason", "detail", "claimed")
-"""Facts on an entry without a run."""
+_FACTS = "id", "commit", "kind", "architecture", "dtype", "quantization", "n_parameters", "cased"
+"""On a model, in `leaderboard.json`."""
 
 
 def check_target(out: Path) -> None:
@@ -63,9 +59,7 @@ def write_site(out: Path, rows: Sequence[Row], others: Sequence[Entry], board: B
     """
     check_target(out)
     work, before = (out.with_name(f".{out.name}.{name}") for name in ("building", "before"))
-    if before.exists() and not out.exists():  # interrupted between the two renames below
-        before.replace(out)
-    for folder in (work, before):
+    for folder in (work, before):  # of an interrupted command
         shutil.rmtree(folder, ignore_errors=True)
     (work / "models").mkdir(parents=True)
     for row in rows:
@@ -75,11 +69,14 @@ def write_site(out: Path, rows: Sequence[Row], others: Sequence[Entry], board: B
     data = board.data if is_on_hub(board.data) else real_path(Path(board.data)).name
     (work / "index.html").write_text(_page(rows, others, board, data), "utf-8")
     record = {
-        "schema_version": _SCHEMA_VERSION,
+        "schema_version": 1,
         "data": data,
         "signature": board.signature,
         "rows": [_record(row) for row in rows],
-        "not_run": [{name: getattr(entry, name) for name in _NOT_RUN} for entry in others],
+        "not_run": [
+            {"name": x.name, "reason": x.reason, "detail": x.detail, "claimed": x.claimed}
+            for x in others
+        ],
     }
     text = json.dumps(change_texts(record, visible), indent=1, allow_nan=False)
     (work / SITE_INDEX).write_text(text, "utf-8")
@@ -91,10 +88,9 @@ def write_site(out: Path, rows: Sequence[Row], others: Sequence[Entry], board: B
 
 def _record(row: Row) -> dict[str, Any]:
     """Returns a row of `leaderboard.json`, figures as proportions."""
-    model = asdict(row.model)
     return {
         "rank": row.rank,
-        "model": {name: model[name] for name in _MODEL},
+        "model": {name: getattr(row.model, name) for name in _FACTS},
         "figures": {key: figure.to_json() for key, figure in row.figures.items()},
         "claimed_otherwise": row.differing,
         "page": row.page,
@@ -103,28 +99,25 @@ def _record(row: Row) -> dict[str, Any]:
 
 def _page(rows: Sequence[Row], others: Sequence[Entry], board: Board, data: str) -> str:
     """Returns the page of the site; `data` is the name of the data."""
-    names = {
-        column.task_id: f"{diagnostics.get(place.task).short_title}, {column.label}"
-        for place, column in columns().items()
-    }
+    titles = {place.task: diagnostics.get(place.task).short_title for place in columns()}
     groups: dict[str, list[dict[str, Any]]] = {}
     for place, column in columns().items():
-        figures = [row.figures[column.task_id] for row in rows if column.task_id in row.figures]
-        chances = {figure.chance for figure in figures} - {None}
-        if figures:
+        if figures := [x for row in rows if (x := row.figures.get(column.task_id))]:
+            chances = {figure.chance for figure in figures} - {None}
             chance = chances.pop() if len(chances) == 1 else None
             facts = {"task": place.task, "n": max(x.n or 0 for x in figures), "chance": chance}
             groups.setdefault(place.task, []).append(asdict(column) | facts)
-    titles = {task: diagnostics.get(task).short_title for task in board.tasks}
+    overview = [x for of_task in groups.values() for x in of_task if x["is_overview"]]
+    names = {x.task_id: f"{titles[place.task]}, {x.label}" for place, x in columns().items()}
+    compared = comparisons([row.run for row in rows])
     return environment().get_template("leaderboard.html.j2").render(
         **frame("leaderboard"),
         groups=groups,
         titles=titles,
         names=names,
         rows=rows,
-        comparisons=json.dumps(comparisons([row.run for row in rows]), separators=(",", ":")),
-        pictures=[(names[x["task_id"]], chart(x, rows)) for of_task in groups.values()
-                  for x in of_task if x["is_overview"]],
+        comparisons=json.dumps(compared, separators=(",", ":")),
+        pictures=[(names[column["task_id"]], chart(column, rows)) for column in overview],
         others=others,
         data=data,
         is_on_hub=is_on_hub(board.data),

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from lmdiag import diagnostics
-from lmdiag.analysis.designs import Analysis, analyse_table
+from lmdiag.analysis.designs import UNITS, Analysis, analyse_table
 from lmdiag.analysis.items import items_of
 from lmdiag.report import numbers
 from lmdiag.report.charts import Plot, name_part
@@ -160,7 +160,7 @@ def _grid(
         suite = f"{record['suite']}: " if "suite" in record else ""
         names = (visible(suite + label), visible(record.get("model", "")))
         rows.append(GridRow(names[:n_labels], 0, tuple(cells)))
-    unit = f", {analysis.unit}" if analysis.unit else ""
+    unit = f", {UNITS[analysis.response]}" if analysis.response in UNITS else ""
     headings = [
         Heading(columns[name] + unit * (name in _FIGURES), (), name in _FIGURES) for name in shown
     ]

@@ -8,7 +8,7 @@ from typing import Any
 
 from pandas import DataFrame
 
-from lmdiag.analysis.designs import Analysis
+from lmdiag.analysis.designs import UNITS, Analysis
 from lmdiag.report.charts import Plot
 from lmdiag.report.charts.drawing import means_chart
 from lmdiag.text import visible
@@ -39,7 +39,7 @@ def condition_plot(name: str, analyses: Mapping[str, Analysis], of: str = "") ->
     chart = means_chart(
         data,
         *map(visible, [*first.conditions][:2]),
-        y=response + (f", {first.unit}" if first.unit else ""),
+        y=", ".join(filter(None, (response, UNITS.get(first.response)))),
         possible=possible,
         same_levels="suite" not in first.cells,
     )
