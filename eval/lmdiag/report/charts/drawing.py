@@ -369,7 +369,9 @@ def pair_chart(
         lines.append(_line(curve, axes, strokeDash=DASHED))
     channels = axes | parts.series("verdict", looks, names, title="prefers")
     texts = "item, context, other context, good word, bad word, rank of good, rank of bad"
-    shown = tooltip(data, texts) + tooltip(data, "good, bad", ".1f" if bits else ".3g")
+    unit = "bits of {}" if bits else "p({})"
+    titles = {name: unit.format(name) for name in ("good", "bad")}
+    shown = tooltip(data, texts) + tooltip(data, "good, bad", ".1f" if bits else ".3g", **titles)
     return _item_marks(data, *lines, height=300, **channels, tooltip=shown)
 
 
@@ -457,10 +459,11 @@ def means_chart(
     shown = tooltip(data, "panel, level, series, n") + tooltip(data, "value, low, high", ".2f")
     shape = looks["shape"]
     layers = parts.points(data, "y", 52, **place, y=value, shape=shape, tooltip=shown)
-    if is_path:  # another name of the column, for symbols of the legend without dashes
-        dashes = parts.series("line", {"strokeDash": _DASHES}, names)["strokeDash"].legend(None)
-        lines = alt.Chart().transform_calculate(line="datum.series").mark_line(tooltip=None)
-        lines = lines.encode(**place, y=value, strokeDash=dashes, strokeWidth=alt.value(1.5))
+    if is_path:  # without a domain, so that the symbols of the legend are not dashed
+        looks_of_lines = alt.Scale(range=_DASHES)
+        dashes = alt.StrokeDash("series:N", sort=names, legend=None, scale=looks_of_lines)
+        lines = alt.Chart().mark_line(strokeWidth=1.5, tooltip=None)
+        lines = lines.encode(**place, y=value, strokeDash=dashes)
     else:
         layers = [layer.transform_filter("!isValid(datum.item)") for layer in layers]
         lines = parts.only("item").mark_line(strokeWidth=1, opacity=0.18, tooltip=None)

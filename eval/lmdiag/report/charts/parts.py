@@ -128,21 +128,20 @@ def series(
     return channels
 
 
-def tooltip(data: pd.DataFrame, columns: str, form: str = "") -> list[Any]:
+def tooltip(data: pd.DataFrame, columns: str, form: str = "", **titles: str) -> list[Any]:
     """Returns the tooltips of those columns that have values.
 
     Args:
         data: of the chart.
         columns: names, separated by commas.
         form: of numbers, as d3 writes it; "" for text and counts.
+        titles: of columns, where these are not their names.
     """
-    return [
-        alt.Tooltip(f"{name}:Q", title=_TITLES.get(name, name), format=form)
-        if form
-        else alt.Tooltip(f"{name}:N", title=_TITLES.get(name, name))
-        for name in columns.split(", ")
-        if has(data, name)
-    ]
+    known = _TITLES | titles
+    shown = {name: known.get(name, name) for name in columns.split(", ") if has(data, name)}
+    if not form:
+        return [alt.Tooltip(f"{name}:N", title=title) for name, title in shown.items()]
+    return [alt.Tooltip(f"{name}:Q", title=title, format=form) for name, title in shown.items()]
 
 
 # ---- marks ---------------------------------------------------------------------------------------
