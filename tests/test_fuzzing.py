@@ -253,33 +253,18 @@ def check(folder: Path, reader: Reader, number: int) -> None:
     assert time.process_time() - began <= SECONDS
 
 
-UNTIMED = settings(
-    deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck)
-)
-NUMBERS = st.integers(0, 2**64 - 1)
-
-
 @pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.file)
-def test_changed_files_are_read_or_refused(valid: Path, reader: Reader) -> None:
-    """Each file as it is and in some changed forms: 300 cases of all files."""
+@pytest.mark.parametrize("cases", [5, pytest.param(330, marks=pytest.mark.nightly)])
+def test_changed_files_are_read_or_refused(valid: Path, reader: Reader, cases: int) -> None:
+    """Each file as it is and in changed forms: 300 cases of all files, nightly 20,000."""
     reader.read(valid / (reader.path or reader.file))
 
-    @settings(UNTIMED, max_examples=5 * reader.weight)
-    @given(NUMBERS)
-    def cases(number: int) -> None:
+    @settings(
+        max_examples=cases * reader.weight, deadline=None, database=None, derandomize=True,
+        suppress_health_check=list(HealthCheck),
+    )  # fmt: skip
+    @given(st.integers(0, 2**64 - 1))
+    def read_changed(number: int) -> None:
         check(valid, reader, number)
 
-    cases()
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.file)
-def test_many_changed_files_are_read_or_refused(valid: Path, reader: Reader) -> None:
-    """20,000 cases of all files."""
-
-    @settings(UNTIMED, max_examples=330 * reader.weight)
-    @given(NUMBERS)
-    def cases(number: int) -> None:
-        check(valid, reader, number)
-
-    cases()
+    read_changed()

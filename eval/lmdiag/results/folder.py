@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmdiag.files import (
-    a_mapping,
     clear_drafts,
     has_file,
     is_file,
@@ -92,7 +91,9 @@ class RunDirectory:
             self._refuse_other(results.identity, identity)
         elif begun.exists():
             with advice_to_overwrite():
-                owner = a_mapping(read_json(begun), str(begun))
+                owner = read_json(begun)
+                if not isinstance(owner, dict):
+                    raise BadInput(f"{begun}: expected an object, not {type(owner).__name__}")
             self._refuse_other(owner, identity)
         elif others := {path.name for path in self.path.iterdir()} - {".lock"}:
             is_run = others <= {PREDICTIONS, REPORT, self.journal.name}

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args, get_orig
 
 from annotated_types import Ge, Le
 
-from lmdiag.files import has_file, parquet_names, read_json_lines, read_parquet, readable, replacing
+from lmdiag.files import has_file, read_json_lines, read_parquet, readable, replacing
 from lmdiag.measures import AGREEMENT_LAYOUT
 from lmdiag.protocol import Predictions
 from lmdiag.results.folder import PREDICTIONS, advice_to_overwrite
@@ -199,7 +199,7 @@ def read(path: Path) -> dict[SettingKey, Predictions]:
         is_parquet = file.read(4) == b"PAR1"
     if not is_parquet:
         return {UNNAMED: of_records(read_json_lines(path))}
-    table = read_parquet(path, [name for name in parquet_names(path) if name in COLUMNS])
+    table = read_parquet(path, COLUMNS)
     if "id" not in table.column_names:
         raise BadInput(f"{path} has no column id: predictions have id, top_words and log_prob")
     given = {name: _values(table[name]) for name in table.column_names if name != "agreement"}
