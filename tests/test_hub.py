@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hub import LoopbackHub
@@ -13,8 +14,6 @@ from runs import make_run
 
 from lmdiag.cli import main
 from lmdiag.hub import publish
-from lmdiag.hub.requests import RunRequest
-from lmdiag.leaderboard.entries import read_requests
 from lmdiag.types import BadInput
 
 pytest_plugins = ["hub.fixtures"]
@@ -49,34 +48,32 @@ def test_data_is_published_as_it_was_built(api: HfApi, data: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("damage", "message"),
+    ("plan", "message"),
     [
-        (lambda data: (data / "provenance.json").unlink(), "is not a built data set"),
-        (lambda data: (data / "provenance.json").write_text("[]"), "is not a built data set"),
-        (lambda data: (data / PARQUET).write_bytes(b"PAR1"), "is not the file that was built"),
-        (lambda data: (data / PARQUET).unlink(), "is not the file that was built"),
-        (lambda data: (data / "link").symlink_to(data / "README.md"), "is a link"),
+        (lambda d: (d / "provenance.json").unlink(), "is not a built data set"),
+        (lambda d: (d / "provenance.json").write_text("[]"), "is not a built data set"),
+        (lambda d: (d / PARQUET).write_bytes(b"PAR1"), "is not the file that was built"),
+        (lambda d: (d / PARQUET).unlink(), "is not the file that was built"),
+        (lambda d: (d / "link").symlink_to(d / "README.md"), "is a link"),
+        (lambda d: publish.plan_data(d / "nothing", "org/lmdiag"), "is not a directory"),
+        (lambda d: publish.plan_metric("org/metric"), "name it org/cloze_diagnostics"),
+        (lambda d: publish.plan_leaderboard(d, "org/board"), "is not a leaderboard"),
+        *((lambda d, name=name: publish.plan_data(d, name), "write namespace/name")
+          for name in ("lmdiag", "org/a/b", "../x", "org/..", "https://x/y")),
     ],
-)
-def test_damaged_data_is_not_published(
-    data: Path, damage: Callable[[Path], object], message: str
-) -> None:
-    damage(data)
-    with pytest.raises(BadInput, match=message):
+)  # fmt: skip
+def test_what_is_not_published(data: Path, plan: Callable[[Path], object], message: str) -> None:
+    """Damaged data, other folders, other names."""
+
+    def attempt() -> None:
+        plan(data)
         publish.plan_data(data, "org/lmdiag")
 
+    with pytest.raises(BadInput, match=message):
+        attempt()
 
-def test_tokens_other_folders_and_other_names_are_refused(tmp_path: Path) -> None:
-    for repo_id in ("lmdiag", "org/a/b", "../x", "org/..", "https://x/y"):
-        with pytest.raises(BadInput, match="write namespace/name"):
-            publish.plan_data(tmp_path, repo_id)
-    for plan, message in (
-        (lambda: publish.plan_leaderboard(tmp_path, "org/board"), "is not a leaderboard"),
-        (lambda: publish.plan_metric("org/metric"), "name it org/cloze_diagnostics"),
-        (lambda: publish.plan_data(tmp_path / "nothing", "org/lmdiag"), "is not a directory"),
-    ):
-        with pytest.raises(BadInput, match=message):
-            plan()
+
+def test_a_token_is_not_sent(tmp_path: Path) -> None:
     (tmp_path / "leaderboard.json").write_text(f"token {SECRET}")
     with pytest.raises(BadInput, match="contains a token") as error:
         publish.plan_leaderboard(tmp_path, "org/board")
@@ -110,51 +107,30 @@ def test_a_dry_run_and_refusals_of_the_hub(
 # ---- submitting ---------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def commit(api: HfApi, demo_dir: Path) -> str:
-    """The commit of a model on the Hub, which has the data and a results repository, too."""
-    publish.plan_data(demo_dir, "org/lmdiag").publish(api, private=True)
-    api.create_repo("org/results", repo_type="dataset")
-    api.create_repo("org/model")
-    return str(api.model_info("org/model").sha)
-
-
-def test_a_model_is_requested(api: HfApi, commit: str, capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["submit", "org/model", "--results-repo", "org/results", "--dtype", "bfloat16"]
-    assert main([*command, "--dry-run"]) == 0
-    assert f"commit: {commit}" in capsys.readouterr().out
-    assert main(command) == 0
-    address = f"{api.endpoint}/datasets/org/results/discussions/1"
-    assert capsys.readouterr().out.strip() == address
-    api.merge_pull_request("org/results", 1, repo_type="dataset")
-    (entry,) = read_requests(["org/results"])
-    assert entry.request == RunRequest(model="org/model", commit=commit, dtype="bfloat16")
-    for arguments, message in (
-        (["org/nothing", "--results-repo", "org/results"], "cannot find model org/nothing: not f"),
-        (["org/model"], "--results-repo ORG/NAME is needed"),
-        ([*command[1:], "--note", "x" * 201], "note: string should have at most 200 characters"),
-    ):
-        assert main(["submit", *arguments]) == 2
-        assert message in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
-    ("model", "options", "message"),
+    ("subject", "options", "message"),
     [
+        ("org/nothing", ["--results-repo", "org/x"], "cannot find model org/nothing: not found"),
+        ("org/model", [], "--results-repo ORG/NAME is needed"),
+        ("org/model", ["--results-repo", "org/x", "--note", "x" * 201],
+         "note: string should have at most 200 characters"),
         ({}, [], "which is not a data set of the Hub"),
         ({}, ["--data", "nonsense"], "write namespace/name"),
         ({}, ["--dtype", "float16"], "--revision and --dtype are those of the run"),
         ({"commit": "sha256:0123456789abcdef"}, ["--data", "org/lmdiag"], "is not a commit"),
         ({}, ["--data", "org/lmdiag"], "cannot find model org/model at aaaaaa"),
     ],
-)
-@pytest.mark.usefixtures("commit")
-def test_unfit_runs_are_not_offered(
-    model: dict[str, str], options: list[str], message: str, demo_dir: Path, tmp_path: Path,
+)  # fmt: skip
+def test_what_is_not_submitted(
+    subject: Any, options: list[str], message: str, api: HfApi, demo_dir: Path, tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
-    run = make_run(tmp_path / "run", demo_dir, **model)
-    assert main(["submit", str(run), *options]) == 2
+    """Models, and runs (their facts), that cannot be requested."""
+    publish.plan_data(demo_dir, "org/lmdiag").publish(api, private=True)
+    api.create_repo("org/model")
+    if isinstance(subject, dict):
+        subject = str(make_run(tmp_path / "run", demo_dir, **subject))
+    assert main(["submit", subject, *options]) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert message in err.splitlines()[-1]

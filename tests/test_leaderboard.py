@@ -30,7 +30,6 @@ from lmdiag.leaderboard import board as board_module
 from lmdiag.leaderboard.board import Board
 from lmdiag.leaderboard.comparisons import comparisons
 from lmdiag.leaderboard.entries import Row, ranked, read_requests
-from lmdiag.report.page import digest
 from lmdiag.results import Figure, load_run, read_results
 from lmdiag.types import BadInput
 
@@ -334,11 +333,6 @@ def test_hostile_text_stays_text(board: Board, demo_dir: Path, tmp_path: Path) -
         address = attributes.get("href") or "#"
         assert re.fullmatch(r"#.*|https://huggingface\.co/[\w/-]+|models/[\w-]+\.html|data:,"
                             r"|leaderboard\.json", address)  # fmt: skip
-    policy = next(a["content"] for _, a in page.tags if "http-equiv" in a)
-    assert policy.startswith("default-src 'none'; ")
-    assert "unsafe" not in policy
-    for kind in ("script", "style"):
-        assert f"{kind}-src '{digest(page.code[kind].encode())}';" in policy
     for path in tmp_path.glob("board/*.*"):
         categories = {unicodedata.category(c) for c in path.read_text() if c != "\n"}
         assert not categories & {"Cc", "Cf", "Cs", "Zl", "Zp"}, path

@@ -134,9 +134,14 @@ def test_a_request_is_submitted_merged_run_and_shown(
     assert results.signature in entry["notes"]
 
     # Other requests, which the owner merged, too.
+    submit = ["submit", "org/honest", "--revision", commits["honest"], "--dtype", "bfloat16",
+              "--results-repo", "org/requests"]  # fmt: skip
+    assert main([*submit, "--dry-run"]) == 0
+    assert f"commit: {commits['honest']}\n    dtype: bfloat16" in capsys.readouterr().out
+    assert main([*submit, "--note", "please"]) == 0
+    api.merge_pull_request("org/requests", 2, repo_type="dataset")
     others = [request(f"org/{name}", commit=commits[name]) for name in TOLD]
-    others += [request("org/honest", commit=commits["honest"], dtype="bfloat16"),
-               request("org/nowhere"), request("org/honest", commit="e" * 40)]  # fmt: skip
+    others += [request("org/nowhere"), request("org/honest", commit="e" * 40)]
     for wanted in others:
         write_request(tmp_path / "more", wanted)
     hostile = {"model": "org/<b>x</b>", "commit": "e" * 40, "dtype": "float32"}

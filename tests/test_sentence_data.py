@@ -340,7 +340,7 @@ BAD_SUITES: dict[str, Edit] = {
     "my.json: region_meta.1 must be a valid string, not 2":
         lambda s: s["region_meta"].update({"1": 2}),
     # what spans several fields
-    "my.json, prediction 1: formula '(3;%match%) <': expected a region": _formula("(3;%match%) <"),
+    "my.json, prediction 1: formula '(3;%match%) <': expected": _formula("(3;%match%) <"),
     "item 1: prediction 1 reads (3;%other%), but there is no such condition: choose from match, "
     "mismatch": _formula("(3;%other%) < 1"),
     "item 1: prediction 1 reads (9;%match%), but there is no such region: choose from [1, 2, 3, 4]":

@@ -304,7 +304,7 @@ def _names(rows: Stimuli, bits: Sequence[Sequence[float]], kinds: Sequence[str])
         comparison.Side(kind, kind, "same", kind, where, lambda *place, own=own: own)  # type: ignore
         for kind, own in zip(kinds, found, strict=True)
     ]
-    return [one.measure for one in comparison.compare_sides(sides, seed=0, resamples=10)]
+    return [one.measure for one in comparison.compare_runs(*sides, resamples=10)]
 
 
 def test_whole_sentences_are_no_task_of_the_leaderboard() -> None:

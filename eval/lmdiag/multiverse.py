@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 
 from lmdiag.comparison import RESAMPLES, Side, compare_pairs, pair_at, side_of
@@ -46,8 +45,7 @@ def multiverse_of(
                     run.results.signature,
                 )
             )  # fmt: skip
-            side = side_of(run)
-            sides.append(side._replace(scores=cache(side.scores)))
+            sides.append(side_of(run))
             results.append(run.results)
     data, sources = results[0].data.tasks, sources_of(results)
     names = ("value", "n", "ci_low", "ci_high", "chance", "statistic")  # without break-downs

@@ -46,7 +46,7 @@ def main(options: Options) -> int:
     if exists(run := Path(options.model)):
         if options.revision or options.dtype:
             raise BadInput("--revision and --dtype are those of the run: leave them out")
-        offers = offers_of_run(run, options.data, repo, note, str(api.endpoint))
+        offers = offers_of_run(run, options.data, repo, note)
     elif repo is None:
         raise BadInput("--results-repo ORG/NAME is needed to request a model on a leaderboard")
     else:

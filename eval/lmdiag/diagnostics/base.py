@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from lmdiag.measures import Columns, Labels, Scores, Trials
+    from lmdiag.measures import Columns, Labels, Scores
 
 Stimulus = Mapping[str, Any]
 """One row: column -> value."""
@@ -161,20 +162,30 @@ class LeaderboardColumn:
     `eval.yaml` of the data set.
 
     Attributes:
-        task_id: id in `eval.yaml`: the config, the measure with `_at_` for `@` and `_` for `.`, and
-            the level.
-        label: heading, below the name of the diagnostic.
+        config: of the diagnostic.
         measure, by, level: see `lmdiag.results.Place`.
+        heading: below the name of the diagnostic; "" for the measure.
         is_overview: whether it is in the first table of the leaderboard; the first column of all
             that are in it orders the leaderboard.
     """
 
-    task_id: str
-    label: str
+    config: str
     measure: str
     by: str = ""
     level: str = ""
+    heading: str = ""
     is_overview: bool = False
+
+    @property
+    def label(self) -> str:
+        """Heading, below the name of the diagnostic."""
+        return self.heading or self.measure
+
+    @property
+    def task_id(self) -> str:
+        """Its id in `eval.yaml`: the config, the measure with `_at_` for `@`, and the level."""
+        parts = (self.config, self.measure.replace("@", "_at_"), self.level)
+        return re.sub(r"[./]", "_", "_".join(filter(None, parts)))
 
 
 @dataclass(frozen=True)
@@ -210,10 +221,10 @@ class Diagnostic:
         about: what it asks and how it is scored, for readers of a report.
         position: place among the diagnostics, from 1.
         columns: beyond the core columns.
-        own_levels: its break-downs, from the columns; further columns are added as factors.
+        own_levels: break-downs that are made of its columns; further columns are added as factors.
         accuracy_levels: further break-downs of accuracy alone.
         further_measures: measures beyond those that every diagnostic with blanks has; for whole
-            sentences, all measures.
+            sentences, all measures. Names of functions of `lmdiag.measures`, or such functions.
         perturbations: in the order of the paper's tables.
         tables: in the order of the report.
         charts: likewise.
@@ -236,7 +247,8 @@ class Diagnostic:
         has_regions: whether a sentence is a row of regions, in the column `regions`; a sample then
             takes whole items.
         item_within: column within which the numbers of items are unique; "" for all rows.
-        breakdowns: further columns that are break-downs even if they have many levels.
+        breakdowns: its columns that are break-downs, and further ones that are even if they have
+            many levels.
         is_form: whether it is for data of any name, a user's own or in a form that others publish.
             A task of such data keeps its name; `Stimuli.form` says which form it has.
     """
@@ -249,7 +261,7 @@ class Diagnostic:
     columns: tuple[Column, ...] = ()
     own_levels: Callable[[Columns], dict[str, Labels]] = lambda rows: {}
     accuracy_levels: Callable[[Columns], dict[str, Labels]] = lambda rows: {}
-    further_measures: Callable[[Trials, float, Sequence[int]], list[Scores]] = lambda *given: []
+    further_measures: tuple[str | Callable[..., list[Scores]], ...] = ()
     perturbations: tuple[Perturbation, ...] = ()
     tables: tuple[TableShape, ...] = ()
     charts: tuple[Chart, ...] = (Chart("figures"), Chart("scatter"))
@@ -291,14 +303,15 @@ class Diagnostic:
         distinct values, or is declared as one.
         """
         own = {column.name for column in self.columns}
-        further = {
-            name: levels_of(rows[name]) for name in rows if name not in {*self.core_columns, *own}
-        }
-        return self.own_levels(rows) | {
-            name: levels
-            for name, levels in further.items()
-            if is_factor(levels) or (name in self.breakdowns and len(set(levels) - {None}) > 1)
-        }
+        found = self.own_levels(rows)
+        for name in rows:
+            if name in self.core_columns or (name in own and name not in self.breakdowns):
+                continue
+            levels = levels_of(rows[name])
+            is_declared = name in self.breakdowns and len(set(levels) - {None}) > 1
+            if name in own or is_declared or is_factor(levels):
+                found[name] = levels
+        return found
 
     def score(
         self,
@@ -331,8 +344,15 @@ class Diagnostic:
             scores = measures.score(
                 trials, k=k, threshold=threshold, cased=cased, accuracy_levels=further
             )
-        scores += self.further_measures(trials, threshold, k)
-        return [each for each in scores if len(each.items) or each.not_defined]
+        given = {"k": k, "threshold": threshold}
+        for measure in self.further_measures:
+            function = getattr(measures, measure) if isinstance(measure, str) else measure
+            options = {
+                name: given[name] for name in signature(function).parameters if name in given
+            }
+            known = {score.name for score in scores}
+            scores += [score for score in function(trials, **options) if score.name not in known]
+        return [score for score in scores if len(score.items) or score.not_defined]
 
     def perturbation(self, name: str) -> Perturbation | None:
         """Returns the perturbation of a name, None where there is none."""

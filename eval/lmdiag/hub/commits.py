@@ -59,9 +59,7 @@ class Commit:
             lines.append(f"  {len(content):>11,}  {path}")
             if path.endswith(".yaml"):
                 lines.append(textwrap.indent(content.decode().rstrip(), "    "))
-        if self.description:
-            lines.append(textwrap.indent(self.description, "  "))
-        return "\n".join(lines)
+        return "\n".join([*lines, textwrap.indent(self.description, "  ")]).rstrip()
 
     def publish(self, api: HfApi, *, private: bool) -> tuple[str, bool]:
         """Creates the repository if it does not exist and commits.

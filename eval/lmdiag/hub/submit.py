@@ -36,7 +36,7 @@ def offer_request(request: RunRequest, results_repo: str, claimed: bytes | None 
 
 
 def offers_of_run(
-    folder: Path, data: str | None, results_repo: str | None, note: str, endpoint: str
+    folder: Path, data: str | None, results_repo: str | None, note: str
 ) -> list[Commit]:
     """Returns the pull requests of a finished run, on its model and on a results repository.
 
@@ -45,7 +45,6 @@ def offers_of_run(
         data: id of the published data set; None for the one the run was made on.
         results_repo: id of the results repository; None to leave it out.
         note: of the request.
-        endpoint: address of the Hub, for links.
 
     Raises:
         BadInput: the run cannot be submitted; the message says why.
@@ -69,8 +68,7 @@ def offers_of_run(
         )
     _ = run.predictions  # checks that they are those of the results
     request = request_of(model.id, model.commit, model.dtype, model.quantization, note)
-    link = f"{endpoint}/datasets/{results_repo or source}"
-    offers = [_offer_figures(request.model, results, source, revision, link)]
+    offers = [_offer_figures(request.model, results, source, revision, results_repo or source)]
     if results_repo is not None:
         claimed = read_bytes(folder / RESULTS, MAX_CLAIM)
         offers.insert(0, offer_request(request, results_repo, claimed))
@@ -78,9 +76,9 @@ def offers_of_run(
 
 
 def _offer_figures(model: str, results: Results, data: str, revision: str, link: str) -> Commit:
-    """Returns the pull request on the model's repository: the figures of the leaderboard."""
+    """Returns the pull request on the model's repository; `link` is a data set on the Hub."""
     import yaml
-    from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
+    from huggingface_hub import EvalResultEntry, constants, eval_result_entries_to_yaml
 
     entries = []
     for task_id, figure in leaderboard_figures(results).items():
@@ -91,8 +89,8 @@ def _offer_figures(model: str, results: Results, data: str, revision: str, link:
         entries.append(
             EvalResultEntry(
                 dataset_id=data, task_id=task_id, value=figure.value, dataset_revision=revision,
-                date=results.finished, source_url=link, source_name="lmdiag",
-                notes=f"{results.signature} (n {figure.n}{interval})",
+                date=results.finished, source_url=f"{constants.ENDPOINT}/datasets/{link}",
+                source_name="lmdiag", notes=f"{results.signature} (n {figure.n}{interval})",
             )
         )  # fmt: skip
     content = yaml.safe_dump(eval_result_entries_to_yaml(entries), sort_keys=False).encode()

@@ -25,7 +25,7 @@ import psutil
 from filelock import FileLock, Timeout
 
 from lmdiag import results, stimuli
-from lmdiag.files import clear_drafts, is_file, read_json, without_secrets, write_atomically
+from lmdiag.files import is_file, read_json, without_secrets, write_atomically
 from lmdiag.hub.client import plain_errors
 from lmdiag.hub.requests import RunRequest
 from lmdiag.leaderboard.entries import Entry, Row, ranked
@@ -35,8 +35,6 @@ from lmdiag.stimuli import Stimuli
 from lmdiag.text import shortened
 from lmdiag.types import DIAGNOSTICS, BadInput
 
-_FAILURE = "failure.json"
-"""File that keeps why a request has no run, beside its run directory."""
 _ACCELERATORS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
 """Devices of CUDA, of ROCm, and of CUDA in WSL."""
 
@@ -105,11 +103,9 @@ class Board:
 
     def failure(self, request: RunRequest) -> tuple[str, float]:
         """Returns why a request has no run, and the limit on time that it exceeded, else 0."""
-        try:
-            reason, seconds = read_json(self.folder(request).parent / _FAILURE)
-            return str(reason), float(seconds)
-        except (BadInput, TypeError, ValueError):
-            return "not run yet", 0.0
+        file = self.folder(request).with_name("failure.json")
+        reason, seconds = read_json(file) if is_file(file) else ("not run yet", 0.0)
+        return reason, seconds
 
     def rows(self, entries: Iterable[Entry]) -> tuple[list[Row], list[Entry]]:
         """Returns the rows in order of rank, and by name the entries without a run."""
@@ -148,7 +144,7 @@ class Board:
     def _attempt(self, request: RunRequest, say: Callable[[str], None]) -> None:
         """Runs a request, and keeps the reason if it has no run then."""
         say(f"running {request.model} {request.commit[:12]} {request.precision}")
-        seconds, file = 0.0, self.folder(request).parent / _FAILURE
+        seconds, file = 0.0, self.folder(request).with_name("failure.json")
         try:
             if request.commit:
                 _check_model(request, self.most_parameters)
@@ -164,7 +160,6 @@ class Board:
             reason = shortened(without_secrets(reason).replace(str(Path.home()), "~"))
             say(f"failed: {reason}")
             file.parent.mkdir(parents=True, exist_ok=True)
-            clear_drafts(file.parent)
             write_atomically(file, json.dumps([reason, seconds]).encode())
 
     def _run_child(self, request: RunRequest) -> str:
@@ -173,19 +168,17 @@ class Board:
         Raises:
             TimeoutExpired: it took too long, and was ended.
         """
-        folder = self.folder(request)
+        folder, memory = self.folder(request), free_memory(self.device)
         options = {
             "--model": request.model, "--revision": request.commit, "--dtype": request.dtype,
-            "--quantization": request.quantization, "--data": self.data,
-            "--data-revision": self.revision, "--device-map": self.device,
-            "--output": str(folder.parents[1]),
+            "--quantization": request.quantization, "--output": str(folder.parents[1]),
+            "--data": self.data, "--data-revision": self.revision, "--device-map": self.device,
         }  # fmt: skip
         command = [sys.executable, "-m", "lmdiag", "run", "--quiet", "--tasks", *self.tasks]
         command += [word for name, value in options.items() if value for word in (name, value)]
         if is_file(folder / RESULTS):
             command.append("--overwrite")  # it is there but is not the run of this request
         env = {name: value for name, value in os.environ.items() if not name.endswith("_KEY")}
-        memory = free_memory(self.device)
 
         def limit() -> None:  # in the child: it ends with its parent, and has this much memory
             if sys.platform == "linux":

@@ -36,7 +36,7 @@ def comparisons(runs: Sequence[Run]) -> dict[str, Any]:
         `columns`: id of a column -> for each first run, for each second one, the index of their
         result, None where they cannot be compared.
     """
-    sides = [side._replace(scores=cache(side.scores)) for side in map(side_of, runs)]
+    sides = [*map(side_of, runs)]
     index: dict[tuple[float | None, ...], int] = {}
     tables = {}
     for place, column in columns().items():

@@ -106,6 +106,7 @@ def _page(rows: Sequence[Row], others: Sequence[Entry], board: Board, data: str)
             chances = {figure.chance for figure in figures} - {None}
             chance = chances.pop() if len(chances) == 1 else None
             facts = {"task": place.task, "n": max(x.n or 0 for x in figures), "chance": chance}
+            facts |= {"task_id": column.task_id, "label": column.label}
             groups.setdefault(place.task, []).append(asdict(column) | facts)
     overview = [x for of_task in groups.values() for x in of_task if x["is_overview"]]
     names = {x.task_id: f"{titles[place.task]}, {x.label}" for place, x in columns().items()}
