@@ -21,7 +21,7 @@ from lmdiag.text import csv_cell, visible
 if TYPE_CHECKING:
     from lmdiag.analysis.fit import HumanFit, ModelFit
 
-Row = dict[str, Any]
+_Row = dict[str, Any]
 
 _LEAST = 10
 """Rows of a bin of surprisals that is drawn."""
@@ -127,7 +127,7 @@ def human_plots(fit: HumanFit) -> list[Plot]:
     left = sides(fit.full)[0]
     response = visible(names_in(left)[0])
     title = f"delta log-likelihood per {'row' if fit.models[0].deltas is None else 'word'}"
-    power, terms, binned = list[Row](), list[Row](), list[Row]()
+    power, terms, binned = list[_Row](), list[_Row](), list[_Row]()
     is_few = fit.models[0].n <= _FEW
     for number, model in enumerate(fit.models):
         name = {"model": visible(model.name)}
@@ -162,7 +162,7 @@ def human_plots(fit: HumanFit) -> list[Plot]:
     ]  # fmt: skip
 
 
-def _points(fit: HumanFit, model: ModelFit) -> Iterator[Row]:
+def _points(fit: HumanFit, model: ModelFit) -> Iterator[_Row]:
     """Every row."""
     word = fit.table.procedure.word
     words = [*fit.table.texts(word)] if word in fit.table.frame.columns else []
@@ -175,7 +175,7 @@ def _points(fit: HumanFit, model: ModelFit) -> Iterator[Row]:
         yield point | ({"word": visible(words[row])} if words else {})
 
 
-def _binned(model: ModelFit, aside: float) -> Iterator[Row]:
+def _binned(model: ModelFit, aside: float) -> Iterator[_Row]:
     """Means of the response in bins of one bit; `aside` is their place in the bin."""
     bins = np.floor(model.surprisal)
     for start in np.unique(bins[np.isfinite(bins)]):
@@ -186,7 +186,7 @@ def _binned(model: ModelFit, aside: float) -> Iterator[Row]:
             yield place | {"value": float(values.mean()), "low": low, "high": high}
 
 
-def _marks(rows: Sequence[Row], by: str, by_title: str, title: str) -> Any:
+def _marks(rows: Sequence[_Row], by: str, by_title: str, title: str) -> Any:
     """Values with intervals: up and down over numbers, or left and right beside names."""
     import altair as alt
 
