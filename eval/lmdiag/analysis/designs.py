@@ -144,9 +144,7 @@ def analyse_table(
     problems = []
     for suite, rows in suites.items():
         try:
-            means |= {
-                (suite, model): of for model, of in _means(rows, conditions, response).items()
-            }
+            means |= _means(rows, str(suite), conditions, response)
         except BadInput as error:
             problems.append(error)
     if not means and (conditions or not formula):  # a formula needs no items and no design
@@ -167,9 +165,7 @@ def analyse_table(
         response=response,
         conditions=levels,
         items=_stacked({k: w.melt(ignore_index=False).reset_index() for k, w in complete.items()}),
-        left_out={
-            k: len(w) - len(complete[k]) for k, w in means.items() if w.isna().any(axis=None)
-        },
+        left_out={k: len(w) - len(complete[k]) for k, w in means.items()},
         cells=_stacked({key: cell_means(wide) for key, wide in complete.items()}),
         effects=_stacked({key: effect_tests(table) for key, table in scores.items()}),
         differences=_stacked({key: effect_tests(table) for key, table in gaps.items()}),
@@ -319,8 +315,10 @@ def find_conditions(table: DataFrame) -> list[str]:
     return [name for name in found if name in chosen]
 
 
-def _means(table: DataFrame, conditions: Sequence[str], response: str) -> dict[str, DataFrame]:
-    """Model -> the mean response of each item (rows) in each cell (columns), NaN for none."""
+def _means(
+    table: DataFrame, suite: str, conditions: Sequence[str], response: str
+) -> dict[tuple[str, str], DataFrame]:
+    """Suite and model -> the mean response of each item (rows) in each cell (columns)."""
     from pandas import DataFrame, MultiIndex
 
     if "item" not in table:
@@ -347,7 +345,7 @@ def _means(table: DataFrame, conditions: Sequence[str], response: str) -> dict[s
                 f"no item has a value in all {len(cells)} cells of {' x '.join(names)}: name the "
                 "conditions with --conditions"
             )
-        means[str(model)] = wide
+        means[suite, str(model)] = wide
     return means
 
 
@@ -430,9 +428,9 @@ def effect_tests(scores: DataFrame) -> DataFrame:
     if n <= _EXACT:
         table["p_sign_flip"] = scores.apply(lambda column: stats.sign_flip(column.to_numpy()))
     families = table.groupby(level=0)["p"]
-    if (families.transform("size") > 1).any():
+    if (has_pairs := families.transform("size") > 1).any():
         adjusted = families.transform(lambda p: np.array(stats.holm([*p])))
-        table["p_holm"] = adjusted.where(families.transform("size") > 1)
+        table["p_holm"] = adjusted.where(has_pairs)
     table["d_z"] = mean / sd
     table.insert(0, "effect", table.index.get_level_values(1))
     table.insert(1, "n", n)

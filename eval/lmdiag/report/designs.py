@@ -188,7 +188,8 @@ def analysis_remarks(analysis: Analysis) -> Iterator[str]:
     for (suite, model), n in analysis.left_out.items():
         of = ", ".join(filter(None, (suite, model if analysis.has_models else "")))
         items = f"{n} item{'s' if n > 1 else ''} without a value in every condition"
-        yield f"left out{f' of {of}' if of else ''}: {items}"
+        if n:
+            yield f"left out{f' of {of}' if of else ''}: {items}"
     if len(analysis.effects):
         pairs = "; ".join(
             f"{name}: {levels[1]} - {levels[0]}"
