@@ -12,6 +12,7 @@ import shutil
 import signal
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -106,8 +107,11 @@ def valid(tmp_path_factory: pytest.TempPathFactory, demo_dir: Path) -> Path:
     verbs = pa.table({"singular": ["is"], "plural": ["are"]})
     pq.write_table(verbs, folder / "data/verbs/test.parquet")
     (folder / "begun/run.json").write_text(json.dumps(BEGUN))
-    contexts = {(f"The {i}", "", "singular"): (0.5,) * len(AGREEMENT_LAYOUT) for i in range(3)}
-    predictions.write_agreement(folder / "agreement.parquet", contexts)
+    with_agreement = replace(
+        predictions.read(folder / "said.parquet")[predictions.UNNAMED],
+        agreement=[(0.5,) * len(AGREEMENT_LAYOUT)] * len(ROWS),
+    )
+    predictions.write(folder / "agreement.parquet", [with_agreement])
     spans = SentenceAnswer((WordSpan(0, 3, -1.5, 1), WordSpan(4, 9, None, 0)))
     blank = Answer({"bird": WordScore(-1.0, 1, 1)}, ("bird",), (-1.0,))
     for kind, answer in (("blanks", blank), ("sentences", spans)):
@@ -211,7 +215,7 @@ READERS = [
         for task in SENTENCES
         for name in ("results.json", "predictions.parquet")
     ),
-    Reader("agreement.parquet", predictions.read_agreement, weight=1),
+    Reader("agreement.parquet", predictions.read, weight=1),
     Reader("begun/run.json", open_directory, "begun", 1),
     *(
         Reader(f"journal/{kind}/0.jsonl", lambda path: Journal(path).read(), f"journal/{kind}", 1)

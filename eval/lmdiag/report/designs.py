@@ -10,9 +10,8 @@ from lmdiag import diagnostics
 from lmdiag.analysis.designs import UNITS, Analysis, analyse_table
 from lmdiag.analysis.items import items_of
 from lmdiag.report import numbers
-from lmdiag.report.charts.charted import name_part
+from lmdiag.report.charts import Plot, name_part
 from lmdiag.report.charts.conditions import condition_plot
-from lmdiag.report.charts.specs import Plot
 from lmdiag.report.formats.grid import CellText, Grid, GridRow, Heading
 from lmdiag.text import visible
 from lmdiag.types import BadInput
