@@ -66,7 +66,7 @@ def test_the_files_are_the_same_to_the_last_byte(
             results = json.loads(file(tmp_path / folder / name, "results.json").read_text())
             assert results["device"]["processes"] == processes
     one, several = (sorted((tmp_path / x).rglob("*.parquet")) for x in ("1", "several"))
-    assert len(one) == len(models) * (1 + ("agreement" in options))
+    assert len(one) == len(models)
     assert [path.read_bytes() for path in several] == [path.read_bytes() for path in one]
 
 
