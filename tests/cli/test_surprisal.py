@@ -18,7 +18,7 @@ from wordfreq import word_frequency
 from lmdiag import models
 from lmdiag.types import ModelInfo, Sentence, SentenceAnswer, WordSpan
 
-COLUMNS = ["text", "word", "start", "surprisal", "n_tokens"]
+COLUMNS = ["text", "position", "word", "start", "surprisal", "n_tokens"]
 
 
 class Halves(FakeModel):
@@ -78,13 +78,13 @@ def test_a_row_per_word_with_the_numbers_of_lines(written: Callable[..., str]) -
     out = written("A dog barks.\n\n  \n  A  cat ☃ meows\n")
     assert out.splitlines() == [
         ",".join(COLUMNS),
-        "1,A,0,,1",
-        "1,dog,2,3.000000,3",
-        "1,barks.,6,6.000000,6",
-        "4,A,2,,1",
-        "4,cat,5,3.000000,3",
-        "4,☃,9,,0",
-        "4,meows,11,5.000000,5",
+        "1,1,A,0,,1",
+        "1,2,dog,2,3.000000,3",
+        "1,3,barks.,6,6.000000,6",
+        "4,1,A,2,,1",
+        "4,2,cat,5,3.000000,3",
+        "4,3,☃,9,,0",
+        "4,4,meows,11,5.000000,5",
     ]
 
 
@@ -137,7 +137,11 @@ def test_files_are_read_back_as_they_are(
 def test_fields_are_quoted_as_read_csv_of_r_expects(written: Callable[..., str]) -> None:
     """Only double quotes, doubled inside; an empty field of a numeric column is NA in R."""
     out = written('x "y" a,b\n')
-    assert out.splitlines()[1:] == ["1,x,0,,1", '1,"""y""",2,3.000000,3', '1,"a,b",6,3.000000,3']
+    assert out.splitlines()[1:] == [
+        "1,1,x,0,,1",
+        '1,2,"""y""",2,3.000000,3',
+        '1,3,"a,b",6,3.000000,3',
+    ]
 
 
 def test_standard_input_is_read(
@@ -153,14 +157,14 @@ def test_standard_input_is_read(
         if refusal:
             assert refusal in command.refused(*arguments)
         else:
-            assert command(*arguments)[1].splitlines()[1:] == ["1,ä,0,,1", "1,b,2,1.000000,1"]
+            assert command(*arguments)[1].splitlines()[1:] == ["1,1,ä,0,,1", "1,2,b,2,1.000000,1"]
 
 
 def test_progress_and_warnings_are_on_standard_error(command: Commands, halves: Halves) -> None:
     file = command.folder / "texts.txt"
     file.write_text("A b\nthe <end> is near\n")
     _, out, err = command("surprisal", "--model", "halves:", file)
-    assert out.startswith("text,word,")
+    assert out.startswith("text,position,word,")
     assert "1 text contains the text of a control token, which model halves: reads as" in err
     assert "(<end> in text 2)" in err
     assert "halves:: 2 sentences" in err
@@ -170,9 +174,9 @@ def test_a_terminal_gets_no_control_characters(
     written: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = "A \x1b[31mred"
-    assert "1,\x1b[31mred,2," in written(text)
+    assert "1,2,\x1b[31mred,2," in written(text)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    assert "1,⟨U+001B⟩[31mred,2," in written(text)
+    assert "1,2,⟨U+001B⟩[31mred,2," in written(text)
 
 
 def test_a_file_is_replaced_only_when_asked(command: Commands, halves: Halves) -> None:
@@ -184,7 +188,7 @@ def test_a_file_is_replaced_only_when_asked(command: Commands, halves: Halves) -
     assert out.read_text() == "years of work"
     assert not halves.asked
     assert command(*arguments, out, "--overwrite")[0] == 0
-    assert out.read_text().startswith("text,word,")
+    assert out.read_text().startswith("text,position,word,")
     refused = command.refused(*arguments, out.with_suffix(".xlsx"))
     assert "the file name must end in .csv, .tsv, .parquet" in refused
     assert "no directory" in command.refused(*arguments, command.folder / "no/out.csv")
