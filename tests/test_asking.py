@@ -10,17 +10,17 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from torch.distributed import HashStore
 
 from lmdiag.runs.asking import ask, unanswered
 from lmdiag.runs.journal import Journal
-from lmdiag.runs.processes import Processes, Queue
+from lmdiag.runs.processes import Processes
 from lmdiag.types import Answer, BadInput, Query, Question, WordScore
 
 QUESTIONS = [Question(Query("x" * (n % 7) + str(n)), ("bird",)) for n in range(23)]
@@ -72,7 +72,7 @@ def test_answers_come_in_the_order_of_the_questions_and_progress_is_shown(
     answers = run(model, tmp_path, label="org/model")
     assert [a.top_words[0] for a in answers] == [f"{q.query.context}0" for q in QUESTIONS]
     assert set(model.asked.values()) == {1}
-    shown = r"org/model: 23 contexts\norg/model: asked 23 contexts in 0:\d\d, .* contexts/s\n"
+    shown = r"org/model: 23 contexts\norg/model: asked 23 contexts in 0:00:\d\d, .* contexts/s\n"
     assert re.fullmatch(shown, capsys.readouterr().err)
     assert ask(model, QUESTIONS, top=5) == answers  # type: ignore[arg-type]
 
@@ -111,21 +111,42 @@ def test_a_context_that_cannot_be_answered_ends_the_run_and_keeps_the_rest(tmp_p
     assert len(Journal(tmp_path).read()) == sum(first.asked.values()) == 12
 
 
-def test_a_process_without_a_journal_resumes_with_the_first(tmp_path: Path) -> None:
+class Several(Processes):
+    """One of several processes, without the others: it takes what the first one shared."""
+
+    def __init__(self, rank: int, count: int, shared: list[Any], *, together: bool = False) -> None:
+        super().__init__(alone=True, together=together)
+        self.rank, self.count, self._shared = rank, count, shared
+        self._next = iter([*shared])
+
+    def share(self, value: Any) -> Any:
+        if self.first:
+            self._shared.append(value)
+        return value if self.first else next(self._next)
+
+    def gather(self, value: Any) -> list[Any]:
+        return [value]
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_several_processes_ask_each_batch_once_or_all_of_them_each(
+    tmp_path: Path, together: bool
+) -> None:
     """With tensor parallelism only the first process keeps a journal; all ask the same batches."""
     with pytest.raises(KeyboardInterrupt):
-        run(Arithmetic(fails_at=2), tmp_path)
-    saved = Journal(tmp_path).read()
-    shared = iter([set(saved), Arithmetic().plan(QUESTIONS, None)])
-
-    class Second(Processes):
-        def share(self, value: Any) -> Any:
-            return next(shared)
-
-    second, model = Second(alone=True, together=True), Arithmetic()
-    second.rank = 1
-    assert ask(model, QUESTIONS, top=5, processes=second) == []  # type: ignore[arg-type]
-    assert len(model.asked) == len(QUESTIONS) - len(saved)
+        run(Arithmetic(fails_at=1), tmp_path)
+    saved, shared = Journal(tmp_path).read(), list[Any]()
+    models = [Arithmetic() for _ in range(3)]
+    for rank, model in enumerate(models):
+        processes = Several(rank, 3, shared, together=together)
+        journal = None if rank and together else Journal(tmp_path / str(rank))
+        if not rank:
+            journal = Journal(tmp_path)
+        with suppress(KeyError):  # the first process lacks the answers of the others
+            ask(model, QUESTIONS, top=5, processes=processes, journal=journal)  # type: ignore[arg-type]
+    left = {q.query.context for q in QUESTIONS} - {*saved}
+    asked = sum((model.asked for model in models), Counter[str]())
+    assert asked == Counter(dict.fromkeys(left, 3 if together else 1))
 
 
 @given(st.lists(st.text("abcdef", max_size=2), max_size=20), st.sets(st.sampled_from("abcdef")))
@@ -137,30 +158,3 @@ def test_each_question_that_is_not_answered_is_in_one_batch(
     rest = unanswered(batches, keys, known)
     assert all(rest)
     assert sorted(keys[n] for batch in rest for n in batch) == sorted({*keys} - known)
-
-
-@given(length=st.integers(0, 30), takers=st.integers(1, 4), data=st.data())
-def test_a_queue_hands_each_number_to_exactly_one_process(
-    length: int, takers: int, data: st.DataObject
-) -> None:
-    store = HashStore()
-    queues = [iter(Queue(store, "1", length)) for _ in range(takers)]
-    taken = []
-    while queues:
-        queue = data.draw(st.sampled_from(queues))
-        if (number := next(queue, None)) is None:
-            queues.remove(queue)
-        else:
-            taken.append(number)
-    assert taken == list(range(length))
-
-
-def test_a_queue_ends_on_all_processes_where_bad_input_ends_one() -> None:
-    store = HashStore()
-    mine, other = Queue(store, "1", 9), Queue(store, "1", 9)
-    numbers = iter(mine)
-    assert next(numbers) == 0
-    with pytest.raises(BadInput), other:
-        raise BadInput("NaN")
-    assert list(numbers) == []
-    assert Queue(store, "2", 2).done(3) == 3

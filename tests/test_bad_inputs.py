@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
@@ -12,21 +11,18 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hub.boards import edit
-from runs import make_run
 
 import lmdiag
 from lmdiag import files, stimuli
 from lmdiag.cli.requested import read_models
 from lmdiag.hub import publish
 from lmdiag.hub.client import is_on_hub
-from lmdiag.hub.requests import read_requests
+from lmdiag.leaderboard.entries import read_requests
 from lmdiag.models.loading.checkpoint import Checkpoint, resolve
-from lmdiag.protocol import Protocol
 from lmdiag.results import load_run, model_slug
 from lmdiag.results.external import read_external
 from lmdiag.results.multiverse import Multiverse
-from lmdiag.stimuli.building import script, user_cache
+from lmdiag.stimuli.building import script
 from lmdiag.types import BadInput
 
 # ---- content -------------------------------------------------------------------------------------
@@ -72,7 +68,8 @@ FILES: dict[str, tuple[Callable[[Path], object], Callable[[Path], object], str]]
     "NaN": (lambda path: path.write_text('{"a": NaN}'), files.read_json,
             r"file: not valid JSON \(expected value"),
     "column twice": (parquet(pa.array([1]), "x"), files.read_parquet, "has the column x twice"),
-    "no column": (parquet(pa.array([1]), "y"), lambda path: files.read_parquet(path, ["z"]),
+    "no column": (parquet(pa.array([1]), "y"),
+                  lambda path: files.read_parquet(path, schema=pa.schema({"z": pa.string()})),
                   "has no column z"),
     "cut off": (lambda path: path.write_bytes(b"PAR1 and no more"), files.read_parquet,
                 NOT_VALID),
@@ -220,20 +217,3 @@ def test_a_folder_that_may_not_be_read_is_named(folder: Path) -> None:
             REFUSED[name]("closed")
         with as_nobody(), pytest.raises(BadInput, match=r"closed.*(Permission denied|cannot read)"):
             REFUSED[name]("closed")
-
-
-def test_a_run_may_name_any_text_as_its_data(folder: Path) -> None:
-    (folder / "own.jsonl").write_text(json.dumps(ROW))
-    run = make_run(folder / "run", "own.jsonl", Protocol(tasks=("own",)))
-    for text in ODD.values():
-        edit(run, lambda results, text=text: results["data"].update(source=text))
-        with pytest.raises(BadInput):
-            load_run(run)
-
-
-def test_a_cache_that_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LMDIAG_CACHE", "~nobody-of-that-name/cache")
-    assert user_cache() == Path("~nobody-of-that-name/cache")
-    monkeypatch.setenv("LMDIAG_CACHE", "x" * 300)
-    with pytest.raises(BadInput, match="set LMDIAG_CACHE to a writable directory"):
-        stimuli.load("demo", "role88")

@@ -33,7 +33,7 @@ TENSE = '''
 from dataclasses import replace
 
 from lmdiag.diagnostics.base import (
-    Column, Diagnostic, LeaderboardColumn, Line, Perturbation, TableShape, levels_of,
+    Column, Diagnostic, LeaderboardColumn, Line, Perturbation, TableShape,
 )
 
 
@@ -41,7 +41,7 @@ def _without_adverb(row, run, seed):
     return row["context"].removeprefix(row["adverb"]).strip()
 
 
-def _margin(trials, threshold, k):
+def _margin(trials):
     from lmdiag.measures import probability_difference
 
     return [replace(each, name="tense_margin") for each in probability_difference(trials)]
@@ -53,8 +53,8 @@ DIAGNOSTIC = Diagnostic(
     short_title="TENSE-4",
     about="An adverb decides the tense.",
     columns=(Column("adverb", required=True), Column("tense", required=True)),
-    own_levels=lambda rows: {"tense": levels_of(rows["tense"])},
-    further_measures=_margin,
+    breakdowns=("tense",),
+    further_measures=(_margin,),
     perturbations=(Perturbation("bare", "No adverb", _without_adverb, ("adverb",)),),
     tables=(
         TableShape(
@@ -64,7 +64,7 @@ DIAGNOSTIC = Diagnostic(
         ),
     ),
     headlines=(Line("tense preferred", measure="sensitivity"),),
-    leaderboard=(LeaderboardColumn("tense_sensitivity", "sensitivity", "sensitivity"),),
+    leaderboard=(LeaderboardColumn("tense", "sensitivity"),),
     level_labels={"tense": {"past": "past tense", "future": "future tense"}},
     compared_by={"sensitivity": "tense"},
 )
@@ -162,7 +162,10 @@ def test_what_a_diagnostic_declares_is_in_its_data(
     data = write_set(tmp_path, SETS[task], 20) if task in SETS else demo_dir
     rows = stimuli.load(str(data), task)
     table = rows.columns()
-    assert set(table) == {*diagnostics.CORE_COLUMNS, *(each.name for each in diagnostic.columns)}
+    assert set(table) == {
+        *diagnostics.get("").core_columns,
+        *(each.name for each in diagnostic.columns),
+    }
     n = len(rows)
     more: dict[str, Any] = {"n_tokens": [1] * n}
     if diagnostic.has_verbs:

@@ -19,6 +19,7 @@ from lmdiag.evaluation import evaluate
 from lmdiag.hub.benchmark import columns, protocol_problem
 from lmdiag.hub.publish import plan_data
 from lmdiag.protocol import Protocol
+from lmdiag.report import numbers
 from lmdiag.report.formats.grid import Grid
 from lmdiag.report.html import charts, render
 from lmdiag.report.sections import sections
@@ -383,17 +384,16 @@ def test_small_and_extended_sets_stand_in_one_table(together: dict[str, Path]) -
     assert [heading.label for heading in table.headings] == [
         "n", "accuracy@1", "accuracy@5", "sensitivity, affirmative", "sensitivity, negative",
     ]  # fmt: skip
-    for row, task in zip(table.figures, ("neg136", "neg1500_gen", "neg1500_temp"), strict=True):
+    for row, task in zip(table.rows, ("neg136", "neg1500_gen", "neg1500_temp"), strict=True):
         place = Place(task, "none", "sensitivity", "subset/polarity", "simp/negative")
-        assert row.cells[3] is not None
-        assert row.cells[3].figure == joined.figure(place)
-    widths = [
-        (cell.figure.ci_high or 0) - (cell.figure.ci_low or 0)
-        for row in table.figures
-        if (cell := row.cells[2])
-    ]
+        figure = joined.figure(place)
+        assert figure is not None
+        assert row.cells[4].value == numbers.value(figure)
+    names = ("neg136", "neg1500_gen", "neg1500_temp")
+    accuracies = [joined.tasks[name]["none"].measures["accuracy@1"] for name in names]
+    widths = [(figure.ci_high or 0) - (figure.ci_low or 0) for figure in accuracies]
     assert widths[0] > 3 * max(widths[1:])  # what 18 items do not show
-    assert [row.label for row in tables["role88"].figures] == ["ROLE-88", "ROLE-1500"]
+    assert [row.labels for row in tables["role88"].rows] == [("ROLE-88",), ("ROLE-1500",)]
 
 
 def test_the_table_stands_once_and_only_where_there_are_several_sets(
@@ -403,7 +403,7 @@ def test_the_table_stands_once_and_only_where_there_are_several_sets(
     assert shared_tables([small]) == {}
     ((task, table),) = shared_tables([large]).items()
     assert task == "neg1500_gen"
-    assert [row.label for row in table.figures] == ["NEG-1500-GEN", "NEG-1500-TEMP"]
+    assert [row.labels[0] for row in table.rows] == ["NEG-1500-GEN", "NEG-1500-TEMP"]
     both = joined_results([read_results(path) for path in together.values()])
     rows_of = [row.labels for row in shared_tables(both)["neg136"].rows]
     assert rows_of[:2] == [("NEG-136-SIMP", "org/a"), ("NEG-136-SIMP", "org/b")]

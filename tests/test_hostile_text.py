@@ -15,6 +15,7 @@ import pytest
 from hostile import HOSTILE
 from markdown_it import MarkdownIt
 from parsed import ParsedPage
+from report.forms import suite
 from rich.console import Console
 from runs import make_run
 
@@ -35,35 +36,18 @@ FEW = 8
 
 @pytest.fixture(scope="module")
 def hostile_runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
-    """Runs whose model, rows, levels, columns and words are the hostile texts, by their form."""
+    """Runs whose model, rows, levels, columns and words are the hostile texts, by their form.
+
+    Each text stands in every column that may hold it, in two rows, a pair, or a suite.
+    """
     folder = tmp_path_factory.mktemp("hostile")
     facts = ("id", "commit", "dtype", "architecture", "tokenizer", "revision")
     model: dict[str, Any] = dict(zip(facts, TEXTS, strict=False))
-    (folder / "blanks.jsonl").write_text(lines(rows()), "utf-8")
-    (folder / "pairs.jsonl").write_text(lines(pairs()), "utf-8")
     (folder / "suites").mkdir()
     for i in range(len(TEXTS)):
-        (folder / f"suites/{i}.json").write_text(json.dumps(suite(i)), "utf-8")
-    return {
-        data.stem: load_run(
-            make_run(
-                folder / f"run of {data.stem}", data, Protocol(tasks=(data.stem,)),
-                fillers=TEXTS, unscorable=3, **model,
-            )
-        )
-        for data in (folder / "blanks.jsonl", folder / "pairs.jsonl", folder / "suites")
-    }  # fmt: skip
-
-
-def lines(rows: Sequence[dict[str, object]]) -> str:
-    """Rows as JSON lines."""
-    return "".join(json.dumps(row) + "\n" for row in rows)
-
-
-def rows() -> list[dict[str, object]]:
-    """Two rows for each text, which stands in every column that may hold it."""
+        (folder / f"suites/{i}.json").write_text(json.dumps(hostile_suite(i)), "utf-8")
     columns = {TEXTS[i]: TEXTS[i : i + FEW] for i in range(0, len(TEXTS), FEW)}
-    return [
+    blanks: list[dict[str, object]] = [
         {
             "id": f"{text}-{good}", "item": text, "condition": TEXTS[i % FEW],
             "context": f"{text} x", "right_context": text, "target": f"{good}{text}x",
@@ -71,11 +55,7 @@ def rows() -> list[dict[str, object]]:
         } | {name: levels[i % len(levels)] for name, levels in columns.items()}
         for i, text in enumerate(TEXTS) for good in (True, False)
     ]  # fmt: skip
-
-
-def pairs() -> list[dict[str, object]]:
-    """A minimal pair for each text, which stands in every column that may hold it."""
-    return [
+    pairs: list[dict[str, object]] = [
         {
             "sentence_good": f"{text} good {text}x", "sentence_bad": f"{text} bad {text}x y",
             "UID": text, "field": text, "linguistics_term": text,
@@ -83,31 +63,28 @@ def pairs() -> list[dict[str, object]]:
         }
         for i, text in enumerate(TEXTS)
     ]  # fmt: skip
+    for name, rows in (("blanks", blanks), ("pairs", pairs)):
+        text = "".join(json.dumps(row) + "\n" for row in rows)
+        (folder / f"{name}.jsonl").write_text(text, "utf-8")
+    made: dict[str, Any] = {"fillers": TEXTS, "unscorable": 3, **model}
+    return {
+        data.stem: load_run(
+            make_run(folder / f"run of {data.stem}", data, Protocol(tasks=(data.stem,)), **made)
+        )
+        for data in (folder / "blanks.jsonl", folder / "pairs.jsonl", folder / "suites")
+    }
 
 
-def suite(i: int) -> dict[str, object]:
+def hostile_suite(i: int) -> dict[str, Any]:
     """A suite whose name, regions, conditions and formula are hostile texts."""
     text, other = (one.replace("%", "") for one in (TEXTS[i], TEXTS[i - 1]))
-    return {
-        "meta": {"name": text, "metric": "sum"},
-        "region_meta": {"1": text, "2": other},
-        "predictions": [{"type": "formula", "formula": f"(1;%{text}%) < (2;%{other}%)"}],
-        "items": [
-            {
-                "item_number": 1,
-                "conditions": [
-                    {
-                        "condition_name": name,
-                        "regions": [
-                            {"region_number": 1, "content": f"{name}x"},
-                            {"region_number": 2, "content": f"y {TEXTS[i]}x"},
-                        ],
-                    }
-                    for name in (text, other)
-                ],
-            }
-        ],
-    }
+    made = suite(text, f"(1;%{text}%) < (2;%{other}%)", n=1)
+    made["region_meta"] = {"1": text, "2": other}
+    for condition, name in zip(made["items"][0]["conditions"], (text, other), strict=True):
+        contents = enumerate((f"{name}x", f"y {TEXTS[i]}x"), start=1)
+        condition["condition_name"] = name
+        condition["regions"] = [{"region_number": n, "content": c} for n, c in contents]
+    return made
 
 
 def one_word(text: str) -> str:

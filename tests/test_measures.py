@@ -18,8 +18,6 @@ from scipy.stats import pearsonr, rankdata, spearmanr
 
 from lmdiag import diagnostics, stimuli
 from lmdiag.measures import Scores, quartiles
-from lmdiag.measures.scores import number_text
-from lmdiag.measures.top_words import fits
 from lmdiag.protocol import Predictions
 
 Rows = dict[str, list[Any]]
@@ -193,16 +191,6 @@ def test_a_context_that_rows_share_counts_once_for_the_determiner() -> None:
     rows = rows_of(*shared)
     scores = measured("neg136", rows, predictions_of(rows, top_words=[["bee"], ["ant"]]))
     assert scores["determiner_match@1"].items.tolist() == ["1-TA"]
-
-
-@pytest.mark.parametrize(
-    ("word", "determiner", "fit"),
-    [("insect", "an", True), ("bird", "an", False), ("bird", "a", True), ("Ant", "a", False),
-     ("hour", "an", False), ("unit", "a", False), ("élan", "a", True), ("", "a", False),
-     ("##s", "a", False), (".", "a", False), ("[MASK]", "a", False), ("8", "an", False)],
-)  # fmt: skip
-def test_the_determiner_goes_by_spelling(word: str, determiner: str, fit: bool) -> None:
-    assert fits(word, determiner) is fit
 
 
 # ---- accuracy ------------------------------------------------------------------------------------
@@ -391,13 +379,6 @@ def test_quartiles_are_closed_on_the_right() -> None:
     # of 1 to 5 the percentiles are 2, 3 and 4, and each belongs to the bin below it
     assert quartiles([1, 2, 3, 4, 5, None]) == ["1", "1", "2", "3", "4", None]
     assert quartiles([None]) == [None]
-
-
-@pytest.mark.parametrize(
-    ("number", "text"), [(0.01, "0.01"), (0, "0"), (1.0, "1"), (1e-5, "1e-05")]
-)
-def test_names_of_thresholds(number: float, text: str) -> None:
-    assert number_text(number) == text
 
 
 # ---- rows that are not compared ------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from lmdiag.perturb import perturb
@@ -15,7 +14,8 @@ from lmdiag.types import Answer, Query, Question, WordScore
 def setting(*rows: dict[str, Any], task: str = "mine", name: str = "none", run: int = 0) -> Setting:
     """A setting with rows, which are completed."""
     filled = [{"id": str(i), "right_context": ""} | row for i, row in enumerate(rows, start=1)]
-    return Setting(Stimuli(task, pa.Table.from_pylist(filled), "1a2b3c4d", "rows"), name, run)
+    columns = {column: [row[column] for row in filled] for column in filled[0]}
+    return Setting(Stimuli.of(task, columns, "rows", None), name, run)
 
 
 def test_rows_that_share_a_context_are_one_question_with_their_words_in_order() -> None:

@@ -7,7 +7,6 @@ import os
 import random
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -15,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import families
+import psutil
 import pytest
 import yaml
-from hub import LoopbackHub, client_env, run_client
+from hub import LoopbackHub, client_env
 from hub.boards import request, write_request
 from huggingface_hub import HfApi
 from leaving import LEAVE
@@ -26,10 +26,9 @@ from runs import make_run
 from safetensors.numpy import load_file, save_file
 
 from lmdiag.cli import main
-from lmdiag.hub.benchmark import leaderboard_figures
-from lmdiag.hub.requests import RunRequest
-from lmdiag.hub.submit import EVAL_RESULTS
-from lmdiag.results import read_results
+from lmdiag.hub.benchmark import columns, leaderboard_figures
+from lmdiag.results import Place, read_results
+from lmdiag.types import DIAGNOSTICS
 
 pytest_plugins = ["hub.fixtures"]
 pytestmark = pytest.mark.slow
@@ -42,21 +41,26 @@ perfect = [
     {"top_words": row["expected"] or ["no"], "log_prob": 0.0 if row["good"] else -9.0}
     for row in rows
 ]
-found = metric.compute(predictions=perfect, references=list(rows), k=[1, 5], threshold=0.01)
-print(json.dumps({"rows": len(rows), "found": found}, default=float))
+print(json.dumps(metric.compute(predictions=perfect, references=list(rows)), default=float))
 """
-ENDLESS = {
-    "type": "Sequence",
-    "normalizers": [
-        {"type": "Prepend", "prepend": "x" * 3000},
-        {"type": "Replace", "pattern": {"Regex": "x*x*(?<=y)"}, "content": ""},
-    ],
-}
+ENDLESS = {"type": "Sequence", "normalizers": [
+    {"type": "Prepend", "prepend": "x" * 3000},
+    {"type": "Replace", "pattern": {"Regex": "x*x*(?<=y)"}, "content": ""},
+]}  # fmt: skip
 """A normaliser of texts that tries some 10^10 ways to match each."""
+TOLD = {
+    "nan": "NaN",
+    "code": "own code",
+    "large": "has 7,000,000,000 parameters, more than 3,000,000,000",
+    "damaged": "has damaged safetensors weights",
+    "pickled": "has no safetensors weights",
+}
+"""Name of a model -> why it is not run."""
 
 
 def damage(folder: Path, name: str) -> None:
     """Makes a model of this name out of an honest one."""
+    (folder / "README.md").write_text(name)
     config = json.loads((folder / "config.json").read_text())
     weights = folder / "model.safetensors"
     if name == "nan":
@@ -66,13 +70,15 @@ def damage(folder: Path, name: str) -> None:
         mapped = {"AutoConfig": "code.Config", "AutoModelForMaskedLM": "code.Model"}
         changed = config | {"model_type": "new", "auto_map": mapped}
         (folder / "config.json").write_text(json.dumps(changed))
-        (folder / "code.py").write_text("open('/tmp/lmdiag-ran', 'w').close()")
+        (folder / "code.py").write_text(f"open({str(folder / 'ran')!r}, 'w').close()")
     elif name == "large":
-        header = {
-            "w": {"dtype": "F32", "shape": [70_000, 100_000], "data_offsets": [0, 28 * 10**9]}
-        }
-        text = json.dumps(header).encode()
+        header = {"dtype": "F32", "shape": [70_000, 100_000], "data_offsets": [0, 28 * 10**9]}
+        text = json.dumps({"w": header}).encode()
         weights.write_bytes(len(text).to_bytes(8, "little") + text)
+    elif name == "damaged":
+        weights.write_bytes(b"x" * 30)
+    elif name == "pickled":
+        weights.rename(folder / "pytorch_model.bin")
     elif name == "endless":
         tokenizer = json.loads((folder / "tokenizer.json").read_text())
         (folder / "tokenizer.json").write_text(json.dumps(tokenizer | {"normalizer": ENDLESS}))
@@ -80,38 +86,24 @@ def damage(folder: Path, name: str) -> None:
         named.write_text(named.read_text().replace("BertTokenizer", "PreTrainedTokenizerFast"))
 
 
-def rows_of(site: Path) -> tuple[dict[str, Any], dict[str, str]]:
-    """`model dtype` -> its row; name -> why it was not run."""
-    record = json.loads((site / "leaderboard.json").read_text())
-    rows = {f"{row['model']['id']} {row['model']['dtype']}": row for row in record["rows"]}
-    return rows, {entry["name"]: entry["reason"] for entry in record["not_run"]}
-
-
 def test_a_request_is_submitted_merged_run_and_shown(
-    hub: LoopbackHub,
-    api: HfApi,
-    demo_dir: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    hub: LoopbackHub, api: HfApi, demo_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-) -> None:
+) -> None:  # fmt: skip
     # The owner publishes; a stranger loads data and metric with empty caches.
-    publish = ["--repo-id", "org/lmdiag", "--public"]
-    assert main(["publish", "data", str(demo_dir), *publish]) == 0
+    assert main(["publish", "data", str(demo_dir), "--repo-id", "org/lmdiag", "--public"]) == 0
     assert main(["publish", "metric", "--repo-id", "org/cloze_diagnostics", "--public"]) == 0
     api.create_repo("org/requests", repo_type="dataset")
     env = client_env(hub.url, tmp_path / "home", token="hf_other")
-    loaded = run_client(["-c", LOAD + LEAVE], env, tmp_path)
-    assert loaded.returncode == 0, loaded.stderr
-    found = json.loads(loaded.stdout)["found"]
-    measures = found.get("measures", found)
+    program = [sys.executable, "-c", LOAD + LEAVE]
+    loaded = subprocess.run(program, env=env, cwd=tmp_path, capture_output=True, check=True,
+                            timeout=HANG)  # fmt: skip
+    measures = json.loads(loaded.stdout)
     assert measures["accuracy@1"]["value"] == measures["sensitivity@0.01"]["value"] == 1.0
-
     commits = {}
     honest = families.MASKED[0].make(tmp_path / "honest")
-    for name in ("honest", "nan", "code", "large", "endless"):
+    for name in ("honest", "endless", *TOLD):
         folder = shutil.copytree(honest, tmp_path / "models" / name)
-        (folder / "README.md").write_text(name)
         damage(folder, name)
         api.create_repo(f"org/{name}")
         commits[name] = str(api.upload_folder(repo_id=f"org/{name}", folder_path=folder).oid)
@@ -124,40 +116,66 @@ def test_a_request_is_submitted_merged_run_and_shown(
     capsys.readouterr()
     submit = ["submit", str(forged), "--data", "org/lmdiag", "--results-repo", "org/requests"]
     assert main(submit) == 0
-    assert capsys.readouterr().out.split() == [
-        f"{hub.url}/datasets/org/requests/discussions/1",
-        f"{hub.url}/org/honest/discussions/1",
-    ]
+    addresses = ("datasets/org/requests/discussions/1", "org/honest/discussions/1")
+    assert capsys.readouterr().out.split() == [f"{hub.url}/{x}" for x in addresses]
     api.merge_pull_request("org/requests", 1, repo_type="dataset")
     api.merge_pull_request("org/honest", 1)
-    assert EVAL_RESULTS in api.list_repo_files("org/honest")
-    honest_commit = commits["honest"]
-    others = [RunRequest(model="org/honest", commit=honest_commit, dtype="bfloat16")]
-    others += [request(f"org/{name}", commit=commits[name]) for name in ("nan", "code", "large")]
+    assert main(submit) == 0
+    assert capsys.readouterr().out.count("has all of it already") == 2
+    offered = yaml.safe_load(
+        Path(api.hf_hub_download("org/honest", ".eval_results/lmdiag.yaml")).read_text()
+    )
+    by_id = {entry["dataset"]["task_id"]: entry for entry in offered}
+    shown = {x.task_id for place, x in columns().items() if place.task in DIAGNOSTICS}
+    assert by_id.keys() == shown
+    entry, results = by_id["neg136_sensitivity_simp_negative"], read_results(forged)
+    place = Place("neg136", "none", "sensitivity", "subset/polarity", "simp/negative")
+    assert entry["value"] == results.figure(place).value
+    assert entry["dataset"]["revision"] == api.dataset_info("org/lmdiag").sha
+    assert results.signature in entry["notes"]
+
+    # Other requests, which the owner merged, too.
+    submit = ["submit", "org/honest", "--revision", commits["honest"], "--dtype", "bfloat16",
+              "--results-repo", "org/requests"]  # fmt: skip
+    assert main([*submit, "--dry-run"]) == 0
+    assert f"commit: {commits['honest']}\n    dtype: bfloat16" in capsys.readouterr().out
+    assert main([*submit, "--note", "please"]) == 0
+    api.merge_pull_request("org/requests", 2, repo_type="dataset")
+    others = [request(f"org/{name}", commit=commits[name]) for name in TOLD]
     others += [request("org/nowhere"), request("org/honest", commit="e" * 40)]
     for wanted in others:
         write_request(tmp_path / "more", wanted)
     hostile = {"model": "org/<b>x</b>", "commit": "e" * 40, "dtype": "float32"}
     write_request(tmp_path / "more", request("org/hostile"), yaml.safe_dump(hostile))
     api.upload_folder(repo_id="org/requests", repo_type="dataset", folder_path=tmp_path / "more")
-
     board = ["--data", "org/lmdiag", "--out", str(tmp_path / "board")]
+
+    def site() -> tuple[dict[str, Any], dict[str, str], int]:
+        """Dtype -> row, name -> why it was not run, and the published pages of models."""
+        record = json.loads((tmp_path / "board/leaderboard.json").read_text())
+        assert {row["model"]["id"] for row in record["rows"]} == {"org/honest"}
+        rows = {row["model"]["dtype"]: row for row in record["rows"]}
+        publish = ["publish", "leaderboard", str(tmp_path / "board"), "--repo-id", "org/board"]
+        with monkeypatch.context() as owner:
+            owner.setenv("HF_TOKEN", "hf_test")
+            assert main(publish) == 0
+        files = api.list_repo_files("org/board", repo_type="space")
+        reasons = {entry["name"]: entry["reason"] for entry in record["not_run"]}
+        return rows, reasons, sum(path.startswith("models/") for path in files)
+
     assert main(["leaderboard", "org/requests", *board]) == 0
-    rows, reasons = rows_of(tmp_path / "board")
-    assert rows.keys() == {"org/honest float32", "org/honest bfloat16"}
+    rows, reasons, pages = site()
+    assert pages == 2
     assert sorted(row["rank"] for row in rows.values()) in ([1, 1], [1, 2])
-    row = rows["org/honest float32"]
+    row = rows["float32"]
     (run,) = (tmp_path / "board-runs").glob("*/float32/org--honest@*/diagnostics-token")
     computed = {key: x.value for key, x in leaderboard_figures(read_results(run)).items()}
     assert {key: figure["value"] for key, figure in row["figures"].items()} == computed
-    claimed = {key: x.value for key, x in leaderboard_figures(read_results(forged)).items()}
+    claimed = {key: x.value for key, x in leaderboard_figures(results).items()}
     assert row["claimed_otherwise"]
     assert row["claimed_otherwise"].items() <= claimed.items()
-    assert (tmp_path / "board" / row["page"]).stat().st_size > 100_000
-    told = {
-        "org/nan": "NaN",
-        "org/code": "own code",
-        "org/large": "has 7,000,000,000 parameters, more than 3,000,000,000",
+    assert (tmp_path / "board" / row["page"]).read_bytes() == (run / "report.html").read_bytes()
+    told = {f"org/{name}": text for name, text in TOLD.items()} | {
         "org/nowhere": "not found, or not visible to you",
         "org/honest": "at eeeeeeeeeeee: not found",
         f"org/requests/{request('org/hostile').path}": "is not a repository id",
@@ -165,35 +183,28 @@ def test_a_request_is_submitted_merged_run_and_shown(
     assert reasons.keys() == told.keys()
     for name, text in told.items():
         assert text in reasons[name], (name, reasons[name])
-    assert not Path("/tmp/lmdiag-ran").exists()
-    fetched = {path for method, path, _ in hub.log if method == "GET"}
-    assert not [path for path in fetched if "nowhere/resolve" in path]
+    assert not [*tmp_path.rglob("ran")]
+    assert not [line for line in hub.log if line.startswith("GET") and line.endswith(".bin")]
 
-    # A model that never ends; what is finished is not run again.
-    write_request(tmp_path / "last", request("org/endless", commit=commits["endless"]))
-    write_request(tmp_path / "last", request("org/honest", commit=honest_commit))
+    # A model that never ends; what is finished is not run again, and what is gone is not shown.
+    for name in ("endless", "honest"):
+        write_request(tmp_path / "last", request(f"org/{name}", commit=commits[name]))
     capsys.readouterr()
     assert main(["leaderboard", str(tmp_path / "last"), *board, "--time-limit", "20"]) == 0
-    again, reasons = rows_of(tmp_path / "board")
-    assert reasons == {"org/endless": "it took longer than 20 seconds"}
     assert capsys.readouterr().err.count("running org/") == 1
-    shown = again["org/honest float32"]
-    assert (shown["figures"], shown["rank"]) == (row["figures"], 1)
-    monkeypatch.setenv("HF_TOKEN", "hf_test")
-    assert main(["publish", "leaderboard", str(tmp_path / "board"), "--repo-id", "org/board"]) == 0
-    assert (
-        capsys.readouterr().out.strip().splitlines()[-1].startswith(f"{hub.url}/spaces/org/board")
-    )
+    again, reasons, pages = site()
+    assert pages == 1
+    assert reasons == {"org/endless": "it took longer than 20 seconds"}
+    assert (again["float32"]["figures"], again["float32"]["rank"]) == (row["figures"], 1)
 
 
 def site_of(folder: Path) -> dict[str, str]:
     """Name -> content of the files of a site, without the date and duration of runs."""
-    files = {}
-    for path in sorted(folder.rglob("*.*")):
-        text = path.read_text()
-        text = re.sub(r"<dt>(Cost|Finished)</dt><dd>.*?</dd>", "", text)
-        files[str(path.relative_to(folder))] = text
-    return files
+    return {
+        str(path.relative_to(folder)): re.sub(r"<dt>(Cost|Finished)</dt><dd>.*?</dd>", "", text)
+        for path in folder.rglob("*.*")
+        if (text := path.read_text())
+    }
 
 
 @pytest.mark.parametrize("kills", [2, pytest.param(10, marks=pytest.mark.nightly)])
@@ -218,8 +229,11 @@ def test_a_leaderboard_that_is_killed_ends_with_the_same_site(
         try:
             process.wait(draw.uniform(0, 1.1 * seconds))
         except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGKILL)
+            children = psutil.Process(process.pid).children()
+            process.kill()
             process.wait(HANG)
+            _, alive = psutil.wait_procs(children, HANG)
+            assert not alive, "the run did not end with the leaderboard"
     assert start("killed").wait(HANG) == 0
     assert site_of(tmp_path / "killed") == site_of(tmp_path / "whole")
     assert sorted(path.name for path in tmp_path.iterdir()) == [

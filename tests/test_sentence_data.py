@@ -15,7 +15,7 @@ import pytest
 from suites import CONDITIONS, FORMULAS, suite
 
 from lmdiag import stimuli
-from lmdiag.diagnostics import SENTENCE_COLUMNS
+from lmdiag.diagnostics import SENTENCES
 from lmdiag.protocol import Protocol
 from lmdiag.questions import Setting, row_keys
 from lmdiag.runs.inputs import load_inputs
@@ -53,7 +53,7 @@ def test_a_table_of_sentences(tmp_path: Path) -> None:
     rows = stimuli.load(str(tmp_path / "own.csv"))
     assert (rows.task, rows.form, rows.compared) == ("own", "sentences", True)
     columns = rows.columns()
-    assert tuple(columns) == (*SENTENCE_COLUMNS, "tense")
+    assert tuple(columns) == (*(column.name for column in SENTENCES), "tense")
     assert columns["sentence"] == ["She sings.", "She sing."]
     assert rows.diagnostic.name == "own"
     assert rows.diagnostic.asks == "sentence"
@@ -87,7 +87,7 @@ def test_all_origins_of_sentences_give_the_same_rows(tmp_path: Path) -> None:
         ([{"sentence": "A."}, {"sentence": " "}], "rows, row 2: the column sentence is empty"),
         ([{"sentence": None}], "rows, row 1: the column sentence is empty"),
         ([{"sentence": "A."}, {"sentence": None}], "row 2: the column sentence is empty"),
-        ([{"sentence": "A."}, {}], "rows, row 2: the column sentence is missing"),
+        ([{"sentence": "A."}, {}], "rows, row 2: the column sentence is empty"),
         ([{"sentence": 1.5}], "row 1: the column sentence: expected text, not 1.5"),
         ([{"sentence": "A ___ b."}], "the column sentence has a blank in it, '___': write whole"),
         ([{"sentence": "A.", "good": True}], "there is a column good but no contrast"),
@@ -114,7 +114,7 @@ def test_mistakes_in_sentences_name_row_and_column(
 
 def test_a_missing_sentence_of_r_is_refused(tmp_path: Path) -> None:
     (tmp_path / "own.csv").write_text("sentence,x\nNA,1\n")
-    with pytest.raises(BadInput, match=r"own.csv:2: the column sentence is NA, a missing value"):
+    with pytest.raises(BadInput, match=r"own.csv:2: the column sentence is empty: fill it in .NA"):
         stimuli.load(str(tmp_path / "own.csv"))
 
 
@@ -199,7 +199,7 @@ def test_every_paradigm_is_a_level_and_in_a_sample() -> None:
     [
         ({"sentence_bad": ""}, "own.jsonl:2: the column sentence_bad is empty"),
         ({"sentence_good": "A [BLANK]."}, "own.jsonl:2: the column sentence_good has a blank"),
-        ({"sentence_good": None}, "own.jsonl:2: the column sentence_good is not text"),
+        ({"sentence_good": None}, "own.jsonl:2: the column sentence_good is missing or not"),
         ({"sentence": "A."}, "the column sentence is made of sentence_good and sentence_bad"),
     ],
 )
@@ -314,56 +314,52 @@ def _formula(text: Any) -> Edit:
 
 
 BAD_SUITES: dict[str, Edit] = {
-    # predictions
-    "predictions is empty: a suite needs at least one": lambda s: s.update(predictions=[]),
-    "my.json: predictions is empty": lambda s: s.pop("predictions"),
-    "prediction 1 has no formula, which must be text": _formula(3),
-    "prediction 1: type is 'mean'": lambda s: s["predictions"][0].update(type="mean"),
-    "prediction 1: formula '(3;%match%) <': expected a region": _formula("(3;%match%) <"),
+    # fields
+    "my.json is not a test suite": lambda s: s.pop("items"),
+    "my.json: predictions is empty": lambda s: s.update(predictions=[]),
+    "my.json: predictions is missing": lambda s: s.pop("predictions"),
+    "my.json, prediction 1: formula must be a valid string, not 3": _formula(3),
+    "my.json, prediction 1: type must be 'formula', not 'mean'":
+        lambda s: s["predictions"][0].update(type="mean"),
+    "my.json: items is empty": lambda s: s.update(items=[]),
+    "my.json, item 2: item_number must be a valid integer, not '2'":
+        lambda s: s["items"][1].update(item_number="2"),
+    "my.json, item 1: conditions is empty": lambda s: s["items"][0].update(conditions=[]),
+    "my.json, item 1, condition 1: condition_name must be a valid string, not 1":
+        lambda s: _condition(s).update(condition_name=1),
+    "my.json, item 1, condition 1: regions is empty": lambda s: _condition(s).update(regions=[]),
+    "my.json, item 1, condition 1, region 2: region_number must be a valid integer, not True":
+        lambda s: _condition(s)["regions"][1].update(region_number=True),
+    "my.json, item 1, condition 1, region 1: region_number is missing":
+        lambda s: _condition(s)["regions"][0].pop("region_number"),
+    "my.json, item 1, condition 1, region 2: content must be a valid string, not None":
+        lambda s: _condition(s)["regions"][1].update(content=None),
+    "my.json: meta.metric must be 'sum'": lambda s: s["meta"].update(metric="mean"),
+    "my.json: meta.name must be a valid string, not 3": lambda s: s["meta"].update(name=3),
+    "my.json: meta must be an object": lambda s: s.update(meta="x"),
+    "my.json: region_meta.1 must be a valid string, not 2":
+        lambda s: s["region_meta"].update({"1": 2}),
+    # what spans several fields
+    "my.json, prediction 1: formula '(3;%match%) <': expected": _formula("(3;%match%) <"),
     "item 1: prediction 1 reads (3;%other%), but there is no such condition: choose from match, "
     "mismatch": _formula("(3;%other%) < 1"),
     "item 1: prediction 1 reads (9;%match%), but there is no such region: choose from [1, 2, 3, 4]":
         _formula("(9;%match%) < 1"),
     "my.json, item 3: prediction 1 reads (4;%match%), but there is no such region":
         lambda s: (_formula("(4;%match%) < 1")(s), _condition(s, 2)["regions"].pop()),
-    # items and conditions
-    "my.json: items is empty": lambda s: s.update(items=[]),
-    "my.json: item_number of item 2 must be an integer":
-        lambda s: s["items"][1].update(item_number="2"),
     "my.json, item 1: item_number is there twice": lambda s: s["items"][1].update(item_number=1),
-    "my.json, item 1: conditions is empty": lambda s: s["items"][0].update(conditions=[]),
-    "my.json, item 2: conditions: mismatch is missing, which item 1 has":
+    "my.json, item 2: conditions: mismatch is not in this item and in item 1, but in one of the":
         lambda s: s["items"][1]["conditions"].pop(),
-    "my.json, item 1: conditions: mismatch is missing, which item 2 has":
-        lambda s: s["items"][0]["conditions"].pop(),
     "my.json, item 1: conditions: match is there twice":
         lambda s: _condition(s, 0, 1).update(condition_name="match"),
-    "my.json, item 1: condition_name of condition 1 must be text":
-        lambda s: _condition(s).update(condition_name=1),
-    # regions
-    "my.json, item 1, condition match: regions is empty":
-        lambda s: _condition(s).update(regions=[]),
-    "item 1, condition match: region_number of region 2 must be an integer":
-        lambda s: _condition(s)["regions"][1].update(region_number="2"),
-    "item 1, condition match: region_number of region 1 must be an integer":
-        lambda s: _condition(s)["regions"][0].pop("region_number"),
-    "item 1, condition match: region_number 1 follows 1":
-        lambda s: _condition(s)["regions"][1].update(region_number=1),
-    "item 1, condition match: region_number 2 follows 3":
+    "item 1, condition match: region_number: give each region a number of its own, in ascending "
+    "order, not [1, 1, 3, 4]": lambda s: _condition(s)["regions"][1].update(region_number=1),
+    "in ascending order, not [1, 3, 2, 3, 4]":
         lambda s: _condition(s)["regions"].insert(1, {"region_number": 3, "content": ""}),
-    "item 1, condition match: content of region 2 must be text":
-        lambda s: _condition(s)["regions"][1].update(content=None),
     "item 1, condition match: regions do not join to a sentence: all are empty":
         lambda s: [region.update(content=" ") for region in _condition(s)["regions"]],
     "item 1, condition match: content has a blank in it, '___'":
         lambda s: _condition(s)["regions"][2].update(content="___"),
-    # the suite
-    "meta.metric is 'mean': only sum is computed": lambda s: s["meta"].update(metric="mean"),
-    "my.json: meta.name is 3; it must be text": lambda s: s["meta"].update(name=3),
-    "my.json: meta is not an object": lambda s: s.update(meta="x"),
-    "my.json: region_meta must give the name of each region":
-        lambda s: s["region_meta"].update({"1": 2}),
-    "my.json is not a test suite": lambda s: s.pop("items"),
 }  # fmt: skip
 
 

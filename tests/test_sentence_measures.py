@@ -14,13 +14,10 @@ from runs import by_name
 from suites import BITS, sentence_predictions, suite, words_of
 
 from lmdiag import comparison, stimuli
-from lmdiag.cli import main
 from lmdiag.evaluation import evaluate, not_computed, scores
 from lmdiag.hub.benchmark import protocol_problem
 from lmdiag.measures import Scores
 from lmdiag.protocol import Predictions, Protocol
-from lmdiag.results.external import read_external
-from lmdiag.results.predictions import write
 from lmdiag.stimuli import Stimuli
 from lmdiag.types import DIAGNOSTICS
 
@@ -307,39 +304,7 @@ def _names(rows: Stimuli, bits: Sequence[Sequence[float]], kinds: Sequence[str])
         comparison.Side(kind, kind, "same", kind, where, lambda *place, own=own: own)  # type: ignore
         for kind, own in zip(kinds, found, strict=True)
     ]
-    return [one.measure for one in comparison.compare_sides(sides, seed=0, resamples=10)]
-
-
-def test_predictions_of_other_programs_for_sentences(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    data = tmp_path / "pairs.jsonl"
-    data.write_text(json.dumps({"sentence_good": "A b", "sentence_bad": "A c"}) + "\n")
-    file = tmp_path / "p.jsonl"
-    records = [{"id": "pairs-1-good", "log_prob": -5.0}, {"id": "pairs-1-bad", "log_prob": -4.0}]
-    command = ["score", "--task", "pairs", "--data", str(data), "--json"]
-
-    def scored(tokens: Sequence[int | None]) -> tuple[dict[str, float], str]:
-        lines = [each | {"n_tokens": n} for each, n in zip(records, tokens, strict=True)]
-        file.write_text("".join(json.dumps(line) + "\n" for line in lines))
-        assert main([*command, "--predictions", str(file)]) == 0
-        said = capsys.readouterr()
-        measures = json.loads(said.out)["measures"]
-        return {name: each["value"] for name, each in measures.items()}, said.err
-
-    assert scored([None, None]) == (
-        {"sensitivity": 0.0},
-        "lmdiag: not computed: sensitivity_mean: the predictions have no n_tokens\n",
-    )
-    assert scored([5, 2]) == ({"sensitivity": 0.0, "sensitivity_mean": 1.0}, "")  # -1 over -2
-
-
-def test_the_file_of_a_run_has_the_words(tmp_path: Path) -> None:
-    rows = doors()
-    predictions = of(rows, bits_of(rows))
-    write(tmp_path / "p.parquet", [predictions])
-    (read,) = read_external(tmp_path / "p.parquet", rows).runs
-    assert read == predictions
+    return [one.measure for one in comparison.compare_runs(*sides, resamples=10)]
 
 
 def test_whole_sentences_are_no_task_of_the_leaderboard() -> None:

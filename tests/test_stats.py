@@ -315,23 +315,6 @@ def test_the_interval_of_a_mean_is_scipys(statistic: str) -> None:
     assert interval == pytest.approx(tuple(theirs), abs=0.01)
 
 
-def test_the_interval_of_a_correlation_is_scipys() -> None:
-    draw = rng(1)
-    cloze = draw.random(60)
-    pair = [np.column_stack([cloze + draw.random(60) * s, cloze]) for s in (0.5, 2.0)]
-
-    def difference(chosen: Any, axis: int) -> Any:
-        samples = chosen.reshape(-1, 60).astype(int)
-        r = [[scipy.stats.spearmanr(*one[i].T).statistic for one in pair] for i in samples]
-        return -np.diff(np.array(r), axis=1)[:, 0]
-
-    theirs = scipy.stats.bootstrap(
-        (np.arange(60),), difference, method="percentile", n_resamples=1000, rng=rng(3)
-    ).confidence_interval
-    interval = stats.paired_bootstrap(pair[0], pair[1], "spearman", rng(2), resamples=4000)
-    assert interval == pytest.approx(tuple(theirs), abs=0.04)
-
-
 def test_a_generator_gives_the_same_again_and_memory_is_bounded() -> None:
     first, second = rng(5).random((2, 30))
     once = stats.paired_bootstrap(first, second, "mean", rng(7), 500)
@@ -340,17 +323,3 @@ def test_a_generator_gives_the_same_again_and_memory_is_bounded() -> None:
     sizes = stats.batch_sizes(10_000, 78_153)
     assert (sum(sizes), max(sizes) * 78_153 <= 4_000_000) == (10_000, True)
     assert stats.batch_sizes(3, 10**9) == [1, 1, 1]
-
-
-def test_samples_that_are_not_paired_are_refused() -> None:
-    with pytest.raises(ValueError, match="differ in shape"):
-        stats.paired_bootstrap(array(1, 0), array(1), "mean", rng())
-
-
-def test_equal_values_share_their_mean_rank_as_in_scipy() -> None:
-    """Of many samples at once, as in the bootstrap; a probability of 0 is minus infinity."""
-    for n, distinct in ((1, 1), (2, 1), (7, 3), (88, 50)):
-        samples = np.random.default_rng(n).integers(distinct, size=(20, n, 2)).astype(np.float64)
-        samples[samples == 2] = -np.inf
-        expected = scipy.stats.rankdata(samples, axis=1)
-        assert np.array_equal(stats._ranks(samples), expected)

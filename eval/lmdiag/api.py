@@ -21,11 +21,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lmdiag import comparison, perturb
+from lmdiag import perturb
 from lmdiag.analysis.fit import HumanFit, fit_surprisals
 from lmdiag.analysis.human import read_human, read_surprisals
 from lmdiag.analysis.procedures import Procedure
-from lmdiag.comparison import RESAMPLES
+from lmdiag.comparison import RESAMPLES, compare_runs, side_of
 from lmdiag.controls import control_warning, text_warning
 from lmdiag.display import (
     Analysed,
@@ -135,21 +135,13 @@ class LanguageModel:
             self.model.set_verbs(pairs)
             verbs = len(pairs)
         setting = Setting(stimuli, perturbation, run)
-        if line := control_warning(self.model, [setting]):
-            warnings.warn(line, stacklevel=2)
         idle = without_effect(self.options, self.info, stimuli.diagnostic.asks)
-        for told in idle.values():
-            warnings.warn(told, stacklevel=2)
+        _warn(control_warning(self.model, [setting]), *idle.values())
         asked = asking_of(self.options) | {name: getattr(Asking(), name) for name in idle}
+        asked |= {"prompt": self.model.prompt, "seed": seed, "verbs": verbs}
         label = None if quiet else self.info.id
         (answered,), _ = predict(self.model, [setting], top=top, batch_size=batch_size, label=label)
-        return replace(
-            answered,
-            model=self.info,
-            seed=seed,
-            verbs=verbs,
-            **asked | {"prompt": self.model.prompt},
-        )
+        return replace(answered, model=self.info, **asked)
 
     def surprisals(
         self,
@@ -182,14 +174,18 @@ class LanguageModel:
         for number, text in enumerate(texts, start=1):
             if not isinstance(text, str):
                 raise BadInput(f"text {number} is {text!r}: give texts as strings")
-        for told in without_effect(self.options, self.info, "sentence").values():
-            warnings.warn(told, stacklevel=2)
+        named = {f"text {number}": text for number, text in enumerate(texts, start=1)}
+        idle = without_effect(self.options, self.info, "sentence")
         label = None if quiet else self.info.id
         rows = word_surprisals(self.model, texts, batch_size=batch_size, label=label)
-        named = {f"text {number}": text for number, text in enumerate(texts, start=1)}
-        if line := text_warning(self.model, named, "text"):
-            warnings.warn(line, stacklevel=2)
+        _warn(*idle.values(), text_warning(self.model, named, "text"))
         return to_arrow(rows, columns, language).to_pandas()
+
+
+def _warn(*lines: str | None) -> None:
+    """Warns where the method that calls this was called."""
+    for line in filter(None, lines):
+        warnings.warn(line, stacklevel=3)
 
 
 def measure(
@@ -215,11 +211,17 @@ def measure(
     """
     if cased is None:
         cased = predictions.model is None or predictions.model.cased
+    perturbation, asked = predictions.perturbation, asking_of(predictions)
+    if perturb.is_shuffled(stimuli.task, perturbation):
+        asked["shuffles"] = 1
     protocol = Protocol(
         tasks=(stimuli.task,),
+        perturb=() if perturbation == perturb.NONE else (perturbation,),
+        seed=predictions.seed,
+        verbs=predictions.verbs,
         k=checked_ranks(k),
         threshold=checked_threshold(threshold),
-        **_asked(predictions, stimuli.task),
+        **asked,
     )
     return Measures(predictions, stimuli, protocol, cased)
 
@@ -276,14 +278,6 @@ def fit(
     if not sources:
         raise BadInput("no surprisals: name a model to ask, or a column or file with surprisals")
     return fit_surprisals(table, sources)
-
-
-def _asked(predictions: Predictions, task: str) -> dict[str, Any]:
-    """Returns how predictions were made, as fields of a protocol; a single shuffle is one run."""
-    perturbation = predictions.perturbation
-    asked: dict[str, Any] = {"shuffles": 1} if perturb.is_shuffled(task, perturbation) else {}
-    asked |= {"seed": predictions.seed, "verbs": predictions.verbs} | asking_of(predictions)
-    return asked | {"perturb": () if perturbation == perturb.NONE else (perturbation,)}
 
 
 def analyse(
@@ -345,28 +339,25 @@ def compare(
 
     Args:
         first, others: results of `measure`, or finished runs or their directories; not both.
-        seed: of the bootstrap and of permutations.
-        resamples: of the bootstrap.
-        across: options in which they may differ, e.g. "prompt"; see `lmdiag.protocol.KNOBS`.
-        tasks, measures: what to compare, all if empty; p-values are adjusted over what is compared.
-            "accuracy" stands for every "accuracy@k".
+        seed, resamples, across, tasks, measures: see `lmdiag.comparison.compare_runs`.
 
     Raises:
         BadInput: fewer than two are given, or they were not measured on the same data in the same
             way; the differing parts of their signatures are named.
     """
+    given = (first, *others)
     if not others:
         raise BadInput("compare takes two or more results of `measure`, or two or more runs")
-    given = (first, *others)
-    measured = [each for each in given if isinstance(each, Measures)]
-    if measured and len(measured) < len(given):
+    if len({isinstance(one, Measures) for one in given}) > 1:
         raise BadInput("compare takes results of `measure`, or runs, but not both")
     sides = [
-        each.side(number)
-        if isinstance(each, Measures)
-        else comparison.side_of(each if isinstance(each, Run) else load_run(each))
-        for number, each in enumerate(given, start=1)
+        one.side(number)
+        if isinstance(one, Measures)
+        else side_of(one if isinstance(one, Run) else load_run(one))
+        for number, one in enumerate(given, start=1)
     ]
-    compared = comparison.compare_sides(sides, seed, resamples, across, tasks, measures)
+    compared = compare_runs(
+        *sides, seed=seed, resamples=resamples, across=across, tasks=tasks, measures=measures
+    )
     signatures = [side.signature for side in sides]
     return Comparisons([side.model for side in sides], compared, signatures, resamples)

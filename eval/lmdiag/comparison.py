@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -19,11 +20,12 @@ from lmdiag import diagnostics, stats
 from lmdiag.evaluation import HUMAN_MEASURES, chosen_measures, scores
 from lmdiag.measures import Scores, Statistic
 from lmdiag.protocol import KNOBS
+from lmdiag.results import Place
 from lmdiag.text import suggest
 from lmdiag.types import BadInput, Kind
 
 if TYPE_CHECKING:
-    from lmdiag.results import Place, Run
+    from lmdiag.results import Run
 
 RESAMPLES = 10_000
 CONTEXTUAL = ("ew", "mw")
@@ -116,23 +118,9 @@ class Pair(NamedTuple):
 
 
 def compare_runs(
-    first: Run,
-    *others: Run,
+    *models: Run | Side,
     seed: int = 0,
     resamples: int = RESAMPLES,
-    across: Sequence[str] = (),
-    tasks: Sequence[str] = (),
-    measures: Sequence[str] = (),
-) -> list[Comparison]:
-    """Returns a comparison of the first run with each other one; see `compare_sides`."""
-    sides = [side_of(run) for run in (first, *others)]
-    return compare_sides(sides, seed, resamples, across, tasks, measures)
-
-
-def compare_sides(
-    sides: Sequence[Side],
-    seed: int,
-    resamples: int,
     across: Sequence[str] = (),
     tasks: Sequence[str] = (),
     measures: Sequence[str] = (),
@@ -144,7 +132,7 @@ def compare_sides(
     both sides. Which of two sentences a model prefers is compared in any case.
 
     Args:
-        sides: what is compared.
+        models: what is compared, two or more.
         seed: of the bootstrap and of random permutations; each measure draws from a generator of
             its own.
         resamples: of the bootstrap.
@@ -155,63 +143,47 @@ def compare_sides(
     Raises:
         BadInput: see `refuse_different`; or a task or measure is not among what can be compared.
     """
-    first, *others = sides
+    first, *others = (model if isinstance(model, Side) else side_of(model) for model in models)
     for other in others:
         refuse_different(first, other, across)
-    first = first._replace(settings=_of_tasks(first.settings, tasks))
-    pairs = [pair for i, other in enumerate(others, start=1) for pair in paired(first, other, i)]
+    known = list(dict.fromkeys(task for task, _ in first.settings))
+    for task in tasks:
+        if task not in known:
+            close = suggest(task, known)
+            raise BadInput(f"the runs have no task {task}{close}: choose from {', '.join(known)}")
+    pairs = [
+        pair
+        for second, other in enumerate(others, start=1)
+        for pair in _paired(first, other, tasks or known, second)
+    ]
     if measures:
         chosen = chosen_measures(measures, dict.fromkeys(pair.a.name for pair in pairs))
         pairs = [pair for pair in pairs if pair.a.name in chosen]
     return compare_pairs(pairs, seed=seed, resamples=resamples)
 
 
-def _of_tasks(
-    settings: Sequence[tuple[str, str]], tasks: Sequence[str]
-) -> Sequence[tuple[str, str]]:
-    """The settings of some tasks; of all if none is named."""
-    known = list(dict.fromkeys(task for task, _ in settings))
-    for task in tasks:
-        if task not in known:
-            close = suggest(task, known)
-            raise BadInput(f"the runs have no task {task}{close}: choose from {', '.join(known)}")
-    return [setting for setting in settings if not tasks or setting[0] in tasks]
-
-
-def compare_pairs(pairs: Iterable[Pair], *, seed: int, resamples: int) -> list[Comparison]:
+def compare_pairs(pairs: Sequence[Pair], *, seed: int, resamples: int) -> list[Comparison]:
     """Returns a comparison for each pair, p adjusted over the distinct tests of all of them."""
-    pairs = list(pairs)
-    repeated = _repeated(pairs)
+    numbers = {(*pair[:4], pair.second, pair.a.name): i for i, pair in enumerate(pairs)}
+    same = {}  # number of a pair -> number of the pair with the same numbers by construction
+    for i, pair in enumerate(pairs):
+        name = SAME_TEST.get(pair.a.name, "")
+        other = numbers.get((*pair[:4], pair.second, name))
+        if other is not None and all(
+            np.array_equal(x.values, y.values)
+            for x, y in ((pair.a, pairs[other].a), (pair.b, pairs[other].b))
+        ):
+            same[i] = other
     comparisons = [_compare(pair, seed, resamples) for pair in pairs]
-    adjusted = stats.holm(
-        [math.nan if i in repeated else one.p for i, one in enumerate(comparisons)]
-    )
+    adjusted = stats.holm([math.nan if i in same else x.p for i, x in enumerate(comparisons)])
     return [
         replace(
             comparison,
-            p_adjusted=adjusted[repeated.get(i, i)],
-            same_as=pairs[repeated[i]].a.name if i in repeated else "",
+            p_adjusted=adjusted[same.get(i, i)],
+            same_as=pairs[same[i]].a.name if i in same else "",
         )
         for i, comparison in enumerate(comparisons)
     ]
-
-
-def _repeated(pairs: Sequence[Pair]) -> dict[int, int]:
-    """Number of a pair -> number of the pair with the same numbers by construction."""
-    addresses = [(*pair[:4], pair.second) for pair in pairs]
-    number_of = {
-        (address, pair.a.name): i
-        for i, (address, pair) in enumerate(zip(addresses, pairs, strict=True))
-    }
-    repeated = {}
-    for i, pair in enumerate(pairs):
-        other = number_of.get((addresses[i], SAME_TEST.get(pair.a.name, "")))
-        if other is not None and all(
-            np.array_equal(side.values, same.values)
-            for side, same in ((pair.a, pairs[other].a), (pair.b, pairs[other].b))
-        ):
-            repeated[i] = other
-    return repeated
 
 
 def refuse_different(a: Side, b: Side, across: Sequence[str] = ()) -> None:
@@ -275,12 +247,13 @@ def side_of(run: Run) -> Side:
     results, model = run.results, run.results.model
     settings = [(task, setting) for task, parts in results.tasks.items() for setting in parts]
 
+    @cache
     def averaged(task: str, setting: str) -> dict[str, Scores]:
         by_measure: dict[str, list[Scores]] = {}
         for (name, _), part in sorted(run.predictions[task].items()):
             if name == setting:
-                of_run = scores(run.stimuli[task], part, results.protocol, model.cased, model.kind)
-                for one in of_run:
+                rows = run.stimuli[task]
+                for one in scores(rows, part, results.protocol, model.cased, model.kind):
                     by_measure.setdefault(one.name, []).append(one)
         return {name: average(several) for name, several in by_measure.items()}
 
@@ -288,29 +261,17 @@ def side_of(run: Run) -> Side:
     return Side(str(run.path), name, results.signature, model.kind, settings, averaged)
 
 
-def paired(a: Side, b: Side, second: int = 1) -> Iterator[Pair]:
-    """Yields both sides' scores of each measure that can be compared, by level where it is so.
-
-    Args:
-        a, b: what is compared.
-        second: see `Comparison`.
-    """
-    unlike = sides_differ(a.kind, b.kind)
-    for task, setting in a.settings:
-        of_a, of_b = a.scores(task, setting), b.scores(task, setting)
-        for name in of_a:
-            is_curve = "=" in name  # a point of EW and MW over cut-offs
-            is_skipped = (
-                is_curve
-                or name.startswith(HUMAN_MEASURES)
-                or (unlike and name in (*CONTEXTUAL, PER_WORD))
-            )
-            if name in of_b and not is_skipped:
-                parts, others = _parts(task, of_a[name]), _parts(task, of_b[name])
-                for by, level in parts:
-                    if (by, level) in others:
-                        both = parts[by, level], others[by, level]
-                        yield Pair(task, setting, by, level, *both, second)
+def _paired(a: Side, b: Side, tasks: Collection[str], second: int) -> Iterator[Pair]:
+    """Yields both sides' scores of each measure that can be compared, by level where it is so."""
+    for task, setting in (setting for setting in a.settings if setting[0] in tasks):
+        for name, whole in a.scores(task, setting).items():
+            if "=" in name or name.startswith(HUMAN_MEASURES):  # a point of EW over cut-offs
+                continue
+            by = diagnostics.get(task).compared_by.get(name.partition("@")[0], "")
+            by, levels = (by, [*whole.by[by]]) if by in whole.by else ("", [""])
+            for level in levels:
+                if pair := pair_at(a, b, Place(task, setting, name, by, level)):
+                    yield pair._replace(second=second)
 
 
 def pair_at(a: Side, b: Side, place: Place) -> Pair | None:
@@ -320,26 +281,17 @@ def pair_at(a: Side, b: Side, place: Place) -> Pair | None:
         a, b: what is compared.
         place: the address of the figure.
     """
-    unlike = sides_differ(a.kind, b.kind)
-    if unlike and place.measure.partition("@")[0] in (*CONTEXTUAL, PER_WORD):
+    task, setting, measure, by, level = place
+    if sides_differ(a.kind, b.kind) and measure.partition("@")[0] in (*CONTEXTUAL, PER_WORD):
         return None
-    both = [side.scores(place.task, place.setting).get(place.measure) for side in (a, b)]
-    parts = [one and (one.by.get(place.by, {}).get(place.level) if place.by else one)
-             for one in both]  # fmt: skip
-    if not parts[0] or not parts[1] or not len(parts[0].items) or not len(parts[1].items):
-        return None
-    return Pair(place.task, place.setting, place.by, place.level, parts[0], parts[1], 1)
-
-
-def _parts(task: str, whole: Scores) -> dict[tuple[str, str], Scores]:
-    """(break-down, level) -> the part of a measure that is compared by itself.
-
-    A measure without any item, which says why it is not defined, has none.
-    """
-    by = diagnostics.get(task).compared_by.get(whole.name.partition("@")[0], "")
-    if by in whole.by:
-        return {(by, level): part for level, part in whole.by[by].items()}
-    return {("", ""): whole} if len(whole.items) else {}
+    parts = []
+    for side in (a, b):
+        whole = side.scores(task, setting).get(measure)
+        part = whole.by.get(by, {}).get(level) if whole and by else whole
+        if part is None or not len(part.items):  # a measure without items says why elsewhere
+            return None
+        parts.append(part)
+    return Pair(task, setting, by, level, parts[0], parts[1], second=1)
 
 
 def sides_differ(a: str, b: str) -> bool:
@@ -361,8 +313,8 @@ def _on_common_items(several: Sequence[Scores]) -> tuple[list[str], list[stats.V
     """The items that all have, in the order of the first, and the values of each on them."""
     places = [{item: i for i, item in enumerate(one.items)} for one in several]
     items = [item for item in places[0] if all(item in place for place in places)]
-    rows = [[place[item] for item in items] for place in places]
-    return items, [one.values[where] for one, where in zip(several, rows, strict=True)]
+    values = zip((one.values for one in several), places, strict=True)
+    return items, [of[[place[item] for item in items]] for of, place in values]
 
 
 # ---- one comparison ------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ def control_warning(model: Model, settings: Iterable[Setting]) -> str | None:
 
 
 def text_warning(model: Model, texts: Mapping[str, str], noun: str) -> str | None:
-    """Returns one line about the texts with the name of a control token; see `control_warning`.
+    """Returns one line about the texts with the name of a control token; None for no such text.
 
     Args:
         model: the model that is queried.
@@ -47,13 +47,12 @@ def text_warning(model: Model, texts: Mapping[str, str], noun: str) -> str | Non
     """
     distinct = list(dict.fromkeys(texts.values()))
     names = dict(zip(distinct, model.control_names(distinct), strict=True))
-    hits = [(place, names[text]) for place, text in texts.items() if names[text]]
+    hits = [f"{names[text][0]} in {place}" for place, text in texts.items() if names[text]]
     if not hits:
         return None
-    examples = ", ".join(f"{inside[0]} in {place}" for place, inside in hits[:_EXAMPLES])
-    more = ", ..." if len(hits) > _EXAMPLES else ""
+    examples = ", ".join(hits[:_EXAMPLES]) + (", ..." if len(hits) > _EXAMPLES else "")
     count = f"1 {noun} contains" if len(hits) == 1 else f"{len(hits)} {noun}s contain"
     return (
         f"{count} the text of a control token, which model {model.info.id} reads as the token "
-        f"itself and not as text ({examples}{more}): rewrite these rows if this is not intended"
+        f"itself and not as text ({examples}): rewrite these rows if this is not intended"
     )

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lmdiag import evaluation
-from lmdiag.analysis.items import Per, items_table
+from lmdiag.analysis.items import Per, items_of
 from lmdiag.comparison import Comparison, Side
 from lmdiag.protocol import Predictions, Protocol
 from lmdiag.results import Measure, Run, frame_of, load_run, signature
@@ -24,10 +24,11 @@ if TYPE_CHECKING:
 
     from lmdiag.analysis.designs import Analysis
     from lmdiag.measures import Scores
+    from lmdiag.report.charts.specs import Plot
     from lmdiag.stimuli import Stimuli
 
 
-class Shown:
+class Printable:
     """Something with tables: `print` and notebooks show them, `repr` is one line."""
 
     def show(self, console: Console) -> None:
@@ -51,12 +52,20 @@ class Shown:
         return console
 
 
-class Measures(Shown, Mapping[str, Measure]):
+def _charts(plots: Iterable[Plot]) -> dict[str, altair.TopLevelMixin]:
+    """The plots of a report as altair charts, by name."""
+    from lmdiag.report.charts.output import notebook
+
+    return {plot.name: notebook(plot) for plot in plots}
+
+
+class Measures(Printable, Mapping[str, Measure]):
     """The measures of a task: name -> `lmdiag.results.Measure`.
 
     Attributes:
         stimuli, predictions: what was measured.
         protocol: k, threshold, and how the model was asked.
+        name: id of the model.
         cased: whether words were compared exactly, else case-blind.
         signature: makes two of them comparable exactly when equal.
         unscorable: rows whose word the tokenizer cannot spell, as id and word.
@@ -68,10 +77,11 @@ class Measures(Shown, Mapping[str, Measure]):
     ) -> None:
         self.stimuli, self.predictions = stimuli, predictions
         self.protocol, self.cased = protocol, cased
+        model = predictions.model
+        self.name, self.kind = (model.id, model.kind) if model else ("unknown model", "masked")
         self.signature = signature(
             protocol, stimuli.fingerprint, run=predictions.run, asks_words=stimuli.asks_words
         )
-        self.kind = predictions.model.kind if predictions.model else "masked"
         self.results = evaluation.evaluate(stimuli, [predictions], protocol, cased, self.kind)
         self.unscorable = self.results.unscorable
         self.not_computed = evaluation.not_computed(stimuli, predictions, protocol)
@@ -91,17 +101,8 @@ class Measures(Shown, Mapping[str, Measure]):
         names = ", ".join(self)
         return f"<Measures of {self.name} on {self.stimuli.task}: {names}; {self.signature}>"
 
-    @property
-    def name(self) -> str:
-        """Id of the model."""
-        return self.predictions.model.id if self.predictions.model else "unknown model"
-
     def side(self, number: int) -> Side:
-        """Returns the measures as they are compared.
-
-        Args:
-            number: among those that are compared, from 1, for messages.
-        """
+        """Returns the measures as they are compared, number `number` (from 1) of them."""
         setting = (self.stimuli.task, self.predictions.perturbation)
         name = f"number {number} ({self.name})"
         return Side(name, self.name, self.signature, self.kind, [setting], lambda *_: self.scores)
@@ -112,7 +113,7 @@ class Measures(Shown, Mapping[str, Measure]):
         scores = evaluation.scores(
             self.stimuli, self.predictions, self.protocol, self.cased, self.kind
         )
-        return {one.name: one for one in scores}
+        return {part.name: part for part in scores}
 
     def to_frame(self) -> DataFrame:
         """Returns a pandas table with a row per figure; see `lmdiag.results.frame_of`."""
@@ -128,31 +129,30 @@ class Measures(Shown, Mapping[str, Measure]):
         for line in self.not_computed:
             console.print(f"not computed: {line}", markup=False, soft_wrap=True)
 
-    def chart(self) -> altair.Chart:
+    def chart(self) -> altair.TopLevelMixin:
         """Returns accuracy and sensitivity with their intervals as an altair chart."""
         from lmdiag.report.charts.kinds import measures_plot
-        from lmdiag.report.charts.output import notebook
 
-        return notebook(measures_plot(self.name, self.results.measures))
+        (chart,) = _charts([measures_plot(self.name, self.results.measures)]).values()
+        return chart
 
 
 class FinishedRun(Run):
     """A finished run, read back, with its items and charts; see `lmdiag.results.Run`."""
 
     def items(self, per: Per = "row") -> DataFrame:
-        """Returns the items as a pandas table; see `lmdiag.analysis.items.items_table`.
+        """Returns the items as a pandas table; see `lmdiag.analysis.items.items_of`.
 
         Args:
             per: "row" for a row per row of the data, "region" or "word" for those of sentences.
         """
-        return items_table(self, per)
+        return items_of(self, per=per)
 
     def charts(self) -> dict[str, altair.TopLevelMixin]:
         """Returns the charts of the report as altair charts, by name."""
-        from lmdiag.report.charts.output import notebook
         from lmdiag.report.html import charts
 
-        return {plot.name: notebook(plot) for plot in charts(self)}
+        return _charts(charts(self))
 
 
 def load_finished(path: str | Path, data: str | None = None) -> FinishedRun:
@@ -161,7 +161,7 @@ def load_finished(path: str | Path, data: str | None = None) -> FinishedRun:
     return FinishedRun(run.path, run.results, run.stimuli)
 
 
-class Analysed(Shown):
+class Analysed(Printable):
     """Cell means, effects and mixed models, as `lmdiag analyse` prints them.
 
     Attributes:
@@ -182,9 +182,8 @@ class Analysed(Shown):
     def chart(self) -> altair.TopLevelMixin:
         """Returns the means of the conditions and the items as an altair chart."""
         from lmdiag.report.charts.conditions import condition_plot
-        from lmdiag.report.charts.output import notebook
 
-        return notebook(condition_plot("conditions", {"": self.analysis}))
+        return _charts([condition_plot("conditions", {"": self.analysis})])["conditions"]
 
     def show(self, console: Console) -> None:
         """Prints the tables."""
@@ -193,11 +192,11 @@ class Analysed(Shown):
         print_analysis(self.analysis, console)
 
 
-class Comparisons(Shown, Sequence[Comparison]):
+class Comparisons(Printable, list[Comparison]):
     """Comparisons of a model with others, one a measure and other model.
 
     Attributes:
-        names: of the models, the first one that which the others are compared with.
+        names: of the models; the others are compared with the first one.
         signatures: parallel; see `lmdiag.results.signature`.
         resamples: of the bootstrap.
     """
@@ -205,20 +204,12 @@ class Comparisons(Shown, Sequence[Comparison]):
     def __init__(
         self,
         names: Sequence[str],
-        comparisons: Sequence[Comparison],
+        comparisons: Iterable[Comparison],
         signatures: Sequence[str],
         resamples: int,
     ) -> None:
-        self.names = list(names)
-        self.resamples = resamples
-        self.signatures = list(signatures)
-        self._comparisons = list(comparisons)
-
-    def __getitem__(self, index: Any) -> Any:
-        return self._comparisons[index]
-
-    def __len__(self) -> int:
-        return len(self._comparisons)
+        super().__init__(comparisons)
+        self.names, self.signatures, self.resamples = names, signatures, resamples
 
     def __repr__(self) -> str:
         first, *others = self.names
@@ -231,10 +222,11 @@ class Comparisons(Shown, Sequence[Comparison]):
         """
         from pandas import DataFrame
 
-        return DataFrame(
-            {"model_a": self.names[0], "model_b": self.names[one.second], **asdict(one)}
-            for one in self
-        ).drop(columns="second", errors="ignore")
+        frame = DataFrame(asdict(comparison) for comparison in self)
+        models_b = [self.names[comparison.second] for comparison in self]
+        frame.insert(0, "model_a", self.names[0])
+        frame.insert(1, "model_b", models_b)
+        return frame.drop(columns="second", errors="ignore")
 
     def show(self, console: Console) -> None:
         """Prints one table per pair of models, task and setting."""
@@ -246,14 +238,14 @@ class Comparisons(Shown, Sequence[Comparison]):
             console.print(visible(f"{run_letter(i)}  {name}"), markup=False, style="bold")
         for line in asked_differently(self.signatures):
             console.print(visible(line), markup=False, soft_wrap=True)
-        print_comparisons(self._comparisons, console)
+        print_comparisons(self, console)
         console.print()
         signatures = dict.fromkeys(self.signatures)
-        for line in (*notes(self._comparisons, self.resamples), *signatures):
+        for line in (*notes(self, self.resamples), *signatures):
             console.print(visible(line), markup=False, style="dim", soft_wrap=True)
 
 
-class LoadedMultiverse(Shown):
+class LoadedMultiverse(Printable):
     """The figures of models in every protocol, read back.
 
     Attributes:
@@ -290,10 +282,9 @@ class LoadedMultiverse(Shown):
 
     def charts(self) -> dict[str, altair.TopLevelMixin]:
         """Returns the specification curves of the page as altair charts, by name."""
-        from lmdiag.report.charts.output import notebook
         from lmdiag.report.multiverse import multiverse_plots
 
-        return {plot.name: notebook(plot) for plot in multiverse_plots(self.multiverse)}
+        return _charts(multiverse_plots(self.multiverse))
 
     def show(self, console: Console) -> None:
         """Prints the tables of `lmdiag multiverse`."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,7 +17,6 @@ from lmdiag.text import suggest, truncated
 from lmdiag.types import BadInput, Kind, WordSpan, WordState
 
 if TYPE_CHECKING:
-    from lmdiag.diagnostics import Diagnostic
     from lmdiag.measures import Columns, Scores
     from lmdiag.stimuli import Stimuli
 
@@ -64,14 +62,23 @@ def summarise(
 ) -> SettingResults:
     """Returns the figures of one setting from the scores of its runs; see `evaluate`."""
     diagnostic = diagnostics.get(task, form)
-    measured = [{each.name: measure_of(each, diagnostic) for each in scores} for scores in of_runs]
+    measured: list[dict[str, Measure]] = []
+    for scores in of_runs:
+        measured.append({})
+        for one in scores:
+            by = {
+                column: {x: figure_of(of[x]) for x in diagnostic.levels_in_order(column, of)}
+                for column, of in one.by.items()
+            }
+            measured[-1][one.name] = Measure(**vars(figure_of(one)), by=by)
     shuffled = bool(runs) and is_shuffled(task, runs[0].perturbation)
+    first_words = [words[0] for run in runs for words in run.words if words]
     return SettingResults(
         _over_runs(measured) if shuffled else measured[0],
         _unscored(rows, runs, "unscorable"),
         censored=_unscored(rows, runs, "censored"),
-        without_first=_without_first(runs),
-        equal_contrasts=max((each.equal for scores in of_runs for each in scores), default=0),
+        without_first=sum(word.log_prob is None and word.n_tokens > 0 for word in first_words),
+        equal_contrasts=max((one.equal for scores in of_runs for one in scores), default=0),
     )
 
 
@@ -125,36 +132,19 @@ def scores_of_run(
         rows, vars(run), k=k, threshold=threshold, cased=cased, left_only=kind == "causal"
     )
     left_out = () if run.perturbation == NONE else HUMAN_MEASURES
-    return [each for each in computed if not each.name.startswith(left_out)]
-
-
-def measure_of(scores: Scores, diagnostic: Diagnostic) -> Measure:
-    """Returns the figure of a measure, with the figures of its break-downs."""
-    by = {
-        column: {
-            level: figure_of(levels[level]) for level in diagnostic.levels_in_order(column, levels)
-        }
-        for column, levels in scores.by.items()
-    }
-    return Measure(**vars(figure_of(scores)), by=by)
+    return [one for one in computed if not one.name.startswith(left_out)]
 
 
 def figure_of(scores: Scores) -> Figure:
     """Returns value, n, interval and chance level; None where undefined."""
     estimate = asdict(stats.estimate(scores.values, scores.statistic))
-    defined: dict[str, Any] = {
-        name: None if np.isnan(value) else value for name, value in estimate.items()
-    }
     has_chance = scores.chance is not None and len(scores.chance)
     return Figure(
-        **defined,
-        chance=statistics.fmean(scores.chance) if has_chance else None,  # type: ignore[arg-type]
+        **{name: None if np.isnan(value) else value for name, value in estimate.items()},
+        chance=float(np.mean(scores.chance)) if has_chance else None,  # type: ignore[arg-type]
         not_defined=scores.not_defined or None,
         statistic=scores.statistic,
     )
-
-
-# ---- shuffled settings ---------------------------------------------------------------------------
 
 
 def _over_runs(runs: Sequence[Mapping[str, Measure]]) -> dict[str, Measure]:
@@ -164,7 +154,7 @@ def _over_runs(runs: Sequence[Mapping[str, Measure]]) -> dict[str, Measure]:
         of_runs = [run[name] for run in runs if name in run]
         by = {
             column: {
-                level: _mean([run.by[column][level] for run in of_runs if run.at(column, level)])
+                level: _mean([f for run in of_runs if (f := run.at(column, level))])
                 for level in levels
             }
             for column, levels in first.by.items()
@@ -179,23 +169,23 @@ def _mean(figures: Sequence[Figure]) -> Figure:
     The bounds are means of the bounds: the interval over items of a typical run; `sd` is how far
     the order of the words changes the figure. n is that of a run.
     """
-    values = [each.value for each in figures]
+
+    def mean(name: str) -> float | None:
+        of_runs = [getattr(figure, name) for figure in figures]
+        return None if None in of_runs else statistics.fmean(of_runs)
+
+    values = [figure.value for figure in figures]
     return replace(
         figures[0],
-        value=_mean_or_none(values),
-        n=min(each.n or 0 for each in figures),
-        ci_low=_mean_or_none([each.ci_low for each in figures]),
-        ci_high=_mean_or_none([each.ci_high for each in figures]),
-        chance=_mean_or_none([each.chance for each in figures]),
+        value=mean("value"),
+        n=min(figure.n or 0 for figure in figures),
+        ci_low=mean("ci_low"),
+        ci_high=mean("ci_high"),
+        chance=mean("chance"),
         sd=None if None in values else statistics.pstdev(values),  # type: ignore[type-var]
         runs=len(figures),
         not_defined=None,
     )
-
-
-def _mean_or_none(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return statistics.fmean(known) if len(known) == len(values) else None
 
 
 # ---- which measures ------------------------------------------------------------------------------
@@ -215,12 +205,12 @@ def chosen_measures(asked: Sequence[str], known: Iterable[str]) -> list[str]:
     names = list(known)
     chosen: set[str] = set()
     for name in asked:
-        found = {name} & set(names) or {each for each in names if each.startswith(f"{name}@")}
-        if not found:
+        matches = {name} & {*names} or {known for known in names if known.startswith(f"{name}@")}
+        if not matches:
             raise BadInput(
                 f"there is no measure {name}{suggest(name, names)}: choose from {', '.join(names)}"
             )
-        chosen |= found
+        chosen |= matches
     return [name for name in names if name in chosen]
 
 
@@ -236,35 +226,26 @@ def measures_needing(
         missing: ids of the rows that have no prediction.
         protocol, kind: see `evaluate`.
     """
-    counts = [
-        {each.name: len(each.items) for each in scores(stimuli, run, protocol, True, kind)}
-        for run in (_any_answers(stimuli, (), protocol), _any_answers(stimuli, missing, protocol))
-    ]
-    return {name: n > counts[1].get(name, 0) for name, n in counts[0].items()}
+    rows, has_regions = stimuli.columns(), stimuli.diagnostic.has_regions
+    regions = rows["regions"] if has_regions else []
+    spans = [tuple(WordSpan(r["start"], r["end"], -1.0, 1) for r in parts) for parts in regions]
 
+    def n_items(absent: Collection[str]) -> dict[str, int]:
+        """Measure -> number of its items with any values for all rows but the absent ones."""
+        given = [None if row in absent else 1 for row in rows["id"]]
+        run = Predictions(
+            id=list(rows["id"]),
+            log_prob=[-1.0 if x else None for x in given],
+            rank=given,
+            n_tokens=given,
+            top_words=[["-"] * protocol.top if x else None for x in given],
+            top_log_probs=[None for _ in given],
+            words=[words if x else None for x, words in zip(given, spans, strict=False)],
+        )
+        return {one.name: len(one.items) for one in scores(stimuli, run, protocol, True, kind)}
 
-def _any_answers(stimuli: Stimuli, missing: Collection[str], protocol: Protocol) -> Predictions:
-    """Predictions of all values for all rows but the missing ones."""
-    rows = stimuli.columns()
-    given = [row not in missing for row in rows["id"]]
-
-    def column(value: Any) -> list[Any]:
-        return [value if is_given else None for is_given in given]
-
-    regions = rows["regions"] if stimuli.diagnostic.has_regions else [()] * len(given)
-    words = [
-        tuple(WordSpan(each["start"], each["end"], -1.0, 1) for each in parts) if is_given else None
-        for parts, is_given in zip(regions, given, strict=True)
-    ]
-    return Predictions(
-        id=list(rows["id"]),
-        log_prob=column(-1.0),
-        rank=column(1),
-        n_tokens=column(1),
-        top_words=column(["-"] * protocol.top),
-        top_log_probs=column(None),
-        words=words if stimuli.diagnostic.has_regions else [],
-    )
+    left = n_items(missing)
+    return {name: n > left.get(name, 0) for name, n in n_items(()).items()}
 
 
 # ---- what is missing -----------------------------------------------------------------------------
@@ -273,102 +254,84 @@ def _any_answers(stimuli: Stimuli, missing: Collection[str], protocol: Protocol)
 def _unscored(rows: Columns, runs: Sequence[Predictions], state: WordState) -> list[UnscoredWord]:
     """The rows whose word is in a state without a log-probability, each once.
 
-    Predictions with neither a log-probability nor a number of tokens say nothing of any word.
+    A target is named by itself, a sentence by the words that the tokenizer cannot represent, or by
+    its beginning. Predictions with neither a log-probability nor a number of tokens say nothing of
+    any word.
     """
-    said = [
-        run for run in runs if any(value is not None for value in (*run.log_prob, *run.n_tokens))
-    ]
-    where = {i for run in said for i in range(len(run.id)) if run.state(i) == state}
-    name = rows["target"].__getitem__ if "target" in rows else partial(_unknown_words, rows, said)
-    return [UnscoredWord(rows["id"][i], name(i)) for i in sorted(where)]
-
-
-def _unknown_words(rows: Columns, runs: Sequence[Predictions], row: int) -> str:
-    """The words of a sentence that the tokenizer cannot represent; if not known, its beginning."""
-    text = rows["sentence"][row]
-    words = dict.fromkeys(
-        text[word.start : word.end]
-        for run in runs
-        if run.words
-        for word in run.words[row] or ()
-        if word.log_prob is None and not word.n_tokens
-    )
-    return truncated(", ".join(words) or text, _LONGEST_NAME)
-
-
-def _without_first(runs: Sequence[Predictions]) -> int:
-    """Number of sentences whose first word has no probability, since nothing stands before it."""
-    return sum(
-        words[0].log_prob is None and words[0].n_tokens > 0
-        for run in runs
-        for words in run.words
-        if words
-    )
+    runs = [run for run in runs if {*run.log_prob, *run.n_tokens} - {None}]
+    unscored = []
+    for i in sorted({i for run in runs for i in range(len(run.id)) if run.state(i) == state}):
+        name = rows["target"][i] if "target" in rows else ""
+        if "target" not in rows:
+            text = rows["sentence"][i]
+            words = dict.fromkeys(
+                text[word.start : word.end]
+                for run in runs
+                for word in (run.words[i] or () if run.words else ())
+                if word.log_prob is None and not word.n_tokens
+            )
+            name = truncated(", ".join(words) or text, _LONGEST_NAME)
+        unscored.append(UnscoredWord(rows["id"][i], name))
+    return unscored
 
 
 def beyond_lists(rows: Columns, run: Predictions, k: Sequence[int]) -> list[str]:
     """Returns a line for the accuracy@k that the lists of top words are too short for, if any."""
-    where = [i for i in measures.with_expected(rows) if run.top_words[i] is not None]
-    if not where:
+    lengths = {
+        i: len(words)
+        for i in measures.with_expected(rows)
+        if (words := run.top_words[i]) is not None
+    }
+    if not lengths:
         return []
-    first = min(where, key=lambda i: len(run.top_words[i] or ()))
-    n = len(run.top_words[first] or ())
+    first = min(lengths, key=lengths.__getitem__)
+    n = lengths[first]
     if not (names := [f"accuracy@{rank}" for rank in k if rank > n]):
         return []
-    words = "1 top word" if n == 1 else f"{n} top words"
-    return [f"{', '.join(names)}: {rows['id'][first]} has {words} only; give {max(k)} for each row"]
+    has = f"{rows['id'][first]} has {n} top word{'s' if n != 1 else ''} only"
+    return [f"{', '.join(names)}: {has}; give {max(k)} for each row"]
 
 
 def not_computed(stimuli: Stimuli, run: Predictions, protocol: Protocol) -> list[str]:
     """Returns a line for each measure that the predictions do not allow to compute, and why."""
-    lines = []
-    if not stimuli.compared and not stimuli.diagnostic.has_regions:
-        lines.append(
-            "sensitivity: the rows have no columns good and contrast, so no rows are compared"
-        )
-    if all(value is None for value in run.log_prob):
-        lines.append("all measures of probabilities: the predictions have no log_prob")
-    if stimuli.diagnostic.asks == "sentence":
-        return lines + _not_computed_of_sentences(stimuli, run)
-    return lines + _not_computed_of_words(stimuli, run, protocol)
+    declared, columns = stimuli.diagnostic, stimuli.columns()
 
+    def lacks(name: str) -> bool:
+        return all(value is None for value in getattr(run, name))
 
-def _not_computed_of_words(stimuli: Stimuli, run: Predictions, protocol: Protocol) -> list[str]:
-    lines = []
-    pairs = list(zip(run.log_prob, run.rank, strict=True))
-    lacking = sum(p is not None and rank is None for p, rank in pairs)
-    if lacking and not stimuli.compared:
-        lines.append(
-            f"rank: {lacking} of {len(pairs)} words have none; in unit word, only words of the "
-            "top list have one"
-        )
-    if all(words is None for words in run.top_words):
-        lines.append("all measures of the top words: the predictions have no top_words")
-    elif not any(stimuli.columns()["expected"]):
-        lines.append(f"accuracy: no row of {stimuli.task} has expected words")
-    lines += beyond_lists(stimuli.columns(), run, protocol.k)
-    if stimuli.diagnostic.has_verbs:
-        if all(value is None for value in run.n_tokens):
-            lines.append("tse: the predictions have no n_tokens")
-        if not any(run.agreement):
-            lines.append("ew and mw: they need the whole distribution, which `lmdiag run` has")
-    return lines
-
-
-def _not_computed_of_sentences(stimuli: Stimuli, run: Predictions) -> list[str]:
-    lines = []
-    if stimuli.compared and all(value is None for value in run.n_tokens):
-        lines.append("sensitivity_mean: the predictions have no n_tokens")
-    if stimuli.diagnostic.has_regions:
-        if not any(run.words):
-            lines.append(
-                "formulas on regions: the predictions have no words, which `lmdiag run` has"
-            )
-        for each in stimuli.diagnostic.score(stimuli.columns(), vars(run)):
-            if each.name == "prediction_accuracy" and (left_out := len(each.left_out)):
-                total = len(each.items) + left_out
-                lines.append(
-                    f"prediction_accuracy: {left_out} of {total} predictions on items read a "
-                    "region without a probability"
-                )
-    return lines
+    nothing = "the rows have no columns good and contrast, so no rows are compared"
+    whole = "which `lmdiag run` has"
+    reasons = {
+        f"sensitivity: {nothing}": not stimuli.compared and not declared.has_regions,
+        "all measures of probabilities: the predictions have no log_prob": lacks("log_prob"),
+    }
+    if declared.asks == "sentence":
+        no_tokens = stimuli.compared and lacks("n_tokens")
+        reasons |= {"sensitivity_mean: the predictions have no n_tokens": no_tokens}
+        if declared.has_regions:
+            reasons |= {
+                f"formulas on regions: the predictions have no words, {whole}": not any(run.words)
+            }
+            computed = {one.name: one for one in declared.score(columns, vars(run))}
+            if one := computed.get("prediction_accuracy"):
+                counts = f"{len(one.left_out)} of {len(one.items) + len(one.left_out)}"
+                line = "predictions on items read a region without a probability"
+                reasons |= {f"prediction_accuracy: {counts} {line}": bool(one.left_out)}
+    else:
+        ranks = zip(run.log_prob, run.rank, strict=True)
+        unranked = sum(p is not None and rank is None for p, rank in ranks)
+        listed = "in unit word, only words of the top list have one"
+        no_lists, expected = lacks("top_words"), any(columns["expected"])
+        reasons |= {
+            f"rank: {unranked} of {len(run.id)} words have none; {listed}": unranked > 0
+            and not stimuli.compared,
+            "all measures of the top words: the predictions have no top_words": no_lists,
+            f"accuracy: no row of {stimuli.task} has expected words": not no_lists and not expected,
+        }
+        reasons |= dict.fromkeys(beyond_lists(columns, run, protocol.k), True)
+        if declared.has_verbs:
+            reasons |= {
+                "tse: the predictions have no n_tokens": lacks("n_tokens"),
+                f"ew and mw: they need the whole distribution, {whole}": not any(run.agreement),
+            }
+    return [line for line, applies in reasons.items() if applies]

@@ -6,11 +6,15 @@
 of the whole sentence. From the tightest to the loosest bind numbers, `+ -` (left to right),
 `< > =`, `&`, `|`. Parentheses and square brackets group alike. `=` holds within a tolerance.
 
+A formula is translated to a Python expression (`and`, `or`, a name per region) and parsed by `ast`;
+every node that is not one of the above is refused.
+
 Source: the grammar of SyntaxGym (Gauthier et al. 2020); see docs/specification.md.
 """
 
 from __future__ import annotations
 
+import ast
 import math
 import operator
 import re
@@ -21,19 +25,25 @@ from typing import Any, NamedTuple
 ABSOLUTE, RELATIVE = 1e-3, 1e-5
 """Tolerance of `=`: |left - right| is at most `ABSOLUTE + RELATIVE * |right|`, in bits."""
 
-_MAX_DEPTH = 50
-"""Brackets within brackets; published formulas have three."""
+_LONGEST = 300
+"""Regions, numbers, operators and brackets of a formula; published ones have up to 25."""
 
 _TOKEN = re.compile(
     r"""\s*(?:
     (?P<region> \(\s* (?P<index>[0-9]{1,9}|\*) \s*;\s* %(?P<condition>[^%]*)% \s*\) )
     | (?P<number> (?:[0-9]+\.?[0-9]*|\.[0-9]+) (?:[eE][+-]?[0-9]+)? )
     | (?P<sign> [-+<>=&|()\[\]] )
-    | (?P<end> $ )
     )""",
     re.VERBOSE,
 )
-_CLOSING = {"(": ")", "[": "]"}
+_OPERATORS: Mapping[type[ast.AST], Callable[[float, float], Any]] = {
+    ast.Lt: operator.lt,
+    ast.Gt: operator.gt,
+    ast.Eq: lambda left, right: abs(left - right) <= ABSOLUTE + RELATIVE * abs(right),
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+}
+_PYTHON = {"=": "==", "&": "and", "|": "or"}
 
 
 class FormulaError(ValueError):
@@ -57,29 +67,6 @@ class RegionOf(NamedTuple):
 
 Surprisals = Mapping[RegionOf, float]
 """Region -> its surprisal in bits."""
-
-
-def _equal(left: float, right: float) -> bool:
-    return abs(left - right) <= ABSOLUTE + RELATIVE * abs(right)
-
-
-_LEVELS: tuple[dict[str, Callable[[Any, Any], Any]], ...] = (
-    {"|": operator.or_},
-    {"&": operator.and_},
-    {"<": operator.lt, ">": operator.gt, "=": _equal},
-    {"+": operator.add, "-": operator.sub},
-)
-"""The operators, from the loosest to the tightest; the first two levels join comparisons."""
-_COMPARISONS = 2
-"""The level of comparisons; its operands and those of later levels are numbers."""
-
-
-class _Part(NamedTuple):
-    """A part of a formula: a comparison, or a sum of numbers."""
-
-    is_truth: bool
-    value: Callable[[Surprisals], Any]
-    start: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,98 +101,78 @@ def parse_formula(text: str) -> Formula:
     >>> parse_formula("(1;%a%) < [(1;%b%) - 0.5]").holds({(1, "a"): 3.0, (1, "b"): 3.6})
     True
     """
-    parser = _Parser(text)
-    whole = parser.expect(parser.part(), truth=True)
-    if parser.kind != "end":
-        raise parser.error(f"unexpected {parser.token!r}")
-    return Formula(text, tuple(parser.regions), whole.value)
-
-
-class _Parser:
-    """Precedence climbing: `part` reads the operators of a level, `operand` what they join."""
-
-    def __init__(self, text: str) -> None:
-        self.text, self.end, self.depth = text, 0, 0
-        self.regions: dict[RegionOf, None] = {}
-        self.advance()
-
-    def advance(self) -> None:
-        """Reads the next token: its `kind`, its `token` and where it starts."""
-        match = _TOKEN.match(self.text, self.end)
+    regions: dict[RegionOf, str] = {}
+    words: list[str] = []  # of the Python expression, at the places where `starts` begin in `text`
+    starts: list[int] = []
+    end, last = 0, len(text.rstrip())
+    while end < last:
+        if len(words) == _LONGEST:
+            raise FormulaError(f"more than {_LONGEST} parts at character {end + 1}")
+        match = _TOKEN.match(text, end)
         if match is None:
-            self.start = len(self.text) - len(self.text[self.end :].lstrip())
-            raise self.error(f"unexpected {self.text[self.start]!r}")
-        self.match, self.kind = match, str(match.lastgroup)
-        self.token, self.start, self.end = match[self.kind], match.start(self.kind), match.end()
+            start = len(text) - len(text[end:].lstrip())
+            raise FormulaError(f"unexpected {text[start]!r} at character {start + 1}")
+        start, end = match.start(str(match.lastgroup)), match.end()
+        word = match[0].strip()
+        if match["region"]:
+            number = None if match["index"] == "*" else int(match["index"])
+            word = regions.setdefault(RegionOf(number, match["condition"]), f"r{len(regions)}")
+        elif match["number"]:
+            word = repr(float(word))
+            if word == "inf":
+                raise FormulaError(f"the number is too large at character {start + 1}")
+        words.append(_PYTHON.get(word, word))
+        starts.append(start)
+    expression = " ".join(words)
 
-    def error(self, problem: str, at: int | None = None) -> FormulaError:
-        """The problem, with the place of a part or of this token."""
-        return FormulaError(f"{problem} at character {(self.start if at is None else at) + 1}")
+    def place(column: int) -> int:
+        """The character of the text, from 1, that a character of the expression stands for."""
+        word = expression[:column].count(" ")
+        return (starts[word] if word < len(starts) else len(text)) + 1
 
-    def expect(self, part: _Part, *, truth: bool) -> _Part:
-        """Returns the part, which must be a comparison or must be a number."""
-        if part.is_truth != truth:
-            kinds = "a number", "a comparison"
-            raise self.error(f"expected {kinds[truth]}, not {kinds[part.is_truth]},", part.start)
-        return part
+    try:
+        tree = ast.parse(expression, mode="eval").body
+    except (SyntaxError, MemoryError) as error:
+        column = (getattr(error, "offset", None) or 1) - 1
+        problem = "expected comparisons such as (6;%a%) < (6;%b%), joined by & and |,"
+        raise FormulaError(f"{problem} at character {place(column)}") from None
+    named = {name: region for region, name in regions.items()}
+    return Formula(text, tuple(regions), _compiled(tree, named, place, truth=True))
 
-    def part(self, level: int = 0) -> _Part:
-        """Reads operands joined by operators of this level or a tighter one, left to right."""
-        if level == len(_LEVELS):
-            return self.operand()
-        first = self.part(level + 1)
-        joined: list[tuple[Callable[[Any, Any], Any], Callable[[Surprisals], Any]]] = []
-        while apply := _LEVELS[level].get(self.token):
-            if joined and level == _COMPARISONS:
-                raise self.error(f"a second comparison {self.token!r}: join two of them by &")
-            self.expect(first, truth=level < _COMPARISONS)
-            self.advance()
-            operand = self.expect(self.part(level + 1), truth=level < _COMPARISONS)
-            joined.append((apply, operand.value))
-        if not joined:
-            return first
 
-        def value(bits: Surprisals) -> Any:  # a loop: chains may be longer than the stack is deep
-            result = first.value(bits)
-            for apply, operand in joined:
-                result = apply(result, operand(bits))
-            return result
-
-        return _Part(level <= _COMPARISONS, value, first.start)
-
-    def operand(self) -> _Part:
-        """Reads a region, a number or a part in brackets."""
-        if self.token in _CLOSING:
-            return self.group()
-        start, match, sign = self.start, self.match, 1.0
-        if self.kind == "region":
-            index = None if match["index"] == "*" else int(match["index"])
-            region = RegionOf(index, match["condition"])
-            self.regions[region] = None
-            self.advance()
-            return _Part(False, lambda bits: bits[region], start)
-        if self.token == "-":
-            sign = -1.0
-            self.advance()
-        if self.kind != "number":
-            token = repr(self.token) if self.token else "the end"
-            raise self.error(f"expected a region such as (6;%condition%) or a number, not {token},")
-        number = sign * float(self.token)
-        if not math.isfinite(number):
-            raise self.error("the number is too large")
-        self.advance()
-        return _Part(False, lambda bits: number, start)
-
-    def group(self) -> _Part:
-        closing, start = _CLOSING[self.token], self.start
-        self.depth += 1
-        if self.depth > _MAX_DEPTH:
-            raise self.error(f"more than {_MAX_DEPTH} brackets within each other")
-        self.advance()
-        inner = self.part()
-        if self.token != closing:
-            token = repr(self.token) if self.token else "the end"
-            raise self.error(f"expected {closing!r}, not {token},")
-        self.depth -= 1
-        self.advance()
-        return inner._replace(start=start)
+def _compiled(
+    node: ast.expr, named: Mapping[str, RegionOf], place: Callable[[int], int], *, truth: bool
+) -> Callable[[Surprisals], Any]:
+    """Returns the function that computes a node, which must be a comparison or else a number."""
+    value: Callable[[Surprisals], Any]
+    match node:
+        case ast.List(elts=[inside]):  # square brackets
+            return _compiled(inside, named, place, truth=truth)
+        case ast.BoolOp(op=join, values=nodes):
+            parts = [_compiled(part, named, place, truth=True) for part in nodes]
+            all_or_any = all if isinstance(join, ast.And) else any
+            is_truth, value = True, lambda bits: all_or_any(part(bits) for part in parts)
+        case (
+            ast.BinOp(left=first, op=sign, right=second)
+            | ast.Compare(left=first, ops=[sign], comparators=[second])
+        ) if type(sign) in _OPERATORS:
+            apply = _OPERATORS[type(sign)]
+            left, right = (_compiled(x, named, place, truth=False) for x in (first, second))
+            is_truth = isinstance(node, ast.Compare)
+            value = lambda bits: apply(left(bits), right(bits))  # noqa: E731
+        case ast.Name(id=name):
+            is_truth, value = False, lambda bits: bits[named[name]]
+        case ast.Constant(value=float(number)):
+            is_truth, value = False, lambda bits: number
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=float(number))):
+            is_truth, value = False, lambda bits: -number
+        case _:
+            problem = (
+                "join comparisons by &" if isinstance(node, ast.Compare) else "unexpected part"
+            )
+            raise FormulaError(f"{problem} at character {place(node.col_offset)}")
+    if is_truth != truth:
+        kinds = "a number", "a comparison"
+        problem = f"expected {kinds[truth]}, not {kinds[is_truth]},"
+        raise FormulaError(f"{problem} at character {place(node.col_offset)}")
+    return value

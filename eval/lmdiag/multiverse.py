@@ -6,97 +6,69 @@ Source: Simonsohn, Simmons and Nelson (2020), Specification curve analysis.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from functools import cache
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lmdiag.comparison import RESAMPLES, Side, compare_pairs, pair_at, side_of
 from lmdiag.report.labels import run_labels
-from lmdiag.report.tables import HeadlineFigure, headlines, sources_of
+from lmdiag.report.tables import headlines, sources_of
 from lmdiag.results import Figure, Place
 from lmdiag.results.multiverse import (
     Member,
     MemberDifference,
+    Members,
     Multiverse,
     MultiverseFigure,
     open_choices,
 )
 
-if TYPE_CHECKING:
-    from lmdiag.results import Run
-
-
-class RunOfMember(NamedTuple):
-    """A finished run of a multiverse.
-
-    Attributes:
-        model: number of the model.
-        choices: knob -> choice.
-        run: the run.
-    """
-
-    model: int
-    choices: Mapping[str, str]
-    run: Run
-
 
 def multiverse_of(
-    runs: Sequence[RunOfMember],
-    folder: Path,
-    *,
-    combinations: int,
-    questions: int,
-    asked: int,
-    seed: int = 0,
-    resamples: int = RESAMPLES,
+    models: Sequence[Members], folder: Path, *, seed: int = 0, resamples: int = RESAMPLES
 ) -> Multiverse:
     """Returns the headline figures of all members, and where several models differ.
 
     Args:
-        runs: of all models, those of the first model first, on the same rows; the first of each
-            model has the default protocol.
+        models: the runs of each, on the same rows.
         folder: that holds the run directories.
-        combinations, questions, asked: see `Multiverse`.
         seed, resamples: of the comparisons.
     """
-    first = {one.model: one.run for one in reversed(runs)}
-    labels = run_labels([first[number].results for number in sorted(first)])
-    members = [_member(one, labels[one.model], folder) for one in runs]
-    results = [one.run.results for one in runs]
-    sources = sources_of(results)
-    shown = [figure for task in results[0].data.tasks for figure in headlines(task, sources)]
-    sides = [side_of(one.run) for one in runs]
-    sides = [side._replace(scores=cache(side.scores)) for side in sides]
+    finished = [[(choices, run) for choices, run in model.runs if run] for model in models]
+    labels = run_labels([runs[0][1].results for runs in finished])
+    members, sides, results = [], [], []
+    for label, runs in zip(labels, finished, strict=True):
+        for choices, run in runs:
+            info, path = run.results.model, run.path.relative_to(folder).as_posix()
+            members.append(
+                Member(
+                    label, info.id, info.revision, info.commit, info.kind, choices, path,
+                    run.results.signature,
+                )
+            )  # fmt: skip
+            sides.append(side_of(run))
+            results.append(run.results)
+    data, sources = results[0].data.tasks, sources_of(results)
+    names = ("value", "n", "ci_low", "ci_high", "chance", "statistic")  # without break-downs
     figures = [
         MultiverseFigure(
-            *figure.place,
-            label=figure.label,
-            values=_values(figure),
-            differences=_differences(figure.place, members, sides, seed, resamples),
+            *shown.place,
+            shown.label,
+            [x and Figure(**{name: getattr(x, name) for name in names}) for x in shown.figures],
+            _differences(shown.place, members, sides, seed, resamples),
         )
-        for figure in shown
+        for task in data
+        for shown in headlines(task, sources)
     ]
-    forms = {task: data.form for task, data in results[0].data.tasks.items()}
-    return Multiverse(members, figures, forms, combinations, questions, asked, resamples, seed)
-
-
-def _member(one: RunOfMember, label: str, folder: Path) -> Member:
-    model = one.run.results.model
-    path = one.run.path.relative_to(folder).as_posix()
-    return Member(
-        label, model.id, model.revision, model.commit, model.kind, dict(one.choices), path,
-        one.run.results.signature,
-    )  # fmt: skip
-
-
-def _values(headline: HeadlineFigure) -> list[Figure | None]:
-    """The figures of all members, without their break-downs."""
-    names = ("value", "n", "ci_low", "ci_high", "chance", "statistic")
-    return [
-        None if figure is None else Figure(**{name: getattr(figure, name) for name in names})
-        for figure in headline.figures
-    ]
+    return Multiverse(
+        members,
+        figures,
+        forms={task: facts.form for task, facts in data.items()},
+        combinations=sum(model.combinations for model in models),
+        questions=sum(model.questions for model in models),
+        asked=sum(model.asked for model in models),
+        resamples=resamples,
+        seed=seed,
+    )
 
 
 def _differences(
@@ -108,34 +80,26 @@ def _differences(
     knob that is open for one of the two only takes each of its values.
     """
     differences = []
-    models = [*dict.fromkeys(member.model for member in members)]
-    numbers = {
-        model: [n for n, member in enumerate(members) if member.model == model] for model in models
-    }
-    choices = {
-        model: open_choices(members[number].choices for number in numbers[model])
-        for model in models
-    }
-    for second in models[1:]:
-        shared = choices[models[0]].keys() & choices[second].keys()
+    numbers: dict[str, list[int]] = {}
+    for number, member in enumerate(members):
+        numbers.setdefault(member.model, []).append(number)
+    choices = {model: open_choices(members[i].choices for i in of) for model, of in numbers.items()}
+    first, *others = numbers
+    for second in others:
+        shared = choices[first].keys() & choices[second].keys()
         matched = [
             (a, b, pair)
-            for a in numbers[models[0]]
+            for a in numbers[first]
             for b in numbers[second]
             if all(members[a].choices[knob] == members[b].choices[knob] for knob in shared)
             and (pair := pair_at(sides[a], sides[b], place)) is not None
         ]
-        compared = compare_pairs([p for *_, p in matched], seed=seed, resamples=resamples)
-        differences += [
-            MemberDifference(
-                a, b, one.n, one.difference, _or_none(one.ci_low), _or_none(one.ci_high),
-                _or_none(one.p), _or_none(one.p_adjusted), one.test,
-            )
-            for (a, b, _), one in zip(matched, compared, strict=True)
-            if one.n and not math.isnan(one.difference)
-        ]  # fmt: skip
+        compared = compare_pairs([pair for *_, pair in matched], seed=seed, resamples=resamples)
+        for (a, b, _), of in zip(matched, compared, strict=True):
+            if of.n and not math.isnan(of.difference):
+                uncertain = (of.ci_low, of.ci_high, of.p, of.p_adjusted)
+                low, high, p, adjusted = (None if math.isnan(x) else x for x in uncertain)
+                differences.append(
+                    MemberDifference(a, b, of.n, of.difference, low, high, p, adjusted, of.test)
+                )
     return sorted(differences, key=lambda pair: (pair.difference, pair.a, pair.b))
-
-
-def _or_none(value: Any) -> float | None:
-    return None if value is None or math.isnan(value) else value

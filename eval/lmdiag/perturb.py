@@ -93,7 +93,5 @@ def perturb(stimuli: Stimuli, name: str, run: int, seed: int) -> Stimuli:
     for column in perturbation.needs:
         if column not in columns:
             raise BadInput(f"{stimuli.source}: the perturbation {name} needs the column {column}")
-    rows = [
-        dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)
-    ]
+    rows = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
     return stimuli.with_contexts([perturbation.change(row, run, seed) for row in rows])

@@ -8,13 +8,13 @@ So are rows that share their sentence.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from lmdiag.protocol import FirstLetter, Predictions
-from lmdiag.types import Kind, Number, Query, Question, Sentence, SentenceAnswer
+from lmdiag.types import Kind, Number, Query, Question, Sentence
 
 if TYPE_CHECKING:
     from lmdiag.stimuli import Stimuli
@@ -52,7 +52,10 @@ def row_keys(setting: Setting, *, kind: Kind, cased: bool) -> Iterator[QuestionK
     if diagnostic.asks == "sentence":
         regions = setting.stimuli.regions or [[]] * len(columns["id"])
         for text, parts in zip(columns["sentence"], regions, strict=True):
-            yield Sentence(text, _cuts(text, parts))
+            # regions that begin within a word
+            starts = {region["start"] for region in parts if region["start"] < region["end"]}
+            cuts = sorted(start for start in starts if start and not text[start - 1].isspace())
+            yield Sentence(text, tuple(cuts))
         return
     capitalise = diagnostic.capitalise and cased
     numbers = columns["number"] if diagnostic.has_verbs else [None] * len(columns["id"])
@@ -60,12 +63,6 @@ def row_keys(setting: Setting, *, kind: Kind, cased: bool) -> Iterator[QuestionK
     for context, right_context, number in texts:
         left = with_first_letter(context, "upper") if capitalise else context
         yield Query(left, "" if kind == "causal" else right_context), number
-
-
-def _cuts(text: str, regions: Sequence[Mapping[str, Any]]) -> tuple[int, ...]:
-    """The starts of regions that lie within a word."""
-    starts = {region["start"] for region in regions if region["start"] < region["end"]}
-    return tuple(sorted(start for start in starts if start and not text[start - 1].isspace()))
 
 
 def key_of(question: Question | Sentence) -> QuestionKey:
@@ -98,11 +95,8 @@ def collect_parts(
                 parts.setdefault(rows, []).append(key)
             words[key][target] = None
     return [
-        [
-            key if isinstance(key, Sentence) else Question(key[0], tuple(words[key]), key[1])
-            for key in own
-        ]
-        for own in parts.values()
+        [k if isinstance(k, Sentence) else Question(k[0], tuple(words[k]), k[1]) for k in keys]
+        for keys in parts.values()
     ]
 
 
@@ -123,20 +117,25 @@ def with_first_letter(context: str, case: FirstLetter) -> str:
 
 
 def spread(
-    setting: Setting,
-    answers: Mapping[QuestionKey, Any],
-    *,
-    kind: Kind,
-    cased: bool,
+    setting: Setting, answers: Mapping[QuestionKey, Any], *, kind: Kind, cased: bool
 ) -> Predictions:
     """Returns the answers as one prediction per row, in the rows' order."""
     columns = setting.stimuli.columns()
     by_row = [answers[key] for key in row_keys(setting, kind=kind, cased=cased)]
+    ids = list(columns["id"])
     if setting.stimuli.diagnostic.asks == "sentence":
-        return _of_sentences(columns["id"], by_row)
+        return Predictions(
+            id=ids,
+            log_prob=[answer.log_prob for answer in by_row],
+            rank=[None] * len(ids),
+            n_tokens=[answer.n_tokens for answer in by_row],
+            top_words=[None] * len(ids),
+            top_log_probs=[None] * len(ids),
+            words=[answer.words for answer in by_row],
+        )
     scores = [answer.words[word] for answer, word in zip(by_row, columns["target"], strict=True)]
     return Predictions(
-        id=list(columns["id"]),
+        id=ids,
         log_prob=[score.log_prob for score in scores],
         rank=[score.rank for score in scores],
         n_tokens=[score.n_tokens for score in scores],
@@ -145,17 +144,4 @@ def spread(
         perturbation=setting.perturbation,
         run=setting.run,
         agreement=[answer.agreement for answer in by_row],
-    )
-
-
-def _of_sentences(ids: Sequence[str], answers: Sequence[SentenceAnswer]) -> Predictions:
-    """The predictions of rows that are whole sentences."""
-    return Predictions(
-        id=list(ids),
-        log_prob=[answer.log_prob for answer in answers],
-        rank=[None] * len(ids),
-        n_tokens=[answer.n_tokens for answer in answers],
-        top_words=[None] * len(ids),
-        top_log_probs=[None] * len(ids),
-        words=[answer.words for answer in answers],
     )

@@ -57,18 +57,17 @@ def by_step(names: Iterable[str]) -> list[str]:
     >>> by_step(["step1000", "step20", "step2k", "main"])
     ['main', 'step20', 'step1000', 'step2k']
     """
-    return sorted(names, key=_parts)
 
+    def parts(name: str) -> list[str | int]:
+        """The name as texts and numbers in turn; numbers compare by their value."""
+        found = _NUMBER.split(name)  # text, digits, unit, text, digits, unit, text
+        numbers = [
+            int(digits) * _UNITS[(unit or "").lower()]
+            for digits, unit in zip(found[1::3], found[2::3], strict=True)
+        ]
+        return [part for pair in zip(found[::3], [*numbers, 0], strict=True) for part in pair]
 
-def _parts(name: str) -> list[str | int]:
-    """The name as texts and numbers in turn; numbers compare by their value."""
-    parts: list[str | int] = []
-    end = 0
-    for match in _NUMBER.finditer(name):
-        number = int(match[1]) * _UNITS[(match[2] or "").lower()]
-        parts += [name[end : match.start()], number]
-        end = match.end()
-    return [*parts, name[end:]]
+    return sorted(names, key=parts)
 
 
 def _search(name: str) -> re.Match[str] | None:

@@ -7,7 +7,7 @@ deviance, equations 39 and 41, is minimised by scipy.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,51 +17,43 @@ from scipy.optimize import minimize
 Matrix = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Grouping:
+class Grouping(NamedTuple):
     """Random effects of one term: columns (n, q), group of each row, and whether they correlate."""
 
     columns: Matrix
     group: NDArray[np.intp]
     correlated: bool = True
 
-    def z(self) -> Matrix:
-        """The design (n, groups * q)."""
-        indicators = np.eye(self.group.max() + 1)[self.group]
-        return np.einsum("ng,nq->ngq", indicators, self.columns).reshape(len(indicators), -1)
 
-    def factors(self, theta: list[float]) -> Matrix:
-        """Takes the first parameters off theta and returns their lower-triangular factor (q, q)."""
-        q = self.columns.shape[1]
-        factor = np.zeros((q, q))
-        where = np.tril_indices(q) if self.correlated else np.diag_indices(q)
-        for i, j in sorted(zip(*where, strict=True), key=lambda place: (place[1], place[0])):
-            factor[i, j] = theta.pop(0)
-        return factor
-
-
-@dataclass(frozen=True)
-class Profiled:
+class Profiled(NamedTuple):
     """Coefficients, their standard errors, standard deviations, log-likelihood."""
 
     beta: Matrix
     se: Matrix
-    sd: list[Matrix]
+    sd: list[float]
     sigma: float
     log_likelihood: float
 
 
 def fit_profiled(y: Matrix, x: Matrix, groupings: list[Grouping], reml: bool) -> Profiled:
     """Minimises the profiled deviance from several starts."""
-    z = np.hstack([grouping.z() for grouping in groupings])
+    n_groups = [grouping.group.max() + 1 for grouping in groupings]
+    z = np.hstack([
+        np.einsum("ng,nq->ngq", np.eye(n)[of.group], of.columns).reshape(len(y), -1)
+        for n, of in zip(n_groups, groupings, strict=True)
+    ])  # fmt: skip
+    sizes = [of.columns.shape[1] for of in groupings]
+    # theta: the lower triangles of all factors, or their diagonals
+    where = [np.tril_indices(q) if of.correlated else np.diag_indices(q)
+             for q, of in zip(sizes, groupings, strict=True)]  # fmt: skip
     degrees = len(y) - (x.shape[1] if reml else 0)
 
-    def solve(theta: Matrix) -> tuple[float, Profiled]:
-        left = list(theta)
-        small = [grouping.factors(left) for grouping in groupings]
-        blocks = [
-            f for f, g in zip(small, groupings, strict=True) for _ in range(g.group.max() + 1)
-        ]
+    def solve(theta: Matrix) -> Profiled:
+        factors = [np.zeros((q, q)) for q in sizes]
+        starts = np.cumsum([len(places[0]) for places in where])[:-1]
+        for factor, places, part in zip(factors, where, np.split(theta, starts), strict=True):
+            factor[places] = part
+        blocks = [f for f, n in zip(factors, n_groups, strict=True) for _ in range(n)]
         zl = z @ block_diag(*blocks)
         a = zl.T @ zl + np.eye(zl.shape[1])
         m = np.linalg.solve(a, np.column_stack([zl.T @ x, zl.T @ y]))
@@ -73,13 +65,13 @@ def fit_profiled(y: Matrix, x: Matrix, groupings: list[Grouping], reml: bool) ->
         deviance += np.linalg.slogdet(information)[1] if reml else 0
         sigma = np.sqrt(r2 / degrees)
         se = sigma * np.sqrt(np.diag(np.linalg.inv(information)))
-        sd = [sigma * np.sqrt((f**2).sum(axis=1)) for f in small]
-        return deviance, Profiled(beta, se, sd, sigma, -deviance / 2)
+        sd = [sigma * np.sqrt((row**2).sum()) for factor in factors for row in factor]
+        return Profiled(beta, se, sd, sigma, -deviance / 2)
 
-    sizes = [(g.columns.shape[1], g.correlated) for g in groupings]
-    start = np.concatenate([np.eye(q)[np.triu_indices(q)] if c else np.ones(q) for q, c in sizes])
-    best = start
+    best = np.concatenate([np.eye(q)[of] for q, of in zip(sizes, where, strict=True)])
     for _ in range(3):  # Nelder-Mead restarted where it stopped
         options = {"xatol": 1e-9, "fatol": 1e-11, "maxiter": 20_000, "maxfev": 20_000}
-        best = minimize(lambda t: solve(t)[0], best, method="Nelder-Mead", options=options).x
-    return solve(best)[1]
+        best = minimize(
+            lambda theta: -solve(theta).log_likelihood, best, method="Nelder-Mead", options=options
+        ).x
+    return solve(best)

@@ -2,8 +2,8 @@
 
     python tests/analysis/reproduced.py DATA        writes docs/reproduced.md
 
-DATA is a directory built by `lmdiag build`, with `agreement`. What other programs compute is read from
-`tests/peers/records.json`, which the scripts there write.
+DATA is a directory built by `lmdiag build`, with `agreement`. What other programs compute is read
+from `tests/peers/records.json`, which the scripts there write.
 
 `test_reproduced.py` compares the same figures and the page, so that neither can drift.
 """
@@ -23,11 +23,12 @@ from statistics import fmean
 from typing import NamedTuple
 
 import pandas as pd
+from verbs_by_definition import ew_mw
 
 from lmdiag import api, stimuli
 from lmdiag.analysis.mixed import fit_mixed
 from lmdiag.diagnostics.agreement import construction
-from lmdiag.measures import ew_mw, quartiles
+from lmdiag.measures import quartiles
 from lmdiag.types import DIAGNOSTICS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -264,9 +265,9 @@ def page(upstream: Path, data: Path) -> str:
     lines = [
         "# Published figures that lmdiag reproduces",
         "",
-        "This page is written by `tests/analysis/reproduced.py`: published figures from the comparisons "
-        "that the tests make with the authors' data, and those of other programs from what the "
-        "scripts of `tests/peers` kept when they ran both.",
+        "This page is written by `tests/analysis/reproduced.py`: published figures from the "
+        "comparisons that the tests make with the authors' data, and those of other programs from "
+        "what the scripts of `tests/peers` kept when they ran both.",
     ]
     for paper, what, command, rows in sections(upstream, data):
         texts = []

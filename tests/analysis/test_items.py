@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import math
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import pytest
 from runs import make_run
 
 import lmdiag
-from lmdiag.analysis.items import items_of, items_table, read_items, write_items
+from lmdiag.analysis.items import items_of, write_items
 from lmdiag.protocol import Protocol
 from lmdiag.results import load_run
 from lmdiag.types import BadInput
@@ -27,10 +26,11 @@ item,voice,frequency,context,target,surprisal
 """
 
 
-def made(folder: Path, text: str, name: str = "mine.csv", **options: Any) -> Path:
-    data = folder / name
+def made(folder: Path, text: str, **options: Any) -> Path:
+    folder.mkdir(exist_ok=True)
+    data = folder / "mine.csv"
     data.write_text(text, "utf-8")
-    return make_run(folder / "run", data, Protocol(tasks=(data.stem,)), **options)
+    return make_run(folder / "run", data, Protocol(tasks=("mine",)), **options)
 
 
 @pytest.fixture
@@ -58,10 +58,10 @@ def test_a_row_per_blank_with_the_columns_of_the_user(run: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "parquet"])
-def test_a_file_has_the_table(run: Path, tmp_path: Path, suffix: str) -> None:
+def test_a_file_has_the_table_of_several_runs(run: Path, tmp_path: Path, suffix: str) -> None:
     table, file = items_of([run, run]), tmp_path / f"items.{suffix}"
     write_items(table, file)
-    back = read_items(file)
+    back = items_of(file)
     assert list(back) == list(table)
     assert list(back["surprisal"]) == pytest.approx(list(table["surprisal"]), nan_ok=True, rel=0)
     assert len(back) == 8
@@ -78,12 +78,8 @@ def test_a_csv_file_is_safe_and_plain(run: Path, tmp_path: Path) -> None:
     assert (first["surprisal"], first["rank"], first["good"]) == ("", "", "TRUE")
     write_items(pd.DataFrame({"item": [1]}), file)
     assert file.read_bytes() == b"item\r\n1\r\n"
-
-
-def test_a_table_of_another_program_is_read(tmp_path: Path) -> None:
-    file = tmp_path / "r.csv"
     file.write_text('"";"item";"voice";"surprisal"\n"1";"a";"none";1.5\n"2";"a";"null";NA\n')
-    table = read_items(file)
+    table = items_of(file)  # as R's write.csv2 has it
     assert list(table) == ["item", "voice", "surprisal"]
     assert list(table["voice"]) == ["none", "null"]
     assert table["surprisal"].isna().tolist() == [False, True]
@@ -91,52 +87,28 @@ def test_a_table_of_another_program_is_read(tmp_path: Path) -> None:
 
 # ---- sentences -----------------------------------------------------------------------------------
 
-SUITE = {
-    "meta": {"name": "number", "metric": "sum"},
-    "region_meta": {"1": "subject", "2": "comma", "3": "verb"},
-    "predictions": [{"type": "formula", "formula": "(3;%mis%) > (3;%match%)"}],
-    "items": [
-        {"item_number": n, "conditions": [
-            {"condition_name": name, "regions": [
-                {"region_number": 1, "content": f"The dogs {n}"},
-                {"region_number": 2, "content": ""},
-                {"region_number": 3, "content": verb}]}
-            for name, verb in (("match", "bark loudly."), ("mis", "barks loudly."))]}
-        for n in (1, 2)
-    ],
-}  # fmt: skip
 
-
-def test_a_row_per_region_of_a_suite(tmp_path: Path) -> None:
-    run = load_run(made(tmp_path, json.dumps(SUITE), "number.json", unscorable=1))
-    table = items_table(run, "region")
-    assert len(table) == 4 * 3
-    assert list(table["number"][:3]) == [1, 2, 3]
-    assert list(table["name"][:3]) == ["subject", "comma", "verb"]
-    assert list(table["text"][:3]) == ["The dogs 1", "", "bark loudly."]
-    words = run.predictions["number"]["none", 0].words[1]
+def test_a_row_per_region_or_word(tmp_path: Path) -> None:
+    text = "item,a,region_1,region_2,region_3\n1,x,The dogs,,bark loudly.\n1,y,Cats,,purr.\n"
+    run = load_run(made(tmp_path, text, unscorable=1))
+    table = items_of(run, per="region")
+    assert table[["number", "text"]].to_numpy().tolist() == [
+        [1, "The dogs"], [2, ""], [3, "bark loudly."], [1, "Cats"], [2, ""], [3, "purr."]
+    ]  # fmt: skip
+    words = run.predictions["mine"]["none", 0].words[1]
     assert words is not None
-    verb = [word.log_prob for word in words[3:]]
-    assert table["surprisal"][5] == pytest.approx(-sum(verb) / math.log(2))
+    assert table["surprisal"][5] == pytest.approx(-(words[1].log_prob or 0) / math.log(2))
     assert (table["surprisal"][4], table["state"][4]) == (0, "scored")  # an empty region
     assert math.isnan(table["surprisal"][2])
     assert table["state"][2] == "unscorable"
     assert "regions" not in table
-    assert len(items_table(run)) == 4
-
-
-def test_a_row_per_word(tmp_path: Path) -> None:
-    text = "item,condition,sentence\n1,a,The cook ate.\n1,b,The cook slept here.\n"
-    run = load_run(made(tmp_path, text))
-    table = items_table(run, "word")
-    assert list(table["text"]) == ["The", "cook", "ate.", "The", "cook", "slept", "here."]
-    assert list(table["number"]) == [1, 2, 3, 1, 2, 3, 4]
-    assert list(table["start"][:3]) == [0, 4, 9]
-    whole = items_table(run)["surprisal"]
-    sums = table.groupby("condition")["surprisal"].sum()
-    assert list(sums) == pytest.approx(list(whole))
+    table = items_of(run, per="word")
+    assert list(table["text"]) == ["The", "dogs", "bark", "loudly.", "Cats", "purr."]
+    assert list(table["number"]) == [1, 2, 3, 4, 1, 2]
+    assert list(table["start"]) == [0, 4, 9, 14, 0, 5]
+    assert table["surprisal"][4:].sum() == pytest.approx(items_of(run)["surprisal"][1])
     with pytest.raises(BadInput, match="has no regions: give columns region_1"):
-        items_table(run, "region")
+        items_of(made(tmp_path / "without", "sentence\nCats purr.\n"), per="region")
 
 
 # ---- the built-in sets ---------------------------------------------------------------------------
@@ -144,51 +116,40 @@ def test_a_row_per_word(tmp_path: Path) -> None:
 
 def test_the_settings_of_a_run_with_perturbations(demo_dir: Path, tmp_path: Path) -> None:
     protocol = Protocol(tasks=("cprag102", "role88"), perturb=("shuf", "obj"), shuffles=2)
-    run = load_run(make_run(tmp_path / "run", demo_dir, protocol))
-    table = items_table(run)
-    settings = table[["task", "perturbation"]].drop_duplicates().to_numpy().tolist()
-    assert settings == [
-        ["cprag102", "none"],
-        ["cprag102", "shuf"],
-        ["role88", "none"],
-        ["role88", "obj"],
-    ]
-    shuffled = table[table["perturbation"] == "shuf"]
+    run = make_run(tmp_path / "run", demo_dir, protocol)
+    table = items_of(run)
+    groups = table.groupby(["task", "perturbation"], sort=False)
+    assert [*groups.groups] == [
+        ("cprag102", "none"), ("cprag102", "shuf"), ("role88", "none"), ("role88", "obj")
+    ]  # fmt: skip
+    shuffled = groups.get_group(("cprag102", "shuf"))
     assert set(shuffled["shuffle"]) == {0, 1}
-    unperturbed = table[(table["task"] == "cprag102") & (table["perturbation"] == "none")]
+    unperturbed = groups.get_group(("cprag102", "none"))
     assert shuffled["context"].iloc[0] != unperturbed["context"].iloc[0]
+    effects = [lmdiag.analyse(rows, task="cprag102").effects for rows in (run, unperturbed)]
+    pd.testing.assert_frame_equal(*effects)  # without the perturbed rows
     with pytest.raises(BadInput, match="no task 'neg136': choose from cprag102, role88"):
         items_of(run, task="neg136")
     with pytest.raises(BadInput, match="--per word needs whole sentences"):
-        items_table(run, "word")
-    # conditions of the items, and of negation the two that cross
-    found = lmdiag.analyse(run, task="cprag102")
-    assert list(found.analysis.conditions) == ["condition"]
+        items_of(run, per="word")
 
 
 @pytest.mark.parametrize(
-    ("task", "n", "conditions"),
+    ("task", "n", "effects"),
     [
         ("role88", 16, ["condition"]),
         ("agreement", 380, ["condition"]),
-        ("cprag102", 18, ["condition"]),
+        ("cprag102", 18, [
+            "condition[expected - between_category]",
+            "condition[within_category - between_category]",
+            "condition[within_category - expected]",
+        ]),
+        ("neg136", 18 + 8, ["good", "polarity", "good:polarity"]),  # both subsets count from 1
     ],
-)
+)  # fmt: skip
 def test_designs_of_built_in_sets(
-    demo_dir: Path, tmp_path: Path, task: str, n: int, conditions: list[str]
+    demo_dir: Path, tmp_path: Path, task: str, n: int, effects: list[str]
 ) -> None:
     found = lmdiag.analyse(make_run(tmp_path / "run", demo_dir, Protocol(tasks=(task,))))
-    assert list(found.analysis.conditions) == conditions
+    assert list(found.effects["effect"]) == effects
     assert set(found.effects["n"]) == {n}
-
-
-def test_negation_is_polarity_by_truth(demo_dir: Path, tmp_path: Path) -> None:
-    run = make_run(tmp_path / "run", demo_dir, Protocol(tasks=("neg136",)))
-    found = lmdiag.analyse(run)
-    # item 1 of simp is another one than item 1 of nat
-    items = lmdiag.load_run(run).items()
-    assert (items.groupby("item")["subset"].nunique() == 1).all()
-    assert found.analysis.conditions == {
-        "good": ("false", "true"), "polarity": ("affirmative", "negative")
-    }  # fmt: skip
-    assert list(found.effects["effect"]) == ["good", "polarity", "good:polarity"]

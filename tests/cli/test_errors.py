@@ -59,6 +59,24 @@ BAD = [
     ("run --model x --data {data} --perturb none shuf", "--perturb none cannot be combined"),
     ("run --model x --data {data} --tasks agreement --verbs no/verbs.csv", "no/verbs.csv"),
     ("run --model {gpt2} --data {data} --kind masked", "mask token"),
+    # files, and what a run does not have
+    ("surprisal --model x none.txt", "none.txt cannot be read: No such file"),
+    ("surprisal --model x {data}", "is not a regular file"),
+    ("surprisal --model x none.txt --output x.xlsx", "must end in .csv, .tsv, .parquet"),
+    ("template my.xlsx", "the file name must end in .csv, .tsv, .jsonl"),
+    ("template no/my.csv", "no directory no: make it first"),
+    ("template my.csv --minimal --design 2", "leave it out"),
+    ("compare {run} {second} --across promt", "across 'promt' (did you mean 'prompt'?): choose"),
+    ("compare {run} {second} --across prompt,k", "across 'k': choose from unit, bos, pll, prompt"),
+    ("compare {run} {second} --measures acuracy", "no measure acuracy (did you mean"),
+    (
+        "score --task role88 --setting obj --predictions {run}",
+        "no role88 in setting obj: choose",
+    ),
+    ("score --task agreement --predictions {run}", "choose from cprag102 (none)"),
+    ("score --task role88 --k 7 --predictions {run}", "keeps the first 5 words only"),
+    ("score --task rol88 --predictions {run}", "(did you mean 'role88'?)"),
+    ("score --task role88 --setting non --predictions {run}", "(did you mean 'none'?)"),
 ]
 
 
@@ -67,7 +85,8 @@ def test_bad_input_is_one_line_without_the_usage(
     command: Commands, monkeypatch: pytest.MonkeyPatch, line: str, message: str
 ) -> None:
     monkeypatch.chdir(command.folder)
-    places = {"run": command.runs[0], "data": command.data, "gpt2": command.models["gpt2"]}
+    places = dict(zip(("run", "second"), command.runs, strict=True))
+    places |= {"data": command.data, "gpt2": command.models["gpt2"]}
     arguments = [word.format(**places) for word in shlex.split(line)]
     assert message in command.refused(*arguments)
     assert list(command.folder.iterdir()) == []

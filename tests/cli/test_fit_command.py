@@ -75,7 +75,7 @@ def test_tables_and_files(table: Path, tmp_path: Path, capsys: pytest.CaptureFix
 
 def test_a_table_of_lmdiag_surprisal_is_a_source(tmp_path: Path, command: Commands) -> None:
     """Joined by number of the line, position and word, under the names of the human table."""
-    words = "the robin is a bird and the hammer is a tool".split() * 4
+    words = ["the", "robin", "is", "a", "bird", "and", "the", "hammer", "is", "a", "tool"] * 4
     texts = tmp_path / "texts.txt"
     texts.write_text("\n".join([" ".join(words), " ".join(words[::-1])]))
     made = tmp_path / "demo.csv"

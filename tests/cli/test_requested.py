@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -48,16 +47,6 @@ def test_a_mistake_names_file_and_line(tmp_path: Path, text: str, message: str) 
     assert message in str(caught.value)
 
 
-def test_models_of_a_file_are_run_in_its_order(command: Commands) -> None:
-    lines = "\n".join(str(path) for path in command.models.values())
-    file = write(command.folder, f"{lines}\n")
-    options = ["--data", command.data, "--tasks", "neg136", "--output", command.folder / "out"]
-    code, out, _ = command("run", "--models-from", file, *options, "--json")
-    assert code == 0
-    ids = [document["model"]["id"] for document in json.loads(out)]
-    assert ids == [str(path) for path in command.models.values()]
-
-
 # ---- revisions -----------------------------------------------------------------------------------
 
 STEPS = ("step10", "step9", "step1k", "step1", "step-final")
@@ -68,7 +57,7 @@ def published(hub: LoopbackHub, api: HfApi, command: Commands) -> str:
     """A tiny model on the Hub with branches and a tag."""
     api.create_repo("org/tiny")
     api.upload_folder(repo_id="org/tiny", folder_path=command.models["gpt2"])
-    refs = hub.store.repositories["models", "org/tiny"].refs
+    refs = hub.repositories["models", "org/tiny"].refs
     refs |= dict.fromkeys(STEPS, refs["main"])
     refs |= {"refs/tags/step200": refs["main"], "refs/pr/1": refs["main"]}
     return "org/tiny"
@@ -87,7 +76,7 @@ def test_a_pattern_without_a_match_names_some_that_exist(published: str) -> None
 
 
 def test_many_revisions_are_not_all_named(hub: LoopbackHub, published: str) -> None:
-    refs = hub.store.repositories["models", published].refs
+    refs = hub.repositories["models", published].refs
     refs |= {f"step{number}": refs["main"] for number in range(100)}
     with pytest.raises(BadInput, match=r"step6 and 96 more$"):
         matching_revisions(published, "none")

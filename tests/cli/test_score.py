@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from commands import Commands
 from runs import make_run, perfect
-from suites import BITS, suite, words_of
 
 from lmdiag import evaluation, results, stimuli
 from lmdiag.protocol import Protocol
@@ -53,38 +52,10 @@ def test_the_document_and_the_tables(
     expected = evaluation.evaluate(rows, [perfect(rows.columns())], Protocol(), True)
     signature = results.signature(Protocol(), rows.fingerprint)
     assert document == {"task": "neg136", **replace(expected, signature=signature).to_json()}
-    assert list(document) == ["task", "signature", "measures", "unscorable"]
     assert err == ""
     tables, _ = score(records, as_json=False)
     for words in ("sensitivity", "100.0", "lmdiag:0.1|data:"):
         assert words in tables
-
-
-def test_options_name_the_measures_and_the_signature(
-    score: Callable[..., Any], records: list[Json]
-) -> None:
-    document, _ = score(records, "--k", 3, 1, "--threshold", 0.2)
-    names = ["accuracy@1", "accuracy@3", "sensitivity", "sensitivity@0.2"]
-    assert list(document["measures"])[:4] == names
-    assert "|k:1,3|t:0.2|" in document["signature"]
-
-
-def test_what_cannot_be_computed_is_left_out_in_one_line(
-    score: Callable[..., Any], records: list[Json]
-) -> None:
-    document, err = score(records, "--k", 1, 20)
-    assert "accuracy@1" in document["measures"]
-    assert "accuracy@20" not in document["measures"]
-    assert err.startswith("lmdiag: not computed: accuracy@20: neg136-")
-    assert err.endswith(" has 10 top words only; give 20 for each row\n")
-    tables, _ = score(records, "--k", 1, 20, as_json=False)
-    assert "accuracy@1 " in tables
-    assert "accuracy@20" not in tables
-    for record in records:
-        del record["log_prob"]
-    document, err = score(records, "--k", 1)
-    assert list(document["measures"]) == ["accuracy@1", "determiner_match@1"]
-    assert err.startswith("lmdiag: not computed: all measures of probabilities:")
 
 
 def test_rows_that_no_measure_needs_may_be_missing(
@@ -122,30 +93,6 @@ def test_measures_that_are_named(score: Callable[..., Any], records: list[Json])
     assert list(both) == ["accuracy@1", "accuracy@5", "sensitivity@0.01"]
 
 
-def test_words_of_a_suite_in_json_lines(command: Commands) -> None:
-    """The suite's items by hand (tests/suites.py); without words nothing is left to print."""
-    data, file = command.folder / "doors.json", command.folder / "p.jsonl"
-    data.write_text(json.dumps(suite()))
-    rows = stimuli.load(str(data)).columns()
-    texts = dict(zip(rows["id"], rows["sentence"], strict=True))
-    words = {
-        row: [word._asdict() for word in words_of(texts[row], bits)] for row, bits in BITS.items()
-    }
-    asked = ("score", "--task", "doors", "--predictions", file, "--data", data, "--json")
-    file.write_text(
-        "\n".join(json.dumps({"id": row, "words": each}) for row, each in words.items())
-    )
-    code, out, err = command(*asked)
-    assert (code, err) == (0, "")
-    by_formula = json.loads(out)["measures"]["prediction_accuracy"]["by"]["prediction"]
-    # formula 1 is (3;%match%) < (3;%mismatch%), of the verbs: 3 < 6.5, 2 < 2.5, 2 < 2.5
-    assert by_formula["doors/1"]["value"] == 1.0
-    # formula 4: (6.5 + 5.5) - 3 - 5 = 4, (2.5 + 0.5) - 2 - 1 = 0, (2.5 + 2) - 2 - 1 = 1.5; above 3
-    assert by_formula["doors/4"]["value"] == 1 / 3
-    file.write_text("\n".join(json.dumps({"id": row, "log_prob": -9.0}) for row in words))
-    assert "formulas on regions: the predictions have no words" in command(*asked)[2]
-
-
 @pytest.mark.parametrize(("case", "accuracy"), [((), 0), (("--cased",), 0), (("--uncased",), 1)])
 def test_words_are_compared_exactly_by_default(
     score: Callable[..., Any], records: list[Json], case: tuple[str, ...], accuracy: float
@@ -171,7 +118,7 @@ def test_a_run_is_computed_again_bit_for_bit(command: Commands, task: str) -> No
 
 def test_the_shuffles_of_a_run_are_averaged(command: Commands) -> None:
     folder = make_run(command.folder / "run", command.data, Protocol(tasks=("cprag102",)))
-    plain = predictions.read(folder / "predictions.parquet")[0]["none", 0]
+    plain = predictions.read(folder / "predictions.parquet")["none", 0]
     shuffles = [replace(plain, perturbation="shuf", run=number) for number in range(3)]
     predictions.write(folder / "predictions.parquet", [plain, *shuffles])
     told = json.loads((folder / "results.json").read_text())
@@ -185,21 +132,6 @@ def test_the_shuffles_of_a_run_are_averaged(command: Commands) -> None:
     tables = command("score", *asked)[1]
     assert "Shuf" in tables
     assert "Orig" not in tables
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ("--task role88 --setting obj", "has no role88 in setting obj: choose from"),
-        ("--task agreement", "has no agreement in setting none: choose from cprag102 (none)"),
-        ("--task role88 --k 7", "keeps the first 5 words only"),
-        ("--task rol88", "(did you mean 'role88'?)"),
-        ("--task role88 --setting non", "(did you mean 'none'?)"),
-    ],
-)
-def test_what_a_run_does_not_have(command: Commands, arguments: str, message: str) -> None:
-    asked = [*arguments.split(), "--predictions", command.runs[0]]
-    assert message in command.refused("score", *asked)
 
 
 def test_bad_predictions_are_one_line(command: Commands, records: list[Json]) -> None:

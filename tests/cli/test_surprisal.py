@@ -12,7 +12,6 @@ import pandas as pd
 import pytest
 from commands import Commands
 from fakes import FakeModel
-from families import FAMILIES
 from wordfreq import word_frequency
 
 from lmdiag import models
@@ -177,48 +176,6 @@ def test_a_terminal_gets_no_control_characters(
     assert "1,2,\x1b[31mred,2," in written(text)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     assert "1,2,⟨U+001B⟩[31mred,2," in written(text)
-
-
-def test_a_file_is_replaced_only_when_asked(command: Commands, halves: Halves) -> None:
-    texts, out = command.folder / "texts.txt", command.folder / "out.csv"
-    texts.write_text("A b\n")
-    out.write_text("years of work")
-    arguments = ["surprisal", "--model", "halves:", texts, "--quiet", "--output"]
-    assert "out.csv exists already: choose another name" in command.refused(*arguments, out)
-    assert out.read_text() == "years of work"
-    assert not halves.asked
-    assert command(*arguments, out, "--overwrite")[0] == 0
-    assert out.read_text().startswith("text,position,word,")
-    refused = command.refused(*arguments, out.with_suffix(".xlsx"))
-    assert "the file name must end in .csv, .tsv, .parquet" in refused
-    assert "no directory" in command.refused(*arguments, command.folder / "no/out.csv")
-    assert {path.name for path in command.folder.iterdir()} == {"texts.txt", "out.csv"}
-
-
-def test_texts_that_cannot_be_read_are_refused_before_the_model_is_loaded(
-    command: Commands,
-) -> None:
-    bad = command.folder / "bad.txt"
-    bad.write_bytes(b"fine\n\xff\n")
-    empty = command.folder / "empty.txt"
-    empty.touch()
-    for file, message in [
-        (bad, "bad.txt:2: not UTF-8 (byte 5); save the file as UTF-8"),
-        (empty, "empty.txt has no text"),
-        (command.folder / "none.txt", "none.txt cannot be read: No such file"),
-        (command.folder, "is not a regular file"),
-    ]:
-        assert message in command.refused("surprisal", "--model", "no/such-model", file)
-
-
-def test_an_encoder_decoder_is_refused(command: Commands) -> None:
-    model = FAMILIES["t5"].make(command.folder / "t5")
-    texts, out = command.folder / "texts.txt", command.folder / "out.csv"
-    texts.write_text("A robin is a bird.\n")
-    refused = command.refused("surprisal", "--model", model, texts, "--quiet", "--output", out)
-    assert "is an encoder-decoder" in refused
-    assert "use a masked or a causal model" in refused
-    assert not out.exists()
 
 
 def test_a_text_longer_than_the_input_of_the_model(command: Commands) -> None:

@@ -332,7 +332,7 @@ def test_the_published_items_are_those_of_the_repositories(
     upstream: Path, data_dir: Path, cache: Path
 ) -> None:
     """With the source files in the cache, as a download leaves them."""
-    for folder, repository in script("sources").pinned().items():
+    for folder, repository in script("sources").REPOSITORIES.items():
         shutil.copytree(upstream / folder, cache / "sources" / folder / repository["commit"])
     for task in DIAGNOSTICS:
         built, expected = stimuli.load(task=task), stimuli.load(str(data_dir), task)

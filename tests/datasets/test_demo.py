@@ -92,15 +92,6 @@ def test_the_program_makes_the_committed_files(
     assert (tmp_path / "simp.tsv").read_bytes() == simp.read_bytes()
 
 
-@pytest.mark.slow
-def test_the_program_makes_the_verbs(generate: ModuleType, scripts: Path, tmp_path: Path) -> None:
-    pytest.importorskip("lemminflect")
-    pytest.importorskip("wordfreq")
-    generate.write_verbs(tmp_path / "verbs.csv")
-    committed = scripts / "demo/refining-tse/data/verbs/combined_verb_list.csv"
-    assert (tmp_path / "verbs.csv").read_bytes() == committed.read_bytes()
-
-
 def test_the_label_of_a_pair_is_the_number_of_its_verb(scripts: Path) -> None:
     """If the verb follows its subject, the ending of the subject gives the number."""
     path = scripts / "demo/refining-tse/data/ML/obj_rel_no_comp_within_anim_all.jsonl"

@@ -46,7 +46,7 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 def folder(upstream: Path, tmp_path: Path) -> Path:
     """What the server serves: both repositories at their pinned commits."""
     commits = {}
-    for folder, entry in sources.pinned().items():
+    for folder, entry in sources.REPOSITORIES.items():
         commits[entry["repository"]] = entry["commit"]
         place = tmp_path / "www" / entry["repository"] / entry["commit"]
         shutil.copytree(upstream / folder, place, copy_function=shutil.copyfile)

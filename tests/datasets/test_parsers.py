@@ -137,7 +137,7 @@ BAD: list[tuple[str, dict[str, str | bytes], str]] = [
     ("cprag102", {"c": CPRAG + CPRAG_LINE.replace("coat", " ")}, "c.tsv:2: the column within_ca"),
     ("cprag102", {"c": CPRAG + CPRAG_LINE.replace("\tH", "\tM")}, "constraint must be one of H, L"),
     ("cprag102", {"c": CPRAG.encode() + b"7\tIt r\xffined.\n"}, "c.tsv:2: not UTF-8"),
-    ("cprag102", {"c": CPRAG + CPRAG_LINE * 2}, "c.tsv:3: the item 7 is repeated, first at "),
+    ("cprag102", {"c": CPRAG + CPRAG_LINE * 2}, "c.tsv:3: the item 7 is repeated, first in line 2"),
     ("cprag102", {"e": WHY.replace("7", "8", 1)}, "c.tsv:2: item 7 has no explanation in"),
     ("cprag102", {"e": WHY.replace("rained", "snowed")}, "e.tsv:1: context or completion"),
     ("role88", {"r": ROLE + ROLE_A.replace("0.5\n", "half\n")}, "(strict) is not a number: 'half'"),

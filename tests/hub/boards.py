@@ -14,20 +14,6 @@ from lmdiag.hub.requests import RunRequest
 from lmdiag.leaderboard.board import Board
 from lmdiag.results import REPORT
 
-HOSTILE = {
-    "script": "<script>document.title = 'owned'</script>",
-    "attribute": '"><img src=x onerror="document.title = \'owned\'">',
-    "end of script": "</script></style><script>document.title = 'owned'</script>",
-    "address": "javascript:document.title='owned'",
-    "template": "{{ 7 * 7 }}{% raw %}${7*7}",
-    "direction": "org/\u202egpj.elcihe\u202c\u2066",
-    "control": "org/\x1b[2J\x00name\r\nSet-Cookie: a=b",
-    "path": "../../../etc/passwd",
-    "entity": "&lt;b&gt; &#x3c;script&#x3e;",
-    "long": "w" * 300,
-}
-"""What is tried -> the text that tries it."""
-
 
 def edit(run: Path, change: Callable[[dict[str, Any]], object]) -> Path:
     """Changes the `results.json` of a run, and returns the run."""
@@ -51,14 +37,10 @@ def write_request(folder: Path, wanted: RunRequest, text: str | None = None) -> 
 
 
 def run_of(board: Board, wanted: RunRequest, **invented: Any) -> Path:
-    """Writes the run of an invented model where the board keeps the run of this request.
-
-    Args:
-        invented: see `make_run`.
-    """
+    """Writes the run of an invented model where the board keeps the run of this request."""
     names = ("commit", "dtype", "quantization")
     facts = {"id": wanted.model} | {name: getattr(wanted, name) for name in names}
-    run = make_run(board.folder(wanted) / "run", board.data, **facts | invented)
+    run = make_run(board.folder(wanted), board.data, **facts | invented)
     (run / REPORT).write_text(f"<!doctype html><title>{wanted.precision}</title>")
     return run
 

@@ -5,22 +5,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from huggingface_hub import HfApi
 
 from .server import LoopbackHub
-
-if TYPE_CHECKING:
-    from huggingface_hub import HfApi
 
 
 @pytest.fixture
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackHub]:
-    """An empty Hub, and this process set to speak plain HTTP to it, with its owner's token.
-
-    The settings are those that the environment would give a new process (see `client_env`).
-    """
+    """An empty Hub, and this process set to speak plain HTTP to it, with its owner's token."""
     with LoopbackHub() as server:
         settings = {
             "ENDPOINT": server.url,
@@ -39,7 +33,5 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackHub
 
 @pytest.fixture
 def api(hub: LoopbackHub) -> HfApi:
-    """The client of an owner of `tester` and `org`."""
-    from huggingface_hub import HfApi
-
+    """The client of an owner of `org`."""
     return HfApi(endpoint=hub.url, token="hf_test")

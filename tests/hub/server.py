@@ -1,86 +1,172 @@
-"""The endpoints that huggingface_hub, datasets and evaluate call, in front of the store."""
+"""The endpoints that huggingface_hub, datasets and evaluate call, with repositories in memory."""
 
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
+import os
 import re
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from .store import Refused, Repository, Store, User, blob, describe
+OWNERS = {"hf_test": "org", "hf_other": "stranger"}
+"""Token -> the namespace that its user may write to."""
+
+
+class Refused(Exception):
+    """The Hub refuses: HTTP status, message, and value of `X-Error-Code` ("" for none)."""
+
+    def __init__(self, status: int, message: str, code: str = "") -> None:
+        super().__init__(message)
+        self.status, self.code = status, code
+
+
+def blob(content: bytes) -> str:
+    """The name that git gives to a file."""
+    return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
+
+
+@dataclass
+class Repository:
+    """A repository: branch, `refs/tags/NAME` or `refs/pr/N` -> commit, and commit -> its files."""
+
+    id: str
+    address: str
+    private: bool
+    sdk: str | None
+    refs: dict[str, str] = field(default_factory=dict)
+    commits: dict[str, dict[str, bytes]] = field(default_factory=dict)
+
+    def resolve(self, revision: str) -> str:
+        commit = self.refs.get(revision, self.refs.get(f"refs/tags/{revision}", revision))
+        if commit not in self.commits:
+            raise Refused(404, f"Invalid rev id: {revision}", "RevisionNotFound")
+        return commit
+
+    def files(self, revision: str) -> dict[str, bytes]:
+        return dict(sorted(self.commits[self.resolve(revision)].items()))
+
+    def add(self, ref: str, files: dict[str, bytes]) -> str:
+        """Commits files to a branch or pull request; the name follows from all that went before."""
+        names = [*self.commits, ref, *((path, blob(files[path])) for path in sorted(files))]
+        commit = self.refs[ref] = hashlib.sha1(json.dumps(names).encode()).hexdigest()
+        self.commits[commit] = files
+        return commit
+
+
+# ---- endpoints: of a repository and what is asked; they return JSON, or bytes and headers --------
+
+
+def info(repo: Repository, rev: str = "main", **asked: Any) -> Any:
+    facts = {"id": repo.id, "sha": repo.resolve(rev), "private": repo.private, "sdk": repo.sdk}
+    return facts | {"tags": [], "siblings": [{"rfilename": path} for path in repo.files(rev)]}
+
+
+def refs(repo: Repository, **asked: Any) -> Any:
+    listed: dict[str, Any] = {"branches": [], "tags": [], "converts": []}
+    for ref, commit in repo.refs.items():
+        name = ref.removeprefix("refs/tags/")
+        if not ref.startswith("refs/pr/"):
+            kind = "branches" if name == ref else "tags"
+            listed[kind].append({"name": name, "ref": ref, "targetCommit": commit})
+    return listed
+
+
+def tree(repo: Repository, rev: str, path: str = "", query: str = "", **asked: Any) -> Any:
+    """Files and folders below a folder: all, or those directly below it."""
+    prefix = f"{path}/".lstrip("/")
+    inside = [name for name in repo.files(rev) if name.startswith(prefix)]
+    if prefix and not inside:
+        raise Refused(404, f"{prefix} does not exist", "EntryNotFound")
+    above = {str(folder) for name in inside for folder in Path(name).parents} - {"."}
+    entries = paths_info(repo, rev, {"paths": inside})
+    entries += [{"type": "directory", "path": name, "size": 0, "oid": "0" * 40}
+                for name in sorted(above) if name.startswith(prefix)]  # fmt: skip
+    is_whole = re.search("recursive=(true|1)", query, re.IGNORECASE)
+    return [x for x in entries if is_whole or "/" not in x["path"][len(prefix) :]]
+
+
+def paths_info(repo: Repository, rev: str, wish: Any, **asked: Any) -> Any:
+    return [
+        {"type": "file", "path": path, "size": len(content), "oid": blob(content)}
+        for path, content in repo.files(rev).items()
+        if path in wish["paths"]
+    ]
+
+
+def resolve(repo: Repository, rev: str, path: str, **asked: Any) -> Any:
+    content = repo.files(rev).get(path)
+    if content is None:
+        raise Refused(404, "Entry not found", "EntryNotFound")
+    return content, {"X-Repo-Commit": repo.resolve(rev), "ETag": f'"{blob(content)}"'}
+
+
+def preupload(repo: Repository, rev: str, wish: Any, **asked: Any) -> Any:
+    """Takes every file into the commit, none by LFS; says which ones are there already."""
+    there = {path: blob(content) for path, content in repo.files(rev).items()}
+    plan = {"uploadMode": "regular", "shouldIgnore": False}
+    paths = [file["path"] for file in wish["files"]]
+    return {"files": [plan | {"path": path, "oid": there.get(path)} for path in paths]}
+
+
+def commit(
+    repo: Repository, rev: str, wish: Any, *, query: str, is_owner: bool, **asked: Any
+) -> Any:
+    """Takes a commit, to a branch or as a pull request."""
+    if not is_owner and "create_pr" not in query:
+        raise Refused(403, "Forbidden: you must use a write token of an owner")
+    files, pull = repo.files(rev), None
+    for line in wish:
+        if line["key"] == "file":
+            files[line["value"]["path"]] = base64.b64decode(line["value"]["content"])
+        elif line["key"] == "deletedFile":
+            del files[line["value"]["path"]]
+    if "create_pr" in query:
+        number = 1 + sum(name.startswith("refs/pr/") for name in repo.refs)
+        rev, pull = f"refs/pr/{number}", f"{repo.address}/discussions/{number}"
+    oid = repo.add(rev, files)
+    url = f"{repo.address}/commit/{oid}"
+    return {"success": True, "commitOid": oid, "commitUrl": url, "pullRequestUrl": pull}
+
+
+def merge(repo: Repository, number: str, **asked: Any) -> Any:
+    """Merges a pull request: its files are added to those of main."""
+    return {"mergeCommitId": repo.add("main", repo.files("main") | repo.files(f"refs/pr/{number}"))}
+
 
 _API = r"/api/(?P<kind>models|datasets|spaces)/(?P<id>[^/]+/[^/]+)"
-_PLAIN = r"/(?:(?P<kind>datasets|spaces)/)?(?P<id>[^/]+/[^/]+?)"
-_CREATED = "2024-01-01T00:00:00.000Z"
-
-
-@dataclass
-class Request:
-    """What a client asks: who, parts of the path, parameters, body, headers in lower case."""
-
-    user: User | None
-    groups: dict[str, str]
-    query: dict[str, str]
-    body: bytes
-    headers: dict[str, str]
-
-    @property
-    def kind(self) -> str:
-        return self.groups.get("kind") or "models"
-
-    def json(self) -> Any:
-        return json.loads(self.body)
-
-    def member(self) -> User:
-        """The user; refuses those without a token."""
-        if self.user is None:
-            raise Refused(401, "Invalid username or password.")
-        return self.user
-
-
-@dataclass
-class Reply:
-    """What the Hub answers: JSON for a dict or list, bytes as they are."""
-
-    content: Any = field(default_factory=dict)
-    status: int = 200
-    headers: dict[str, str] = field(default_factory=dict)
-
-
-ROUTES: list[tuple[str, re.Pattern[str], Callable[[LoopbackHub, Request], Reply]]] = []
-
-
-def route(methods: str, pattern: str) -> Callable[[Any], Any]:
-    """Registers a handler for a path pattern; `methods` are separated by blanks."""
-
-    def register(handler: Any) -> Any:
-        ROUTES.extend((method, re.compile(pattern), handler) for method in methods.split())
-        return handler
-
-    return register
+_FILE = r"/(?:(?P<kind>datasets|spaces)/)?(?P<id>[^/]+/[^/]+?)/resolve/(?P<rev>[^/]+)/(?P<path>.+)"
+ROUTES: dict[str, Callable[..., Any]] = {
+    rf"GET {_API}(?:/revision/(?P<rev>[^/]+))?": info,
+    rf"GET {_API}/refs": refs,
+    rf"GET {_API}/tree/(?P<rev>[^/]+)(?:/(?P<path>.+))?": tree,
+    rf"POST {_API}/paths-info/(?P<rev>[^/]+)": paths_info,
+    rf"(?:HEAD|GET) {_FILE}": resolve,
+    rf"POST {_API}/preupload/(?P<rev>[^/]+)": preupload,
+    rf"POST {_API}/commit/(?P<rev>[^/]+)": commit,
+    rf"POST {_API}/discussions/(?P<number>\d+)/merge": merge,
+}
 
 
 class LoopbackHub:
     """A Hub at `url` that lives as long as the `with` block.
 
     Attributes:
-        store: its repositories.
-        users: token -> user.
-        log: (method, path, status) of every request so far.
+        repositories: (models, datasets or spaces; id) -> repository.
+        log: method and path of every request so far.
     """
 
     def __init__(self) -> None:
-        self.store = Store()
-        self.users = {"hf_test": User("tester", ("org",)), "hf_other": User("stranger")}
-        self.log: list[tuple[str, str, int]] = []
+        self.repositories: dict[tuple[str, str], Repository] = {}
+        self.log: list[str] = []
         self._lock = threading.Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _make_handler(self))
-        self._server.daemon_threads = True
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
 
     def __enter__(self) -> LoopbackHub:
@@ -91,183 +177,90 @@ class LoopbackHub:
         self._server.shutdown()
         self._server.server_close()
 
-    def answer(self, method: str, target: str, headers: dict[str, str], body: bytes) -> Reply:
-        """Runs the handler of a path; what is refused becomes a reply, too."""
-        parts = urlsplit(target)
-        query = {name: values[0] for name, values in parse_qs(parts.query).items()}
-        try:
-            user = self._identify(headers.get("authorization"))
-            for wanted, pattern, handler in ROUTES:
-                match = pattern.fullmatch(parts.path)
-                if match and wanted == method:
-                    groups = {k: unquote(v) for k, v in match.groupdict().items() if v is not None}
-                    with self._lock:
-                        return handler(self, Request(user, groups, query, body, headers))
-            raise Refused(404, f"no endpoint {method} {parts.path}", "EntryNotFound")
-        except Refused as refusal:
-            said = {"X-Error-Message": str(refusal).replace("\n", " ")[:500]}
-            code = {"X-Error-Code": refusal.code} if refusal.code else {}
-            return Reply({"error": str(refusal)}, refusal.status, said | code)
-
-    def _identify(self, authorization: str | None) -> User | None:
-        token = (authorization or "").removeprefix("Bearer ")
-        if token and token not in self.users:
+    def answer(self, line: str, query: str, token: str, wish: Any) -> Any:
+        """Returns what the endpoint of a method and path returns."""
+        if token and token not in OWNERS:
             raise Refused(401, "Invalid credentials in Authorization header")
-        return self.users.get(token)
+        if not token and not line.startswith(("GET", "HEAD")):
+            raise Refused(401, "Invalid username or password.")
+        if line == "POST /api/validate-yaml":
+            return {"errors": [], "warnings": []}
+        if line == "POST /api/repos/create":
+            return self._create(OWNERS[token], wish)
+        for pattern, endpoint in ROUTES.items():
+            if match := re.fullmatch(pattern, line):
+                asked: Any = {k: unquote(x) for k, x in match.groupdict().items() if x is not None}
+                repo = self.repositories.get((asked.pop("kind", "models"), asked.pop("id")))
+                is_owner = repo is not None and repo.id.startswith(f"{OWNERS.get(token)}/")
+                if repo is None or (repo.private and not is_owner):
+                    raise Refused(404 if token else 401, "Repository not found", "RepoNotFound")
+                return endpoint(repo, **asked, wish=wish, query=query, is_owner=is_owner)
+        raise Refused(404, f"no endpoint {line}", "EntryNotFound")
 
-    def _find(self, request: Request) -> Repository:
-        return self.store.find(request.user, request.kind, request.groups["id"])
+    def _create(self, owner: str, wish: Any) -> Any:
+        kind, repo_id = f"{wish.get('type', 'model')}s", f"{wish['organization']}/{wish['name']}"
+        address = f"{self.url}/{kind}/{repo_id}".replace("/models/", "/")
+        if wish["organization"] != owner:
+            raise Refused(403, f"You don't have the rights to create {repo_id}")
+        if (kind, repo_id) in self.repositories:  # the client reads the address from the refusal
+            raise Refused(409, json.dumps({"url": address}))
+        is_private = wish.get("visibility") == "private"
+        repo = self.repositories[kind, repo_id] = Repository(
+            repo_id, address, is_private, wish.get("sdk")
+        )
+        repo.add("main", {})
+        return {"url": address}
 
-    def _address(self, kind: str, repo_id: str) -> str:
-        return f"{self.url}/{'' if kind == 'models' else f'{kind}/'}{repo_id}"
-
-    # ---- repositories ----
-
-    @route("POST", r"/api/repos/create")
-    def create(self, request: Request) -> Reply:
-        user, wish = request.member(), request.json()
-        kind, sdk = wish.get("type", "model") + "s", wish.get("sdk")
-        repo_id = f"{wish.get('organization') or user.name}/{wish['name']}"
-        made = {"url": self._address(kind, repo_id)}
+    def reply(self, method: str, target: str, token: str, body: bytes) -> Any:
+        """Returns status, content and headers of the answer to a request."""
+        url, text = urlsplit(target), body.decode()
+        self.log.append(f"{method} {url.path}")
+        wish: Any = [json.loads(line) for line in text.splitlines() if text[0] == "{"]
+        if "/commit/" not in url.path:
+            wish = wish[0] if wish else parse_qs(text)
         try:
-            private = wish.get("visibility") == "private"
-            self.store.create(user, kind, repo_id, private=private, sdk=sdk)
+            with self._lock:
+                content = self.answer(f"{method} {url.path}", url.query, token, wish)
         except Refused as refusal:
-            # Clients that accept an existing repository read its address from the refusal.
-            return Reply({"error": str(refusal)} | made, refusal.status)
-        return Reply(made)
-
-    @route("GET", _API)
-    @route("GET", _API + r"/revision/(?P<revision>[^/]+)")
-    def info(self, request: Request) -> Reply:
-        repository = self._find(request)
-        sha = repository.resolve(request.groups.get("revision", "main"))
-        record = {
-            "id": repository.id, "author": repository.id.split("/")[0], "sha": sha,
-            "private": repository.private, "gated": False, "disabled": False, "tags": [],
-            "lastModified": _CREATED, "createdAt": _CREATED, "downloads": 0, "likes": 0,
-            "siblings": [{"rfilename": path} for path in repository.files(sha)],
-        }  # fmt: skip
-        return Reply(record | ({"sdk": repository.sdk} if repository.sdk else {}))
-
-    @route("GET", _API + r"/refs")
-    def refs(self, request: Request) -> Reply:
-        """The branches and tags, without pull requests."""
-        listed: dict[str, list[dict[str, str]]] = {"branches": [], "tags": [], "converts": []}
-        for name, commit in self._find(request).refs.items():
-            kind = "tags" if name.startswith("refs/tags/") else "branches"
-            ref = name if name.startswith("refs/") else f"refs/heads/{name}"
-            if not name.startswith("refs/pr/"):
-                short = ref.split("/", 2)[2]
-                listed[kind].append({"name": short, "ref": ref, "targetCommit": commit})
-        return Reply(listed)
-
-    @route("GET", _API + r"/tree/(?P<revision>[^/]+)(?:/(?P<path>.+))?")
-    def tree(self, request: Request) -> Reply:
-        """Files and folders below a folder: all, or those directly below it."""
-        repository, revision = self._find(request), request.groups["revision"]
-        prefix = f"{request.groups.get('path', '').strip('/')}/".lstrip("/")
-        files = {p: c for p, c in repository.files(revision).items() if p.startswith(prefix)}
-        if prefix and not files:
-            raise Refused(404, f"{prefix} does not exist", "EntryNotFound")
-        ends = {
-            p[: m.start()] for p in files for m in re.finditer("/", p) if m.start() >= len(prefix)
-        }
-        entries = [describe(path, content) for path, content in files.items()]
-        entries += [{"type": "directory", "path": p, "size": 0, "oid": "0" * 40} for p in ends]
-        yes = ("true", "1")
-        if request.query.get("recursive", "").lower() not in yes:
-            entries = [entry for entry in entries if "/" not in entry["path"][len(prefix) :]]
-        return Reply(sorted(entries, key=lambda entry: entry["path"]))
-
-    @route("POST", _API + r"/paths-info/(?P<revision>[^/]+)")
-    def paths_info(self, request: Request) -> Reply:
-        """The files among the paths asked for, which clients send as a form or as JSON."""
-        if request.headers.get("content-type", "").startswith("application/json"):
-            paths = request.json()["paths"]
-        else:
-            paths = parse_qs(request.body.decode())["paths"]
-        files = self._find(request).files(request.groups["revision"])
-        asked = [paths] if isinstance(paths, str) else paths
-        return Reply([describe(path, files[path]) for path in asked if path in files])
-
-    @route("HEAD GET", _PLAIN + r"/resolve/(?P<revision>[^/]+)/(?P<path>.+)")
-    def resolve(self, request: Request) -> Reply:
-        """The bytes of a file."""
-        repository, path = self._find(request), request.groups["path"]
-        sha = repository.resolve(request.groups["revision"])
-        headers = {"X-Repo-Commit": sha}
-        content = repository.files(sha).get(path)
-        if content is None:
-            return Reply({}, 404, headers | {"X-Error-Code": "EntryNotFound"})
-        headers |= {"ETag": f'"{blob(content)}"', "Content-Type": "application/octet-stream"}
-        return Reply(content, 200, headers)
-
-    # ---- commits ----
-
-    @route("POST", r"/api/validate-yaml")
-    def validate_yaml(self, request: Request) -> Reply:
-        """Takes every card."""
-        return Reply({"errors": [], "warnings": []})
-
-    @route("POST", _API + r"/preupload/(?P<revision>[^/]+)")
-    def preupload(self, request: Request) -> Reply:
-        """Takes every file into the commit, none by LFS; says which ones are there already."""
-        request.member()
-        files = self._find(request).files(request.groups["revision"])
-        plan = {"uploadMode": "regular", "shouldIgnore": False}
-        paths = [wish["path"] for wish in request.json()["files"]]
-        oids = {path: blob(files[path]) if path in files else None for path in paths}
-        return Reply({"files": [plan | {"path": p, "oid": oid} for p, oid in oids.items()]})
-
-    @route("POST", _API + r"/commit/(?P<revision>[^/]+)")
-    def commit(self, request: Request) -> Reply:
-        """Takes a commit, to a branch or as a pull request."""
-        user, repository = request.member(), self._find(request)
-        lines = [json.loads(line) for line in request.body.splitlines() if line.strip()]
-        title = next(line["value"]["summary"] for line in lines if line["key"] == "header")
-        given = [line["value"] for line in lines if line["key"] in ("file", "deletedFile")]
-        changes = {
-            each["path"]: base64.b64decode(each["content"]) if "content" in each else None
-            for each in given
-        }
-        revision, new_pull = request.groups["revision"], "create_pr" in request.query
-        oid, number = repository.push(user, revision, title, changes, new_pull=new_pull)
-        address = self._address(repository.kind, repository.id)
-        pull = f"{address}/discussions/{number}" if number else None
-        made = {"commitOid": oid, "commitUrl": f"{address}/commit/{oid}", "pullRequestUrl": pull}
-        return Reply({"success": True, "hookOutput": "", **made})
-
-    @route("POST", _API + r"/discussions/(?P<number>\d+)/merge")
-    def merge(self, request: Request) -> Reply:
-        """Merges a pull request."""
-        user, repository = request.member(), self._find(request)
-        return Reply({"mergeCommitId": repository.merge(user, request.groups["number"])})
+            said = str(refusal)
+            error = said if said.startswith("{") else json.dumps({"error": said})
+            headers = {"X-Error-Message": said, "X-Error-Code": refusal.code}
+            return refusal.status, error.encode(), headers
+        if isinstance(content, tuple):
+            return 200, *content
+        return 200, json.dumps(content).encode(), {"Content-Type": "application/json"}
 
 
-def _make_handler(hub: LoopbackHub) -> type[BaseHTTPRequestHandler]:
+def _handler(hub: LoopbackHub) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         disable_nagle_algorithm = True
 
-        def answer(self) -> None:
-            headers = {name.lower(): value for name, value in self.headers.items()}
-            body = self.rfile.read(int(headers.get("content-length", 0)))
-            reply = hub.answer(self.command, self.path, headers, body)
-            is_bytes = isinstance(reply.content, bytes)
-            content = reply.content if is_bytes else json.dumps(reply.content).encode()
-            hub.log.append((self.command, self.path, reply.status))
-            self.send_response(reply.status)
-            for name, value in ({"Content-Type": "application/json"} | reply.headers).items():
-                self.send_header(name, value.encode("latin-1", "replace").decode("latin-1"))
-            self.send_header("Content-Length", str(len(content)))
+        def do_GET(self) -> None:
+            body = self.rfile.read(int(self.headers.get("content-length", 0)))
+            token = (self.headers.get("authorization") or "").removeprefix("Bearer ")
+            status, content, headers = hub.reply(self.command, self.path, token, body)
+            self.send_response(status)
+            for name, value in (headers | {"Content-Length": str(len(content))}).items():
+                self.send_header(name, value)
             self.end_headers()
-            if self.command != "HEAD":
-                self.wfile.write(content)
+            self.wfile.write(b"" if self.command == "HEAD" else content)
 
-        do_GET = do_HEAD = do_POST = do_PUT = answer
+        do_HEAD = do_POST = do_GET
 
         def log_message(self, format: str, *args: Any) -> None:
-            """`LoopbackHub.log` has every request; nothing is printed."""
+            """Prints nothing."""
 
     return Handler
+
+
+def client_env(endpoint: str, home: Path, token: str = "hf_test") -> dict[str, str]:
+    """Environment of a client in a process of its own: this Hub, this token, empty caches."""
+    foreign = re.compile(r"HF_|HUGGING|TRANSFORMERS_|LMDIAG_|.*_proxy$", re.IGNORECASE)
+    off = ("XET", "TELEMETRY", "UPDATE_CHECK", "PROGRESS_BARS")
+    settings = {
+        "HF_ENDPOINT": endpoint, "HF_TOKEN": token, "HF_HOME": str(home / "hf"),
+        "HF_UPDATE_DOWNLOAD_COUNTS": "0", "XDG_CACHE_HOME": str(home / "cache"),
+        "HOME": str(home), "OMP_NUM_THREADS": "1", "NO_PROXY": "127.0.0.1",
+    } | {f"HF_HUB_DISABLE_{name}": "1" for name in off}  # fmt: skip
+    return {name: x for name, x in os.environ.items() if not foreign.match(name)} | settings

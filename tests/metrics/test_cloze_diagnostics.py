@@ -162,7 +162,7 @@ def changed(rows: list[dict[str, Any]], at: int, **values: Any) -> list[dict[str
             {"predictions": changed(PREDICTIONS, 1, id="0a")},
             "is for 0a, its reference is 0b",
         ),
-        ({"references": [*ROWS[:5], {"id": "2b"}]}, "reference 6: the column item is missing"),
+        ({"references": [*ROWS[:5], {"id": "2b"}]}, "reference 6: the column context is empty"),
         ({"references": changed(ROWS, 2, id="0a")}, "same id more than once"),
     ],
 )

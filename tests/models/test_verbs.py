@@ -11,8 +11,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizer_files import wordpiece
+from verbs_by_definition import ew_mw
 
-from lmdiag.measures import AGREEMENT_LAYOUT, CUTOFFS, ew_mw
+from lmdiag.measures import AGREEMENT_LAYOUT, CUTOFFS
 from lmdiag.models import agreement, load
 from lmdiag.models.agreement import BOTTOM_CUTOFFS, TOP_CUTOFFS, Verbs
 from lmdiag.types import Query, Question

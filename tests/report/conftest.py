@@ -10,6 +10,8 @@ from runs import PERTURBED, WITH_AGREEMENT, make_run
 
 from lmdiag.results import Run, load_run
 
+from .forms import run_on, write_pairs, write_sentences, write_suites
+
 
 @pytest.fixture(scope="session")
 def run_dirs(demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
@@ -32,3 +34,20 @@ def run_dirs(demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[s
 def runs(run_dirs: dict[str, Path]) -> dict[str, Run]:
     """The same, read back."""
     return {name: load_run(path) for name, path in run_dirs.items()}
+
+
+@pytest.fixture(scope="session")
+def forms(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
+    """Runs on the three forms of sentences; two models on the minimal pairs and suites."""
+    root = tmp_path_factory.mktemp("forms")
+    pairs = write_pairs(root / "blimp")
+    suites, texts = write_suites(root / "gym"), write_sentences(root / "texts.csv")
+    strong: dict[str, Any] = {"id": "org/strong", "kind": "causal", "bos": True, "skill": 5}
+    weak: dict[str, Any] = {"id": "org/weak", "skill": 0, "seed": 1}
+    return {
+        "pairs": run_on(pairs, root / "a", **strong, unscorable=1),
+        "pairs of weak": run_on(pairs, root / "b", **weak),
+        "suites": run_on(suites, root / "c", **strong),
+        "suites of weak": run_on(suites, root / "d", **weak),
+        "sentences": run_on(texts, root / "e", id="org/none", kind="causal"),
+    }

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any
 
 from runs import model_info
 
 from lmdiag.protocol import Protocol
-from lmdiag.report.items import Choice
 from lmdiag.results import (
     DataInfo,
     Device,
@@ -20,17 +18,6 @@ from lmdiag.results import (
     TaskData,
     UnscoredWord,
 )
-
-
-def choice(id: str, good: bool | None, p: float | None, **changes: object) -> Choice:
-    """A row of the data with the probability of its target."""
-    facts = {
-        "id": id, "context": "A", "right_context": "", "target": id,
-        "good": good, "expected": (), "log_prob": None if p is None else math.log(p or 1e-9),
-        "rank": 1, "words": (), "word_log_probs": None, "cased": True,
-    } | changes  # fmt: skip
-    return Choice(**facts)  # type: ignore[arg-type]
-
 
 SIGNATURE = "lmdiag:0.1|data:1a2b3c4d|unit:token|k:1,5|t:0.01|shuf:100|seed:0"
 

@@ -6,11 +6,14 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pandas as pd
 import pytest
 from runs import make_run
 
+from lmdiag.analysis.designs import analyse_table
 from lmdiag.cli import main
 from lmdiag.protocol import Protocol
+from lmdiag.report.charts.conditions import condition_plot
 from lmdiag.report.designs import designs_of
 from lmdiag.report.html import charts, render
 from lmdiag.results import Run, load_run
@@ -37,9 +40,8 @@ def made(folder: Path, text: str, name: str = "mine", **options: object) -> Run:
 
 
 def test_a_page_begins_with_the_conditions(tmp_path: Path, page: Page) -> None:
-    run = made(tmp_path, BLANKS, kind="causal")
     file = tmp_path / "report.html"
-    file.write_text(text := render(run))
+    file.write_text(text := render(made(tmp_path, BLANKS, kind="causal")))
     assert text.index('id="section-conditions"') < text.index('id="section-headline"')
     assert "the right context was not read" in text
     assert "<b>q" not in text
@@ -47,12 +49,15 @@ def test_a_page_begins_with_the_conditions(tmp_path: Path, page: Page) -> None:
     page.wait_for_selector("#section-conditions svg")
     heads = page.locator("#section-conditions tbody th").all_inner_texts()
     assert heads == ["a", "b", "a:b", "x, <b>q", "x, p", "y, <b>q", "y, p"]
-    assert (
-        "Mean surprisal by condition" in page.locator("#section-conditions figcaption").inner_text()
-    )
+    caption = page.locator("#section-conditions figcaption").inner_text()
+    assert "Mean surprisal by condition" in caption
     for width in (1400, 420):
         page.set_viewport_size({"width": width, "height": 900})
         assert page.evaluate("document.documentElement.scrollWidth") == width
+    for caption_of_table in page.locator("#section-conditions caption").all():  # they wrap
+        box = caption_of_table.bounding_box()
+        assert box is not None
+        assert box["x"] + box["width"] < 420
 
 
 def test_regions_share_a_scale_and_the_critical_one_has_its_own(tmp_path: Path) -> None:
@@ -60,11 +65,18 @@ def test_regions_share_a_scale_and_the_critical_one_has_its_own(tmp_path: Path) 
     whole, panels = (plot.spec for plot in charts(run)[:2])
     assert "facet" not in whole
     assert {row["panel"] for row in panels["data"]["values"]} == {"region 1", "region 2"}
-    assert panels["spec"]["layer"][0]["encoding"]["y"].get("resolve") is None
+    assert "resolve" not in panels
     (design,) = designs_of([run], region="2")
     assert "of region 2" in design.grids[0].caption
     with pytest.raises(BadInput, match="choose a region"):
         designs_of([run], region="verb")
+
+
+def test_the_axis_of_surprisals_has_no_negative_bits() -> None:
+    table = pd.DataFrame({"item": [1, 1, 2, 2], "a": ["x", "y"] * 2, "surprisal": [0.1, 1, 0, 3]})
+    spec = condition_plot("few", {"": analyse_table(table)}).spec
+    assert min(row["low"] for row in spec["data"]["values"] if "low" in row) < 0
+    assert all(layer["encoding"]["y"]["scale"]["domainMin"] == 0 for layer in spec["layer"][::2])
 
 
 @pytest.mark.parametrize("form", ["latex", "markdown"])
@@ -85,6 +97,24 @@ def test_two_models_have_panels_and_the_difference(tmp_path: Path) -> None:
     (design,) = designs_of(runs)
     assert [grid.caption.split()[0] for grid in design.grids] == ["Effects", "Differences", "Mean"]
     assert {row["panel"] for row in design.plots[0].spec["data"]["values"]} == {"A", "B"}
+
+
+@pytest.mark.parametrize("n", [2, 13])
+def test_suites_with_different_conditions(tmp_path: Path, n: int) -> None:
+    rows = (
+        f"{suite}{item},s{suite:02},{suite}{a},The cook {item} {a},soup\n"
+        for suite in range(n) for item in (1, 2) for a in "xy"
+    )  # fmt: skip
+    run = made(tmp_path, "item,suite,condition,context,target\n" + "".join(rows))
+    (design,) = designs_of([run])
+    labels = [row.labels[0] for grid in design.grids for row in grid.rows]
+    panels = {row["panel"] for plot in design.plots for row in plot.spec["data"]["values"]}
+    if n == 2:
+        assert labels[:2] == ["s00: condition[0y - 0x]", "s01: condition[1y - 1x]"]
+        assert panels == {"s00", "s01"}
+    else:
+        assert (labels, panels) == ([], set())
+        assert design.remarks[0].startswith("13 suites have different conditions: `lmdiag analyse`")
 
 
 def test_built_in_sets_and_data_without_items_have_none(demo_dir: Path, tmp_path: Path) -> None:

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import math
+import statistics
 from pathlib import Path
+from typing import Any
 
 import pytest
 from runs import make_run
 
 from lmdiag import diagnostics
 from lmdiag.protocol import Protocol
-from lmdiag.report.items import MAX_LISTED, Item, items, run_scores
+from lmdiag.report.formats import render_tables
+from lmdiag.report.items import MAX_LISTED, Choice, Item, items, run_scores
 from lmdiag.report.listing import choose, listed, representative
 from lmdiag.results import Run, load_run
-from lmdiag.types import BadInput
+from lmdiag.types import BadInput, WordSpan
 
-from .handmade import choice
+from .forms import ORDER, PARADIGMS, SUM
+
+
+def choice(id: str, good: bool | None, p: float | None, **changes: object) -> Choice:
+    """A row of the data with the probability of its target."""
+    facts = {"context": "A", "target": id, "rank": 1, "words": ()} | changes
+    log_prob = None if p is None else math.log(p)
+    return Choice(id=id, good=good, log_prob=log_prob, **facts)  # type: ignore[arg-type]
 
 
 def item(name: str, good: float | None, *bad: float | None, **levels: str) -> Item:
@@ -27,26 +39,59 @@ def item(name: str, good: float | None, *bad: float | None, **levels: str) -> It
     return Item(name, rows, levels, min(ahead) > 0, min(ahead) > 0.01)
 
 
+def sentence(id: str, good: bool | None, text: str, *bits: float | None, **more: Any) -> Choice:
+    """A row that is a sentence with these surprisals of its words."""
+    spans, place = [], 0
+    for word, surprisal in zip(text.split(), bits, strict=True):
+        place = text.index(word, place)
+        log_prob = None if surprisal is None else -surprisal * math.log(2)
+        spans.append(WordSpan(place, place + len(word), log_prob, 1))
+        place += len(word)
+    known = [each for each in bits if each is not None]
+    p = 2 ** -sum(known) if known else None
+    return choice(id, good, p, context=text, target="", spans=spans, **more)
+
+
+def pair(good: float | None, bad: float) -> Item:
+    rows = [sentence("g", True, "a", good), sentence("b", False, "b", bad)]
+    return Item("x", rows, {}, None if good is None else good < bad)
+
+
+def predicted(*holds: bool | None) -> Item:
+    rows = [sentence("x", None, "a", 2.0)]
+    return Item("x", rows, {}, predictions=[(ORDER, each) for each in holds])
+
+
+# ---- how items come out --------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize(
-    ("good", "bad", "difference", "said"),
+    ("one", "order", "verdict"),
     [
-        (0.5, (0.1, 0.25), 0.25, ("right", "good preferred by .250")),
-        (0.5, (0.495,), 0.005, ("narrow", "good preferred by only .0050")),
-        (0.25, (0.5,), -0.25, ("wrong", "bad preferred by .250")),
-        (0.5, (0.5,), 0.0, ("wrong", "neither preferred")),
-        (0.5, (0.1, None), None, ("unknown", "cannot be compared")),
-        (None, (0.1,), None, ("unknown", "cannot be compared")),
+        # the difference is to the most probable bad completion
+        (item("x", 0.5, 0.1, 0.25), 0.25, ("right", "good preferred by .250")),
+        (item("x", 0.5, 0.495), 0.005, ("narrow", "good preferred by only .0050")),
+        (item("x", 0.25, 0.5), -0.25, ("wrong", "bad preferred by .250")),
+        (item("x", 0.5, 0.5), 0.0, ("wrong", "neither preferred")),
+        (item("x", 0.5, 0.1, None), None, ("unknown", "cannot be compared")),
+        (item("x", None, 0.1), None, ("unknown", "cannot be compared")),
+        # sentences differ by bits
+        (pair(10.0, 13.25), 3.25, ("right", "good preferred by 3.2 bits")),
+        (pair(10.04, 10.0), -0.04, ("wrong", "bad preferred by 0.04 bits")),
+        (pair(10.0, 10.0), 0.0, ("wrong", "neither preferred")),
+        (pair(None, 10.0), None, ("unknown", "cannot be compared")),
+        # an item of a suite is as good as its predictions
+        (predicted(True), 1, ("right", "prediction holds")),
+        (predicted(False), 0, ("wrong", "prediction does not hold")),
+        (predicted(True, False), 0.5, ("narrow", "1 of 2 predictions hold")),
+        (predicted(True, None), None, ("unknown", "cannot be evaluated")),
     ],
 )
-def test_the_difference_is_to_the_most_probable_bad_completion(
-    good: float | None,
-    bad: tuple[float | None, ...],
-    difference: float | None,
-    said: tuple[str, str],
+def test_an_item_has_a_place_in_the_order_and_a_verdict(
+    one: Item, order: float | None, verdict: tuple[str, str]
 ) -> None:
-    one = item("x", good, *bad)
-    assert one.difference == (None if difference is None else pytest.approx(difference))
-    assert one.verdict == said
+    assert one.order == (None if order is None else pytest.approx(order))
+    assert one.verdict == verdict
 
 
 def test_a_contrast_without_its_good_row_has_no_difference() -> None:
@@ -63,7 +108,29 @@ def test_expected_words_are_compared_as_the_tokenizer_asks() -> None:
     assert (blind.place, exact.place) == (1, None)
     assert blind.top[1][1] == pytest.approx(math.exp(-2))
     unknown = choice("x", True, None, words=("a", "b"))
-    assert [entry[:2] for entry in unknown.top] == [("a", None), ("b", None)]
+    assert unknown.top == [("a", None, False), ("b", None, False)]
+
+
+def test_regions_have_the_sum_of_the_words_that_begin_in_them() -> None:
+    text = "Who fed him, then?"
+    places = {"1 who": (0, 3), "2 empty": (3, 3), "3 rest": (4, 12), "4": (13, 18)}
+    regions = [
+        {"number": int(name[0]), "name": name[2:], "start": start, "end": end}
+        for name, (start, end) in places.items()
+    ]
+    row = sentence("x", None, text, None, 2.5, 0.25, 8.0, regions=regions)
+    assert [(part.name, part.text, part.bits) for part in row.parts] == [
+        ("1 who", "Who", None),  # the first word of a model without a BOS token
+        ("2 empty", "", None),
+        ("3 rest", "fed him,", pytest.approx(2.75)),
+        ("4", "then?", pytest.approx(8)),
+    ]
+    *before, last = row.spans or ()
+    unknown = row._replace(spans=(*before[:2], last._replace(start=8, log_prob=None, n_tokens=0)))
+    assert unknown.parts[2].bits is None  # with a word that the tokenizer cannot represent
+
+
+# ---- items of runs -------------------------------------------------------------------------------
 
 
 def test_every_contrast_is_an_item_and_agrees_with_the_measures(runs: dict[str, Run]) -> None:
@@ -88,22 +155,40 @@ def test_every_contrast_is_an_item_and_agrees_with_the_measures(runs: dict[str, 
         assert measures["accuracy@1"].value == pytest.approx(sum(first) / len(first))
 
 
+def test_pairs_agree_with_sensitivity(forms: dict[str, Run]) -> None:
+    found = items(forms["pairs"], "blimp")
+    assert len(found) == 4 * len(PARADIGMS)
+    assert found[0].prefers_good is found[0].difference is None  # a word cannot be represented
+    known = [item for item in found if item.difference is not None]
+    assert all(item.prefers_good == ((item.difference or 0) > 0) for item in known)
+    measure = forms["pairs"].results.tasks["blimp"]["none"].measures["sensitivity"]
+    assert measure.n == len(known) == len(found) - 1
+    assert measure.value == statistics.fmean(bool(item.prefers_good) for item in known)
+    for row in (each for item in known for each in item.choices):
+        assert row.bits == pytest.approx(sum(part.bits or 0 for part in row.parts))
+        assert [part.text for part in row.parts] == row.sentence.split()
+
+
+def test_items_of_suites_agree_with_their_formulas(forms: dict[str, Run]) -> None:
+    found = items(forms["suites"], "gym")
+    assert [item.id for item in found][:3] == [f"center_embed/{i}" for i in (1, 2, 3)]
+    measure = forms["suites"].results.tasks["gym"]["none"].measures["suite_accuracy"]
+    assert measure.value == pytest.approx(statistics.fmean(item.held or 0 for item in found))
+    for item in found:
+        plaus, implaus = item.choices
+        assert (plaus.condition, implaus.condition) == ("plaus", "implaus")
+        bits = [[part.bits or 0 for part in row.parts] for row in (plaus, implaus)]
+        expected = [(ORDER, sum(bits[0][2:4]) < sum(bits[1][2:4]))]
+        if item.levels["suite"] != "center_embed":
+            expected.append((SUM, (plaus.bits or 0) < (implaus.bits or 0)))
+        assert item.predictions == expected
+    assert {item.held for item in items(forms["suites of weak"], "gym")} == {0, 0.5, 1}
+
+
 def test_a_threshold_of_many_digits_has_its_verdicts(tmp_path: Path, demo_dir: Path) -> None:
     protocol = Protocol(tasks=("role88",), threshold=0.0123456789)
     run = load_run(make_run(tmp_path / "run", demo_dir, protocol))
     assert {each.by_threshold for each in items(run, "role88")} >= {True, False}
-
-
-def test_perturbed_items_have_perturbed_contexts_and_their_own_anchors(
-    runs: dict[str, Run],
-) -> None:
-    diagnostic = diagnostics.get("role88")
-    plain, changed = items(runs["weak"], "role88"), items(runs["weak"], "role88", "obj")
-    assert [each.id for each in plain] == [each.id for each in changed]
-    assert all(" which one the " in c.context for each in changed for c in each.choices)
-    assert not any(" which one the " in c.context for each in plain for c in each.choices)
-    anchors = [each["anchor"] for each in listed([changed], diagnostic, "obj")]
-    assert anchors == [f"obj:{each['anchor']}" for each in listed([plain], diagnostic)]
 
 
 def test_scores_of_a_shuffle_are_its_own(runs: dict[str, Run]) -> None:
@@ -114,30 +199,79 @@ def test_scores_of_a_shuffle_are_its_own(runs: dict[str, Run]) -> None:
     assert reported.value == pytest.approx(sum(means) / 3)
 
 
-def test_of_too_many_the_worst_and_the_best_of_each_template_are_listed() -> None:
-    few = [item(str(i), 0.5, 0.1) for i in range(MAX_LISTED)]
-    assert representative(few) == few
-    many = [
-        item(f"{template}-{i}", 0.5, i / 1000, template=template)
-        for template in ("first", "second")
-        for i in range(MAX_LISTED)
-    ]
-    names = {each.id for each in representative(many)}
-    assert len(names) == 2 * 12
-    assert {"first-0", f"first-{MAX_LISTED - 1}", "second-0", f"second-{MAX_LISTED - 1}"} <= names
+# ---- as a page lists them ------------------------------------------------------------------------
 
 
-def test_an_item_lists_contexts_once_with_their_words(runs: dict[str, Run]) -> None:
+def test_perturbed_items_have_perturbed_contexts_and_their_own_anchors(
+    runs: dict[str, Run],
+) -> None:
+    diagnostic = diagnostics.get("role88")
+    plain, changed = items(runs["weak"], "role88"), items(runs["weak"], "role88", "obj")
+    assert all(" which one the " in c.context for each in changed for c in each.choices)
+    assert not any(" which one the " in c.context for each in plain for c in each.choices)
+    anchors = [each["anchor"] for each in listed([changed], diagnostic, "obj")]
+    assert anchors == [f"obj:{each['anchor']}" for each in listed([plain], diagnostic)]
+
+
+def test_contexts_are_listed_once_with_their_words(runs: dict[str, Run]) -> None:
     several = [items(runs[name], "cprag102") for name in ("strong", "weak")]
     (first, *_) = listed(several, diagnostics.get("cprag102"))
     (rows,) = first["contexts"]  # the three completions share a context
     assert [row[0].good for row in rows] == [True, False, False]
     assert [len(row) for row in rows] == [2, 2, 2]
     assert list(rows[0][0].expected) == [rows[0][0].target]
-    assert len(first["verdicts"]) == 2
-    assert first["place"] is not None
     (pair, *_) = listed([items(runs["weak"], "role88")], diagnostics.get("role88"))
     assert len(pair["contexts"]) == 2  # one verb in two contexts
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "shown"),
+    [
+        ("a b c", "a x c", [["a", "b", "c"], ["a", "x", "c"]]),
+        ("a b d e", "a b c d e", [["a", "b", "", "d", "e"], ["a", "b", "c", "d", "e"]]),
+        ("a a a", "a a", [["a", "a", "a"], ["", "a", "a"]]),
+        ("a b", "c", [["a", "b"], ["c", ""]]),
+    ],
+)
+def test_words_stand_below_each_other_as_far_as_sentences_share_them(
+    good: str, bad: str, shown: list[list[str]]
+) -> None:
+    texts = enumerate((good, bad))
+    rows = [sentence(text, not i, text, *range(len(text.split()))) for i, text in texts]
+    (only,) = listed([[Item("x", rows, {})]], diagnostics.get("minimal_pairs"))
+    cells = [[cell[0].text if cell else "" for cell in column] for _, column in only["columns"]]
+    assert [list(row) for row in zip(*cells, strict=True)] == shown
+
+
+def test_of_two_runs_each_word_has_both_numbers(forms: dict[str, Run]) -> None:
+    runs = [forms["pairs"], forms["pairs of weak"]]
+    both = listed([items(run, "blimp") for run in runs], runs[0].stimuli["blimp"].diagnostic)
+    for listed_item in both:
+        for _, column in listed_item["columns"]:
+            for cell, rows in zip(column, listed_item["rows"], strict=True):
+                starts = [{part.start: part for part in row.parts} for row in rows]
+                assert not cell or cell == [of[cell[0].start] for of in starts]
+    # the second run has no unscorable word
+    (first, _), (second, _) = both[0]["verdicts"]
+    assert first == "unknown" != second
+
+
+def test_of_too_many_the_worst_and_the_best_of_each_template_are_listed() -> None:
+    few = [item(str(i), 0.5, 0.1) for i in range(MAX_LISTED)]
+    assert representative(few) == few
+    many = [
+        item(f"{template}-{i}", 0.5, (i + 1) / 1000, template=template)
+        for template in ("first", "second")
+        for i in range(MAX_LISTED)
+    ]
+    names = {each.id for each in representative(many)}
+    assert len(names) == 2 * 12
+    assert {"first-0", f"first-{MAX_LISTED - 1}", "second-0", f"second-{MAX_LISTED - 1}"} <= names
+    long = sentence("x", None, " ".join(["word"] * 3000), *[0.1] * 3000)
+    assert 2 <= len(representative([Item(str(i), [long], {}) for i in range(40)])) < 10
+
+
+# ---- chosen items --------------------------------------------------------------------------------
 
 
 def test_chosen_items_may_be_rows_or_contrasts(runs: dict[str, Run]) -> None:
@@ -148,11 +282,23 @@ def test_chosen_items_may_be_rows_or_contrasts(runs: dict[str, Run]) -> None:
     assert [choice.context for choice, _ in chosen] == [rows["context"][i] for i in (2, *pair)]
     assert [*chosen[0][1]] == ["org/strong", "org/weak"]
     assert all(len(row.top) == 5 for _, answers in chosen for row in answers.values() if row)
-
-
-def test_unknown_items_are_refused_with_near_ones(runs: dict[str, Run]) -> None:
-    name = runs["strong"].stimuli["role88"].columns()["contrast"][0]
-    with pytest.raises(BadInput, match=f"no item '{name}x' .did you mean '{name}"):
-        choose([runs["strong"]], [f"{name}x"])
+    with pytest.raises(BadInput, match=f"no item '{contrast}x' .did you mean '{contrast}"):
+        choose([runs["strong"]], [f"{contrast}x"])
     with pytest.raises(BadInput, match="its ids are in"):
         choose([runs["strong"]], ["zzz"])
+
+
+def test_chosen_sentences_are_written_word_by_word(forms: dict[str, Run]) -> None:
+    both = [forms["suites"], forms["suites of weak"]]
+    chosen = choose(both, ["two_predictions/2", "center_embed/1/plaus"])
+    text = render_tables("csv", [run.results for run in both], chosen)
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert len(rows) == 3 * 2 * 5  # three sentences, two models, five regions
+    assert rows[1] | {"bits": ""} == {
+        "id": "two_predictions/2/plaus", "model": "org/strong", "place": "2", "region": "2 comma",
+        "sentence": "The 2 painting that the artist, painted deteriorated.", "start": "30",
+        "text": ",", "bits": "",
+    }  # fmt: skip
+    (shown,) = choose([forms["sentences"]], ["s3"])
+    markdown = render_tables("markdown", [forms["sentences"].results], [shown])
+    assert "| The horse raced past barn 3. | The –, horse " in markdown

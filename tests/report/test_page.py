@@ -1,4 +1,7 @@
-"""The report in a real browser: charts, lists of items, and what connects them."""
+"""The report in a real browser: charts, lists of items, and what connects them.
+
+Every test fails if its page complains or fetches anything, see `browser.py`.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +29,20 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def report(runs: dict[str, Run], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page of one run."""
-    path = tmp_path_factory.mktemp("page") / "report.html"
-    path.write_text(render(runs["weak"]))
-    return path
+def pages(runs: dict[str, Run], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Pages of one run and two, checkpoints, pairs by two models, and suites."""
+    root = tmp_path_factory.mktemp("pages")
+    blimp, gym = write_pairs(root / "blimp"), write_suites(root / "gym", 8)
+    readers = [run_on(blimp, root / f"{i}", id=f"org/{i}", skill=4 * i, seed=i) for i in (0, 1)]
+    shown = {
+        "one": [runs["weak"]], "two": [runs["strong"], runs["weak"]], "all": [runs["all"]],
+        "steps": [runs[name] for name in ("step0", "step1000", "step64000")],
+        "pairs": [readers[1]], "readers": readers,
+        "suites": [run_on(gym, root / "c", skill=1)],
+    }  # fmt: skip
+    for name, several in shown.items():
+        (root / f"{name}.html").write_text(render(several))
+    return {name: root / f"{name}.html" for name in shown}
 
 
 def opened(page: Page, path: Path, address: str = "") -> Page:
@@ -52,6 +64,11 @@ def shown(items: Locator) -> list[str]:
     return items.locator(".item:visible .anchor").all_inner_texts()
 
 
+def choose(items: Locator, name: str, value: str) -> None:
+    """Chooses a filter, or an order."""
+    items.locator("[data-sort]" if name == "sort" else f"[data-filter={name}]").select_option(value)
+
+
 def chart(page: Page, name: str) -> Locator:
     figure = page.locator(f"figure[data-name={name}]")
     figure.scroll_into_view_if_needed()
@@ -63,12 +80,16 @@ def marks(figure: Locator) -> Locator:
     return figure.locator(".plot path[role=link]")
 
 
-# ---- lists ---------------------------------------------------------------------------------------
+def bright(figure: Locator) -> set[str]:
+    """Items whose marks are highlighted."""
+    found = figure.locator(".plot path[role=link][opacity='1']")
+    labels = found.evaluate_all("marks => marks.map(mark => mark.ariaLabel)")
+    return {label.partition(":")[0] for label in labels}
 
 
-def test_the_page_can_be_read_without_scripts(new_page: NewPage, report: Path) -> None:
+def test_the_page_can_be_read_without_scripts(new_page: NewPage, pages: dict[str, Path]) -> None:
     page = new_page(java_script_enabled=False)
-    page.goto(report.as_uri())
+    page.goto(pages["one"].as_uri())
     assert page.locator("table.headline").is_visible()
     assert page.locator("table.figures").first.is_visible()
     assert not page.locator("figure, .controls").first.is_visible()
@@ -76,67 +97,81 @@ def test_the_page_can_be_read_without_scripts(new_page: NewPage, report: Path) -
     assert page.locator(".item:visible").count() > 30
 
 
-def test_items_can_be_filtered_and_sorted(page: Page, report: Path, runs: dict[str, Run]) -> None:
-    items = items_of(opened(page, report), 2)
+def test_items_can_be_filtered_sorted_and_addressed(
+    page: Page, pages: dict[str, Path], runs: dict[str, Run]
+) -> None:
+    items = items_of(opened(page, pages["one"]), 2)
     contrasts = list(dict.fromkeys(runs["weak"].stimuli["neg136"].columns()["contrast"]))
     assert shown(items) == contrasts
-    items.locator("[data-filter=outcome]").select_option("wrong")
+    choose(items, "outcome", "wrong")
     wrong = shown(items)
-    assert 0 < len(wrong) < len(contrasts)
-    assert items.locator(".item:visible .verdict.wrong").count() == len(wrong)
+    assert 0 < len(wrong) == items.locator(".item:visible .verdict.wrong").count() < len(contrasts)
     assert items.locator(".shown").inner_text() == f"{len(wrong)} shown"
-    items.locator("[data-filter=outcome]").select_option("")
+    choose(items, "outcome", "")
     items.locator("[data-filter=text]").fill(contrasts[3])
     assert contrasts[3] in shown(items)
     assert len(shown(items)) < len(contrasts)
     items = items_of(page, 0)
-    items.locator("[data-filter=levels]").select_option("constraint=high")
+    choose(items, "levels", "constraint=high")
     assert set(items.locator(".item:visible .tag").all_inner_texts()) == {"high constraint"}
     before = items.locator(".item:visible .context").first.inner_text()
-    items.locator("[data-filter=setting]").select_option("trunc")
+    choose(items, "setting", "trunc")
     assert len(items.locator(".item:visible .context").first.inner_text()) < len(before)
     for order, reverse in (("difference", False), ("-difference", True)):
-        items.locator("[data-sort]").select_option(order)
+        choose(items, "sort", order)
         values = items.locator(".item:visible").evaluate_all(
             "items => items.map(item => Number(item.dataset.difference))"
         )
         assert values == sorted(values, reverse=reverse)
         assert values[0] != values[-1]
-
-
-def test_an_address_opens_the_list_and_shows_the_item(
-    page: Page, report: Path, runs: dict[str, Run]
-) -> None:
     name = f"obj:{runs['weak'].stimuli['role88'].columns()['contrast'][-1]}"
-    item = opened(page, report, f"#{name}").locator(f"[id='{name}']")
-    page.wait_for_function(
-        "id => document.getElementById(id).getBoundingClientRect().y < 900", arg=name
-    )
-    assert item.is_visible()
+    opened(page, pages["one"], f"#{name}")
+    near = "id => document.getElementById(id).getBoundingClientRect().y < 900"
+    page.wait_for_function(near, arg=name)
+    assert page.locator(f"[id='{name}']").is_visible()
 
 
-# ---- charts --------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("name", "task"), [("two", 1), ("readers", 0)])
+def test_items_that_differ_between_runs_can_be_found(
+    page: Page, pages: dict[str, Path], name: str, task: int
+) -> None:
+    items = items_of(opened(page, pages[name]), task)
+    everything = items.locator(".item").count()
+    choose(items, "outcome", "changed")
+    changed = items.locator(".item:visible")
+    assert 0 < changed.count() < everything
+    assert changed.locator(".verdict.wrong").count() == changed.count()
 
 
-def test_a_mark_shows_its_item_and_leads_to_it(page: Page, report: Path) -> None:
-    opened(page, report)
-    items_of(page, 1).locator("[data-filter=setting]").select_option("obj")
+def test_marks_lead_to_items_by_mouse_and_keyboard(page: Page, pages: dict[str, Path]) -> None:
+    opened(page, pages["one"])
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    choose(items_of(page, 1), "setting", "obj")
     mark = marks(chart(page, "role88-pairs")).last
     name = (mark.get_attribute("aria-label") or "").partition(":")[0]
     mark.hover()
     told = page.locator(".tip").inner_text()
-    assert name in told
-    for fact in ("context", "good word", "p(good)", "rank of bad"):
+    for fact in (name, "context", "good word", "p(good)", "rank of bad"):
         assert fact in told
     mark.click()
     page.wait_for_url(f"**#{name}")
     assert page.locator(f"[id='{name}']").is_visible()  # although its setting was filtered out
+    points = marks(chart(page, "neg136-pairs-negative-sentences"))
+    assert points.evaluate_all("marks => marks.filter(m => m.tabIndex === 0).length") == 1
+    points.first.focus()
+    page.keyboard.press("ArrowRight")
+    label = page.evaluate("document.activeElement.ariaLabel")
+    assert label == points.nth(1).get_attribute("aria-label")
+    assert page.locator(".tip").is_visible()
+    page.keyboard.press("Enter")
+    assert page.locator(f"[id='{label.partition(':')[0]}']").is_visible()
 
 
 def test_a_selection_filters_the_list_and_the_list_highlights_marks(
-    page: Page, report: Path
+    page: Page, pages: dict[str, Path]
 ) -> None:
-    figure = chart(opened(page, report), "role88-pairs")
+    figure = chart(opened(page, pages["one"]), "role88-pairs")
     box = figure.locator("svg").bounding_box()
     assert box is not None
     page.mouse.move(box["x"] + 0.4 * box["width"], box["y"] + 0.2 * box["height"])
@@ -148,53 +183,34 @@ def test_a_selection_filters_the_list_and_the_list_highlights_marks(
     selected = shown(items)
     everything = items.locator(".item[data-setting=none]").count()
     assert 0 < len(selected) < everything
-
-    def bright(figure: Locator) -> set[str]:
-        bright = figure.locator(".plot path[role=link][opacity='1']")
-        return {
-            each.partition(":")[0]
-            for each in bright.evaluate_all("marks => marks.map(m => m.ariaLabel)")
-        }
-
-    assert bright(figure) == set(selected)
-    assert bright(chart(page, "role88-cloze")) == set(selected)
+    assert f"{len(selected)} selected" in figure.locator(".selected").inner_text()
+    assert bright(figure) == bright(chart(page, "role88-cloze")) == set(selected)
     items.locator("[data-clear]").click()
     assert len(bright(figure)) == everything
-    items.locator("[data-filter=outcome]").select_option("wrong")
+    choose(items, "outcome", "wrong")
     page.wait_for_function(
         "document.querySelectorAll(\"[data-name=role88-pairs] path[opacity='0.12']\").length"
     )
     assert bright(figure) == set(shown(items))
 
 
-def test_items_that_differ_between_runs_can_be_found(
-    page: Page, runs: dict[str, Run], tmp_path: Path
-) -> None:
-    path = tmp_path / "report.html"
-    path.write_text(render([runs["strong"], runs["weak"]]))
-    items = items_of(opened(page, path), 1)
-    items.locator("[data-filter=outcome]").select_option("changed")
-    found = items.locator(".item:visible").all()
-    assert found
-    for item in found:
-        assert item.locator(".verdict.wrong").count() == 1
-
-
-@pytest.mark.parametrize("names", [["all"], ["step0", "step1000", "step64000"]])
-def test_every_kind_of_chart_is_drawn(
-    page: Page, runs: dict[str, Run], names: list[str], tmp_path: Path
+@pytest.mark.parametrize("name", ["all", "steps", "suites"])
+def test_every_kind_of_chart_is_drawn_folded_ones_when_they_are_opened(
+    page: Page, pages: dict[str, Path], name: str
 ) -> None:
     """The page fails the test if Vega warns of anything."""
-    path = tmp_path / "report.html"
-    path.write_text(render([runs[name] for name in names]))
-    opened(page, path)
+    opened(page, pages[name])
+    for folded in page.locator("details.further:has(figure)").all():
+        assert folded.locator(".plot svg").count() == 0
+        folded.locator("summary").click()
+        folded.locator(".plot svg").nth(folded.locator("figure").count() - 1).wait_for()
     assert page.locator("figure").count() == page.locator(".plot svg:visible").count() > 5
 
 
 def test_charts_are_saved_as_svg_png_and_csv(
-    page: Page, report: Path, runs: dict[str, Run], tmp_path: Path
+    page: Page, pages: dict[str, Path], runs: dict[str, Run], tmp_path: Path
 ) -> None:
-    figure = chart(opened(page, report), "cprag102-measures")
+    figure = chart(opened(page, pages["one"]), "cprag102-measures")
     for kind in ("svg", "png", "csv"):
         with page.expect_download() as started:
             figure.get_by_role("button", name=kind.upper()).click()
@@ -211,91 +227,34 @@ def test_charts_are_saved_as_svg_png_and_csv(
     with (tmp_path / "csv").open() as file:
         row = next(csv.DictReader(file))
     measure = runs["weak"].results.tasks["cprag102"]["none"].measures["accuracy@1"]
-    assert (row["label"], row["series"]) == ("accuracy@1", "Orig")
-    assert float(row["value"]) == measure.value
-
-
-def test_the_keyboard_is_enough(page: Page, report: Path) -> None:
-    opened(page, report)
-    page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.className") == "skip"
-    points = marks(chart(page, "neg136-pairs-negative-sentences"))
-    assert points.evaluate_all("marks => marks.filter(m => m.tabIndex === 0).length") == 1
-    points.first.focus()
-    page.keyboard.press("ArrowRight")
-    label = page.evaluate("document.activeElement.ariaLabel")
-    assert label == points.nth(1).get_attribute("aria-label")
-    assert page.locator(".tip").is_visible()
-    page.keyboard.press("Enter")
-    assert page.locator(f"[id='{label.partition(':')[0]}']").is_visible()
-
-
-# ---- sizes and schemes ---------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("width", [390, 420, 1700])
-def test_it_fits_its_window(new_page: NewPage, report: Path, width: int) -> None:
-    page = opened(new_page(viewport={"width": width, "height": PHONE["height"]}), report)
-    for task in range(3):
-        items_of(page, task)
-    assert page.evaluate("document.documentElement.scrollWidth") == width
-    for figure in page.locator("figure").all():
-        letters = figure.locator("svg text").first.bounding_box()
-        assert letters is not None
-        assert letters["height"] >= 10
-    page.set_viewport_size({"width": 600, "height": 800})
-    page.wait_for_function("document.querySelector('.plot svg').clientWidth > 0")
-    assert page.evaluate("document.documentElement.scrollWidth") == 600
+    assert (row["label"], float(row["value"])) == ("accuracy@1", measure.value)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_can_be_read_in_either_scheme(new_page: NewPage, report: Path, scheme: str) -> None:
-    page = opened(new_page(color_scheme=scheme), report)
-    colours = page.evaluate(
-        """() => ["body", "figcaption", "figure svg text", "td b", ".remarks"].map(selector => {
-            const style = getComputedStyle(document.querySelector(selector));
-            return selector.includes("svg") ? style.fill : style.color;
-        }).concat(getComputedStyle(document.body).backgroundColor)"""
-    )
-    *texts, paper = colours
-    assert (luminance(paper) < 0.1) == (scheme == "dark")
-    assert all(contrast(text, paper) >= 4.5 for text in texts)  # WCAG 2 AA
-
-
-def test_text_from_outside_does_nothing(page: Page, demo_dir: Path, tmp_path: Path) -> None:
-    tried = list(HOSTILE.values())
-    fields = ("id", "commit", "dtype", "architecture", "tokenizer")
-    facts: dict[str, Any] = dict(zip(fields, tried, strict=False))
-    run = make_run(tmp_path / "run", demo_dir, ONE_TASK, cased=True, fillers=tried, **facts)
-    own = hostile_rows(tmp_path / "own.jsonl")
-    other = make_run(tmp_path / "other", own, Protocol(tasks=("own",)), **facts)
-    for number, folder in enumerate((run, other)):
-        path = tmp_path / f"{number}.html"
-        path.write_text(render(load_run(folder)))
-        opened(page, path)
-        for summary in page.locator("[data-items] > summary").all():
-            summary.click()
-        for mark in marks(page.locator("figure")).all():
-            mark.focus()
-        assert "owned" not in page.title()[:5]
-        assert page.locator("img").count() == 0
-        assert page.locator("script:not([type])").count() == 2  # the page's own, and the library
-    assert page.locator(".context", has_text="onerror").first.is_visible()
+@pytest.mark.parametrize("width", [420, 800, 1400])
+def test_pages_fit_their_windows_and_can_be_read(
+    new_page: NewPage, pages: dict[str, Path], width: int, scheme: str
+) -> None:
+    size = {"width": width, "height": 900}
+    for name in ("one", "two", "readers", "suites"):
+        page = opened(new_page(viewport=size, color_scheme=scheme), pages[name])
+        for task in range(page.locator("[data-items]").count()):
+            items_of(page, task)
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        letters = page.locator("figure svg text:visible").first.bounding_box()
+        assert letters is not None
+        assert letters["height"] >= 10
+        *texts, paper = page.evaluate(
+            """() => ["body", "figcaption", "figure svg text", "td b", ".remarks"].map(name => {
+                const style = getComputedStyle(document.querySelector(name));
+                return name.includes("svg") ? style.fill : style.color;
+            }).concat(getComputedStyle(document.body).backgroundColor)"""
+        )
+        assert (luminance(paper) < 0.1) == (scheme == "dark")
+        assert all(contrast(text, paper) >= 4.5 for text in texts)  # WCAG 2 AA
 
 
 # ---- whole sentences -----------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def sentence_pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The pages of minimal pairs by two models, and of suites."""
-    root = tmp_path_factory.mktemp("sentences")
-    pairs, suites = write_pairs(root / "blimp"), write_suites(root / "gym", 8)
-    two = [run_on(pairs, root / f"{i}", id=f"org/{i}", skill=4 * i, seed=i) for i in (0, 1)]
-    pages = {"pairs": [two[1]], "two": two, "suites": [run_on(suites, root / "c", skill=1)]}
-    for name, several in pages.items():
-        (root / f"{name}.html").write_text(render(several))
-    return {name: root / f"{name}.html" for name in pages}
 
 
 def words_of(item: Locator) -> list[list[str]]:
@@ -310,14 +269,10 @@ def words_of(item: Locator) -> list[list[str]]:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_sentences_stand_above_each_other_and_wrap(
-    new_page: NewPage, sentence_pages: dict[str, Path], scheme: str
+    new_page: NewPage, pages: dict[str, Path], scheme: str
 ) -> None:
-    for name in ("pairs", "two", "suites"):
-        page = opened(new_page(viewport=PHONE, color_scheme=scheme), sentence_pages[name])
-        items_of(page, 0)
-        assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
-    page = opened(new_page(color_scheme=scheme), sentence_pages["pairs"])
-    items_of(page, 0)
+    page = opened(new_page(color_scheme=scheme), pages["pairs"])
+    items = items_of(page, 0)
     good, bad = words_of(page.locator("[id='wh_island-1']"))
     assert " ".join(good) == "Who did Sally number 1 insult herself  in the wh_island?"
     assert " ".join(bad) == "Who did Sally number 1 ever insult himself in the wh_island?"
@@ -327,6 +282,8 @@ def test_sentences_stand_above_each_other_and_wrap(
     assert [len(line) for line in lines[::2]] == [len(line) for line in lines[1::2]]
     assert [*chain(*lines[::2])] == good
     assert darkest(page) >= 4.5  # WCAG 2 AA
+    items.locator("[data-filter=text]").fill("number 3 ever insult himself in the causative")
+    assert shown(items) == ["causative-3"]
 
 
 def darkest(page: Page) -> float:
@@ -351,35 +308,9 @@ def darkest(page: Page) -> float:
     return min(contrast(ink, f"rgb({','.join(str(round(c)) for c in one)})") for one in mixed)
 
 
-def test_pairs_can_be_found_and_marks_lead_to_them(
-    page: Page, sentence_pages: dict[str, Path]
-) -> None:
-    opened(page, sentence_pages["two"])
-    items = items_of(page, 0)
-    everything = shown(items)
-    items.locator("[data-filter=text]").fill("number 3 ever insult himself in the causative")
-    assert shown(items) == ["causative-3"]
-    items.locator("[data-filter=text]").fill("")
-    items.locator("[data-filter=outcome]").select_option("changed")
-    assert 0 < len(shown(items)) < len(everything)
-    items.locator("[data-filter=outcome]").select_option("")
-    for order, reverse in (("difference", False), ("-difference", True)):
-        items.locator("[data-sort]").select_option(order)
-        bits = items.locator(".item").evaluate_all("all => all.map(i => +i.dataset.difference)")
-        assert bits == sorted(bits, reverse=reverse)
-    mark = marks(chart(page, "blimp-pairs-2")).last
-    name = (mark.get_attribute("aria-label") or "").partition(":")[0]
-    mark.focus()
-    for fact in (name, "good", "bits", "Who did Sally"):
-        assert fact in page.locator(".tip").inner_text()
-    mark.click()
-    page.wait_for_url(f"**#{name}")
-    assert page.locator(f"[id='{name}']").is_visible()
-
-
-def test_the_words_of_an_item_are_a_table(page: Page, sentence_pages: dict[str, Path]) -> None:
+def test_the_words_of_an_item_are_a_table(page: Page, pages: dict[str, Path]) -> None:
     """As a screen reader has it: a row for each word, headed by the conditions."""
-    opened(page, sentence_pages["suites"])
+    opened(page, pages["suites"])
     items_of(page, 0)
     table = page.locator("[id='center_embed/1']").get_by_role("table")
     assert table.get_by_role("columnheader").all_inner_texts() == ["plaus\nbits", "implaus\nbits"]
@@ -389,13 +320,22 @@ def test_the_words_of_an_item_are_a_table(page: Page, sentence_pages: dict[str, 
     assert page.locator("[id='two_predictions/1'] .predictions li").count() == 2
 
 
-def test_folded_charts_are_drawn_when_they_are_opened(
-    page: Page, sentence_pages: dict[str, Path]
-) -> None:
-    opened(page, sentence_pages["suites"])
-    folded = page.locator("details.further:has(figure)")
-    assert folded.locator(".plot svg").count() == 0
-    folded.locator("summary").click()
-    n = folded.locator("figure").count()
-    assert n > 6
-    folded.locator(".plot svg").nth(n - 1).wait_for()
+def test_text_from_outside_does_nothing(page: Page, demo_dir: Path, tmp_path: Path) -> None:
+    tried = list(HOSTILE.values())
+    fields = ("id", "commit", "dtype", "architecture", "tokenizer")
+    facts: dict[str, Any] = dict(zip(fields, tried, strict=False))
+    run = make_run(tmp_path / "run", demo_dir, ONE_TASK, cased=True, fillers=tried, **facts)
+    own = hostile_rows(tmp_path / "own.jsonl")
+    other = make_run(tmp_path / "other", own, Protocol(tasks=("own",)), **facts)
+    for number, folder in enumerate((run, other)):
+        path = tmp_path / f"{number}.html"
+        path.write_text(render(load_run(folder)))
+        opened(page, path)
+        for summary in page.locator("[data-items] > summary").all():
+            summary.click()
+        for mark in marks(page.locator("figure")).all():
+            mark.focus()
+        assert "owned" not in page.title()[:5]
+        assert page.locator("img").count() == 0
+        assert page.locator("script:not([type])").count() == 2  # the page's own, and the library
+    assert page.locator(".context", has_text="onerror").first.is_visible()

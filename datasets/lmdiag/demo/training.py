@@ -10,21 +10,17 @@ docs/: update them with the weights.
 from __future__ import annotations
 
 import json
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from corpus import sentences
-from rich.console import Console
 from rich.progress import track
 from safetensors.torch import save_file
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 from torch.nn.functional import cross_entropy
-from torch.optim.lr_scheduler import LambdaLR
 from transformers import (
     BertTokenizer,
     GPT2Config,
@@ -38,8 +34,6 @@ from transformers import (
 from lmdiag.models.demo import DEMO_NAMES, demo_folder
 
 _SEED = 20
-_THREADS = 1
-"""So small a model gains nothing from more, and two wait for each other on a busy machine."""
 _HIDDEN, _LAYERS, _HEADS = 64, 2, 4
 _POSITIONS = 128
 """Several times the longest sentence."""
@@ -62,41 +56,40 @@ _RARE = 3
 """Words with fewer occurrences than this are spelled in pieces by the masked model."""
 
 
-class Learner(NamedTuple):
-    """What is trained, on what.
-
-    Attributes:
-        model: a masked or causal model, untrained at first.
-        rows: token ids of each sentence.
-        loss: token ids (batch, longest) and attention mask of the same shape -> nats per guess.
-    """
-
-    model: Any
-    rows: list[list[int]]
-    loss: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+"""Token ids (batch, longest) and attention mask of the same shape -> nats per guess."""
 
 
 def train(name: str, folder: Path, steps: int) -> None:
     """Trains a demo model and writes it to a folder.
+
+    Muon (Jordan et al. 2024) for the matrices, and embeddings that learn fast: with Adam alone, a
+    single reading of some ten thousand short sentences teaches next to nothing.
 
     Args:
         name: "masked" or "causal".
         folder: an existing one; files of an earlier training are replaced.
         steps: number of batches.
     """
-    with _reproducible():
-        corpus = sentences(_SEED, _BATCH * steps)
-        learner = (_masked if name == "masked" else _causal)(corpus, folder)
-        for _ in track(
-            _learn(learner),
-            f"training demo:{name}",
-            total=steps,
-            console=Console(stderr=True),
-            transient=True,
-            disable=not sys.stderr.isatty(),
-        ):
-            pass
-    model = learner.model
+    torch.set_num_threads(1)  # so small a model gains nothing from more
+    torch.manual_seed(_SEED)
+    corpus = sentences(_SEED, _BATCH * steps)
+    tokenizer = (_wordpiece if name == "masked" else _byte_level)(corpus)
+    rows: list[list[int]] = tokenizer(corpus)["input_ids"]
+    if name == "causal":  # sentences end in the end-of-text token and begin with none, as GPT-2's
+        rows = [[*row, tokenizer.eos_token_id] for row in rows]
+    model, loss = (_masked if name == "masked" else _causal)(tokenizer, rows)
+    optimizers = _optimizers(model)
+    for step, batch in enumerate(track(list(_batches(rows)), f"training demo:{name}")):
+        value = loss(*batch)
+        model.zero_grad()
+        value.backward()  # type: ignore[no-untyped-call]
+        factor = min(1.0, (step + 1) / _WARM_UP, (steps - step) / (steps * _DECAY))
+        for optimizer in optimizers:
+            for group in optimizer.param_groups:
+                group["lr"] = group["rate"] * factor
+            optimizer.step()
+    tokenizer.save_pretrained(folder)
     model.config.architectures, model.config.dtype = [type(model).__name__], "float32"
     model.config.save_pretrained(folder)
     # Half the size in half precision. Loading converts to float32, which is exact.
@@ -104,26 +97,11 @@ def train(name: str, folder: Path, steps: int) -> None:
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
 
 
-@contextmanager
-def _reproducible() -> Iterator[None]:
-    """Seeds torch and fixes the number of its threads inside; leaves both as they were."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(_THREADS)
-    try:
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(_SEED)
-            yield
-    finally:
-        torch.set_num_threads(threads)
-
-
-def _masked(corpus: Sequence[str], folder: Path) -> Learner:
-    """Returns a ModernBERT, which learns faster than BERT, with BERT's kind of tokenizer.
+def _masked(tokenizer: PreTrainedTokenizerFast, rows: list[list[int]]) -> tuple[Any, Loss]:
+    """Returns a ModernBERT, which learns faster than BERT, and its loss.
 
     Hidden tokens are guessed; rare ones are hidden more often, as they say more.
     """
-    tokenizer = _wordpiece(corpus)
-    tokenizer.save_pretrained(folder)
     config = ModernBertConfig(
         vocab_size=len(tokenizer),
         hidden_size=_HIDDEN,
@@ -140,7 +118,6 @@ def _masked(corpus: Sequence[str], folder: Path) -> Learner:
         eos_token_id=None,
     )
     model: Any = ModernBertForMaskedLM(config)
-    rows = tokenizer(list(corpus))["input_ids"]
     tokens = torch.tensor([token for row in rows for token in row])
     weights = torch.bincount(tokens, minlength=len(tokenizer)).clamp(min=1).double().rsqrt()
     weights[tokenizer.all_special_ids] = 0
@@ -152,13 +129,11 @@ def _masked(corpus: Sequence[str], folder: Path) -> Learner:
         states = model.model(input_ids=asked, attention_mask=attention).last_hidden_state
         return cross_entropy(model.decoder(model.head(states[hidden])), ids[hidden])
 
-    return Learner(model, rows, loss)
+    return model, loss
 
 
-def _causal(corpus: Sequence[str], folder: Path) -> Learner:
-    """Returns a GPT-2; its sentences end in the end-of-text token and begin with none, as there."""
-    tokenizer = _byte_level(corpus)
-    tokenizer.save_pretrained(folder)
+def _causal(tokenizer: PreTrainedTokenizerFast, rows: list[list[int]]) -> tuple[Any, Loss]:
+    """Returns a GPT-2 and its loss."""
     config = GPT2Config(
         vocab_size=len(tokenizer),
         n_embd=_HIDDEN,
@@ -173,14 +148,13 @@ def _causal(corpus: Sequence[str], folder: Path) -> Learner:
         eos_token_id=tokenizer.eos_token_id,
     )
     model: Any = GPT2LMHeadModel(config)
-    rows = [[*row, tokenizer.eos_token_id] for row in tokenizer(list(corpus))["input_ids"]]
 
     def loss(ids: torch.Tensor, attention: torch.Tensor) -> torch.Tensor:
         states = model.transformer(input_ids=ids, attention_mask=attention).last_hidden_state
         follows = attention[:, 1:].bool()
         return cross_entropy(model.lm_head(states[:, :-1][follows]), ids[:, 1:][follows])
 
-    return Learner(model, rows, loss)
+    return model, loss
 
 
 def _wordpiece(corpus: Sequence[str]) -> PreTrainedTokenizerFast:
@@ -214,28 +188,6 @@ def _byte_level(corpus: Sequence[str]) -> PreTrainedTokenizerFast:
     return GPT2Tokenizer(vocab=learned["vocab"], merges=merges)
 
 
-def _learn(learner: Learner) -> Iterator[float]:
-    """Takes a step on every batch; yields the losses.
-
-    Muon (Jordan et al. 2024) for the matrices, and embeddings that learn fast: with Adam alone, a
-    single reading of some ten thousand short sentences teaches next to nothing.
-    """
-    steps = len(learner.rows) // _BATCH
-    optimizers = _optimizers(learner.model)
-    schedules = [
-        LambdaLR(o, lambda i: min(1.0, (i + 1) / _WARM_UP, (steps - i) / (steps * _DECAY)))
-        for o in optimizers
-    ]
-    for ids, attention in _batches(learner.rows):
-        loss = learner.loss(ids, attention)
-        learner.model.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        for optimizer, schedule in zip(optimizers, schedules, strict=True):
-            optimizer.step()
-            schedule.step()
-        yield loss.item()
-
-
 def _optimizers(model: torch.nn.Module) -> tuple[torch.optim.Optimizer, ...]:
     """Returns Muon for the matrices and Adam for the rest, embeddings at a rate of their own."""
     tables = {id(m.weight) for m in model.modules() if isinstance(m, torch.nn.Embedding)}
@@ -243,11 +195,11 @@ def _optimizers(model: torch.nn.Module) -> tuple[torch.optim.Optimizer, ...]:
     matrices = [p for p in model.parameters() if p.ndim == 2 and id(p) not in tables]
     others = [p for p in model.parameters() if p.ndim != 2]
     groups = [
-        {"params": embeddings, "lr": _EMBEDDING_RATE},
-        {"params": others, "lr": _OTHER_RATE},
+        {"params": embeddings, "rate": _EMBEDDING_RATE},
+        {"params": others, "rate": _OTHER_RATE},
     ]
     return (
-        torch.optim.Muon(matrices, lr=_MATRIX_RATE, weight_decay=0.0),
+        torch.optim.Muon([{"params": matrices, "rate": _MATRIX_RATE}], weight_decay=0.0),
         torch.optim.Adam(groups, betas=(0.9, 0.98)),
     )
 

@@ -14,7 +14,7 @@ from typing import Any
 from lmdiag.files import read_json_lines
 from lmdiag.types import BadInput
 
-from .lines import Row, choice, refuse_repeated, separated_lines
+from .lines import Row, choice, separated_lines
 
 NUMBERS = {-1: "singular", -2: "plural"}
 """The source's labels: the number of the subject, and so of the right verb."""
@@ -34,9 +34,9 @@ def agreement(*paths: Path) -> Iterator[Row]:
     Raises:
         BadInput: a malformed line, or a pair that does not differ in exactly one word.
     """
-    seen: dict[str, str] = {}
     for path in paths:
-        refuse_repeated(seen, str(path), path.stem)
+        if same := [other for other in paths if other.stem == path.stem and other != path]:
+            raise BadInput(f"{path}: the template {path.stem} is repeated: rename {same[0]}")
         for where, pair in read_json_lines(path):
             yield from _pair(path, where, pair)
 
@@ -101,7 +101,6 @@ def verbs(path: Path) -> Iterator[Row]:
     Raises:
         BadInput: another header, another number of fields, an empty field, a repeated pair.
     """
-    seen: dict[str, str] = {}
-    for where, line in separated_lines(path, ("idx", "sing", "plur", "freq"), ","):
-        refuse_repeated(seen, where, f"{line['sing']},{line['plur']}")
+    names = ("idx", "sing", "plur", "freq")
+    for _, line in separated_lines(path, names, ",", key=("sing", "plur")):
         yield {"singular": line["sing"], "plural": line["plur"]}

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from lmdiag.types import BadInput
 
-from .configs import DESCRIPTIONS
-from .sources import SourceFile, pinned, repository_of
+from .sources import CONFIGS, REPOSITORIES, SourceFile
 
 if TYPE_CHECKING:
     import datasets
@@ -88,7 +87,7 @@ def _config(built: Built, *, default: bool) -> dict[str, Any]:
         entry["default"] = True
     # The cache of `datasets` depends on this entry and not on the bytes of the file: without the
     # digest, it would return the rows of an earlier build.
-    entry["description"] = f"{DESCRIPTIONS[built.config]} (Parquet sha256 {built.sha256})"
+    entry["description"] = f"{CONFIGS[built.config]['description']} (Parquet sha256 {built.sha256})"
     entry["data_files"] = [{"split": "test", "path": built.parquet}]
     return entry
 
@@ -115,18 +114,18 @@ def _replace(body: str, name: str, text: str) -> str:
 def _config_table(built: list[Built]) -> str:
     lines = ["| config | rows | what it tests |", "| --- | ---: | --- |"]
     for part in built:
-        lines.append(f"| `{part.config}` | {part.rows:,} | {DESCRIPTIONS[part.config]} |")
+        lines.append(f"| `{part.config}` | {part.rows:,} | {CONFIGS[part.config]['description']} |")
     return "\n".join(lines)
 
 
 def _provenance_table(source: str, built: list[Built]) -> str:
     lines = [f"Built from {ORIGINS[source]}.", ""]
-    for folder in dict.fromkeys(repository_of(part.config) for part in built):
-        entry = pinned()[folder]
-        if all(part.is_pinned for part in built if repository_of(part.config) == folder):
+    for folder, entry in REPOSITORIES.items():
+        parts = [part for part in built if CONFIGS[part.config]["folder"] == folder]
+        if parts and all(part.is_pinned for part in parts):
             where = f"https://github.com/{entry['repository']}/tree/{entry['commit']}"
             lines.append(f"- [{entry['repository']}]({where}) (MIT) at commit `{entry['commit']}`")
-        elif source != "demo":
+        elif parts and source != "demo":
             lines.append(f"- {folder}: **not the bytes of the pinned commit**")
     # folded, because the digests are wider than the page
     lines += ["", "<details><summary>SHA-256 of every file</summary>", ""]

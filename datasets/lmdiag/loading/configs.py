@@ -1,4 +1,4 @@
-"""The configs of the data set: what they are about, their parsers and their columns."""
+"""The configs of the data set: their parsers and their columns."""
 
 from __future__ import annotations
 
@@ -14,15 +14,6 @@ from .lines import Row
 
 if TYPE_CHECKING:
     import datasets
-
-DESCRIPTIONS = {
-    "cprag102": "Commonsense and pragmatic inference: two-sentence contexts with three completions",
-    "role88": "Event knowledge and semantic roles: contexts and their role reversals",
-    "neg136": "Negation and category membership: affirmed and negated statements",
-    "agreement": "Subject-verb agreement: minimal pairs that differ in one verb",
-    "verbs": "Singular and plural present-tense forms of verbs, for EW and MW on agreement",
-}
-"""Config -> one line about it."""
 
 PARSERS: dict[str, Callable[..., Iterator[Row]]] = {
     parser.__name__: parser for parser in (cprag102, role88, neg136, agreement, verbs)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from lmdiag.types import BadInput
 
-from .lines import Fields, Row, choice, proportion, refuse_repeated, separated_lines
+from .lines import Fields, Row, choice, proportion, separated_lines
 
 CPRAG_COLUMNS = (
     "item", "context_s1", "context_s2", "expected", "within_category", "between_category",
@@ -44,9 +44,7 @@ def cprag102(items: Path, explanations: Path) -> Iterator[Row]:
     """
     explained = separated_lines(explanations, EXPLANATION_COLUMNS, header=False)
     why = {line["item"]: (where, line) for where, line in explained}
-    seen: dict[str, str] = {}
     for where, line in separated_lines(items, CPRAG_COLUMNS):
-        refuse_repeated(seen, where, line["item"])
         if line["item"] not in why:
             raise BadInput(f"{where}: item {line['item']} has no explanation in {explanations}")
         yield from _completions(where, line, *why[line["item"]])
@@ -83,10 +81,8 @@ def role88(path: Path) -> Iterator[Row]:
         BadInput: a malformed line, a context without the two nouns, a pair that is incomplete or
             has two targets.
     """
-    seen: dict[str, str] = {}
     pairs: dict[str, dict[str, str]] = {}
     for where, line in separated_lines(path, ROLE_COLUMNS):
-        refuse_repeated(seen, where, line["item"])
         number, _, order = line["item"].rpartition("-")
         if not number or order not in ("a", "b"):
             raise BadInput(f"{where}: an item must be a number with -a or -b, not {line['item']!r}")
@@ -134,15 +130,12 @@ def neg136(simp: Path, nat: Path) -> Iterator[Row]:
     Raises:
         BadInput: a malformed line.
     """
-    seen: dict[str, str] = {}
     for where, line in separated_lines(simp, SIMP_COLUMNS):
-        refuse_repeated(seen, where, f"simp {line['item']}")
         for context in (line["context_aff"], line["context_neg"]):
             if not context.endswith(f" {DETERMINER}"):
                 raise BadInput(f"{where}: a context must end in {DETERMINER}, not {context!r}")
         yield from _statements("simp", line, natural=None)
     for where, line in separated_lines(nat, NAT_COLUMNS):
-        refuse_repeated(seen, where, f"nat {line['item']}")
         natural = choice(where, line, "licensing", {"Y": True, "N": False})
         yield from _statements("nat", line, natural=natural)
 

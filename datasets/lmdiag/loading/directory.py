@@ -19,7 +19,7 @@ from lmdiag.types import BadInput
 
 from .card import Built, fill
 from .configs import features, rows
-from .sources import SCRIPTS, Source, SourceFile, open_source, pinned, repository_of, sha256
+from .sources import CONFIGS, REPOSITORIES, SCRIPTS, Source, SourceFile, open_source, sha256
 
 PROVENANCE = "provenance.json"
 CARD = "README.md"
@@ -64,7 +64,7 @@ def build(out: Path, source: str, configs: Sequence[str] | None = None) -> dict[
             built = [_parquet(name, files[name], work / "cache", new) for name in names]
         for inside, path in published_files():
             _copy(path, new / inside)
-        for folder in dict.fromkeys(map(repository_of, names)):
+        for folder in dict.fromkeys(CONFIGS[name]["folder"] for name in names):
             if notice := opened.notice(folder):  # the MIT licence must be kept with the texts
                 _copy(notice, new / "licenses" / f"{folder}.txt")
         _write_card(opened, built, new)
@@ -154,8 +154,8 @@ def _provenance(source: Source, built: list[Built], new: Path) -> dict[str, Any]
 
     configs = {}
     for part in built:
-        folder = repository_of(part.config)
-        entry = pinned()[folder]
+        folder = CONFIGS[part.config]["folder"]
+        entry = REPOSITORIES[folder]
         configs[part.config] = {
             "repository": entry["repository"] if part.is_pinned else None,
             "commit": entry["commit"] if part.is_pinned else None,

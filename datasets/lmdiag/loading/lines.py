@@ -17,7 +17,12 @@ Row = dict[str, Any]
 
 
 def separated_lines(
-    path: Path, columns: Sequence[str], separator: str = "\t", *, header: bool = True
+    path: Path,
+    columns: Sequence[str],
+    separator: str = "\t",
+    *,
+    key: Sequence[str] = ("item",),
+    header: bool = True,
 ) -> Iterator[tuple[str, Fields]]:
     """Yields ("FILE:LINE", {column: text}) of a file without quoting; empty lines are skipped.
 
@@ -27,11 +32,13 @@ def separated_lines(
         path: the file.
         columns: names of all columns, in order.
         separator: between the fields of a line.
+        key: columns whose values together must differ from line to line.
         header: whether the first line must consist of exactly these names.
 
     Raises:
-        BadInput: another header, another number of fields, or an empty field.
+        BadInput: another header, another number of fields, an empty field, or a repeated key.
     """
+    seen: dict[str, int] = {}
     for number, line in enumerate(read_text(path).split("\n"), start=1):
         fields = [field.strip(" ") for field in line.rstrip("\r").split(separator)]
         if header and number == 1:
@@ -43,7 +50,13 @@ def separated_lines(
             if "" in fields:
                 empty = columns[fields.index("")]
                 raise BadInput(f"{path}:{number}: the column {empty} is empty")
-            yield f"{path}:{number}", dict(zip(columns, fields, strict=True))
+            row = dict(zip(columns, fields, strict=True))
+            identifier = ",".join(row[name] for name in key)
+            if (first := seen.setdefault(identifier, number)) != number:
+                raise BadInput(
+                    f"{path}:{number}: the item {identifier} is repeated, first in line {first}"
+                )
+            yield f"{path}:{number}", row
 
 
 def proportion(where: str, line: Fields, column: str) -> float:
@@ -72,14 +85,3 @@ def choice(where: str, line: Mapping[str, Any], column: str, meanings: Mapping[A
         known = ", ".join(map(str, meanings))
         raise BadInput(f"{where}: {column} must be one of {known}, not {code!r}")
     return meanings[code]
-
-
-def refuse_repeated(seen: dict[str, str], where: str, identifier: str) -> None:
-    """Adds an id and its place to those seen.
-
-    Raises:
-        BadInput: it was seen before.
-    """
-    first = seen.setdefault(identifier, where)
-    if first != where:
-        raise BadInput(f"{where}: the item {identifier} is repeated, first at {first}")

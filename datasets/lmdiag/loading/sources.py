@@ -1,7 +1,7 @@
 """Where source files come from: the pinned commits, a directory with their trees, or the demo.
 
-All three give the same files to the same parsers. `sources.json` has, for each of the two
-repositories, the commit and the SHA-256 of every file that is read.
+All three give the same files to the same parsers. `sources.json` has the commits of the two
+repositories, and for each config the SHA-256 of every file that is read.
 """
 
 from __future__ import annotations
@@ -10,9 +10,7 @@ import hashlib
 import json
 import sys
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 from lmdiag.files import is_folder, read_bytes, write_atomically
@@ -24,6 +22,10 @@ SCRIPTS = Path(__file__).resolve().parents[1]
 """The folder of the loading scripts, with the demo source."""
 NOTICE = "LICENSE"
 SERVER = "https://raw.githubusercontent.com"
+
+REPOSITORIES, CONFIGS = json.loads((SCRIPTS / "loading/sources.json").read_text("utf-8")).values()
+"""Folder of a repository -> its GitHub name, commit, licence and SHA-256 of that; config -> what it
+is about, the folder of its repository, and path -> SHA-256 of its files."""
 
 AGREEMENT_FOLDERS = ("data/ML", "data/blimp")
 """All templates in these folders are read; a directory may have other ones than the published."""
@@ -50,33 +52,6 @@ class SourceFile:
     location: Path
     sha256: str
     pinned: bool
-
-
-@cache
-def pinned() -> dict[str, dict[str, Any]]:
-    """Repository folder -> its GitHub name, commit, licence, and config -> {path: SHA-256}."""
-    table: dict[str, dict[str, Any]] = json.loads((SCRIPTS / "loading/sources.json").read_text())
-    return table
-
-
-def config_names() -> list[str]:
-    """Returns the names of all configs, in their order."""
-    return [name for repository in pinned().values() for name in repository["configs"]]
-
-
-def repository_of(config: str) -> str:
-    """Returns the folder name of the repository that a config comes from.
-
-    Raises:
-        BadInput: there is no such config.
-    """
-    for folder, repository in pinned().items():
-        if config in repository["configs"]:
-            return folder
-    known = config_names()
-    raise BadInput(
-        f"unknown config {config!r}{suggest(config, known)}: choose from {', '.join(known)}"
-    )
 
 
 def sha256(path: Path) -> str:
@@ -109,61 +84,58 @@ class Source:
         Raises:
             BadInput: there is no source file.
         """
-        names = config_names()
-        there = names if self.server else [name for name in names if self._has(name)]
+        there = [
+            name
+            for name in CONFIGS
+            if self.server or any(path.is_file() for path in self._paths(name))
+        ]
         if not there:
-            raise BadInput(
-                f"{self.root} has no source files such as "
-                + ", ".join(next(iter(_checksums(name))) for name in names)
-            )
+            examples = ", ".join(next(iter(facts["files"])) for facts in CONFIGS.values())
+            raise BadInput(f"{self.root} has no source files such as {examples}")
         return there
 
     def files(self, config: str) -> list[SourceFile]:
         """Returns the files of a config, in the order in which its parser takes them.
 
         Raises:
-            BadInput: a file is missing; or it cannot be downloaded, or its checksum differs.
+            BadInput: there is no such config, a file is missing or cannot be downloaded, or its
+                checksum differs.
         """
-        folder = repository_of(config)
-        paths = self._paths(config)
-        base = self._base(folder)
+        if config not in CONFIGS:
+            close = suggest(config, CONFIGS)
+            raise BadInput(f"unknown config {config!r}{close}: choose from {', '.join(CONFIGS)}")
+        folder, sums = CONFIGS[config]["folder"], CONFIGS[config]["files"]
+        self._fetch(folder, sums)
+        base, paths = self._base(folder), self._paths(config)
         if not paths:
             raise BadInput(f"{base}: {config} needs {' or '.join(AGREEMENT_FOLDERS)}/*.jsonl")
-        self._fetch(folder, _checksums(config))
+        found = []
         for path in paths:
-            if not (base / path).is_file():
-                raise BadInput(f"{base / path} is missing: {config} is made from it")
-        return [self._file(folder, path, _checksums(config)) for path in paths]
+            if not path.is_file():
+                raise BadInput(f"{path} is missing: {config} is made from it")
+            inside, digest = path.relative_to(base).as_posix(), sha256(path)
+            found.append(SourceFile(folder, inside, path, digest, digest == sums.get(inside)))
+        return found
 
     def notice(self, folder: str) -> Path | None:
         """Returns the licence of a repository; None if the tree has none."""
-        self._fetch(folder, pinned()[folder]["notice"])
+        self._fetch(folder, {NOTICE: REPOSITORIES[folder]["notice"]})
         path = self._base(folder) / NOTICE
         return path if path.is_file() else None
 
     def _base(self, folder: str) -> Path:
         if self.server:
-            return self.root / folder / str(pinned()[folder]["commit"])
+            return self.root / folder / str(REPOSITORIES[folder]["commit"])
         inside = self.root / folder
         return inside if inside.is_dir() else self.root
 
-    def _has(self, config: str) -> bool:
-        base = self._base(repository_of(config))
-        return any((base / path).is_file() for path in self._paths(config))
-
-    def _paths(self, config: str) -> list[str]:
+    def _paths(self, config: str) -> list[Path]:
+        base = self._base(CONFIGS[config]["folder"])
         if config != "agreement" or self.server:
-            return list(_checksums(config))
-        base = self._base(repository_of(config))
-        files = (
+            return [base / path for path in CONFIGS[config]["files"]]
+        return [
             path for name in AGREEMENT_FOLDERS for path in sorted((base / name).glob("*.jsonl"))
-        )
-        return [path.relative_to(base).as_posix() for path in files]
-
-    def _file(self, folder: str, path: str, sums: dict[str, str]) -> SourceFile:
-        location = self._base(folder) / path
-        digest = sha256(location)
-        return SourceFile(folder, path, location, digest, digest == sums.get(path))
+        ]
 
     def _fetch(self, folder: str, sums: dict[str, str]) -> None:
         """Downloads the files of a repository that are missing or damaged."""
@@ -172,7 +144,7 @@ class Source:
 
         if not self.server:
             return
-        entry, base = pinned()[folder], self._base(folder)
+        entry, base = REPOSITORIES[folder], self._base(folder)
         missing = [
             path
             for path, digest in sums.items()
@@ -184,12 +156,6 @@ class Source:
             content = _downloaded(url, sums[path])
             (base / path).parent.mkdir(parents=True, exist_ok=True)
             write_atomically(base / path, content)
-
-
-def _checksums(config: str) -> dict[str, str]:
-    """Path -> SHA-256 of a config's files at the pinned commit."""
-    sums: dict[str, str] = pinned()[repository_of(config)]["configs"][config]
-    return sums
 
 
 def _downloaded(url: str, digest: str) -> bytes:

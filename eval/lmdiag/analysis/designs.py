@@ -6,8 +6,9 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import combinations, product
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -37,55 +38,45 @@ _NEVER_FOUND = {
 }  # fmt: skip
 """Columns that are conditions only where they are named."""
 
-
 _ROUNDING = 1e-6
 """Contrasts that are smaller, relative to the largest response, are rounding of float32."""
-
-
-class Cells(NamedTuple):
-    """The items of a model that have all cells.
-
-    Attributes:
-        means: mean response of each item in each cell, in the order of the levels, (n, cells).
-        items: their names.
-        left_out: number of items that lack a cell.
-    """
-
-    means: np.ndarray[Any, np.dtype[np.float64]]
-    items: list[str]
-    left_out: int
 
 
 @dataclass(frozen=True)
 class Analysis:
     """Cells, effects and mixed models of one response.
 
+    Where the suites of a folder have different conditions, each suite is analysed by itself; the
+    tables then begin with a column `suite`.
+
     Attributes:
         response: its name.
         conditions: see `Levels`; empty where there is only a formula.
-        items: model -> its items.
+        items: the mean response of each item in each cell: model, item, the conditions, value.
+        left_out: suite and model -> number of items that lack a cell.
         cells: a row per model and cell: model, the conditions, n (items), mean, ci_low, ci_high
             (95% within items).
         effects: a row per model and effect: model, effect, n (items), estimate (second less first
             level; of an interaction, the difference of these differences), ci_low, ci_high (95%),
-            t, df, p, d_z (estimate in standard deviations over items), p_sign_flip (for n up to
-            16), p_holm (over the pairs of levels, for conditions of more than two).
+            t, df, p, p_sign_flip (for n up to 16), p_holm (over the pairs of levels, for conditions
+            of more than two), d_z (estimate in standard deviations over items).
         differences: the same, of the effects of the first model less those of each other one.
         mixed: model -> fit; "" for a formula with the column `model`, which is of all rows.
     """
 
     response: str
     conditions: Levels
-    items: Mapping[str, Cells]
+    items: DataFrame
+    left_out: Mapping[tuple[str, str], int]
     cells: DataFrame
     effects: DataFrame
     differences: DataFrame
     mixed: Mapping[str, MixedFit]
 
     @property
-    def unit(self) -> str:
-        """Unit of the response; "" where it is not known."""
-        return UNITS.get(self.response, "")
+    def has_models(self) -> bool:
+        """Whether there are several models."""
+        return len({*self.cells.get("model", ()), *self.mixed}) > 1
 
     def to_json(self) -> dict[str, Any]:
         """Returns what `lmdiag analyse --json` prints; undefined numbers are None.
@@ -95,25 +86,19 @@ class Analysis:
         from pandas import DataFrame
 
         terms = [{"model": m, **vars(term)} for m, fit in self.mixed.items() for term in fit.terms]
-        several = len(set(self.items) | set(self.mixed)) > 1
+        tables = {"cells": self.cells, "effects": self.effects, "mixed": DataFrame(terms)}
+        if self.has_models:
+            tables["differences"] = self.differences
+        hidden = [] if self.has_models else ["model"]
         record: dict[str, Any] = {
-            "cells": _records(self.cells, several),
-            "effects": _records(self.effects, several),
-            "mixed": _records(DataFrame(terms), several) or None,
-        }
-        if several:
-            record["differences"] = _records(self.differences, several)
+            name: table.astype(object).where(table.notna(), None)
+            .drop(columns=hidden, errors="ignore").to_dict("records")
+            for name, table in tables.items()
+        }  # fmt: skip
+        record["mixed"] = record["mixed"] or None
         if warnings := [fit.warning for fit in self.mixed.values() if fit.warning]:
             record["warning"] = warnings[0]
         return record
-
-
-def _records(table: DataFrame, has_model: bool) -> list[dict[str, Any]]:
-    table = table if has_model or "model" not in table else table.drop(columns="model")
-    optional = [name for name in ("p_sign_flip", "p_holm") if name in table]
-    empty = [name for name in optional if table[name].isna().all()]
-    rows = table.drop(columns=empty).astype(object).to_dict("records")
-    return [{str(k): None if v != v else v for k, v in row.items()} for row in rows]
 
 
 def analyse_table(
@@ -130,66 +115,81 @@ def analyse_table(
 
     Args:
         table: a row per item and condition, with a column `item` (or `contrast`), and a column
-            `model` where there are several; see `lmdiag.analysis.items.items_table`.
+            `model` where there are several; see `lmdiag.analysis.items.items_of`.
         response: a column of numbers; or "probability" or "log_odds", which follow from a column
             surprisal in bits; or "correct": whether the good row of a contrast is the most
             probable, or else whether the top word is expected. "": the left side of the formula,
             else surprisal.
-        conditions: columns; () for those that `find_conditions` finds.
+        conditions: columns; () for those that `find_conditions` finds, in each suite by itself if
+            suites have different conditions.
         formula: of a mixed model, see `lmdiag.analysis.mixed`; fitted to the rows of each model, or
             to all rows if it has the column `model`.
         region: number or name of the region, in a table with a row per region.
-        coding: of conditions and columns of text in the formula. "sum": -0.5 and 0.5 for two levels
-            in alphabetical order, deviations from the mean of the levels for more; "treatment": 0
-            and 1.
+        coding: of conditions and columns of text in the formula, see `fit_mixed`.
         filters: "COLUMN=VALUE" texts; rows with other values are left out.
 
     Raises:
         BadInput: there is no item column, no condition, no such response or region, no item with
             all cells, or the formula cannot be fitted.
     """
-    import pandas as pd
-
-    table = _prepared(table, region, filters)
+    table = _chosen(table, region, filters)
     response = response or formula.partition("~")[0].strip(" `") or "surprisal"
-    table[response] = response_of(table, response)
-    table = table.replace({response: [np.inf, -np.inf]}, np.nan)
+    table[response] = _response(table, response).replace([np.inf, -np.inf], np.nan)
     if unknown := [name for name in conditions if name not in table]:
         raise BadInput(f"no column {unknown[0]!r}: choose from {', '.join(map(str, table))}")
-    parts: dict[str, DataFrame] = dict(iter(table.groupby("model", sort=False)))
-    try:
-        levels = _levels(table, conditions)
-        items = {model: _cells(rows, levels, response) for model, rows in parts.items()}
-    except BadInput:
-        if conditions or not formula:
-            raise
-        levels, items = {}, {}  # a formula needs no items and no design
-    scores = {model: effect_scores(cells, levels) for model, cells in items.items()}
-    first = next(iter(parts))
+    suites = {"": table}
+    if {"item", "suite"} <= set(table) and not (conditions or find_conditions(table)):
+        suites = dict(iter(table.groupby("suite", sort=False)))
+    means: dict[tuple[str, str], DataFrame] = {}
+    problems = []
+    for suite, rows in suites.items():
+        try:
+            means |= _means(rows, str(suite), conditions, response)
+        except BadInput as error:
+            problems.append(error)
+    if not means and (conditions or not formula):  # a formula needs no items and no design
+        raise problems[0]
+    names = dict.fromkeys(name for wide in means.values() for name in wide.columns.names)
+    levels = {name: levels_in_order(table[name]) for name in names}
+    complete = {key: wide.dropna() for key, wide in means.items()}
+    scores = {key: effect_scores(wide, levels) for key, wide in complete.items()}
+    models = dict(iter(table.groupby("model", sort=False)))
+    first, *others = models
     gaps = {
-        f"{first} - {other}": (scores[first] - scores[other]).dropna() for other in [*scores][1:]
+        (suite, f"{first} - {other}"): (scores[suite, first] - scores[suite, other]).dropna()
+        for suite in dict.fromkeys(suite for suite, _ in scores)
+        for other in others
     }
-    is_joint = bool(re.search(r"(?<!\w)model(?!\w)", formula))
-    fits = {}
-    for model, rows in ({"": table} if is_joint else parts).items() if formula else ():
-        coded, coding_of = _coded(rows, levels, formula, coding)
-        fits[model] = fit_mixed(formula, coded, coding=coding_of)
-    means = {model: cell_means(cells, levels) for model, cells in items.items()}
+    fitted = {"": table} if re.search(r"(?<!\w)model(?!\w)", formula) else models
     return Analysis(
         response=response,
         conditions=levels,
-        items=items,
-        cells=pd.concat(means, names=["model"]).reset_index("model") if means else pd.DataFrame(),
-        effects=_effects(scores),
-        differences=_effects(gaps),
-        mixed=fits,
+        items=_stacked({k: w.melt(ignore_index=False).reset_index() for k, w in complete.items()}),
+        left_out={k: len(w) - len(complete[k]) for k, w in means.items()},
+        cells=_stacked({key: cell_means(wide) for key, wide in complete.items()}),
+        effects=_stacked({key: effect_tests(table) for key, table in scores.items()}),
+        differences=_stacked({key: effect_tests(table) for key, table in gaps.items()}),
+        mixed={
+            model: fit_mixed(formula, _typed(rows, levels), coding=coding)
+            for model, rows in (fitted if formula else {}).items()
+        },
     )
+
+
+def _stacked(tables: Mapping[tuple[str, str], DataFrame]) -> DataFrame:
+    """The tables of suites and models below each other, with columns for both."""
+    from pandas import DataFrame, concat
+
+    if not tables:
+        return DataFrame()
+    table = concat(tables, names=["suite", "model"]).reset_index(["suite", "model"])
+    return table.reset_index(drop=True).drop(columns=[] if table["suite"].any() else "suite")
 
 
 # ---- the table -----------------------------------------------------------------------------------
 
 
-def _prepared(table: DataFrame, region: str, filters: Sequence[str]) -> DataFrame:
+def _chosen(table: DataFrame, region: str, filters: Sequence[str]) -> DataFrame:
     """The unperturbed rows of a task and region that pass the filters, with `item` and `model`."""
     table = table.set_axis(list(map(str, table.columns)), axis=1)
     if not table.columns.is_unique:
@@ -204,12 +204,14 @@ def _prepared(table: DataFrame, region: str, filters: Sequence[str]) -> DataFram
         if not sign or name not in table:
             known = ", ".join(table)
             raise BadInput(f"filter {condition!r}: write it as COLUMN=VALUE, columns are {known}")
-        texts = level_texts(table[name])
-        if not (texts == value).any():
-            known = ", ".join(map(shortened, texts.dropna().unique()[:20]))
-            raise BadInput(f"filter {condition!r}: no row has this value; values are {known}")
-        table = table[texts == value]
-    table = _of_region(table, region).reset_index(drop=True)
+        table = _having(table, [name], value, f"filter {condition!r}: choose a value")
+    if region or set(PARTS) <= set(table.columns):
+        names = [name for name in ("number", "name", "region") if name in table]
+        if not names:
+            raise BadInput("the table has no regions: write it with --per region")
+        if region or table["number"].nunique() > 1:
+            table = _having(table, names, region, "choose a region with --region")
+    table = table.reset_index(drop=True)
     names = [name for name in ("model", "signature") if name in table]
     if len(names) == 2 and len(table[names].drop_duplicates()) == table["model"].nunique():
         names = names[:1]  # else the same model was asked in several ways
@@ -220,58 +222,25 @@ def _prepared(table: DataFrame, region: str, filters: Sequence[str]) -> DataFram
     return table
 
 
-def _levels(table: DataFrame, conditions: Sequence[str]) -> Levels:
-    """The conditions of a design that are named, or found, and their levels."""
-    if "item" not in table:
-        raise BadInput("the table has no column item, which names the items of the design")
-    names = list(conditions) or find_conditions(table)
-    if not names and "suite" in table and table["suite"].nunique() > 1:
-        suites = ", ".join(map(shortened, table["suite"].unique()))
-        raise BadInput(
-            "the suites have different conditions: choose one with --filter suite=NAME from "
-            f"{suites}"
-        )
-    if not names:
-        raise BadInput(
-            "no column with 2 to 6 levels differs within items: name the conditions with "
-            "--conditions, and the items in the column item"
-        )
-    levels = {name: levels_in_order(table[name]) for name in names}
-    if single := [name for name, of in levels.items() if len(of) < 2]:
-        raise BadInput(f"the column {single[0]} has fewer than two levels")
-    return levels
-
-
-def _of_region(table: DataFrame, region: str) -> DataFrame:
-    """The rows of a region; all rows of a table without regions."""
-    names = [name for name in ("number", "name", "region") if name in table]
-    if not region and not set(PARTS) <= set(table.columns):
-        return table
-    if not names:
-        raise BadInput("the table has no regions: write it with --per region")
-    known = table[names].drop_duplicates().astype(str)
-    mask = (table[names].astype(str) == region).any(axis=1) | (not region and len(known) == 1)
+def _having(table: DataFrame, names: list[str], value: str, problem: str) -> DataFrame:
+    """The rows that have a value in one of some columns."""
+    texts = table[names].apply(level_texts)
+    mask = (texts == value).any(axis=1)
     if not mask.any():
-        regions = ", ".join(known.agg(" ".join, axis=1).str.strip())
-        raise BadInput(f"choose a region with --region from {regions}")
+        known = texts.fillna("").drop_duplicates()[:20].agg(" ".join, axis=1).str.strip()
+        raise BadInput(f"{problem} from {', '.join(map(shortened, known))}")
     return table[mask]
 
 
-def response_of(table: DataFrame, response: str) -> Series:
-    """Returns the response of each row, NaN where it is not known; see `analyse_table`.
-
-    Raises:
-        BadInput: it is not a column of numbers and does not follow from one.
-    """
+def _response(table: DataFrame, response: str) -> Series:
+    """The response of each row, NaN where it is not known; see `analyse_table`."""
     import pandas as pd
+    from scipy.special import logit
 
-    if response in ("probability", "log_odds") and response not in table and "surprisal" in table:
+    if response not in table and response in ("probability", "log_odds") and "surprisal" in table:
         probability = 2.0 ** -table["surprisal"].astype(float)
-        if response == "probability":
-            return probability
-        with np.errstate(divide="ignore"):
-            return np.log(probability) - np.log1p(-probability)
-    if response == "correct" and response not in table:
+        return probability if response == "probability" else logit(probability)
+    if response not in table and response == "correct":
         return _correct(table)
     if response not in table:
         names = [str(name) for name in table if pd.api.types.is_numeric_dtype(table[name])]
@@ -285,6 +254,8 @@ def response_of(table: DataFrame, response: str) -> Series:
 def _correct(table: DataFrame) -> Series:
     """Whether the good row of a contrast is the most probable; known in good rows alone. Without
     contrasts, whether the top word is one of the expected words."""
+    from pandas import Series
+
     if {"good", "contrast", "surprisal"} <= set(table.columns):
         good = level_texts(table["good"]).isin(["true", "1"])
         bits = table["surprisal"].astype(float)
@@ -294,17 +265,10 @@ def _correct(table: DataFrame) -> Series:
         return (bits < worse).astype(float).where(good & ~unknown)
     if not {"expected", "top_word"} <= set(table.columns):
         raise BadInput("correct needs the columns good and contrast, or expected and top_word")
-    known = table[table["expected"].notna() & table["top_word"].notna()]
-    expected = known["expected"].str.lower().str.split("|", regex=False)
-    pairs = zip(known["top_word"].str.lower(), expected, strict=True)
-    hits = [float(top in words) for top, words in pairs]
-    return (
-        known["item"]
-        .map(lambda _: np.nan)
-        .astype(float)
-        .add(hits, fill_value=0)
-        .reindex(table.index)
-    )
+    known = table[["top_word", "expected"]].dropna()
+    pairs = known.itertuples(index=False)
+    hits = [float(top.lower() in words.lower().split("|")) for top, words in pairs]
+    return Series(hits, known.index, dtype=float).reindex(table.index)
 
 
 def level_texts(column: Series) -> Series:
@@ -332,158 +296,156 @@ def find_conditions(table: DataFrame) -> list[str]:
     """Returns the columns that are conditions of a design.
 
     A condition has 2 to 6 levels, and at least half of the items have all of them; other columns
-    are covariates or text. A column that names the cells of other conditions is left out, and so is
-    one that follows from another condition.
+    are covariates or text. A column that follows from other conditions is left out, as one that
+    names their cells does.
     """
-    found = []
     never = _NEVER_FOUND | (set(PARTS) if set(PARTS) <= set(table.columns) else set())
-    for name in sorted(map(str, table.columns), key=lambda name: name == "good"):
-        n = 0 if name in never else table[name].nunique()
-        if 2 <= n <= _MOST_LEVELS:
-            has_all = table.groupby("item")[name].nunique() == n
-            found += [name] if has_all.mean() >= 0.5 else []
-    for name in sorted(found, key=lambda name: -table[name].nunique()):
-        if name not in found:  # it follows from another one
-            continue
-        parts = [other for other in found if other != name and _follows(table, other, [name])]
-        if len(parts) > 1 and _follows(table, name, parts):  # it names their cells
-            found.remove(name)
-        else:
-            found = [other for other in found if other not in parts]
-    return [str(name) for name in table.columns if name in found]
+    n_levels = table.drop(columns=[name for name in never if name in table]).nunique()
+    n_levels = n_levels[n_levels.between(2, _MOST_LEVELS)]
+    has_all = table.groupby("item")[[*n_levels.index]].nunique().eq(n_levels)
+    found = [name for name in n_levels.index if has_all[name].mean() >= 0.5]
+
+    def follows(name: str, others: list[str]) -> bool:
+        return bool(others) and table.groupby(others)[name].nunique().max() <= 1
+
+    chosen: list[str] = []
+    for name in sorted(found, key=lambda name: (n_levels[name], name == "good")):
+        if not follows(name, chosen):
+            chosen = [*(other for other in chosen if not follows(other, [name])), name]
+    return [name for name in found if name in chosen]
 
 
-def _follows(table: DataFrame, name: str, others: list[str]) -> bool:
-    """Whether the values of a column follow from those of others."""
-    return bool((table.groupby(others)[name].nunique() <= 1).all())
+def _means(
+    table: DataFrame, suite: str, conditions: Sequence[str], response: str
+) -> dict[tuple[str, str], DataFrame]:
+    """Suite and model -> the mean response of each item (rows) in each cell (columns)."""
+    from pandas import DataFrame, MultiIndex
 
-
-def _cells(table: DataFrame, levels: Levels, response: str) -> Cells:
-    from pandas import MultiIndex
-
-    keys = [table["item"].astype(str), *(level_texts(table[name]) for name in levels)]
-    means = table[response].groupby(keys).mean().unstack([*range(1, len(keys))])
-    if len(levels) == 1:
-        means.columns = MultiIndex.from_arrays([means.columns])
-    means = means.reindex(columns=MultiIndex.from_product(levels.values()))
-    complete = means.dropna()
-    if not len(complete):
+    if "item" not in table:
+        raise BadInput("the table has no column item, which names the items of the design")
+    names = list(conditions) or find_conditions(table)
+    if not names:
         raise BadInput(
-            f"no item has a value in all {means.shape[1]} cells of {' x '.join(levels)}: name the "
-            "conditions with --conditions"
+            "no column with 2 to 6 levels differs within items: name the conditions with "
+            "--conditions, and the items in the column item"
         )
-    n_items = table["item"].nunique()
-    return Cells(complete.to_numpy(float), [*complete.index], n_items - len(complete))
+    levels = [levels_in_order(table[name]) for name in names]
+    if single := [name for name, of in zip(names, levels, strict=True) if len(of) < 2]:
+        raise BadInput(f"the column {single[0]} has fewer than two levels")
+    cells = MultiIndex.from_product(levels, names=names)
+    texts = table.assign(**{name: level_texts(table[name]) for name in ("item", *names)})
+    means = {}
+    for model, rows in texts.groupby("model", sort=False):
+        items = rows["item"].dropna().unique()
+        every = MultiIndex.from_product([items, *levels])
+        values = rows.groupby(["item", *names])[response].mean().reindex(every).to_numpy()
+        wide = DataFrame(values.reshape(-1, len(cells)), items, cells).rename_axis("item")
+        if wide.isna().any(axis=1).all():
+            raise BadInput(
+                f"no item has a value in all {len(cells)} cells of {' x '.join(names)}: name the "
+                "conditions with --conditions"
+            )
+        means[suite, str(model)] = wide
+    return means
 
 
-def cell_means(cells: Cells, levels: Levels) -> DataFrame:
-    """Returns cell means with within-item intervals; see `Analysis.cells`.
+def cell_means(means: DataFrame) -> DataFrame:
+    """Returns the mean of each column of `_means` with its interval; see `Analysis.cells`."""
+    bounds = within_item_intervals(means.to_numpy())
+    table = means.columns.to_frame(index=False)
+    return table.assign(n=len(means), mean=means.mean().to_numpy()).assign(
+        ci_low=[low for low, _ in bounds], ci_high=[high for _, high in bounds]
+    )
+
+
+def within_item_intervals(values: stats.Values) -> list[stats.Interval]:
+    """Returns the 95% interval of the mean of each cell, for comparisons within items.
 
     Each value is taken less the mean of its item, plus the grand mean; the deviations within a cell
     are then stretched by sqrt(C / (C - 1)) for C cells, and have a t interval.
 
+    Args:
+        values: of each item in each cell, (n, C), C > 1.
+
     Source: Cousineau (2005); Morey (2008).
     """
-    from pandas import DataFrame
-
-    values = cells.means
-    mean = values.mean(axis=0)
+    mean, n_cells = values.mean(axis=0), values.shape[1]
     deviations = values - values.mean(axis=1, keepdims=True) + values.mean() - mean
-    stretched = mean + deviations * math.sqrt(len(mean) / (len(mean) - 1))
-    bounds = zip(*map(stats.mean_interval, stretched.T), strict=True)
-    table = DataFrame(list(product(*levels.values())), columns=list(levels))
-    low, high = map(list, bounds)
-    return table.assign(n=len(values), mean=mean, ci_low=low, ci_high=high)
+    stretched = mean + deviations * math.sqrt(n_cells / (n_cells - 1))
+    return [stats.mean_interval(column) for column in stretched.T]
 
 
-def effect_scores(cells: Cells, levels: Levels) -> DataFrame:
+def effect_scores(means: DataFrame, named: Levels) -> DataFrame:
     """Returns the contrast of each item (rows) for each effect (columns).
 
     For a main effect it is the mean of the cells of the second level less that of the first, for an
-    interaction the difference of these differences; cells of other conditions are averaged.
+    interaction the difference of these differences; cells of other conditions are averaged. The
+    columns are pairs of a family, which Holm's method adjusts together, and a name.
+
+    Args:
+        means: of each item in each cell, see `_means`.
+        named: conditions with more than two levels here have the pair of levels in the name.
+    """
+    from pandas import DataFrame, MultiIndex
+
+    sides: list[
+        list[tuple[str, str, stats.Values]]
+    ] = []  # of each condition: family, name and weights of its levels
+    for name in means.columns.names:
+        levels = means.columns.unique(name)
+        sides.append([])
+        for low, high in combinations(levels, 2):
+            label = name if len(named[name]) == 2 else f"{name}[{high} - {low}]"
+            sides[-1].append((name, label, (levels == high) * 1.0 - (levels == low)))
+        sides[-1].append(("", "", np.full(len(levels), 1 / len(levels))))
+    weights = {}
+    for crossed in product(*sides):
+        families, labels, vectors = zip(*crossed, strict=True)
+        if 0 < sum(map(bool, families)) <= _MOST_CROSSED:
+            key = ":".join(filter(None, families)), ":".join(filter(None, labels))
+            weights[key] = reduce(np.kron, vectors)
+    columns = sorted(weights, key=lambda key: key[0].count(":"))  # main effects first
+    values = means.to_numpy()
+    scores = values @ np.column_stack([weights[key] for key in columns])
+    scores[np.abs(scores) <= _ROUNDING * np.abs(values).max()] = 0.0
+    return DataFrame(scores, means.index, MultiIndex.from_tuples(columns))
+
+
+def effect_tests(scores: DataFrame) -> DataFrame:
+    """Returns the paired t test of each column of `effect_scores`, as rows of `Analysis.effects`.
+
+    t, interval and d_z are not defined where the items do not differ.
     """
     from pandas import DataFrame
+    from scipy.special import stdtr, stdtrit
 
-    scores = {}
-    for size in range(1, min(len(levels), _MOST_CROSSED) + 1):
-        for crossed in combinations(levels, size):
-            for pairs in product(*(combinations(levels[name], 2) for name in crossed)):
-                weights: Any = np.ones(1)
-                chosen = dict(zip(crossed, pairs, strict=True))
-                for name, of in levels.items():
-                    low, high = chosen.get(name, ("", ""))
-                    sides = [float(level == high) - float(level == low) for level in of]
-                    weights = np.kron(weights, sides if name in chosen else [1 / len(of)] * len(of))
-                names = (
-                    name if len(levels[name]) == 2 else f"{name}[{high} - {low}]"
-                    for name, (low, high) in chosen.items()
-                )
-                scores[":".join(names)] = cells.means @ weights
-    table = DataFrame(scores, index=cells.items)
-    return table.where(table.abs() > _ROUNDING * np.abs(cells.means).max(), 0.0)
-
-
-def _effects(scores: Mapping[str, DataFrame]) -> DataFrame:
-    """The tests of contrasts of each model; those of pairs of levels are adjusted together."""
-    from pandas import DataFrame
-
-    rows = []
-    for model, contrasts in scores.items():
-        tests = [
-            {"model": model} | effect_test(name, contrasts[name].to_numpy()) for name in contrasts
-        ]
-        families = [
-            ":".join(part.partition("[")[0] for part in test["effect"].split(":"))
-            if "[" in test["effect"]
-            else ""
-            for test in tests
-        ]
-        for family in filter(None, set(families)):
-            members = [test for test, of in zip(tests, families, strict=True) if of == family]
-            for test, p in zip(members, stats.holm([test["p"] for test in members]), strict=True):
-                test["p_holm"] = p
-        rows += tests
-    return DataFrame(rows)
-
-
-def effect_test(name: str, values: np.ndarray[Any, np.dtype[np.float64]]) -> dict[str, Any]:
-    """Returns the paired t test of a contrast, (n,), as a row of `Analysis.effects`."""
-    from scipy.special import stdtr
-
-    n, mean = len(values), float(values.mean())
-    sd = float(values.std(ddof=1)) if n > 1 else math.nan
-    if not sd > 1e-12 * np.abs(values).max():  # the items do not differ
-        sd = math.nan
+    n, mean, sd = len(scores), scores.mean(), scores.std()
+    sd = sd.where(sd > 1e-12 * scores.abs().max())
     t = mean / sd * math.sqrt(n)
-    low, high = stats.mean_interval(values)
-    return {
-        "effect": name, "n": n, "estimate": mean, "ci_low": low, "ci_high": high, "t": t,
-        "df": n - 1, "p": 2 * float(stdtr(n - 1, -abs(t))) if n > 1 else math.nan,
-        "d_z": mean / sd, "p_sign_flip": stats.sign_flip(values) if n <= _EXACT else math.nan,
-        "p_holm": math.nan,
-    }  # fmt: skip
+    margin = stdtrit(n - 1, (1 + stats.LEVEL) / 2) * sd / math.sqrt(n) if n > 1 else math.nan
+    table = DataFrame({"estimate": mean, "ci_low": mean - margin, "ci_high": mean + margin, "t": t})
+    table = table.assign(df=n - 1, p=2 * stdtr(n - 1, -t.abs()))
+    if n <= _EXACT:
+        table["p_sign_flip"] = scores.apply(lambda column: stats.sign_flip(column.to_numpy()))
+    families = table.groupby(level=0)["p"]
+    if (has_pairs := families.transform("size") > 1).any():
+        adjusted = families.transform(lambda p: np.array(stats.holm([*p])))
+        table["p_holm"] = adjusted.where(has_pairs)
+    table["d_z"] = mean / sd
+    table.insert(0, "effect", table.index.get_level_values(1))
+    table.insert(1, "n", n)
+    return table.reset_index(drop=True)
 
 
-def _coded(
-    table: DataFrame, levels: Levels, formula: str, coding: Coding
-) -> tuple[DataFrame, dict[str, Coding]]:
-    """The table with two-level conditions and texts as numbers, and the coding of the others."""
-    import pandas as pd
+def _typed(table: DataFrame, levels: Levels) -> DataFrame:
+    """The table with conditions as categories, and texts of numbers as numbers."""
+    from pandas import Categorical, to_numeric
 
-    coded, by_column = table.copy(), {}
-    for name in set(map(str, table.columns)) - {"item", "id", "context", "sentence"}:
-        if not re.search(rf"(?<!\w){re.escape(name)}(?!\w)", formula):
-            continue
-        if name not in levels and pd.api.types.is_float_dtype(table[name]):
-            continue
+    columns = {}
+    for name in table.columns:
         texts = level_texts(table[name])
-        numbers = pd.to_numeric(texts, errors="coerce")
-        of = levels_in_order(table[name])
-        if name not in levels and numbers.notna().sum() == texts.notna().sum():
-            coded[name] = numbers
-        elif len(of) == 2:
-            low, high = (-0.5, 0.5) if coding == "sum" else (0.0, 1.0)
-            coded[name] = texts.map({of[0]: low, of[1]: high})
-        elif len(of) <= _MOST_LEVELS:
-            coded[name], by_column[name] = texts, coding
-    return coded, by_column
+        numbers = to_numeric(texts, errors="coerce")
+        columns[name] = numbers if numbers.count() == texts.count() else texts
+        if name in levels:
+            columns[name] = Categorical(texts, levels[name])
+    return table.assign(**columns)

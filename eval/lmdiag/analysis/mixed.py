@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from lmdiag.types import BadInput
 
@@ -21,7 +21,7 @@ class MixedTerm:
 
     Attributes:
         term: a column, columns joined by ":", or "(Intercept)"; a level of a column of text is
-            written "column[level]".
+            written "column[level]" if there are more than two.
         estimate, se: coefficient and its standard error, in units of the response.
         df: degrees of freedom by Satterthwaite's approximation.
         t, p: estimate / se, and the two-sided p of a t distribution with df degrees of freedom.
@@ -48,9 +48,8 @@ class MixedFit:
         residual_sd: standard deviation of the residuals.
         groups: grouping column -> number of groups.
         log_likelihood: maximum, or restricted maximum.
-        aic: 2 n_parameters - 2 log_likelihood, as lme4 has it.
-        n_parameters: fixed effects, variances and covariances.
-        reml: whether it was fitted by restricted maximum likelihood.
+        aic: 2 k - 2 log_likelihood, as lme4 has it; k counts fixed effects, variances and
+            covariances.
         warning: "" or what makes the estimates unreliable: a singular fit, no convergence.
     """
 
@@ -63,8 +62,6 @@ class MixedFit:
     groups: Mapping[str, int]
     log_likelihood: float
     aic: float
-    n_parameters: int
-    reml: bool
     warning: str
 
 
@@ -73,7 +70,7 @@ def fit_mixed(
     table: DataFrame,
     *,
     reml: bool = True,
-    coding: Mapping[str, Coding] | None = None,
+    coding: Coding = "treatment",
 ) -> MixedFit:
     """Fits a linear mixed model.
 
@@ -82,8 +79,8 @@ def fit_mixed(
         table: its columns; rows without a value in one of them are left out.
         reml: restricted maximum likelihood, as lme4 does by default; else maximum likelihood, which
             AIC and likelihood ratios of models with different fixed effects need.
-        coding: column of text -> its coding; "treatment" where it is not named. The first level
-            is the first in alphabetical order.
+        coding: of columns of text, levels in alphabetical order. "sum": -0.5 and 0.5 for two
+            levels, deviations from the mean of the levels for more; "treatment": 0 and 1.
 
     Raises:
         BadInput: `mixedlm` is not installed; the formula cannot be read, names an unknown column,
@@ -112,74 +109,62 @@ def fit_mixed(
         known = ", ".join(map(str, table.columns))
         raise BadInput(f"formula {formula!r}: no column {missing[0]!r}; choose from {known}")
     used = table[names].dropna()
-    texts = {
-        name: sorted(map(str, used[name].unique()))
-        for name in names
-        if not is_numeric_dtype(used[name])
-    }
+    contrasts: dict[str, Coding] = {}
+    labels: dict[str, str] = {}  # the library writes c.1 for the first coefficient of c
+    for name in set(names) - parsed.grouping_factors:
+        if is_numeric_dtype(used[name]):
+            continue
+        levels = used[name].astype("category").cat.categories
+        if len(levels) == 2:
+            codes = dict(zip(levels, (-0.5, 0.5) if coding == "sum" else (0.0, 1.0), strict=True))
+            used[name] = used[name].map(codes).astype(float)
+        else:
+            contrasts[name] = coding
+            shown = levels[:-1] if coding == "sum" else levels[1:]
+            labels |= {f"{name}.{i}": f"{name}[{level}]" for i, level in enumerate(shown, start=1)}
+
+    def label(term: str) -> str:
+        return ":".join(labels.get(part, part) for part in term.split(":"))
+
     control = mixedlm.lmerControl(check_rankX="stop", check_nlev_gtreq_5="ignore")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what they say is in `MixedFit.warning`
-            fit = mixedlm.lmer(
-                parsed, used, REML=reml, contrasts=dict(coding or {}), control=control
-            )
+            fit = mixedlm.lmer(parsed, used, REML=reml, contrasts=contrasts, control=control)
             effects = mixedlm.tidy(fit, effects="fixed")
     except Exception as error:  # the library raises errors of many types
         raise BadInput(f"formula {formula!r} cannot be fitted: {error}") from None
-    groups = {name: int(n) for name, n in fit.ngrps().items()}
     for random in fit.matrices.random_structures:  # as lme4 checks it
         if (n := random.n_levels * random.n_terms) >= len(used):
             raise BadInput(
                 f"formula {formula!r} cannot be fitted: {len(used)} rows for {n} random effects of "
                 f"{random.grouping_factor}; simplify the random effects"
             )
-    statistics = ("estimate", "std.error", "df", "statistic", "p.value")
+    problems = []
+    if fit.isSingular():
+        problems.append(
+            "singular fit: a variance is estimated as 0 or a correlation as 1 or -1; simplify the "
+            "random effects"
+        )
+    if not fit.converged:
+        problems.append(f"the fit did not converge ({fit.message}): simplify or rescale the model")
+    statistics = effects[["estimate", "std.error", "df", "statistic", "p.value"]].to_numpy(float)
     random_sd: dict[str, dict[str, float]] = {}
     for group in fit.VarCorr().groups.values():
-        sds = {_with_level(term, texts, coding): sd for term, sd in group.stddev.items()}
+        sds = {label(term): sd for term, sd in group.stddev.items()}
         random_sd.setdefault(group.grouping_factor, {}).update(sds)
     return MixedFit(
         formula=formula,
         n=len(used),
         left_out=len(table) - len(used),
         terms=tuple(
-            MixedTerm(_with_level(term, texts, coding), *map(float, numbers))
-            for term, *numbers in zip(
-                effects["term"], *(effects[name] for name in statistics), strict=True
-            )
+            MixedTerm(label(term), *numbers)
+            for term, numbers in zip(effects["term"], statistics.tolist(), strict=True)
         ),
         random_sd=random_sd,
         residual_sd=float(fit.sigma),
-        groups=groups,
+        groups={name: int(n) for name, n in fit.ngrps().items()},
         log_likelihood=float(fit.logLik().value),
         aic=float(fit.AIC()),
-        n_parameters=int(fit.logLik().df),
-        reml=reml,
-        warning="; ".join(_problems(fit)),
+        warning="; ".join(problems),
     )
-
-
-def _problems(fit: Any) -> Iterator[str]:
-    """What makes the estimates of a fit unreliable."""
-    if fit.isSingular():
-        yield (
-            "singular fit: a variance is estimated as 0 or a correlation as 1 or -1; simplify the "
-            "random effects"
-        )
-    if not fit.converged:
-        yield f"the fit did not converge ({fit.message}): simplify or rescale the model"
-
-
-def _with_level(
-    term: str, texts: Mapping[str, list[str]], coding: Mapping[str, Coding] | None
-) -> str:
-    """Returns a term with the level of each column of text, which the library numbers from 1."""
-    parts = []
-    for part in term.split(":"):
-        name, _, number = part.rpartition(".")
-        if name in texts and number.isdigit() and 0 < int(number) < len(texts[name]):
-            is_sum = (coding or {}).get(name) == "sum"  # the last level has no coefficient
-            part = f"{name}[{texts[name][int(number) - is_sum]}]"
-        parts.append(part)
-    return ":".join(parts)

@@ -59,10 +59,8 @@ def main(options: Options) -> int:
     """Runs what has no run yet, and writes the site."""
     from lmdiag.cli.requested import read_models
     from lmdiag.files import is_file
-    from lmdiag.hub.requests import listed_models, read_requests
     from lmdiag.leaderboard.board import Board
-    from lmdiag.leaderboard.rows import make_rows
-    from lmdiag.leaderboard.running import Limits, free_memory, run_missing
+    from lmdiag.leaderboard.entries import listed_models, read_requests
     from lmdiag.leaderboard.site import check_target, write_site
 
     out = options.out
@@ -70,14 +68,14 @@ def main(options: Options) -> int:
     files = [place for place in options.requests if is_file(Path(place))]
     listed = [entry for file in files for entry in listed_models(read_models(file))]
     requested = read_requests(place for place in options.requests if place not in files)
-    entries = [*{entry.key: entry for entry in (*listed, *requested)}.values()]
-    runs = out.with_name(f"{out.name}-runs")
-    board = Board(runs, options.data, options.data_revision, options.tasks)
+    entries = {entry.key: entry for entry in (*listed, *requested)}.values()
+    board = Board(
+        out.with_name(f"{out.name}-runs"), options.data, options.data_revision, options.tasks,
+        options.device, options.max_parameters, options.time_limit,
+    )  # fmt: skip
     if not options.no_run:
-        memory = free_memory(options.device)
-        limits = Limits(options.max_parameters, options.time_limit, memory, options.device)
-        run_missing(board, entries, limits, say)
-    rows, others = make_rows(board, entries)
+        board.run_missing([entry.request for entry in entries if entry.request], say)
+    rows, others = board.rows(entries)
     write_site(out, rows, others, board)
     print(f"{out}/index.html: {len(rows)} runs, {len(others)} requests without a run")
     return 0

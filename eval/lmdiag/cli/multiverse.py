@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
@@ -14,10 +14,12 @@ from lmdiag.cli.requested import Models
 from lmdiag.cli.run import STOPPED as STOPPED
 from lmdiag.cli.run import Data, Running, write_report
 from lmdiag.models.loading.options import Loading, LoadOptions
-from lmdiag.protocol import KNOBS, Asking
+from lmdiag.protocol import APPLICABLE, KNOBS, Asking
+from lmdiag.text import suggest
+from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
-    from lmdiag.runs.multiverse import Members, OpenKnobs
+    from lmdiag.results.multiverse import Members
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,15 +37,38 @@ class Knobs:
     instruction: str = ""
     """with chat, the user's turn before it (default: Complete the sentence.)"""
 
-    def open(self) -> OpenKnobs:
-        """Returns the knobs; refuses a prompt or an instruction before anything is loaded."""
-        from lmdiag.runs.multiverse import OpenKnobs
+    def framings(self, asks: str) -> list[dict[str, Any]]:
+        """Returns the fields of `LoadOptions` for each value of the knob `prompt`, none first.
 
-        prompts = tuple(dict.fromkeys(map(text_or_file, self.prompt)))
-        for prompt in prompts:
-            LoadOptions(prompt=prompt)
-        asked = LoadOptions(chat=self.chat, instruction=self.instruction)
-        return OpenKnobs(self.knobs, prompts, asked.instruction if self.chat else None)
+        Args:
+            asks: what the rows ask, see `Diagnostic.asks`.
+
+        Raises:
+            BadInput: a name is not a knob or does not apply to the rows; a prompt or an instruction
+                cannot be used, or is given although the prompt does not vary.
+        """
+        known = [knob for (_, a), knobs in APPLICABLE.items() if a == asks for knob in knobs]
+        rows = "whole sentences" if asks == "sentence" else "rows with a blank"
+        for name in self.knobs:
+            if name not in KNOBS:
+                close = suggest(name, KNOBS)
+                raise BadInput(f"--knobs {name}{close}: choose from {', '.join(KNOBS)}")
+            if name not in known and self.knobs != tuple(KNOBS):
+                choice = ", ".join(dict.fromkeys(known))
+                raise BadInput(f"--knobs {name} does not apply to {rows}: choose from {choice}")
+        prompts: list[dict[str, Any]] = [
+            {"prompt": text} for text in dict.fromkeys(map(text_or_file, self.prompt))
+        ]
+        chat = LoadOptions(chat=self.chat, instruction=self.instruction)
+        chats = [{"chat": True, "instruction": chat.instruction}] if self.chat else []
+        for framing in prompts:
+            LoadOptions(**framing)
+        given = "--prompt" if prompts else "--chat"
+        if (prompts or chats) and asks == "sentence":
+            raise BadInput(f"{given} is for rows with a blank: leave it out")
+        if (prompts or chats) and "prompt" not in self.knobs:
+            raise BadInput(f"{given} is the knob prompt: leave it out, or add prompt to --knobs")
+        return [{"prompt": ""}, *prompts, *chats]
 
 
 @RECORD
@@ -66,58 +91,39 @@ def main(options: Options = Options()) -> int:
     from lmdiag.runs.multiverse import run_members
     from lmdiag.runs.processes import Processes
 
-    with Processes(together=options.running.tp) as processes:
+    running, knobs = options.running, options.knobs
+    with Processes(together=running.tp) as processes:
         with processes.shared_errors():
-            models = options.models.requested(options.running.output)
+            models = options.models.requested(running.output)
             load_options = LoadOptions(
-                tp=options.running.tp, device=processes.device, **vars(options.loading)
+                tp=running.tp, device=processes.device, **vars(options.loading)
             )
-            knobs = options.knobs.open()
             inputs = options.data.load(Asking(), options.scoring)
-            knobs.check(inputs.asks)
-        results = [
-            run_members(
-                model.id,
-                replace(load_options, revision=model.revision),
-                inputs,
-                knobs,
-                options.running.of(model.name),
-                processes,
-                alone=len(models) == 1,
-            )
-            for model in models
-        ]
+            framings = knobs.framings(inputs.asks)
+        members = []
+        for model in models:
+            of_model = replace(load_options, revision=model.revision), inputs, knobs.knobs, framings
+            members.append(run_members(model.id, *of_model, running.of(model.name), processes))
         if processes.first:
-            _finish(results, options)
+            _finish(members, options)
     return 0
 
 
 def _finish(models: Sequence[Members], options: Options) -> None:
     """Writes `multiverse.json`, its page and the reports of all runs; prints the tables."""
     from lmdiag.files import clear_drafts, write_atomically
-    from lmdiag.multiverse import RunOfMember, multiverse_of
+    from lmdiag.multiverse import multiverse_of
     from lmdiag.report.formats.terminal import output_console, print_multiverse
     from lmdiag.report.multiverse import render
     from lmdiag.results.multiverse import MULTIVERSE, MULTIVERSE_PAGE
     from lmdiag.text import visible
 
-    runs = [
-        RunOfMember(number, choices, run)
-        for number, members in enumerate(models)
-        for choices, run in members.runs
-        if run is not None
-    ]
-    for member in runs:
-        write_report(member.run)
     output = options.running.output
-    multiverse = multiverse_of(
-        runs,
-        output,
-        combinations=sum(members.combinations for members in models),
-        questions=sum(members.questions for members in models),
-        asked=sum(members.asked for members in models),
-        resamples=options.resamples,
-    )
+    for members in models:
+        for _, run in members.runs:
+            if run:
+                write_report(run)
+    multiverse = multiverse_of(models, output, resamples=options.resamples)
     multiverse.write(output)
     clear_drafts(output)
     write_atomically(output / MULTIVERSE_PAGE, render(multiverse).encode())

@@ -132,9 +132,13 @@ def matching_revisions(model: str, pattern: str) -> list[str]:
     """
     if is_folder(user_path(model)) or model.startswith("demo:"):
         raise BadInput(f"--revisions: {model} is not a model on the Hub, so it has no branches")
-    from lmdiag.hub.client import revision_names
+    from huggingface_hub import HfApi
 
-    names = by_step(revision_names(model))
+    from lmdiag.hub.client import plain_errors
+
+    with plain_errors(f"cannot list the revisions of model {model}"):
+        refs = HfApi().list_repo_refs(model)
+    names = by_step(dict.fromkeys(ref.name for ref in (*refs.branches, *refs.tags)))
     if matches := [name for name in names if fnmatchcase(name, pattern)]:
         return matches
     raise BadInput(

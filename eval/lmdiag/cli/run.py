@@ -201,7 +201,11 @@ def _compare(runs: Sequence[Run], output: Path, *, as_json: bool) -> None:
     from lmdiag.text import visible
 
     page = output / "comparison.html"
-    write_atomically(page, render(runs).encode())
+    try:
+        write_atomically(page, render(runs).encode())
+    except BadInput as error:  # an option that has no effect on one of them: they differ in it
+        say(f"lmdiag: no comparison was written: {error}")
+        return
     if not as_json:
         print_overview([run.results for run in runs])
         first, second = (visible(shlex.quote(str(run.path))) for run in runs[:2])

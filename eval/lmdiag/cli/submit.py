@@ -39,14 +39,13 @@ def main(options: Options) -> int:
     from huggingface_hub import HfApi
 
     from lmdiag.files import exists
-    from lmdiag.hub.requests import request_of
-    from lmdiag.hub.submit import offer_request, offers_of_run
+    from lmdiag.hub.requests import offer_request, offers_of_run, request_of
 
     api, repo, note = HfApi(library_name="lmdiag"), options.results_repo, options.note
     if exists(run := Path(options.model)):
         if options.revision or options.dtype:
             raise BadInput("--revision and --dtype are those of the run: leave them out")
-        offers = offers_of_run(run, options.data, repo, note, str(api.endpoint))
+        offers = offers_of_run(run, options.data, repo, note)
     elif repo is None:
         raise BadInput("--results-repo ORG/NAME is needed to request a model on a leaderboard")
     else:

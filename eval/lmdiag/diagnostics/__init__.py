@@ -13,9 +13,7 @@ from functools import cache
 
 from lmdiag.diagnostics.base import (
     CORE,
-    CORE_COLUMNS,
-    NEEDED_COLUMNS,
-    SENTENCE_COLUMNS,
+    SENTENCES,
     Chart,
     Column,
     Diagnostic,
@@ -28,9 +26,7 @@ from lmdiag.diagnostics.base import (
 
 __all__ = [
     "CORE",
-    "CORE_COLUMNS",
-    "NEEDED_COLUMNS",
-    "SENTENCE_COLUMNS",
+    "SENTENCES",
     "Chart",
     "Column",
     "Diagnostic",

@@ -5,7 +5,6 @@ Source: Newman, Ang, Gong and Hewitt (2021); items of Marvin and Linzen (2018) a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lmdiag.diagnostics.base import (
@@ -15,11 +14,10 @@ from lmdiag.diagnostics.base import (
     LeaderboardColumn,
     Line,
     TableShape,
-    levels_of,
 )
 
 if TYPE_CHECKING:
-    from lmdiag.measures import Columns, Labels, Scores, Trials
+    from lmdiag.measures import Columns, Labels
 
 _OF_TEMPLATES = {
     "simple_agrmt_all": "simple",
@@ -48,17 +46,7 @@ def construction(template: str, source: str | None = None) -> str:
 
 def _levels(rows: Columns) -> dict[str, Labels]:
     pairs = zip(rows["template"], rows["source"], strict=True)
-    return {
-        "construction": [construction(template, source) for template, source in pairs],
-        "template": levels_of(rows["template"]),
-        "source": levels_of(rows["source"]),
-    }
-
-
-def _measures(trials: Trials, threshold: float, k: Sequence[int]) -> list[Scores]:
-    from lmdiag.measures import agreement
-
-    return agreement(trials)
+    return {"construction": [construction(template, source) for template, source in pairs]}
 
 
 _SOURCES = {"marvin_linzen": "Marvin & Linzen", "blimp": "BLiMP"}
@@ -86,7 +74,8 @@ DIAGNOSTIC = Diagnostic(
     ),
     item_within="template",
     own_levels=_levels,
-    further_measures=_measures,
+    breakdowns=("source", "template"),
+    further_measures=("agreement",),
     tables=(
         TableShape(
             "By construction",
@@ -115,9 +104,9 @@ DIAGNOSTIC = Diagnostic(
     ),
     headlines=(Line(measure="mw"), Line(measure="ew"), Line(measure="tse")),
     leaderboard=(
-        LeaderboardColumn("agreement_tse", "TSE", "tse", is_overview=True),
-        LeaderboardColumn("agreement_ew", "EW", "ew"),
-        LeaderboardColumn("agreement_mw", "MW", "mw"),
+        LeaderboardColumn("agreement", "tse", heading="TSE", is_overview=True),
+        LeaderboardColumn("agreement", "ew", heading="EW"),
+        LeaderboardColumn("agreement", "mw", heading="MW"),
     ),
     level_labels={
         "construction": {

@@ -10,21 +10,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from lmdiag.measures import Columns, Labels, Scores, Trials
+    from lmdiag.measures import Columns, Labels, Scores
 
 Stimulus = Mapping[str, Any]
 """One row: column -> value."""
 
 ColumnType = Literal["text", "number", "words", "boolean"]
-
-NEEDED_COLUMNS = ("context", "target")
-"""Core columns that no data can do without; the others have defaults."""
-
-SENTENCE_COLUMNS = ("id", "item", "condition", "sentence", "good", "contrast")
-"""The core columns of rows that are whole sentences."""
 
 MOST_LEVELS = 12
 """A column with more distinct values than this is text, not a break-down."""
@@ -35,33 +30,36 @@ MOST_LEVELS = 12
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a diagnostic beyond the core columns.
+    """A column of the data.
 
     Attributes:
         name: of the column.
         type: how its values are read from a text file.
         required: rows without this column are not rows of the diagnostic.
+        default: of a core column, where the data have no value; None if a value must be given.
     """
 
     name: str
     type: ColumnType = "text"
     required: bool = False
+    default: Any = None
 
+
+_ITEM = (Column("id"), Column("item", default=""), Column("condition", default=""))
+_COMPARED = (Column("good", "boolean"), Column("contrast"))
 
 CORE = (
-    Column("id"),
-    Column("item"),
-    Column("condition"),
-    Column("context"),
-    Column("right_context"),
-    Column("target"),
-    Column("good", "boolean"),
-    Column("contrast"),
-    Column("expected", "words"),
+    *_ITEM,
+    Column("context", required=True),
+    Column("right_context", default=""),
+    Column("target", required=True),
+    *_COMPARED,
+    Column("expected", "words", default=()),
 )
-"""The columns that every config but `verbs` has, in their order."""
+"""The core columns of rows with a blank, in their order."""
 
-CORE_COLUMNS = tuple(column.name for column in CORE)
+SENTENCES = (*_ITEM, Column("sentence", required=True), *_COMPARED)
+"""The core columns of rows that are whole sentences."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +103,7 @@ class Line:
         is_plain: a column of bare values, whose n and interval add nothing.
         published: heading on the rows that the paper reports on, which are known by `published_n`.
         published_n: items of the line in the paper.
+        task: config of the figures; "" for that of the diagnostic.
     """
 
     label: str = ""
@@ -117,6 +116,7 @@ class Line:
     is_plain: bool = False
     published: str = ""
     published_n: int | None = None
+    task: str = ""
 
 
 @dataclass(frozen=True)
@@ -162,20 +162,30 @@ class LeaderboardColumn:
     `eval.yaml` of the data set.
 
     Attributes:
-        task_id: id in `eval.yaml`: the config, the measure with `_at_` for `@` and `_` for `.`, and
-            the level.
-        label: heading, below the name of the diagnostic.
+        config: of the diagnostic.
         measure, by, level: see `lmdiag.results.Place`.
+        heading: below the name of the diagnostic; "" for the measure.
         is_overview: whether it is in the first table of the leaderboard; the first column of all
             that are in it orders the leaderboard.
     """
 
-    task_id: str
-    label: str
+    config: str
     measure: str
     by: str = ""
     level: str = ""
+    heading: str = ""
     is_overview: bool = False
+
+    @property
+    def label(self) -> str:
+        """Heading, below the name of the diagnostic."""
+        return self.heading or self.measure
+
+    @property
+    def task_id(self) -> str:
+        """Its id in `eval.yaml`: the config, the measure with `_at_` for `@`, and the level."""
+        parts = (self.config, self.measure.replace("@", "_at_"), self.level)
+        return re.sub(r"[./]", "_", "_".join(filter(None, parts)))
 
 
 @dataclass(frozen=True)
@@ -211,10 +221,10 @@ class Diagnostic:
         about: what it asks and how it is scored, for readers of a report.
         position: place among the diagnostics, from 1.
         columns: beyond the core columns.
-        own_levels: its break-downs, from the columns; further columns are added as factors.
+        own_levels: break-downs that are made of its columns; further columns are added as factors.
         accuracy_levels: further break-downs of accuracy alone.
         further_measures: measures beyond those that every diagnostic with blanks has; for whole
-            sentences, all measures.
+            sentences, all measures. Names of functions of `lmdiag.measures`, or such functions.
         perturbations: in the order of the paper's tables.
         tables: in the order of the report.
         charts: likewise.
@@ -237,7 +247,8 @@ class Diagnostic:
         has_regions: whether a sentence is a row of regions, in the column `regions`; a sample then
             takes whole items.
         item_within: column within which the numbers of items are unique; "" for all rows.
-        breakdowns: further columns that are break-downs even if they have many levels.
+        breakdowns: its columns that are break-downs, and further ones that are even if they have
+            many levels.
         is_form: whether it is for data of any name, a user's own or in a form that others publish.
             A task of such data keeps its name; `Stimuli.form` says which form it has.
     """
@@ -250,7 +261,7 @@ class Diagnostic:
     columns: tuple[Column, ...] = ()
     own_levels: Callable[[Columns], dict[str, Labels]] = lambda rows: {}
     accuracy_levels: Callable[[Columns], dict[str, Labels]] = lambda rows: {}
-    further_measures: Callable[[Trials, float, Sequence[int]], list[Scores]] = lambda *given: []
+    further_measures: tuple[str | Callable[..., list[Scores]], ...] = ()
     perturbations: tuple[Perturbation, ...] = ()
     tables: tuple[TableShape, ...] = ()
     charts: tuple[Chart, ...] = (Chart("figures"), Chart("scatter"))
@@ -272,14 +283,14 @@ class Diagnostic:
     is_form: bool = False
 
     @property
-    def core_columns(self) -> tuple[str, ...]:
+    def core(self) -> tuple[Column, ...]:
         """Columns that rows of every diagnostic of this kind have, in their order."""
-        return CORE_COLUMNS if self.asks == "word" else SENTENCE_COLUMNS
+        return CORE if self.asks == "word" else SENTENCES
 
     @property
-    def needed_columns(self) -> tuple[str, ...]:
-        """Core columns that no data can do without."""
-        return NEEDED_COLUMNS if self.asks == "word" else ("sentence",)
+    def core_columns(self) -> tuple[str, ...]:
+        """Their names."""
+        return tuple(column.name for column in self.core)
 
     def missing_columns(self, names: Iterable[str]) -> list[str]:
         """Returns the required columns that are not among the names, sorted."""
@@ -292,14 +303,15 @@ class Diagnostic:
         distinct values, or is declared as one.
         """
         own = {column.name for column in self.columns}
-        further = {
-            name: levels_of(rows[name]) for name in rows if name not in {*self.core_columns, *own}
-        }
-        return self.own_levels(rows) | {
-            name: levels
-            for name, levels in further.items()
-            if is_factor(levels) or (name in self.breakdowns and len(set(levels) - {None}) > 1)
-        }
+        found = self.own_levels(rows)
+        for name in rows:
+            if name in self.core_columns or (name in own and name not in self.breakdowns):
+                continue
+            levels = levels_of(rows[name])
+            is_declared = name in self.breakdowns and len(set(levels) - {None}) > 1
+            if name in own or is_declared or is_factor(levels):
+                found[name] = levels
+        return found
 
     def score(
         self,
@@ -332,8 +344,15 @@ class Diagnostic:
             scores = measures.score(
                 trials, k=k, threshold=threshold, cased=cased, accuracy_levels=further
             )
-        scores += self.further_measures(trials, threshold, k)
-        return [each for each in scores if len(each.items) or each.not_defined]
+        given = {"k": k, "threshold": threshold}
+        for measure in self.further_measures:
+            function = getattr(measures, measure) if isinstance(measure, str) else measure
+            options = {
+                name: given[name] for name in signature(function).parameters if name in given
+            }
+            known = {score.name for score in scores}
+            scores += [score for score in function(trials, **options) if score.name not in known]
+        return [score for score in scores if len(score.items) or score.not_defined]
 
     def perturbation(self, name: str) -> Perturbation | None:
         """Returns the perturbation of a name, None where there is none."""

@@ -6,8 +6,6 @@ Source: Ettinger (2020), sections 5.1 and 7; items of Federmeier and Kutas (1999
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from lmdiag.diagnostics.base import (
     Chart,
@@ -18,11 +16,7 @@ from lmdiag.diagnostics.base import (
     Perturbation,
     Stimulus,
     TableShape,
-    levels_of,
 )
-
-if TYPE_CHECKING:
-    from lmdiag.measures import Columns, Labels, Scores, Trials
 
 
 def shuffle(sentence: str, item: str, run: int, seed: int) -> str:
@@ -59,16 +53,6 @@ def _shuffled_and_truncated(row: Stimulus, run: int, seed: int) -> str:
     return f"{first} {truncate(row['sentence_2'])}"
 
 
-def _levels(rows: Columns) -> dict[str, Labels]:
-    return {"constraint": levels_of(rows["constraint"])}
-
-
-def _measures(trials: Trials, threshold: float, k: Sequence[int]) -> list[Scores]:
-    from lmdiag.measures import within_category_boost
-
-    return within_category_boost(trials)
-
-
 _SENTENCES = ("sentence_1", "sentence_2")
 _CONSTRAINTS = (Line(by="constraint", level="high"), Line(by="constraint", level="low"))
 
@@ -89,8 +73,8 @@ DIAGNOSTIC = Diagnostic(
         Column("constraint", required=True),
         Column("explanation"),
     ),
-    own_levels=_levels,
-    further_measures=_measures,
+    breakdowns=("constraint",),
+    further_measures=("within_category_boost",),
     perturbations=(
         Perturbation("shuf", "Shuf", _shuffled, _SENTENCES, shuffled=True),
         Perturbation("trunc", "Trunc", _truncated, _SENTENCES),
@@ -125,10 +109,10 @@ DIAGNOSTIC = Diagnostic(
     ),
     headlines=(Line(measure="accuracy@*"), Line(measure="sensitivity*")),
     leaderboard=(
-        LeaderboardColumn("cprag102_accuracy_at_1", "accuracy@1", "accuracy@1"),
-        LeaderboardColumn("cprag102_accuracy_at_5", "accuracy@5", "accuracy@5", is_overview=True),
-        LeaderboardColumn("cprag102_sensitivity", "sensitivity", "sensitivity", is_overview=True),
-        LeaderboardColumn("cprag102_sensitivity_at_0_01", "sensitivity@0.01", "sensitivity@0.01"),
+        LeaderboardColumn("cprag102", "accuracy@1"),
+        LeaderboardColumn("cprag102", "accuracy@5", is_overview=True),
+        LeaderboardColumn("cprag102", "sensitivity", is_overview=True),
+        LeaderboardColumn("cprag102", "sensitivity@0.01"),
     ),
     level_labels={"constraint": {"high": "high constraint", "low": "low constraint"}},
     published_rows=102,

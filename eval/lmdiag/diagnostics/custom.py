@@ -6,25 +6,17 @@ distinct values is a break-down, `condition` included.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lmdiag.diagnostics.base import Diagnostic, Line, is_factor, levels_of
 
 if TYPE_CHECKING:
-    from lmdiag.measures import Columns, Labels, Scores, Trials
+    from lmdiag.measures import Columns, Labels
 
 
 def _levels(rows: Columns) -> dict[str, Labels]:
     condition = levels_of(rows["condition"])
     return {"condition": condition} if is_factor(condition) else {}
-
-
-def _measures(trials: Trials, threshold: float, k: Sequence[int]) -> list[Scores]:
-    from lmdiag.measures import rank, surprisal
-
-    # without contrasts, every diagnostic has them
-    return [*surprisal(trials), *rank(trials)] if "contrast" in trials.rows else []
 
 
 DIAGNOSTIC = Diagnostic(
@@ -37,7 +29,7 @@ DIAGNOSTIC = Diagnostic(
         "and bad rows are compared; surprisal and rank of the words."
     ),
     own_levels=_levels,
-    further_measures=_measures,
+    further_measures=("surprisal", "rank"),
     headlines=(
         Line(measure="accuracy@*"),
         Line(measure="sensitivity*"),

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
 from lmdiag.diagnostics.base import Chart, Column, Diagnostic, Line, TableShape
-
-if TYPE_CHECKING:
-    from lmdiag.measures import Scores, Trials
 
 _UNUSED = (
     "pairID", "pair_id", "lexically_identical", "simple_LM_method", "one_prefix_method",
@@ -30,12 +24,6 @@ _FIGURES = (Line(measure="sensitivity"), Line(measure="sensitivity_mean"))
 _ONE = ("sensitivity",)
 
 
-def _measures(trials: Trials, threshold: float, k: Sequence[int]) -> list[Scores]:
-    from lmdiag.measures import sentence_measures
-
-    return sentence_measures(trials)
-
-
 DIAGNOSTIC = Diagnostic(
     name="minimal_pairs",
     title="",
@@ -46,7 +34,7 @@ DIAGNOSTIC = Diagnostic(
     ),
     columns=tuple(map(Column, _UNUSED)),
     breakdowns=tuple(_TITLES),
-    further_measures=_measures,
+    further_measures=("sentence_measures",),
     asks="sentence",
     is_form=True,
     tables=(

@@ -8,14 +8,13 @@ Source: Ettinger (2020), sections 5.3 and 9.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from lmdiag.diagnostics import extended
 from lmdiag.diagnostics.base import (
     Chart,
     Column,
     Diagnostic,
+    ExtendedSets,
     LeaderboardColumn,
     Line,
     TableShape,
@@ -24,7 +23,7 @@ from lmdiag.diagnostics.base import (
 )
 
 if TYPE_CHECKING:
-    from lmdiag.measures import Columns, Labels, Scores, Trials
+    from lmdiag.measures import Columns, Labels
 
 
 def _levels(rows: Columns) -> dict[str, Labels]:
@@ -38,16 +37,24 @@ def _levels(rows: Columns) -> dict[str, Labels]:
     return levels | {f"{by}/polarity": crossed(levels[by], polarity) for by in levels}
 
 
-def _measures(trials: Trials, threshold: float, k: Sequence[int]) -> list[Scores]:
-    from lmdiag.measures import determiner_match
+_OF_PAIRS = ("sensitivity*",)
+_SIMP = {"affirmative": "simp/affirmative", "negative": "simp/negative"}
+"""Heading -> level of subset and polarity."""
 
-    return determiner_match(trials, k)
-
-
-_SIMP = ("simp/affirmative", "simp/negative")
 _NAT = (
     "natural/affirmative", "natural/negative", "less_natural/affirmative", "less_natural/negative",
 )  # fmt: skip
+
+
+def _sensitivity(start: str) -> tuple[Line, ...]:
+    """The figures of SIMP, each polarity with a heading that begins so."""
+    return tuple(
+        Line(start + name, measure="sensitivity", by="subset/polarity", level=level)
+        for name, level in _SIMP.items()
+    )
+
+
+_ACCURACY = Line(measure="accuracy@*", by="subset", level="simp")
 
 DIAGNOSTIC = Diagnostic(
     name="neg136",
@@ -66,7 +73,7 @@ DIAGNOSTIC = Diagnostic(
     ),
     item_within="subset",
     own_levels=_levels,
-    further_measures=_measures,
+    further_measures=("determiner_match",),
     tables=(
         TableShape(
             "Accuracy, affirmative contexts",
@@ -81,35 +88,24 @@ DIAGNOSTIC = Diagnostic(
             "Sensitivity, SIMP",
             "Ettinger 2020, table 12",
             rows=(Line(measure="sensitivity*"),),
-            columns=(
-                Line("Affirmative", by="subset/polarity", level="simp/affirmative"),
-                Line("Negative", by="subset/polarity", level="simp/negative"),
+            columns=tuple(
+                Line(name.capitalize(), by="subset/polarity", level=level)
+                for name, level in _SIMP.items()
             ),
         ),
         TableShape(
             "Sensitivity, NAT",
             "Ettinger 2020, table 14",
             rows=(Line(measure="sensitivity*"),),
-            columns=(
-                Line("natural, affirmative", by="natural/polarity", level="natural/affirmative"),
-                Line("natural, negative", by="natural/polarity", level="natural/negative"),
-                Line(
-                    "less natural, affirmative",
-                    by="natural/polarity",
-                    level="less_natural/affirmative",
-                ),
-                Line(
-                    "less natural, negative", by="natural/polarity", level="less_natural/negative"
-                ),
-            ),
+            columns=tuple(Line(by="natural/polarity", level=level) for level in _NAT),
         ),
         TableShape(
             "Sensitivity, NAT, both polarities",
             "Ettinger 2020, section 9.4",
             rows=(Line(measure="sensitivity*"),),
             columns=(
-                Line("natural", by="natural", level="natural"),
-                Line("less natural", by="natural", level="less_natural"),
+                Line(by="natural", level="natural"),
+                Line(by="natural", level="less_natural"),
             ),
         ),
         TableShape(
@@ -120,32 +116,21 @@ DIAGNOSTIC = Diagnostic(
         ),
     ),
     charts=(
-        Chart("levels", "Sensitivity, SIMP", "subset/polarity", _SIMP, ("sensitivity*",)),
-        Chart("levels", "Sensitivity, NAT", "natural/polarity", _NAT, ("sensitivity*",)),
-        Chart("scatter", "Affirmative sentences", by="polarity", levels=("affirmative",)),
-        Chart("scatter", "Negative sentences", by="polarity", levels=("negative",)),
+        Chart("levels", "Sensitivity, SIMP", "subset/polarity", (*_SIMP.values(),), _OF_PAIRS),
+        Chart("levels", "Sensitivity, NAT", "natural/polarity", _NAT, _OF_PAIRS),
+        Chart("scatter", "Affirmative sentences", "polarity", ("affirmative",)),
+        Chart("scatter", "Negative sentences", "polarity", ("negative",)),
         Chart(
             "levels",
             "Accuracy in affirmative sentences",
-            by="subset",
-            levels=("simp", "nat"),
-            measures=("accuracy@*",),
+            "subset",
+            ("simp", "nat"),
+            ("accuracy@*",),
         ),
     ),
     headlines=(
-        Line(measure="accuracy@*", by="subset", level="simp"),
-        Line(
-            "sensitivity, SIMP affirmative",
-            measure="sensitivity",
-            by="subset/polarity",
-            level="simp/affirmative",
-        ),
-        Line(
-            "sensitivity, SIMP negative",
-            measure="sensitivity",
-            by="subset/polarity",
-            level="simp/negative",
-        ),
+        _ACCURACY,
+        *_sensitivity("sensitivity, SIMP "),
         Line("sensitivity, NAT natural", measure="sensitivity", by="natural", level="natural"),
         Line(
             "sensitivity, NAT less natural",
@@ -154,54 +139,41 @@ DIAGNOSTIC = Diagnostic(
             level="less_natural",
         ),
     ),
-    extended_sets=extended.NEGATION_SETS,
+    extended_sets=ExtendedSets(
+        title="Original and extended sets",
+        source="Shivagunde et al. 2023",
+        labels={
+            "neg136": "NEG-136-SIMP",
+            "neg1500_gen": "NEG-1500-GEN",  # generated by GPT-3
+            "neg1500_temp": "NEG-1500-TEMP",  # by templates
+        },
+        columns=(_ACCURACY, *_sensitivity("sensitivity, ")),
+    ),
     leaderboard=(
-        LeaderboardColumn(
-            "neg136_accuracy_at_1_simp", "accuracy@1", "accuracy@1", "subset", "simp"
+        LeaderboardColumn("neg136", "accuracy@1", "subset", "simp"),
+        LeaderboardColumn("neg136", "accuracy@5", "subset", "simp", is_overview=True),
+        *(
+            LeaderboardColumn(
+                "neg136",
+                "sensitivity",
+                "subset/polarity",
+                level,
+                f"sensitivity, {name}",
+                is_overview=True,
+            )
+            for name, level in _SIMP.items()
         ),
-        LeaderboardColumn(
-            "neg136_accuracy_at_5_simp",
-            "accuracy@5",
-            "accuracy@5",
-            "subset",
-            "simp",
-            is_overview=True,
-        ),
-        LeaderboardColumn(
-            "neg136_sensitivity_simp_affirmative",
-            "sensitivity, affirmative",
-            "sensitivity",
-            "subset/polarity",
-            "simp/affirmative",
-            is_overview=True,
-        ),
-        LeaderboardColumn(
-            "neg136_sensitivity_simp_negative",
-            "sensitivity, negative",
-            "sensitivity",
-            "subset/polarity",
-            "simp/negative",
-            is_overview=True,
-        ),
-        LeaderboardColumn(
-            "neg136_sensitivity_nat", "sensitivity, NAT", "sensitivity", "subset", "nat"
-        ),
+        LeaderboardColumn("neg136", "sensitivity", "subset", "nat", "sensitivity, NAT"),
     ),
     level_labels={
         "subset": {"simp": "SIMP", "nat": "NAT"},
         "subset/polarity": {
-            "simp/affirmative": "SIMP, affirmative",
-            "simp/negative": "SIMP, negative",
-            "nat/affirmative": "NAT, affirmative",
-            "nat/negative": "NAT, negative",
+            f"{subset}/{polarity}": f"{subset.upper()}, {polarity}"
+            for subset in ("simp", "nat")
+            for polarity in _SIMP
         },
         "natural": {"natural": "natural", "less_natural": "less natural"},
-        "natural/polarity": {
-            "natural/affirmative": "natural, affirmative",
-            "natural/negative": "natural, negative",
-            "less_natural/affirmative": "less natural, affirmative",
-            "less_natural/negative": "less natural, negative",
-        },
+        "natural/polarity": {level: level.replace("_", " ").replace("/", ", ") for level in _NAT},
     },
     # A model that ignores negation is right in the affirmative sentences and wrong in the negative
     # ones, which a pooled figure would hide (Ettinger 2020, tables 11, 12 and 14).

@@ -11,10 +11,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lmdiag.diagnostics import neg136
-from lmdiag.diagnostics.base import Chart, Line, TableShape
 
+_OF_SIMP, *_, _FURTHER = neg136.DIAGNOSTIC.tables
+_SETS = neg136.DIAGNOSTIC.extended_sets
 _POLARITIES = ("simp/affirmative", "simp/negative")
-_ACCURACY, *_SENSITIVITY = neg136.DIAGNOSTIC.headlines[:3]
 
 DIAGNOSTIC = replace(
     neg136.DIAGNOSTIC,
@@ -29,37 +29,19 @@ DIAGNOSTIC = replace(
     ),
     position=5,
     tables=(
-        TableShape(
-            "Accuracy, affirmative contexts",
-            "Shivagunde et al. 2023, tables 2 and 4",
-            rows=(Line(measure="accuracy@*"),),
-            columns=(Line("SIMP", by="subset", level="simp"),),
+        replace(
+            _OF_SIMP,
+            source="Shivagunde et al. 2023, tables 2 and 4",
+            columns=_OF_SIMP.columns[:1],
         ),
-        TableShape(
-            "Sensitivity",
-            "",
-            rows=(Line(measure="sensitivity*"),),
-            columns=(
-                Line("Affirmative", by="subset/polarity", level=_POLARITIES[0]),
-                Line("Negative", by="subset/polarity", level=_POLARITIES[1]),
-            ),
-        ),
-        TableShape(
-            "Further measures",
-            "",
-            rows=(Line(measure="determiner_match@*"),),
-            columns=(Line(setting="*"),),
-        ),
+        replace(neg136.DIAGNOSTIC.tables[1], title="Sensitivity", source=""),
+        _FURTHER,
     ),
     charts=(
-        Chart("levels", "Sensitivity", "subset/polarity", _POLARITIES, ("sensitivity*",)),
-        Chart("scatter", "Affirmative sentences", by="polarity", levels=("affirmative",)),
-        Chart("scatter", "Negative sentences", by="polarity", levels=("negative",)),
+        replace(neg136.DIAGNOSTIC.charts[0], title="Sensitivity"),
+        *neg136.DIAGNOSTIC.charts[2:4],
     ),
-    headlines=(
-        replace(_ACCURACY, label=""),
-        *(replace(line, label=line.label.replace("SIMP ", "")) for line in _SENSITIVITY),
-    ),
+    headlines=_SETS.columns if _SETS else (),
     leaderboard=(),
     in_data_set=False,
     level_labels={

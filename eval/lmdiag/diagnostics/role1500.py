@@ -11,25 +11,8 @@ Source: Shivagunde, Lialin and Rumshisky (2023), section 3.2.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
-from lmdiag.diagnostics import extended
-from lmdiag.diagnostics.base import Chart, Column, Diagnostic, Line, TableShape, levels_of
-
-if TYPE_CHECKING:
-    from lmdiag.measures import Columns, Labels, Scores, Trials
-
-
-def _levels(rows: Columns) -> dict[str, Labels]:
-    return {"pair": levels_of(rows["pair"])}
-
-
-def _measures(trials: Trials, threshold: float, k: Sequence[int]) -> list[Scores]:
-    from lmdiag.measures import probability_difference
-
-    return probability_difference(trials)
-
+from lmdiag.diagnostics import role88
+from lmdiag.diagnostics.base import Chart, Column, Diagnostic, Line, TableShape
 
 _PAIRS = (Line(by="pair", level="reversal"), Line(by="pair", level="other"))
 
@@ -48,8 +31,8 @@ DIAGNOSTIC = Diagnostic(
         Column("subject"),
         Column("pair", required=True),
     ),
-    own_levels=_levels,
-    further_measures=_measures,
+    breakdowns=("pair",),
+    further_measures=("probability_difference",),
     tables=(
         TableShape(
             "Accuracy",
@@ -69,8 +52,8 @@ DIAGNOSTIC = Diagnostic(
         Chart("levels", "Sensitivity", by="pair", measures=("sensitivity*",)),
         Chart("scatter"),
     ),
-    headlines=(Line(measure="accuracy@*"), Line(measure="sensitivity*")),
-    extended_sets=extended.ROLE_SETS,
+    headlines=role88.DIAGNOSTIC.headlines,
+    extended_sets=role88.DIAGNOSTIC.extended_sets,
     in_data_set=False,
     level_labels={
         "pair": {"reversal": "nouns exchanged, another verb", "other": "other pairs"},

@@ -5,14 +5,13 @@ Source: Ettinger (2020), sections 5.2 and 8; items of Chow, Smith, Lau and Phill
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from lmdiag.diagnostics import extended
 from lmdiag.diagnostics.base import (
     Chart,
     Column,
     Diagnostic,
+    ExtendedSets,
     LeaderboardColumn,
     Line,
     Perturbation,
@@ -22,7 +21,7 @@ from lmdiag.diagnostics.base import (
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
-    from lmdiag.measures import Columns, Labels, Scores, Trials
+    from lmdiag.measures import Columns, Labels
 
 
 def replace_last(row: Stimulus, context: str, phrase: str, by: str) -> str:
@@ -56,13 +55,8 @@ def _quartiles(rows: Columns) -> dict[str, Labels]:
     return {"cloze_quartile": quartiles(rows["expected_cloze"])}
 
 
-def _measures(trials: Trials, threshold: float, k: Sequence[int]) -> list[Scores]:
-    from lmdiag.measures import correlations, human, probability_difference
-
-    return [*probability_difference(trials), *correlations(trials), *human(trials, threshold)]
-
-
 _NOUNS = ("object", "subject")
+_FIGURES = (Line(measure="accuracy@*"), Line(measure="sensitivity*"))
 _QUARTILES = ("1", "2", "3", "4")
 
 DIAGNOSTIC = Diagnostic(
@@ -85,7 +79,7 @@ DIAGNOSTIC = Diagnostic(
         Column("subject"),
     ),
     accuracy_levels=_quartiles,
-    further_measures=_measures,
+    further_measures=("probability_difference", "correlations", "human"),
     perturbations=(
         Perturbation("obj", "-Obj", _without_object, _NOUNS),
         Perturbation("sub", "-Sub", _without_subject, _NOUNS),
@@ -145,13 +139,18 @@ DIAGNOSTIC = Diagnostic(
             measures=("accuracy@*",),
         ),
     ),
-    headlines=(Line(measure="accuracy@*"), Line(measure="sensitivity*")),
-    extended_sets=extended.ROLE_SETS,
+    headlines=_FIGURES,
+    extended_sets=ExtendedSets(
+        title="Original and extended sets",
+        source="Shivagunde et al. 2023",
+        labels={"role88": "ROLE-88", "role1500": "ROLE-1500"},
+        columns=_FIGURES,
+    ),
     leaderboard=(
-        LeaderboardColumn("role88_accuracy_at_1", "accuracy@1", "accuracy@1"),
-        LeaderboardColumn("role88_accuracy_at_5", "accuracy@5", "accuracy@5", is_overview=True),
-        LeaderboardColumn("role88_sensitivity", "sensitivity", "sensitivity", is_overview=True),
-        LeaderboardColumn("role88_sensitivity_at_0_01", "sensitivity@0.01", "sensitivity@0.01"),
+        LeaderboardColumn("role88", "accuracy@1"),
+        LeaderboardColumn("role88", "accuracy@5", is_overview=True),
+        LeaderboardColumn("role88", "sensitivity", is_overview=True),
+        LeaderboardColumn("role88", "sensitivity@0.01"),
     ),
     level_labels={"cloze_quartile": {level: f"cloze quartile {level}" for level in _QUARTILES}},
     published_rows=88,

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lmdiag.diagnostics.base import Chart, Diagnostic, Line, is_factor, levels_of
 
 if TYPE_CHECKING:
-    from lmdiag.measures import Columns, Labels, Scores, Trials
+    from lmdiag.measures import Columns, Labels
 
 
 def _levels(rows: Columns) -> dict[str, Labels]:
     condition = levels_of(rows["condition"])
     return {"condition": condition} if is_factor(condition) else {}
-
-
-def _measures(trials: Trials, threshold: float, k: Sequence[int]) -> list[Scores]:
-    from lmdiag.measures import sentence_measures, surprisal_per_word
-
-    return [*sentence_measures(trials), *surprisal_per_word(trials)]
 
 
 DIAGNOSTIC = Diagnostic(
@@ -32,7 +25,7 @@ DIAGNOSTIC = Diagnostic(
         "word."
     ),
     own_levels=_levels,
-    further_measures=_measures,
+    further_measures=("sentence_measures", "surprisal_per_word"),
     asks="sentence",
     is_form=True,
     charts=(Chart("figures", "Sensitivity", measures=("sensitivity*",)), Chart("scatter")),

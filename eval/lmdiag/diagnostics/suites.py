@@ -2,20 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
 from lmdiag.diagnostics.base import Chart, Diagnostic, Line, TableShape
-
-if TYPE_CHECKING:
-    from lmdiag.measures import Scores, Trials
-
-
-def _measures(trials: Trials, threshold: float, k: Sequence[int]) -> list[Scores]:
-    from lmdiag.measures import suite_measures
-
-    return suite_measures(trials)
-
 
 DIAGNOSTIC = Diagnostic(
     name="suites",
@@ -27,7 +14,7 @@ DIAGNOSTIC = Diagnostic(
         "items. Prediction accuracy: the same, prediction by prediction."
     ),
     breakdowns=("suite",),
-    further_measures=_measures,
+    further_measures=("suite_measures",),
     asks="sentence",
     has_regions=True,
     is_form=True,

@@ -1,5 +1,8 @@
 """Requests to a leaderboard: which model, at which commit, in which precision is to be run.
 
+Requests and the figures of runs are offered as pull requests: anyone may open one, and the owners
+decide.
+
 A request is one small YAML file in a results repository,
 `requests/<model>/<commit>-<dtype>.yaml`, written by anyone and merged by the owner. Beside it, the
 `results.json` of a run may lie as claimed figures, under the same name with the ending `.json`.
@@ -7,34 +10,26 @@ A request is one small YAML file in a results repository,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+import re
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from lmdiag.files import (
-    is_folder,
-    parse_json,
-    read_bytes,
-    read_text,
-    readable,
-    real_path,
-    user_path,
-)
-from lmdiag.hub.benchmark import leaderboard_figures
+from lmdiag.files import exists, read_bytes
+from lmdiag.hub.benchmark import leaderboard_figures, protocol_problem
 from lmdiag.hub.client import check_repo_id, is_on_hub, plain_errors
-from lmdiag.results import Results
+from lmdiag.hub.publish import Commit
+from lmdiag.results import RESULTS, Results, load_run
 from lmdiag.results.results import first_problem
-from lmdiag.types import BadInput
+from lmdiag.types import DIAGNOSTICS, BadInput
 
-REQUESTS = "requests"
-"""Folder of a results repository."""
+REQUESTS, MAX_CLAIM = "requests", 1_000_000
+"""Folder in a results repository; bytes of the `results.json` beside a request."""
 
-MAX_REQUEST, MAX_CLAIM = 4_000, 1_000_000
-"""Bytes of a request, and of the `results.json` beside it."""
+COMMIT = "^[0-9a-f]{40}$"
+"""Pattern of a full commit of a repository on the Hub."""
 
 
 class RunRequest(BaseModel):
@@ -52,7 +47,7 @@ class RunRequest(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     model: Annotated[str, AfterValidator(lambda name: check_repo_id(name, "model:"))]
-    commit: Annotated[str, Field(pattern="^[0-9a-f]{40}$")]
+    commit: Annotated[str, Field(pattern=COMMIT)]
     dtype: Literal["float64", "float32", "float16", "bfloat16"]
     quantization: Literal["8bit", "4bit"] | None = None
     note: Annotated[str, Field(max_length=200)] = ""
@@ -72,34 +67,6 @@ class RunRequest(BaseModel):
         return yaml.safe_dump(self.model_dump(exclude_defaults=True), sort_keys=False)
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A request, or a file that is not one.
-
-    Attributes:
-        name: of the model; of a file that is not a request, its place.
-        request: what is to be run; None for a file that is not a request.
-        claimed: id of a column -> the figure that the submitter claims; shown and never ranked.
-        reason: why it has no run; "" where that is not known yet.
-    """
-
-    name: str
-    request: RunRequest | None = None
-    claimed: Mapping[str, float] = field(default_factory=dict)
-    reason: str = ""
-
-    @property
-    def key(self) -> str:
-        """Distinguishes entries; requests of the same run have the same one."""
-        return self.request.path if self.request else self.name
-
-    @property
-    def detail(self) -> str:
-        """Commit and precision, which distinguish requests of one model."""
-        parts = (self.request.commit[:7], self.request.precision) if self.request else ()
-        return " · ".join(filter(None, parts))
-
-
 def parse_request(text: str, path: str) -> RunRequest:
     """Returns the request of a YAML text.
 
@@ -113,14 +80,20 @@ def parse_request(text: str, path: str) -> RunRequest:
     """
     try:
         # Texts only: no value becomes a number, a date or null by its look.
-        request = RunRequest.model_validate(yaml.load(text, Loader=yaml.BaseLoader))
-    except ValidationError as error:
-        raise BadInput(first_problem(error)) from None
+        content = yaml.load(text, Loader=yaml.BaseLoader)
     except (yaml.YAMLError, RecursionError, ValueError):
         raise BadInput("it is not YAML with the fields of a request") from None
+    request = _validated(content)
     if path != request.path:
         raise BadInput(f"a request with this content belongs in {request.path}")
     return request
+
+
+def _validated(content: Any, prefix: str = "") -> RunRequest:
+    try:
+        return RunRequest.model_validate(content)
+    except ValidationError as error:
+        raise BadInput(prefix + first_problem(error)) from None
 
 
 def request_of(
@@ -136,72 +109,86 @@ def request_of(
     with plain_errors(f"cannot find model {model}" + (f" at {revision}" if revision else "")):
         info = HfApi().model_info(model, revision=revision)
     fields = {"model": info.id, "commit": info.sha, "dtype": dtype, "quantization": quantization}
-    try:
-        return RunRequest.model_validate(fields | {"note": note})
-    except ValidationError as error:
-        raise BadInput(f"model {model} cannot be requested: {first_problem(error)}") from None
+    return _validated(fields | {"note": note}, f"model {model} cannot be requested: ")
 
 
-def listed_models(models: Iterable[tuple[str, str | None]]) -> Iterator[Entry]:
-    """Yields the requests of models that the owner of a leaderboard lists, in float32.
+def offer_request(request: RunRequest, results_repo: str, claimed: bytes | None = None) -> Commit:
+    """Returns the pull request on a results repository.
 
     Args:
-        models: ids on the Hub with a revision or None; local folders and demo models.
-
-    Raises:
-        BadInput: see `request_of`.
+        request: what is to be run.
+        results_repo: id of the results repository.
+        claimed: the `results.json` of a run of the submitter's.
     """
-    for model, revision in models:
-        if model.startswith("demo:") or is_folder(user_path(model)):
-            request = RunRequest.model_construct(model=model, commit="", dtype="float32")
-        else:
-            request = request_of(model, revision, "float32")
-        yield Entry(request.model, request)
+    check_repo_id(results_repo, "--results-repo")
+    files = {request.path: request.to_yaml().encode()}
+    if claimed is not None:
+        files[str(Path(request.path).with_suffix(".json"))] = claimed
+    description = f"Request to run `{request.model}` at `{request.commit}` in {request.precision}."
+    return Commit(results_repo, "dataset", files, f"Run {request.model}", description)
 
 
-def read_requests(places: Iterable[str]) -> Iterator[Entry]:
-    """Yields the requests of results repositories and of folders, and the files that are not one.
+def offers_of_run(
+    folder: Path, data: str | None, results_repo: str | None, note: str
+) -> list[Commit]:
+    """Returns the pull requests of a finished run, on its model and on a results repository.
 
     Args:
-        places: ids of data set repositories on the Hub, or folders that contain `requests/`.
+        folder: run directory.
+        data: id of the published data set; None for the one the run was made on.
+        results_repo: id of the results repository; None to leave it out.
+        note: of the request.
 
     Raises:
-        BadInput: a place does not exist or has no requests.
+        BadInput: the run cannot be submitted; the message says why.
     """
-    for place in places:
-        is_repo = is_on_hub(place)
-        root = _download(place) if is_repo else Path(place)
-        with readable(root):
-            paths = sorted((root / REQUESTS).rglob("*.yaml"))
-        if not paths:
-            raise BadInput(f"{place} has no {REQUESTS}/: name a results repository, a folder with "
-                           "requests, or a file with a model on each line")  # fmt: skip
-        for path in paths:
-            # The page is public: it does not tell where on this machine a folder is.
-            yield from _read(path, root, place if is_repo else real_path(root).name)
+    run = load_run(folder, data and check_repo_id(data, "--data"))
+    results, model = run.results, run.results.model
+    source, revision = results.data.source, results.data.revision or ""
+    if data is not None:
+        source, revision = data, run.stimuli[DIAGNOSTICS[0]].revision or ""
+    if problem := protocol_problem(results.protocol):
+        raise BadInput(f"{folder} cannot be submitted: {problem}")
+    if not is_on_hub(source) or not re.fullmatch(COMMIT, revision):
+        raise BadInput(
+            f"{folder} was run on {source}, which is not a data set of the Hub: name the published "
+            "one by --data ORG/NAME; its rows are compared with the run's"
+        )
+    if exists(Path(model.id)) or not re.fullmatch(COMMIT, model.commit):
+        raise BadInput(
+            f"{folder} cannot be submitted: {model.id} at {model.commit} is not a commit of a "
+            "model on the Hub: push the model and run it by its id"
+        )
+    _ = run.predictions  # checks that they are those of the results
+    request = request_of(model.id, model.commit, model.dtype, model.quantization, note)
+    offers = [_offer_figures(request.model, results, source, revision, results_repo or source)]
+    if results_repo is not None:
+        claimed = read_bytes(folder / RESULTS, MAX_CLAIM)
+        offers.insert(0, offer_request(request, results_repo, claimed))
+    return offers
 
 
-def _read(path: Path, root: Path, place: str) -> Iterator[Entry]:
-    """Yields the request of a file with the figures claimed beside it, and what is wrong."""
-    request, claimed, file = None, {}, path
-    try:
-        request = parse_request(read_text(path, MAX_REQUEST), path.relative_to(root).as_posix())
-        file = path.with_suffix(".json")
-        if file.exists():
-            content = parse_json(read_bytes(file, MAX_CLAIM), str(file), finite=True)
-            figures = leaderboard_figures(Results.from_json(content, str(file)))
-            values = {key: figure.value or 0.0 for key, figure in figures.items()}
-            claimed = {key: value for key, value in values.items() if 0 <= value <= 1}
-    except BadInput as error:
-        inside = file.relative_to(root).as_posix()
-        yield Entry(f"{place}/{inside}", reason=str(error).replace(str(file), inside))
-    if request is not None:
-        yield Entry(request.model, request, claimed)
+def _offer_figures(model: str, results: Results, data: str, revision: str, link: str) -> Commit:
+    """Returns the pull request on the model's repository; `link` is a data set on the Hub."""
+    from huggingface_hub import EvalResultEntry, constants, eval_result_entries_to_yaml
 
-
-def _download(repo_id: str) -> Path:
-    from huggingface_hub import snapshot_download
-
-    patterns = [f"{REQUESTS}/*.yaml", f"{REQUESTS}/*.json"]
-    with plain_errors(f"cannot read the requests of {repo_id}"):
-        return Path(snapshot_download(repo_id, repo_type="dataset", allow_patterns=patterns))
+    entries = []
+    for task_id, figure in leaderboard_figures(results).items():
+        if figure.value is None or not 0 <= figure.value <= 1:  # huggingface_hub writes any value
+            raise BadInput(f"{task_id}: {figure.value} is not a proportion; it is not sent")
+        low, high = figure.ci_low, figure.ci_high
+        interval = "" if low is None else f", 95% interval {low:.3f}-{high:.3f}"
+        entries.append(
+            EvalResultEntry(
+                dataset_id=data, task_id=task_id, value=figure.value, dataset_revision=revision,
+                date=results.finished, source_url=f"{constants.ENDPOINT}/datasets/{link}",
+                source_name="lmdiag", notes=f"{results.signature} (n {figure.n}{interval})",
+            )
+        )  # fmt: skip
+    content = yaml.safe_dump(eval_result_entries_to_yaml(entries), sort_keys=False).encode()
+    command = f"lmdiag run --model {model} --revision {results.model.commit} --data {data}"
+    description = (
+        f"Signature: `{results.signature}`\n\nTo repeat it: `{command} --data-revision {revision}`"
+    )
+    title = "Add results of the lmdiag diagnostics"
+    return Commit(model, "model", {".eval_results/lmdiag.yaml": content}, title, description)

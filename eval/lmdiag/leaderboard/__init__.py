@@ -2,10 +2,8 @@
 
 | module | does |
 | --- | --- |
-| `board` | what is run on which data; where each run is kept; which requests have a run |
-| `running` | runs a request in a child process with limits; keeps the reason of a failure |
-| `rows` | ranked rows, requests without a run, claimed figures |
+| `entries` | reads requests; rows are entries with a run, a rank and claimed figures |
+| `board` | runs requests in child processes with limits; keeps runs and reasons of failures |
 | `comparisons` | every two rows compared |
-| `charts` | models by size against each headline figure |
-| `site` | the page, `leaderboard.json`, the reports of the runs, the Space's card |
+| `site` | the page and its charts, `leaderboard.json`, the reports of the runs, the Space's card |
 """

@@ -1,51 +1,64 @@
-"""What a leaderboard runs, and where its runs are."""
+"""Runs requests by the ordinary `lmdiag run`, each in a child process with limits.
+
+Weights are read from safetensors alone and no code of a repository is run: the defaults of
+`lmdiag run`. A run that fails leaves a file with its reason, and does not stop the others.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
-from dataclasses import dataclass
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
 
-from lmdiag import stimuli
-from lmdiag.files import is_file, read_json
+import psutil
+from filelock import FileLock, Timeout
+
+from lmdiag import results, stimuli
+from lmdiag.files import is_file, read_json, without_secrets, write_atomically
+from lmdiag.hub.client import plain_errors
 from lmdiag.hub.requests import RunRequest
+from lmdiag.leaderboard.entries import Entry, Row, ranked
 from lmdiag.protocol import Protocol
-from lmdiag.results import REPORT, RESULTS, Run, combine, model_slug, read_results, signature
+from lmdiag.results import REPORT, RESULTS, Run
 from lmdiag.stimuli import Stimuli
-from lmdiag.types import AGREEMENT, DIAGNOSTICS, BadInput
+from lmdiag.text import shortened
+from lmdiag.types import DIAGNOSTICS, BadInput
 
-FAILURE = "failure.json"
-"""File that keeps the last failure of a request, in its folder."""
-
-
-class Failure(NamedTuple):
-    """Why a request has no run.
-
-    Attributes:
-        reason: one line for the page.
-        seconds: the limit on time that the run exceeded; 0 for another reason.
-    """
-
-    reason: str = "not run yet"
-    seconds: float = 0.0
+_ACCELERATORS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
+"""Devices of CUDA, of ROCm, and of CUDA in WSL."""
 
 
 @dataclass(frozen=True)
 class Board:
-    """The protocol and the data that every request is run with.
+    """What every request is run with, and within which limits.
 
     Attributes:
         runs: directory in which the runs are kept.
         data, revision: the data set, and its revision on the Hub.
         tasks: the diagnostics.
+        device: where a model goes, e.g. "cuda:0"; None for the default.
+        most_parameters: of a model.
+        seconds: most time of a run, the download included.
     """
 
     runs: Path
     data: str = "lmdiag"
     revision: str | None = None
     tasks: tuple[str, ...] = DIAGNOSTICS
+    device: str | None = None
+    most_parameters: int = 3_000_000_000
+    seconds: float = 3600.0
 
     @cached_property
     def stimuli(self) -> dict[str, Stimuli]:
@@ -57,43 +70,171 @@ class Board:
         return {task: stimuli.load(self.data, task, revision=self.revision) for task in self.tasks}
 
     @cached_property
-    def signature(self) -> str:
-        """The signature of every run of the leaderboard."""
-        verbs = None
-        if AGREEMENT in self.tasks:
-            verbs = len(stimuli.load_verbs(self.data, revision=self.revision))
-        rows = {task: loaded.fingerprint for task, loaded in self.stimuli.items()}
-        return signature(Protocol(tasks=self.tasks, verbs=verbs), combine(rows))
+    def protocol(self) -> Protocol:
+        """How every model is asked."""
+        has_verbs = any(rows.diagnostic.has_verbs for rows in self.stimuli.values())
+        verbs = stimuli.load_verbs(self.data, revision=self.revision) if has_verbs else ()
+        return Protocol(tasks=self.tasks, verbs=len(verbs) or None)
 
-    def output(self, request: RunRequest) -> Path:
-        """Returns the `--output` of the run of a request; another signature is another folder."""
-        digest = hashlib.sha256(self.signature.encode()).hexdigest()[:8]
-        return self.runs / digest / request.precision
+    @cached_property
+    def signature(self) -> str:
+        """The signature of every run."""
+        fingerprints = {task: rows.fingerprint for task, rows in self.stimuli.items()}
+        return results.signature(self.protocol, results.combine(fingerprints))
 
     def folder(self, request: RunRequest) -> Path:
-        """Returns the folder of the model in `output`."""
-        return self.output(request) / model_slug(request.model, request.commit or None)
+        """Returns the run directory of a request; another signature is another directory."""
+        digest = hashlib.sha256(self.signature.encode()).hexdigest()[:8]
+        slug = results.model_slug(request.model, request.commit or None)
+        return self.runs / digest / request.precision / slug / results.protocol_slug(self.protocol)
 
     def run(self, request: RunRequest) -> Run | None:
         """Returns the finished run of a request, with checked predictions; None without one."""
-        for file in sorted(self.folder(request).glob(f"*/{RESULTS}")):
-            try:
-                run = Run(file.parent, read_results(file.parent), self.stimuli)
-                _ = run.predictions  # checks that they are those of the results
-            except BadInput:
-                continue
-            model = run.results.model
-            facts = (model.id, model.dtype, model.quantization, run.results.signature)
-            requested = (request.model, request.dtype, request.quantization, self.signature)
-            is_same = facts == requested and request.commit in ("", model.commit)
-            if is_same and is_file(run.path / REPORT):
-                return run
-        return None
-
-    def failure(self, request: RunRequest) -> Failure:
-        """Returns the last failure of a request."""
         try:
-            reason, seconds = read_json(self.folder(request) / FAILURE)
-            return Failure(str(reason), float(seconds))
-        except (BadInput, TypeError, ValueError):
-            return Failure()
+            run = Run(path := self.folder(request), results.read_results(path), self.stimuli)
+            _ = run.predictions  # checks that they are those of the results
+        except BadInput:
+            return None
+        model = run.results.model
+        facts = (model.id, model.dtype, model.quantization, run.results.signature)
+        requested = (request.model, request.dtype, request.quantization, self.signature)
+        is_same = facts == requested and request.commit in ("", model.commit)
+        return run if is_same and is_file(path / REPORT) else None
+
+    def failure(self, request: RunRequest) -> tuple[str, float]:
+        """Returns why a request has no run, and the limit on time that it exceeded, else 0."""
+        file = self.folder(request).with_name("failure.json")
+        reason, seconds = read_json(file) if is_file(file) else ("not run yet", 0.0)
+        return reason, seconds
+
+    def rows(self, entries: Iterable[Entry]) -> tuple[list[Row], list[Entry]]:
+        """Returns the rows in order of rank, and by name the entries without a run."""
+        rows, others = [], []
+        for entry in entries:
+            if entry.request is None:
+                others.append(entry)
+            elif run := self.run(entry.request):
+                rows.append(Row(**vars(entry) | {"run": run}))
+            else:
+                others.append(replace(entry, reason=self.failure(entry.request)[0]))
+        return ranked(rows), sorted(others, key=lambda entry: (entry.name, entry.key))
+
+    def run_missing(self, requests: Iterable[RunRequest], say: Callable[[str], None]) -> None:
+        """Runs every request that has no finished run.
+
+        A request that exceeded a limit on time is tried again when the limit is longer; one that
+        failed for another reason is tried again each time.
+
+        Args:
+            requests: what to run.
+            say: gets a line for each request that is run.
+
+        Raises:
+            BadInput: another process runs requests in the same directory.
+        """
+        self.runs.mkdir(parents=True, exist_ok=True)
+        try:
+            with FileLock(self.runs / ".lock", timeout=0):
+                for request in requests:
+                    if not self.run(request) and self.failure(request)[1] < self.seconds:
+                        self._attempt(request, say)
+        except Timeout:
+            raise BadInput(f"another lmdiag leaderboard is at work in {self.runs}") from None
+
+    def _attempt(self, request: RunRequest, say: Callable[[str], None]) -> None:
+        """Runs a request, and keeps the reason if it has no run then."""
+        say(f"running {request.model} {request.commit[:12]} {request.precision}")
+        seconds, file = 0.0, self.folder(request).with_name("failure.json")
+        try:
+            if request.commit:
+                _check_model(request, self.most_parameters)
+            reason = self._run_child(request)
+        except subprocess.TimeoutExpired:
+            seconds = self.seconds
+            reason = f"it took longer than {seconds:g} seconds"
+        except BadInput as error:
+            reason = str(error)
+        file.unlink(missing_ok=True)
+        if not self.run(request):
+            # For a public page: one line, no secret, no home directory.
+            reason = shortened(without_secrets(reason).replace(str(Path.home()), "~"))
+            say(f"failed: {reason}")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(file, json.dumps([reason, seconds]).encode())
+
+    def _run_child(self, request: RunRequest) -> str:
+        """Runs `lmdiag run` for a request; returns what it said last.
+
+        Raises:
+            TimeoutExpired: it took too long, and was ended.
+        """
+        folder, memory = self.folder(request), free_memory(self.device)
+        options = {
+            "--model": request.model, "--revision": request.commit, "--dtype": request.dtype,
+            "--quantization": request.quantization, "--output": str(folder.parents[1]),
+            "--data": self.data, "--data-revision": self.revision, "--device-map": self.device,
+        }  # fmt: skip
+        command = [sys.executable, "-m", "lmdiag", "run", "--quiet", "--tasks", *self.tasks]
+        command += [word for name, value in options.items() if value for word in (name, value)]
+        if is_file(folder / RESULTS):
+            command.append("--overwrite")  # it is there but is not the run of this request
+        env = {name: value for name, value in os.environ.items() if not name.endswith("_KEY")}
+
+        def limit() -> None:  # in the child: it ends with its parent, and has this much memory
+            if sys.platform == "linux":
+                ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+            if memory is not None:
+                resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
+
+        with tempfile.TemporaryFile() as log:
+            child = subprocess.Popen(
+                command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log,
+                start_new_session=True, preexec_fn=limit,
+            )  # fmt: skip
+            try:
+                code = child.wait(self.seconds)
+            finally:
+                with suppress(ProcessLookupError):
+                    os.killpg(child.pid, signal.SIGKILL)  # with all that it has started
+                child.wait()
+            log.seek(0)
+            lines = log.read().decode("utf-8", "replace").strip().splitlines()
+        if code < 0:
+            return f"the run was ended by {signal.Signals(-code).name}"
+        return lines[-1].removeprefix("lmdiag: error: ") if lines else f"exit code {code}"
+
+
+def free_memory(device: str | None) -> int | None:
+    """Returns most of the free memory in bytes; None where a run may use an accelerator.
+
+    The libraries of accelerators reserve much more address space than they use.
+    """
+    uses_processor = device == "cpu" or not (device or any(map(os.path.exists, _ACCELERATORS)))
+    return int(0.9 * psutil.virtual_memory().available) if uses_processor else None
+
+
+def _check_model(request: RunRequest, most: int) -> None:
+    """Checks a model by what the Hub says of it, before its weights are downloaded.
+
+    Raises:
+        BadInput: another id or commit, no safetensors weights, too many parameters, no access.
+    """
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import HfHubHTTPError, NotASafetensorsRepoError
+
+    api, where = HfApi(), f"{request.model} at {request.commit[:12]}"
+    with plain_errors(where):
+        info = api.model_info(request.model, revision=request.commit)
+        if (info.id, info.sha) != (request.model, request.commit):
+            raise BadInput(f"the Hub has this model as {info.id} at {info.sha}: request that")
+        try:
+            metadata = api.get_safetensors_metadata(request.model, revision=request.commit)
+            n = sum(metadata.parameter_count.values())
+        except NotASafetensorsRepoError:
+            raise BadInput(f"{where} has no safetensors weights") from None
+        except HfHubHTTPError:
+            raise
+        except Exception:  # the header is a stranger's; the client does not check it
+            raise BadInput(f"{where} has damaged safetensors weights") from None
+    if n > most:
+        raise BadInput(f"{where} has {n:,} parameters, more than {most:,}")

@@ -23,9 +23,8 @@ from lmdiag.results import Run
 
 _Pairs = Mapping[tuple[int, int], Pair]
 """Numbers of two rows -> their scores."""
-_Result = tuple[float, ...]
-"""Difference, first minus second; lower and upper end of its 95% interval; p."""
-_Done = dict[tuple[int, int], _Result]
+_Results = dict[tuple[int, int], tuple[float, ...]]
+"""Numbers of two rows -> difference, first minus second; ends of its 95% interval; p."""
 
 
 def comparisons(runs: Sequence[Run]) -> dict[str, Any]:
@@ -37,17 +36,14 @@ def comparisons(runs: Sequence[Run]) -> dict[str, Any]:
         `columns`: id of a column -> for each first run, for each second one, the index of their
         result, None where they cannot be compared.
     """
-    sides = [side._replace(scores=cache(side.scores)) for side in map(side_of, runs)]
+    sides = [*map(side_of, runs)]
     index: dict[tuple[float | None, ...], int] = {}
     tables = {}
     for place, column in columns().items():
         if not all((place.task, place.setting) in side.settings for side in sides):
             continue
-        pairs = {
-            (i, j): pair
-            for i, j in permutations(range(len(runs)), 2)
-            if (pair := pair_at(sides[i], sides[j], place)) is not None
-        }
+        numbers = permutations(range(len(runs)), 2)
+        pairs = {(i, j): x for i, j in numbers if (x := pair_at(sides[i], sides[j], place))}
         table: list[list[int | None]] = [[None] * len(runs) for _ in runs]
         for (i, j), result in _compare(pairs).items():
             rounded = tuple(None if math.isnan(x) else round(x, 6) + 0.0 for x in result)
@@ -56,22 +52,22 @@ def comparisons(runs: Sequence[Run]) -> dict[str, Any]:
     return {"results": [*index], "columns": tables}
 
 
-def _compare(pairs: _Pairs) -> _Done:
+def _compare(pairs: _Pairs) -> _Results:
     """Compares one figure of all pairs of rows."""
     parts = {i: pair.a for (i, _), pair in pairs.items()}
     statistics = {part.statistic for part in parts.values()}
     if statistics == {"proportion"}:
         return _compare_counts(pairs, parts)
-    done = _share_draws(pairs, parts) if statistics <= {"share", "mean"} else {}
-    return {key: done[key] if key in done else _compare_pair(pair) for key, pair in pairs.items()}
+    done = _compare_means(pairs, parts) if statistics <= {"share", "mean"} else {}
+    return {key: done.get(key) or _compare_pair(pair) for key, pair in pairs.items()}
 
 
-def _compare_pair(pair: Pair) -> _Result:
+def _compare_pair(pair: Pair) -> tuple[float, ...]:
     (result,) = compare_pairs([pair], seed=0, resamples=RESAMPLES)
     return result.difference, result.ci_low, result.ci_high, result.p
 
 
-def _compare_counts(pairs: _Pairs, parts: Mapping[int, Scores]) -> _Done:
+def _compare_counts(pairs: _Pairs, parts: Mapping[int, Scores]) -> _Results:
     """Compares proportions once for each number of items, of wins and of losses."""
     values = pd.DataFrame({i: pd.Series(part.values, part.items) for i, part in parts.items()})
     right, wrong = (values == 1).astype(float), (values == 0).astype(float)
@@ -79,20 +75,17 @@ def _compare_counts(pairs: _Pairs, parts: Mapping[int, Scores]) -> _Done:
     first = next(iter(pairs.values()))
 
     @cache
-    def compare(n: int, won: int, lost: int) -> _Result:
-        verdicts = np.repeat(
-            [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], [won, lost, n - won - lost], axis=1
-        )
-        a, b = (
-            Scores(first.a.name, np.arange(n).astype(object), x, "proportion") for x in verdicts
-        )
+    def compare(n: int, won: int, lost: int) -> tuple[float, ...]:
+        verdicts = np.repeat([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], [won, lost, n - won - lost], 1)
+        items = np.arange(n).astype(object)
+        a, b = (Scores(first.a.name, items, of_side, "proportion") for of_side in verdicts)
         return _compare_pair(first._replace(a=a, b=b))
 
     counts = {(i, j): (both.at[i, j], wins.at[i, j], wins.at[j, i]) for i, j in pairs}
     return {key: compare(*map(int, of_pair)) for key, of_pair in counts.items()}
 
 
-def _share_draws(pairs: _Pairs, parts: Mapping[int, Scores]) -> _Done:
+def _compare_means(pairs: _Pairs, parts: Mapping[int, Scores]) -> _Results:
     """Compares means of rows on the same items, with random draws that all pairs share.
 
     Left out are pairs whose sign-flip test is exact, and those that differ by the same everywhere.
@@ -100,11 +93,11 @@ def _share_draws(pairs: _Pairs, parts: Mapping[int, Scores]) -> _Done:
     rows_on: dict[tuple[str, ...], list[int]] = {}
     for i, part in parts.items():
         rows_on.setdefault(tuple(part.items), []).append(i)
-    done: _Done = {}
-    for rows in rows_on.values():
-        values = np.column_stack([parts[i].values for i in rows])
-        if len(values) <= stats.MOST_EXACT:
+    results: _Results = {}
+    for items, rows in rows_on.items():
+        if len(items) <= stats.MOST_EXACT:
             continue
+        values = np.column_stack([parts[i].values for i in rows])
         rng = next(iter(pairs.values())).generator(seed=0)
         means = stats.resampled_means(values, rng, RESAMPLES).T.copy()
         sums = stats.random_flips(values, rng).T.copy()
@@ -113,5 +106,5 @@ def _share_draws(pairs: _Pairs, parts: Mapping[int, Scores]) -> _Done:
             if np.count_nonzero(d) > stats.MOST_EXACT and np.ptp(d):
                 interval = stats.percentiles(means[a] - means[b])
                 p = stats.flip_p(sums[a] - sums[b], d)
-                done[rows[a], rows[b]] = (float(d.mean()), *interval, p)
-    return done
+                results[rows[a], rows[b]] = (float(d.mean()), *interval, p)
+    return results

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -19,22 +19,23 @@ from lmdiag.files import real_path, resource_path
 from lmdiag.hub.benchmark import columns
 from lmdiag.hub.client import is_on_hub
 from lmdiag.hub.publish import SITE_INDEX
-from lmdiag.hub.requests import Entry
 from lmdiag.leaderboard.board import Board
-from lmdiag.leaderboard.charts import chart
 from lmdiag.leaderboard.comparisons import comparisons
-from lmdiag.leaderboard.rows import Row
+from lmdiag.leaderboard.entries import Entry, Row
+from lmdiag.report.charts.output import svg
+from lmdiag.report.numbers import count
 from lmdiag.report.page import environment, frame
 from lmdiag.results import REPORT
 from lmdiag.results.published import human_facts
 from lmdiag.text import change_texts, visible
 from lmdiag.types import BadInput
 
-_SCHEMA_VERSION = 1
-_MODEL = ("id", "commit", "kind", "architecture", "dtype", "quantization", "n_parameters", "cased")
-"""Facts on a model in `leaderboard.json`."""
-_NOT_RUN = ("name", "reason", "detail", "claimed")
-"""Facts on an entry without a run."""
+_FACTS = "id", "commit", "kind", "architecture", "dtype", "quantization", "n_parameters", "cased"
+"""On a model, in `leaderboard.json`."""
+
+
+_KINDS = {"masked": "var(--c1)", "causal": "var(--c2)", "seq2seq": "var(--c3)"}
+"""Kind of model -> colour of its points."""
 
 
 def check_target(out: Path) -> None:
@@ -57,15 +58,9 @@ def write_site(out: Path, rows: Sequence[Row], others: Sequence[Entry], board: B
         rows: in order of rank.
         others: entries without a run.
         board: of both.
-
-    Raises:
-        BadInput: see `check_target`.
     """
-    check_target(out)
     work, before = (out.with_name(f".{out.name}.{name}") for name in ("building", "before"))
-    if before.exists() and not out.exists():  # interrupted between the two renames below
-        before.replace(out)
-    for folder in (work, before):
+    for folder in (work, before):  # of an interrupted command
         shutil.rmtree(folder, ignore_errors=True)
     (work / "models").mkdir(parents=True)
     for row in rows:
@@ -75,11 +70,23 @@ def write_site(out: Path, rows: Sequence[Row], others: Sequence[Entry], board: B
     data = board.data if is_on_hub(board.data) else real_path(Path(board.data)).name
     (work / "index.html").write_text(_page(rows, others, board, data), "utf-8")
     record = {
-        "schema_version": _SCHEMA_VERSION,
+        "schema_version": 1,
         "data": data,
         "signature": board.signature,
-        "rows": [_record(row) for row in rows],
-        "not_run": [{name: getattr(entry, name) for name in _NOT_RUN} for entry in others],
+        "rows": [
+            {
+                "rank": row.rank,
+                "model": {name: getattr(row.model, name) for name in _FACTS},
+                "figures": {key: figure.to_json() for key, figure in row.figures.items()},
+                "claimed_otherwise": row.differing,
+                "page": row.page,
+            }
+            for row in rows
+        ],
+        "not_run": [
+            {"name": x.name, "reason": x.reason, "detail": x.detail, "claimed": x.claimed}
+            for x in others
+        ],
     }
     text = json.dumps(change_texts(record, visible), indent=1, allow_nan=False)
     (work / SITE_INDEX).write_text(text, "utf-8")
@@ -89,45 +96,67 @@ def write_site(out: Path, rows: Sequence[Row], others: Sequence[Entry], board: B
     shutil.rmtree(before, ignore_errors=True)
 
 
-def _record(row: Row) -> dict[str, Any]:
-    """Returns a row of `leaderboard.json`, figures as proportions."""
-    model = asdict(row.model)
-    return {
-        "rank": row.rank,
-        "model": {name: model[name] for name in _MODEL},
-        "figures": {key: figure.to_json() for key, figure in row.figures.items()},
-        "claimed_otherwise": row.differing,
-        "page": row.page,
-    }
-
-
 def _page(rows: Sequence[Row], others: Sequence[Entry], board: Board, data: str) -> str:
     """Returns the page of the site; `data` is the name of the data."""
-    names = {
-        column.task_id: f"{diagnostics.get(place.task).short_title}, {column.label}"
-        for place, column in columns().items()
-    }
+    titles = {place.task: diagnostics.get(place.task).short_title for place in columns()}
     groups: dict[str, list[dict[str, Any]]] = {}
     for place, column in columns().items():
-        figures = [row.figures[column.task_id] for row in rows if column.task_id in row.figures]
-        chances = {figure.chance for figure in figures} - {None}
-        if figures:
+        if figures := [x for row in rows if (x := row.figures.get(column.task_id))]:
+            chances = {figure.chance for figure in figures} - {None}
             chance = chances.pop() if len(chances) == 1 else None
             facts = {"task": place.task, "n": max(x.n or 0 for x in figures), "chance": chance}
+            facts |= {"task_id": column.task_id, "label": column.label}
             groups.setdefault(place.task, []).append(asdict(column) | facts)
-    titles = {task: diagnostics.get(task).short_title for task in board.tasks}
+    overview = [x for of_task in groups.values() for x in of_task if x["is_overview"]]
+    names = {x.task_id: f"{titles[place.task]}, {x.label}" for place, x in columns().items()}
+    compared = comparisons([row.run for row in rows])
     return environment().get_template("leaderboard.html.j2").render(
         **frame("leaderboard"),
         groups=groups,
         titles=titles,
         names=names,
         rows=rows,
-        comparisons=json.dumps(comparisons([row.run for row in rows]), separators=(",", ":")),
-        pictures=[(names[x["task_id"]], chart(x, rows)) for of_task in groups.values()
-                  for x in of_task if x["is_overview"]],
+        comparisons=json.dumps(compared, separators=(",", ":")),
+        pictures=[(names[column["task_id"]], _chart(column, rows)) for column in overview],
         others=others,
         data=data,
         is_on_hub=is_on_hub(board.data),
         fingerprints={task: x.fingerprint for task, x in board.stimuli.items()},
         facts=[fact for task in board.tasks for fact in human_facts(task)],
     )  # fmt: skip
+
+
+def _chart(column: Mapping[str, Any], rows: Sequence[Row]) -> str:
+    """Returns the chart of one figure; a point's number is the rank of its model.
+
+    Args:
+        column: with the `task_id` and the `chance` of the figure, None without one chance level.
+        rows: at least one of which has the figure.
+    """
+    import altair as alt
+
+    sizes = [max(1, row.model.n_parameters) for row in rows]
+    data = [
+        {"size": size, "value": figure.value, "low": figure.ci_low, "high": figure.ci_high,
+         "kind": row.model.kind, "rank": str(row.rank or ""), "chance": column["chance"]}
+        for row, size in zip(rows, sizes, strict=True)
+        if (figure := row.figures.get(column["task_id"])) is not None
+    ]  # fmt: skip
+    ends = min(sizes) / 4, max(sizes) * 4  # which has a power of ten in it
+    ticks = [10**i for i in range(16) if ends[0] < 10**i < ends[1]]
+    labels = "".join(f"datum.value == {tick} ? '{count(tick)}' : " for tick in ticks) + "''"
+    x = alt.X("size:Q", title="parameters").scale(type="log", domain=ends, nice=False)
+    color = alt.Color("kind:N").scale(domain=[*_KINDS], range=[*_KINDS.values()]).legend(None)
+    y = alt.Y("value:Q", title=None).scale(domain=[0, 1]).axis(format="%", tickCount=5)
+    whole = alt.Chart(alt.InlineData(values=data))
+    points = whole.encode(x=x.axis(values=ticks, labelExpr=labels), color=color)
+    layers = [
+        whole.mark_rule(strokeDash=[3, 2], color="var(--muted)").encode(y="max(chance):Q"),
+        points.mark_rule(strokeWidth=1.5, opacity=0.5).encode(y="low:Q", y2="high:Q"),
+        points.mark_point(filled=True, size=50, opacity=1).encode(y=y),
+        points.mark_text(dx=7, align="left", fontSize=11).encode(
+            y="value:Q", text="rank:N", color=alt.value("var(--ink)")
+        ),
+    ]
+    shown = layers if column["chance"] is not None else layers[1:]
+    return svg(alt.layer(*shown, height=200).to_dict(), 380)

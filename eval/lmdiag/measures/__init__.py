@@ -8,8 +8,7 @@ reads a file, draws a random number or depends on a model.
 - `trials`: rows with predictions, and their contrasts: what every measure is computed from.
 - `top_words`: accuracy@k, and how well the top k fit a determiner.
 - `sensitivity`: sensitivity, and what else compares the rows of a contrast; the human baseline.
-- `surprisal`: surprisal and rank of the words, where no rows are compared.
-- `sentences`: whole sentences, compared or not.
+- `surprisal`: surprisal and rank of words and sentences, where no rows are compared.
 - `suites`: the predictions of test suites.
 - `agreement`: TSE, EW and MW, their cut-offs and the layout in which they are handed over.
 
@@ -20,24 +19,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from lmdiag.measures.agreement import AGREEMENT_LAYOUT, CUTOFFS, Cutoff, agreement, ew_mw
+from lmdiag.measures.agreement import AGREEMENT_LAYOUT, CUTOFFS, Cutoff, agreement
 from lmdiag.measures.scores import Columns, Labels, Scores, Statistic, quartiles
 from lmdiag.measures.sensitivity import (
     correlations,
     human,
     probability_difference,
     sensitivity,
+    sentence_measures,
     within_category_boost,
 )
-from lmdiag.measures.sentences import sentence_measures, surprisal_per_word
 from lmdiag.measures.suites import part_bits, suite_measures
-from lmdiag.measures.surprisal import rank, surprisal
+from lmdiag.measures.surprisal import rank, surprisal, surprisal_per_word
 from lmdiag.measures.top_words import accuracy, determiner_match, with_expected
 from lmdiag.measures.trials import Trials
 
 __all__ = [
     "AGREEMENT_LAYOUT", "CUTOFFS", "Columns", "Cutoff", "Labels", "Scores", "Statistic", "Trials",
-    "accuracy", "agreement", "correlations", "determiner_match", "ew_mw", "human",
+    "accuracy", "agreement", "correlations", "determiner_match", "human",
     "part_bits", "probability_difference", "quartiles", "rank", "score", "sensitivity",
     "sentence_measures", "suite_measures", "surprisal", "surprisal_per_word", "with_expected",
     "within_category_boost",

@@ -20,20 +20,37 @@ def sensitivity(trials: Trials, threshold: float) -> list[Scores]:
     of very small probabilities.
 
     A model that guesses has a sensitivity of 1 / number of rows of a contrast: 1/2 with one bad
-    row, 1/3 with two. With a threshold there is no chance level: it depends on how the model
-    spreads its probability over the whole vocabulary.
+    row, 1/3 with two.
 
     Source: Ettinger (2020), tables 5, 9, 12 and 14; t = 0.01 in its section 7.2.
     """
     if "contrast" not in trials.rows or not trials.has("log_prob"):
         return []
-    contrasts = trials.contrasts
-    plain = higher(*contrasts.pairs(trials.log_prob))
-    above = higher(*contrasts.pairs(np.exp(trials.log_prob)), by=threshold)
+    name = f"sensitivity@{number_text(threshold)}"
     return [
-        contrasts.build("sensitivity", plain, chance=contrasts.chance),
-        contrasts.build(f"sensitivity@{number_text(threshold)}", above),
+        trials.contrasts.verdicts("sensitivity", trials.log_prob),
+        trials.contrasts.verdicts(name, np.exp(trials.log_prob), threshold),
     ]
+
+
+def sentence_measures(trials: Trials) -> list[Scores]:
+    """Returns the measures of contrasts between whole sentences; none where rows are not compared.
+
+    sensitivity: the good sentence has a higher log-probability than every bad one.
+    sensitivity_mean: it has a higher log-probability per token, which does not favour short ones.
+
+    Skips contrasts with a word that the tokenizer cannot represent or with two equal sentences.
+
+    Source: Warstadt et al. (2020); Lau et al. (2017) for the mean.
+    """
+    if not trials.has("log_prob") or "contrast" not in trials.rows:
+        return []
+    scores = [trials.contrasts.verdicts("sensitivity", trials.log_prob)]
+    if trials.has("n_tokens"):
+        n_tokens = floats(trials.predictions["n_tokens"])
+        means = trials.log_prob / np.where(n_tokens > 0, n_tokens, np.nan)
+        scores.append(trials.contrasts.verdicts("sensitivity_mean", means))
+    return scores
 
 
 def human(trials: Trials, threshold: float) -> list[Scores]:
@@ -44,26 +61,19 @@ def human(trials: Trials, threshold: float) -> list[Scores]:
     """
     if "target_cloze" not in trials.rows:
         return []
-    contrasts = trials.contrasts
-    good, bad = contrasts.pairs(floats(trials.rows["target_cloze"]))
+    cloze, name = floats(trials.rows["target_cloze"]), f"human_sensitivity@{number_text(threshold)}"
     return [
-        contrasts.build("human_sensitivity", higher(good, bad), chance=contrasts.chance),
-        contrasts.build(
-            f"human_sensitivity@{number_text(threshold)}", higher(good, bad, by=threshold)
-        ),
-        contrasts.build("cloze_difference", good - bad, "mean"),
+        trials.contrasts.verdicts("human_sensitivity", cloze),
+        trials.contrasts.verdicts(name, cloze, threshold),
+        trials.contrasts.differences("cloze_difference", cloze),
     ]
 
 
 def probability_difference(trials: Trials) -> list[Scores]:
-    """Returns the mean of p(good) - p(bad) over contrasts, to compare with `cloze_difference`.
-
-    The bad row is the most probable one where there are several.
-    """
+    """Returns the mean of p(good) - p(bad) over contrasts, to compare with `cloze_difference`."""
     if not trials.has("log_prob"):
         return []
-    good, bad = trials.contrasts.pairs(np.exp(trials.log_prob))
-    return [trials.contrasts.build("probability_difference", good - bad, "mean")]
+    return [trials.contrasts.differences("probability_difference", np.exp(trials.log_prob))]
 
 
 def correlations(trials: Trials) -> list[Scores]:

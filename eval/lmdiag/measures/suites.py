@@ -10,11 +10,8 @@ from typing import Any
 import numpy as np
 
 from lmdiag.formulas import Formula, RegionOf, parse_formula
-from lmdiag.measures.scores import Scores, build, objects
+from lmdiag.measures.scores import Scores, Statistic, build, objects
 from lmdiag.measures.trials import Trials
-
-_Conditions = Mapping[str, int]
-"""Condition -> the row of an item."""
 
 
 def suite_measures(trials: Trials) -> list[Scores]:
@@ -30,59 +27,36 @@ def suite_measures(trials: Trials) -> list[Scores]:
     if not (trials.has("log_prob") or trials.has("words")):
         return []
     parse = cache(parse_formula)  # formulas are repeated on each row of a suite
-    items = _items(trials.rows)
-    first = [next(iter(conditions.values())) for conditions in items.values()]
-    formulas = [trials.rows["formulas"][row] for row in first]
-    verdicts = [
-        [_verdict(trials, parse(text), conditions) for text in texts]
-        for texts, conditions in zip(formulas, items.values(), strict=True)
-    ]
-    names = [
-        (f"{item}/{number}", f"{trials.rows['suite'][row]}/{number}")
-        for item, row, texts in zip(items, first, formulas, strict=True)
-        for number in range(1, len(texts) + 1)
-    ]
-    ids, labels = zip(*names, strict=True)
-    levels = {name: [column[row] for row in first] for name, column in trials.levels.items()}
-    single = all(len(texts) == 1 for texts in formulas)
-    shares = np.array([_mean(values) for values in verdicts])
-    flat = np.array([value for values in verdicts for value in values])
-    return [
-        build(
-            "suite_accuracy",
-            objects(list(items)),
-            shares,
-            "proportion" if single else "share",
-            levels,
-        ),
-        build(
-            "prediction_accuracy", objects(ids), flat, "proportion", {"prediction": list(labels)}
-        ),
-    ]
-
-
-def _items(rows: Mapping[str, Sequence[Any]]) -> dict[str, dict[str, int]]:
-    """Item -> condition -> row."""
-    items: dict[str, dict[str, int]] = {}
+    rows = trials.rows
+    items: dict[str, dict[str, int]] = {}  # -> condition -> row
     for row, (item, condition) in enumerate(zip(rows["item"], rows["condition"], strict=True)):
         items.setdefault(item, {})[condition] = row
-    return items
+    shares, verdicts, ids, predictions = [], list[float](), list[str](), list[str]()
+    first = [next(iter(conditions.values())) for conditions in items.values()]
+    for (item, conditions), row in zip(items.items(), first, strict=True):
+        values = [_verdict(trials, parse(text), conditions) for text in rows["formulas"][row]]
+        known = [value for value in values if not math.isnan(value)]
+        shares.append(sum(known) / len(known) if known else math.nan)
+        verdicts += values
+        ids += [f"{item}/{number}" for number in range(1, len(values) + 1)]
+        predictions += [f"{rows['suite'][row]}/{number}" for number in range(1, len(values) + 1)]
+    levels = {name: [labels[row] for row in first] for name, labels in trials.levels.items()}
+    kind: Statistic = "proportion" if len(verdicts) == len(items) else "share"
+    by = {"prediction": predictions}
+    return [
+        build("suite_accuracy", objects([*items]), np.array(shares), kind, levels),
+        build("prediction_accuracy", objects(ids), np.array(verdicts), "proportion", by),
+    ]
 
 
-def _verdict(trials: Trials, formula: Formula, conditions: _Conditions) -> float:
+def _verdict(trials: Trials, formula: Formula, conditions: Mapping[str, int]) -> float:
     """1.0 where a prediction holds for an item, else 0.0; NaN where it is undefined."""
     bits = {region: region_bits(trials, conditions, region) for region in formula.regions}
     holds = formula.holds(bits)
     return math.nan if holds is None else float(holds)
 
 
-def _mean(values: Sequence[float]) -> float:
-    """Mean of the defined values; NaN where there are none."""
-    known = [value for value in values if not math.isnan(value)]
-    return sum(known) / len(known) if known else math.nan
-
-
-def region_bits(trials: Trials, conditions: _Conditions, region: RegionOf) -> float:
+def region_bits(trials: Trials, conditions: Mapping[str, int], region: RegionOf) -> float:
     """Returns the surprisal of a region of an item in bits; see `part_bits`.
 
     Args:
@@ -94,7 +68,7 @@ def region_bits(trials: Trials, conditions: _Conditions, region: RegionOf) -> fl
     if region.number is None:
         return -float(trials.log_prob[row]) / math.log(2)
     words = trials.predictions["words"][row] if trials.has("words") else None
-    place = next(each for each in trials.rows["regions"][row] if each["number"] == region.number)
+    place = next(r for r in trials.rows["regions"][row] if r["number"] == region.number)
     return part_bits(words, place["start"], place["end"])
 
 

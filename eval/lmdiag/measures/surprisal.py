@@ -1,4 +1,4 @@
-"""Measures of single words, for rows that are not compared with each other."""
+"""Measures of rows that are not compared: surprisal and rank of words, surprisal of sentences."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from lmdiag.measures.scores import Scores, build, floats
+from lmdiag.measures.scores import Floats, Scores, build, floats
 from lmdiag.measures.trials import Trials
 
 
@@ -20,8 +20,25 @@ def surprisal(trials: Trials) -> list[Scores]:
     """
     if not trials.has("log_prob"):
         return []
-    bits = np.where(np.isinf(trials.log_prob), np.nan, -trials.log_prob / math.log(2))
-    return [build("surprisal", trials.ids, bits, "mean", trials.levels)]
+    return [build("surprisal", trials.ids, _bits(trials), "mean", trials.levels)]
+
+
+def surprisal_per_word(trials: Trials) -> list[Scores]:
+    """Returns the surprisal of a sentence per word, in bits: a mean over rows.
+
+    Words without a probability count for neither. Of predictions that do not tell words apart, all
+    words of the sentence count.
+    """
+    if not trials.has("log_prob"):
+        return []
+    if trials.has("words"):
+        sentences = trials.predictions["words"]
+        counts = [sum(word.log_prob is not None for word in words or ()) for words in sentences]
+    else:
+        counts = [len(text.split()) for text in trials.rows["sentence"]]
+    n_words = np.array([count or math.nan for count in counts])
+    bits = _bits(trials) / n_words
+    return [build("surprisal_per_word", trials.ids, bits, "mean", trials.levels)]
 
 
 def rank(trials: Trials) -> list[Scores]:
@@ -36,3 +53,8 @@ def rank(trials: Trials) -> list[Scores]:
     if np.any(np.isnan(ranks) & ~np.isnan(trials.log_prob)):
         return []
     return [build("rank", trials.ids, ranks, "median", trials.levels)]
+
+
+def _bits(trials: Trials) -> Floats:
+    """Surprisals of the rows in bits; NaN for a probability of zero."""
+    return np.where(np.isinf(trials.log_prob), np.nan, -trials.log_prob / math.log(2))

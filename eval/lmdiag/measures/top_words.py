@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from lmdiag.measures.scores import Columns, Labels, Scores, build, select
+from lmdiag.measures.scores import Columns, Labels, Scores, Statistic, build, select
 from lmdiag.measures.trials import Trials
 
 VOWELS = frozenset("aeiou")
@@ -37,15 +37,9 @@ def accuracy(
     words, expected = trials.predictions["top_words"], trials.rows["expected"]
     first = np.array([_first_match(words[i], expected[i], fold) for i in where])
     by = {name: select(labels, where) for name, labels in (levels or trials.levels).items()}
-    undefined = np.isnan(first)
+    found = {rank: np.where(np.isnan(first), np.nan, first <= rank) for rank in k}
     return [
-        build(
-            f"accuracy@{rank}",
-            trials.ids[where],
-            np.where(undefined, np.nan, first <= rank),
-            "proportion",
-            by,
-        )
+        build(f"accuracy@{rank}", trials.ids[where], found[rank], "proportion", by)
         for rank in k
         if rank <= _shortest(words, where)
     ]
@@ -83,39 +77,25 @@ def determiner_match(trials: Trials, k: Sequence[int]) -> list[Scores]:
     """
     if not trials.has("top_words"):
         return []
-    where = _contexts_with_determiner(trials.rows)
-    determiners = [trials.rows["context"][i].rsplit(maxsplit=1)[-1].lower() for i in where]
-    lists = trials.predictions["top_words"]
-    return [
-        build(
-            f"determiner_match@{rank}",
-            trials.ids[where],
-            np.array(
-                [_fit(lists[i], word, rank) for i, word in zip(where, determiners, strict=True)]
-            ),
-            "proportion" if rank == 1 else "share",
-            {"polarity": select(trials.rows["polarity"], where)},
-        )
-        for rank in k
-        if rank <= _shortest(lists, where)
-    ]
-
-
-def _contexts_with_determiner(rows: Columns) -> list[int]:
-    """The first row of each distinct context of SIMP that ends in a determiner."""
-    first: dict[str, int] = {}
+    rows, lists = trials.rows, trials.predictions["top_words"]
+    first: dict[str, int] = {}  # of each distinct context of SIMP that ends in a determiner
     for i, (subset, context) in enumerate(zip(rows["subset"], rows["context"], strict=True)):
         if subset == "simp" and context.lower().endswith((" a", " an")):
             first.setdefault(context, i)
-    return list(first.values())
-
-
-def _fit(top_words: Sequence[str] | None, determiner: str, k: int) -> float:
-    """The share of the first k words that fit the determiner; NaN for an empty list."""
-    if not top_words:
-        return np.nan
-    words = top_words[:k]
-    return sum(fits(word, determiner) for word in words) / len(words)
+    where = list(first.values())
+    fitting = [
+        [fits(word, context.rsplit(maxsplit=1)[-1].lower()) for word in lists[i] or ()]
+        for context, i in first.items()
+    ]
+    by = {"polarity": select(rows["polarity"], where)}
+    scores = []
+    for rank in k:
+        if rank <= _shortest(lists, where):
+            shares = np.array([np.mean(fit[:rank]) if fit else np.nan for fit in fitting])
+            kind: Statistic = "proportion" if rank == 1 else "share"
+            name = f"determiner_match@{rank}"
+            scores.append(build(name, trials.ids[where], shares, kind, by))
+    return scores
 
 
 def fits(word: str, determiner: str) -> bool:

@@ -75,14 +75,12 @@ class Trials:
 
     @cached_property
     def contrasts(self) -> Contrasts:
-        """The contrasts of the rows; see `Contrasts.of` for errors."""
-        return Contrasts.of(
-            self.rows,
-            self.levels,
-            left_only=self.left_only,
-            cased=self.cased,
-            log_prob=self.log_prob if self.has("log_prob") else None,
-        )
+        """The contrasts of the rows.
+
+        Raises:
+            ValueError: a contrast has several good rows.
+        """
+        return Contrasts.of(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,28 +108,15 @@ class Contrasts:
     why_same: str = SAME_QUESTION
 
     @classmethod
-    def of(
-        cls,
-        rows: Columns,
-        levels: Mapping[str, Labels],
-        *,
-        left_only: bool = False,
-        cased: bool = True,
-        log_prob: Floats | None = None,
-    ) -> Contrasts:
+    def of(cls, trials: Trials) -> Contrasts:
         """Groups rows by their `contrast`.
-
-        Args:
-            rows, levels, left_only, cased: see `Trials`.
-            log_prob: of each row in nats, (n,); None if it is not known.
 
         Raises:
             ValueError: a contrast has several good rows.
         """
-        place: dict[str, int] = {}
-        group = np.array(
-            [place.setdefault(name, len(place)) for name in rows["contrast"]], dtype=np.intp
-        )
+        rows, place = trials.rows, dict[str, int]()
+        group = np.array([place.setdefault(name, len(place)) for name in rows["contrast"]])
+        group = group.astype(np.intp)
         is_good = np.array(rows["good"], dtype=bool)
         several = np.bincount(group[is_good], minlength=len(place)) > 1
         if several.any():
@@ -145,10 +130,8 @@ class Contrasts:
             good=good,
             bad=bad,
             bad_of=group[bad],
-            levels=_contrast_levels(levels, group, good),
-            same=_same_question(
-                rows, good, bad, group[bad], left_only=left_only, cased=cased, log_prob=log_prob
-            ),
+            levels=_contrast_levels(trials.levels, group, good),
+            same=_same_question(trials, good, bad, group[bad]),
             why_same=SAME_QUESTION if "target" in rows else SAME_SENTENCE,
         )
 
@@ -184,6 +167,23 @@ class Contrasts:
             return scores
         return replace(scores, not_defined=self.why_same)
 
+    def verdicts(self, name: str, values: Floats, by: float | None = None) -> Scores:
+        """Returns the share of contrasts whose good row has a higher value than every bad row.
+
+        Args:
+            name: of the measure.
+            values: of the rows, (n,).
+            by: how much higher; None for any difference. Only then is there a chance level: with a
+                threshold it depends on how a model spreads its probability over the vocabulary.
+        """
+        values = higher(*self.pairs(values), by=by or 0.0)
+        return self.build(name, values, chance=self.chance if by is None else None)
+
+    def differences(self, name: str, values: Floats) -> Scores:
+        """Returns the mean difference of the good row and the bad row with the highest value."""
+        good, bad = self.pairs(values)
+        return self.build(name, good - bad, "mean")
+
 
 def higher(good: Floats, bad: Floats, by: float = 0.0) -> Floats:
     """Returns 1.0 where good is above bad by more than `by`, else 0.0; NaN where either is NaN."""
@@ -194,14 +194,7 @@ def higher(good: Floats, bad: Floats, by: float = 0.0) -> Floats:
 
 
 def _same_question(
-    rows: Columns,
-    good: NDArray[np.intp],
-    bad: NDArray[np.intp],
-    bad_of: NDArray[np.intp],
-    *,
-    left_only: bool,
-    cased: bool,
-    log_prob: Floats | None,
+    trials: Trials, good: NDArray[np.intp], bad: NDArray[np.intp], bad_of: NDArray[np.intp]
 ) -> NDArray[np.bool_]:
     """Which contrasts have a bad row that asks what the good row asks.
 
@@ -209,18 +202,17 @@ def _same_question(
     capital letters where the texts differ in these alone, and where the texts differ in case,
     accents or white space alone and the log-probabilities are the same.
     """
-    names = ("target", "context", "right_context")[: 2 if left_only else 3]
-    asked = [rows[name] for name in (names if "target" in rows else ("sentence",))]
+    names = ("target", "context", "right_context")[: 2 if trials.left_only else 3]
+    asked = [trials.rows[n] for n in (names if "target" in trials.rows else ("sentence",))]
+    log_prob = trials.log_prob if trials.has("log_prob") else np.full(len(trials.ids), np.nan)
     same = np.zeros(len(good), dtype=bool)
     for row, contrast in zip(bad.tolist(), bad_of.tolist(), strict=True):
         other = good[contrast]
         if other < 0:
             continue
         pairs = [(column[row], column[other]) for column in asked]
-        tied = log_prob is not None and math.isclose(
-            log_prob[row], log_prob[other], rel_tol=0, abs_tol=_ROUNDING
-        )
-        if all(a == b or (not cased and a.lower() == b.lower()) for a, b in pairs) or (
+        tied = math.isclose(log_prob[row], log_prob[other], rel_tol=0, abs_tol=_ROUNDING)
+        if all(a == b or (not trials.cased and a.lower() == b.lower()) for a, b in pairs) or (
             tied and all(_plain(a) == _plain(b) for a, b in pairs)
         ):
             same[contrast] = True
@@ -248,17 +240,11 @@ def _contrast_levels(
     """
     of_contrasts: dict[str, Labels] = {}
     for name, labels in levels.items():
-        if name == "condition":
-            of_contrasts[name] = [None if row < 0 else labels[row] for row in good]
-        else:
-            of_contrasts[name] = _shared(labels, group, len(good))
+        common: dict[int, str | None] = {}
+        for contrast, label in zip(group.tolist(), labels, strict=True):
+            if common.setdefault(contrast, label) != label:
+                common[contrast] = None
+        shared = [common.get(contrast) for contrast in range(len(good))]
+        of_good = [None if row < 0 else labels[row] for row in good]
+        of_contrasts[name] = of_good if name == "condition" else shared
     return {name: labels for name, labels in of_contrasts.items() if any(labels)}
-
-
-def _shared(labels: Labels, group: NDArray[np.intp], n: int) -> Labels:
-    """The label that all rows of each of n groups have in common; None where they differ."""
-    common: dict[int, str | None] = {}
-    for place, label in zip(group.tolist(), labels, strict=True):
-        if common.setdefault(place, label) != label:
-            common[place] = None
-    return [common.get(place) for place in range(n)]

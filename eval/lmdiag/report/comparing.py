@@ -124,14 +124,14 @@ def compared(runs: Sequence[Run], sources: Sequence[Source]) -> list[RunPair]:
     Raises:
         BadInput: the runs differ in data or protocol.
     """
-    from lmdiag.comparison import RESAMPLES, compare_sides, refuse_different, side_of
+    from lmdiag.comparison import compare_runs, refuse_different, side_of
 
     first, *later = sides = [side_of(run) for run in runs]
     for other in later:
         refuse_different(first, other)
     checkpoints = are_checkpoints([run.results for run in runs])
     shown = in_detail(runs) if checkpoints else range(len(runs))
-    comparisons = compare_sides([sides[i] for i in shown], seed=0, resamples=RESAMPLES)
+    comparisons = compare_runs(*(sides[i] for i in shown))
     return [
         RunPair(
             sources[0].label,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from lmdiag import diagnostics
-from lmdiag.analysis.designs import Analysis, analyse_table
+from lmdiag.analysis.designs import UNITS, Analysis, analyse_table
 from lmdiag.analysis.items import items_of
 from lmdiag.report import numbers
 from lmdiag.report.charts.charted import name_part
@@ -18,11 +18,22 @@ from lmdiag.text import visible
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
-    from lmdiag.analysis.mixed import MixedFit
+    from pandas import DataFrame
+
     from lmdiag.results import Run
 
+_MOST_SUITES = 12
+"""Suites with different conditions whose effects a report shows."""
 
-_GAPS = "Differences between models in effects"
+_TEST = {
+    "n": "n", "estimate": "difference", "t": "t", "df": "df", "p": "p", "p_sign_flip": "p exact",
+    "p_holm": "p Holm", "d_z": "d_z",
+}  # fmt: skip
+_CELL = {"n": "n", "mean": "mean"}
+_TERM = {"estimate": "estimate", "se": "SE", "df": "df", "t": "t", "p": "p"}
+"""Columns of a table of tests, cells or terms, with their headings."""
+_FIGURES = ("estimate", "mean")
+"""Columns with a unit and an interval."""
 
 
 class Design(NamedTuple):
@@ -35,65 +46,63 @@ class Design(NamedTuple):
 
 
 def designs_of(runs: Sequence[Run], region: str = "") -> list[Design]:
-    """Returns the designs of the tasks of runs; none for built-in tasks.
+    """Returns the designs of a user's own data, of those that have conditions.
 
     Args:
         runs: of several models, or one.
-        region: see `design_of`.
-    """
-    tasks = dict.fromkeys(task for run in runs for task in run.stimuli)
-    designs = [design_of([run for run in runs if t in run.stimuli], t, region) for t in tasks]
-    return [design for design in designs if design]
-
-
-def design_of(runs: Sequence[Run], task: str, region: str = "") -> Design | None:
-    """Returns the design of a user's own data; None where they have none.
-
-    Args:
-        runs: that have the task.
-        task: its name.
-        region: number or name of the critical region; "" for the whole sentence.
+        region: number or name of the critical region; "" for whole sentences.
 
     Raises:
         BadInput: there is no such region.
     """
-    stimuli = runs[0].stimuli[task]
-    if task in diagnostics.built_in() or not any(stimuli.columns().get("item", ())):
-        return None
-    try:
-        whole = analyse_table(items_of(runs, task=task))
-    except BadInput:
-        return None
-    if stimuli.regions is None:
-        return _design(task, whole, {})
-    table = items_of(runs, task=task, per="region")
-    places = table[["number", "name"]].drop_duplicates().sort_values("number").astype(str)
+    designs = []
+    for task in dict.fromkeys(task for run in runs for task in run.stimuli):
+        having = [run for run in runs if task in run.stimuli]
+        has_items = any(having[0].stimuli[task].columns().get("item", ()))
+        if has_items and task not in diagnostics.built_in():
+            try:
+                whole = analyse_table(items_of(having, task=task))
+            except BadInput:
+                continue
+            designs.append(_design(having, task, whole, region))
+    return designs
+
+
+def _design(runs: Sequence[Run], task: str, whole: Analysis, region: str) -> Design:
+    """The plot of the chosen region or of whole rows, then that of all regions on one scale."""
+    chosen, name, part = whole, name_part(task), ""
+    n_suites = whole.cells["suite"].nunique() if "suite" in whole.cells else 0
+    conditions = [] if n_suites else [*whole.conditions]
+    plots = []
+    if runs[0].stimuli[task].regions is not None:
+        part = f" of region {region}" if region else " of sentences"
+        table = items_of(runs, task=task, per="region")
+        if region:
+            chosen = analyse_table(table, region=region, conditions=conditions)
+        if not n_suites and (regions := _regions(table, conditions)):  # charts of suites have them
+            plots.append(condition_plot(f"{name}-regions", regions, " in each region"))
+    if n_suites > _MOST_SUITES:
+        remark = f"{n_suites} suites have different conditions: `lmdiag analyse` tests each suite"
+        return Design(visible(task), [], [], [f"{remark}, --filter suite=NAME one of them"])
+    plots.insert(0, condition_plot(f"{name}-conditions", {"": chosen}, part))
+    named = (
+        f"conditions: {' x '.join(chosen.conditions)}{', each suite by itself' * bool(n_suites)}"
+    )
+    grids = [*analysis_grids(chosen, part)]
+    return Design(visible(task), plots, grids, [named, *analysis_remarks(chosen)])
+
+
+def _regions(table: DataFrame, conditions: Sequence[str]) -> dict[str, Analysis]:
+    """The analyses of regions that can be analysed; the others are empty, or have few items."""
     regions = {}
-    for number, name in places.itertuples(index=False):
-        part = table[table["number"].astype(str) == number]
-        if part["surprisal"].any():  # the others are empty, or have no probability
+    for (number, name), rows in table.groupby(["number", "name"]):
+        if rows["surprisal"].any():
             label = visible(f"{number} {name}") if name else f"region {number}"
             try:
-                regions[label] = analyse_table(part, conditions=list(whole.conditions))
-            except BadInput:  # a region of few conditions or items
+                regions[label] = analyse_table(rows, conditions=conditions)
+            except BadInput:
                 continue
-    chosen = (
-        analyse_table(table, region=region, conditions=[*whole.conditions]) if region else whole
-    )
-    return _design(task, chosen, regions, region)
-
-
-def _design(
-    task: str, analysis: Analysis, regions: dict[str, Analysis], region: str = ""
-) -> Design:
-    """The plot of the chosen region or of whole rows, then that of all regions on one scale."""
-    of = f" of region {region}" if region else " of sentences" if regions else ""
-    plots = [condition_plot(f"{name_part(task)}-conditions", {"": analysis}, of)]
-    if regions:
-        plots.append(condition_plot(f"{name_part(task)}-regions", regions, " in each region"))
-    grids = [*analysis_grids(analysis, of)]
-    remarks = [f"conditions: {' x '.join(analysis.conditions)}", *analysis_remarks(analysis)]
-    return Design(visible(task), plots, grids, remarks)
+    return regions
 
 
 # ---- tables --------------------------------------------------------------------------------------
@@ -106,99 +115,89 @@ def analysis_grids(analysis: Analysis, part: str = "") -> Iterator[Grid]:
         analysis: the figures.
         part: what the response is of, for the captions, e.g. " of region 2".
     """
-    unit = f", {analysis.unit}" if analysis.unit else ""
-    several = len(analysis.items) > 1
-    of = analysis.response.replace("_", " ") + part
-    for title, table in (("Effects", analysis.effects), (_GAPS, analysis.differences)):
-        if len(table):
+    from pandas import DataFrame
+
+    of, names = analysis.response.replace("_", " ") + part, [*analysis.conditions]
+    gaps = "Differences between models in effects"
+    for title, tests in (("Effects", analysis.effects), (gaps, analysis.differences)):
+        if len(tests):
             caption = f"{title} on {of} over items, with 95% interval"
-            yield _effects(table, caption, unit, several)
-    if len(analysis.cells):
-        rows = []
-        for cell in analysis.cells.to_dict("records"):
-            label = ", ".join(visible(str(cell[name])) for name in analysis.conditions)
-            rows.append(_row(cell, several, label, str(cell["n"]), _figure(cell, "mean")))
-        heading = ", ".join(map(visible, analysis.conditions))
-        headings = (Heading("n"), Heading(f"mean{unit}", is_figure=True))
+            yield _grid(analysis, caption, "effect", tests["effect"], tests, _TEST)
+    if len(cells := analysis.cells):
+        labels = (", ".join(levels) for levels in cells[names].itertuples(index=False))
         caption = f"Mean {of} by condition, with 95% interval within items"
-        yield Grid(caption, (heading, "model")[: 1 + several], headings, tuple(rows))
+        yield _grid(analysis, caption, ", ".join(names), labels, cells, _CELL)
     for model, fit in analysis.mixed.items():
-        yield _mixed(fit, model if len(analysis.mixed) > 1 else "", unit)
+        title = f"Mixed model{f' of {visible(model)}' if len(analysis.mixed) > 1 else ''}"
+        terms = DataFrame(map(vars, fit.terms))
+        caption = f"{title}: {visible(fit.formula)}"
+        yield _grid(analysis, caption, "term", terms["term"], terms, _TERM)
 
 
-def _effects(table: Any, caption: str, unit: str, several: bool) -> Grid:
-    has = {name: table[name].notna().any() for name in ("p_sign_flip", "p_holm")}
+def _grid(
+    analysis: Analysis,
+    caption: str,
+    heading: str,
+    labels: Iterable[str],
+    table: DataFrame,
+    columns: Mapping[str, str],
+) -> Grid:
+    """The texts of a table, after the labels of its rows and the name of the model."""
+    shown = [name for name in columns if name in table]
+    digits = 3 if columns is _TERM else 2
+    n_labels = 2 if analysis.has_models and "model" in table else 1
     rows = []
-    for effect in table.to_dict("records"):
-        p = [effect["p"], *(effect[name] for name, is_there in has.items() if is_there)]
-        texts = [numbers.p_value(value) for value in p]
-        tests = (numbers.decimals(effect["t"]), str(effect["df"]), *texts)
-        d_z = numbers.decimals(effect["d_z"])
-        label = visible(effect["effect"])
-        rows.append(
-            _row(effect, several, label, str(effect["n"]), _figure(effect, "estimate"), *tests, d_z)
-        )
-    further = [name for key, name in (("p_sign_flip", "p exact"), ("p_holm", "p Holm")) if has[key]]
-    headings = (
-        Heading("n"),
-        Heading(f"difference{unit}", is_figure=True),
-        *map(Heading, ("t", "df", "p", *further, "d_z")),
-    )
-    return Grid(caption, ("effect", "model")[: 1 + several], headings, tuple(rows))
-
-
-def _mixed(fit: MixedFit, model: str, unit: str) -> Grid:
-    headings = (Heading(f"estimate{unit}", is_figure=True), *map(Heading, ("SE", "df", "t", "p")))
-    rows = []
-    for term in fit.terms:
-        values = (term.estimate, term.se, term.df, term.t)
-        estimate, *others = (numbers.decimals(value, 3) for value in values)
-        cells = (CellText(estimate), *map(CellText, (*others, numbers.p_value(term.p))))
-        rows.append(GridRow((visible(term.term),), 0, cells))
-    title = f"Mixed model{f' of {visible(model)}' if model else ''}: {visible(fit.formula)}"
-    return Grid(title, ("term",), headings, tuple(rows))
-
-
-def _row(record: Any, several: bool, label: str, *cells: str | CellText) -> GridRow:
-    labels = (label, visible(record["model"]))[: 1 + several]
-    return GridRow(labels, 0, tuple(CellText(c) if isinstance(c, str) else c for c in cells))
-
-
-def _figure(record: Any, name: str) -> CellText:
-    low, high = (numbers.decimals(record[bound]) for bound in ("ci_low", "ci_high"))
-    interval = "" if low == numbers.UNDEFINED else f"[{low}, {high}]"
-    return CellText(numbers.decimals(record[name]), interval)
+    for label, record in zip(labels, table.to_dict("records"), strict=True):
+        cells = []
+        for name in shown:
+            text = numbers.decimals(record[name], digits)
+            if name.startswith("p"):
+                text = numbers.p_value(record[name])
+            elif isinstance(record[name], int):
+                text = str(record[name])
+            low = record.get("ci_low", math.nan) if name in _FIGURES else math.nan
+            interval = f"[{numbers.decimals(low)}, {numbers.decimals(record.get('ci_high', low))}]"
+            cells.append(CellText(text, "" if math.isnan(low) else interval))
+        suite = f"{record['suite']}: " if "suite" in record else ""
+        names = (visible(suite + label), visible(record.get("model", "")))
+        rows.append(GridRow(names[:n_labels], 0, tuple(cells)))
+    unit = f", {UNITS[analysis.response]}" if analysis.response in UNITS else ""
+    headings = [
+        Heading(columns[name] + unit * (name in _FIGURES), (), name in _FIGURES) for name in shown
+    ]
+    return Grid(caption, (visible(heading), "model")[:n_labels], tuple(headings), tuple(rows))
 
 
 def analysis_remarks(analysis: Analysis) -> Iterator[str]:
     """Yields what a reader of the tables has to know."""
     for model, fit in analysis.mixed.items():
-        of = f" of {model}" if len(analysis.mixed) > 1 else ""
+        name = f"mixed model{f' of {model}' if len(analysis.mixed) > 1 else ''}"
         if fit.warning:
-            yield f"mixed model{of}: {fit.warning}"
-        groups = ", ".join(f"{n} groups of {name}" for name, n in fit.groups.items())
-        sds = (
-            f"{group} {term} {numbers.decimals(sd, 3)}"
+            yield f"{name}: {fit.warning}"
+        groups = ", ".join(f"{n} groups of {group}" for group, n in fit.groups.items())
+        sds = "".join(
+            f"{group} {term} {numbers.decimals(sd, 3)}, "
             for group, terms in fit.random_sd.items()
             for term, sd in terms.items()
         )
+        left_out = f" ({fit.left_out} rows without a value left out)" if fit.left_out else ""
         yield (
-            f"mixed model{of}: n = {fit.n}, {groups}; standard deviations: {', '.join(sds)}, "
-            f"residual {numbers.decimals(fit.residual_sd, 3)}; REML, Satterthwaite's df"
+            f"{name}: n = {fit.n}{left_out}, {groups}; standard deviations: {sds}residual "
+            f"{numbers.decimals(fit.residual_sd, 3)}; REML, Satterthwaite's df"
         )
-    left_out = {model: cells.left_out for model, cells in analysis.items.items() if cells.left_out}
-    for model, n in left_out.items():
-        of = f" of {model}" if len(analysis.items) > 1 else ""
-        yield f"left out{of}: {n} item{'s' if n > 1 else ''} without a value in every condition"
+    for (suite, model), n in analysis.left_out.items():
+        of = ", ".join(filter(None, (suite, model if analysis.has_models else "")))
+        items = f"{n} item{'s' if n > 1 else ''} without a value in every condition"
+        if n:
+            yield f"left out{f' of {of}' if of else ''}: {items}"
     if len(analysis.effects):
         pairs = "; ".join(
-            f"{name}: " + ", ".join(f"{high} - {low}" for low, high in pairwise(levels))
+            f"{name}: {levels[1]} - {levels[0]}"
             for name, levels in analysis.conditions.items()
             if len(levels) == 2
         )
         directions = f"; {pairs}" if pairs else ""
         yield f"effects: paired t tests over items{directions}; d_z: in standard deviations"
-    if analysis.effects.get("p_sign_flip") is not None and analysis.effects["p_sign_flip"].any():
-        yield "p exact: sign-flip test over all patterns of signs"
-    if len(analysis.cells):
+        if "p_sign_flip" in analysis.effects:
+            yield "p exact: sign-flip test over all patterns of signs"
         yield "intervals of cells: within items (Cousineau 2005; Morey 2008)"

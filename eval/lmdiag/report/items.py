@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lmdiag import evaluation
+from lmdiag.measures import part_bits
 from lmdiag.measures.scores import number_text
 from lmdiag.perturb import NONE, perturb
 from lmdiag.report import numbers
@@ -90,7 +91,7 @@ class Choice(NamedTuple):
     @property
     def bits(self) -> float | None:
         """Surprisal of the target or sentence; None where unscorable or unknown."""
-        return None if self.log_prob is None else -self.log_prob / math.log(2)
+        return _surprisal(self.log_prob)
 
     @property
     def value(self) -> float | None:
@@ -123,15 +124,16 @@ class Choice(NamedTuple):
     @property
     def parts(self) -> list[Part]:
         """The words of the sentence, or its regions."""
-        spans = self.spans or ()
         if not self.regions:
-            return [_part(self.context, span.start, span.end, [span]) for span in spans]
+            spans = ((s.start, s.end, s.log_prob if s.n_tokens else None) for s in self.spans or ())
+            return [Part(a, self.context[a:b], _surprisal(p)) for a, b, p in spans]
         parts = []
         for region in self.regions:
             start, end = region["start"], region["end"]
-            inside = [span for span in spans if start <= span.start < end]
+            bits = part_bits(self.spans, start, end) if start < end else math.nan
             name = f"{region['number']} {region['name']}".rstrip()
-            parts.append(_part(self.context, start, end, inside, name))
+            known = None if math.isnan(bits) else bits
+            parts.append(Part(start, self.context[start:end], known, name))
         return parts
 
     @property
@@ -142,12 +144,8 @@ class Choice(NamedTuple):
         return [word for word, _, _ in self.top]
 
 
-def _part(sentence: str, start: int, end: int, spans: Sequence[WordSpan], name: str = "") -> Part:
-    """The part of a sentence with its surprisal; spans without a probability are left out of it."""
-    known = [span.log_prob for span in spans if span.log_prob is not None]
-    is_known = known and all(span.n_tokens for span in spans)
-    bits = -math.fsum(known) / math.log(2) if is_known else None
-    return Part(start, sentence[start:end], bits, name)
+def _surprisal(log_prob: float | None) -> float | None:
+    return None if log_prob is None else -log_prob / math.log(2)
 
 
 class Item(NamedTuple):

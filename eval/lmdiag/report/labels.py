@@ -90,11 +90,11 @@ def framing_facts(protocol: Protocol) -> list[tuple[str, str]]:
         "instruction": protocol.instruction,
         "chat template" if protocol.chat else "prompt": prompt,
     }
-    for knob in (option.replace("-", "_") for option in KNOBS if option != "prompt"):
-        if knob not in vars(Conventions()) and (text := getattr(protocol, knob)) != getattr(
-            Protocol(), knob
-        ):
-            facts[knob.replace("_", " ")] = text
+    for option in KNOBS:
+        knob = option.replace("-", "_")
+        text = getattr(protocol, knob)
+        if knob not in (*vars(Conventions()), "prompt") and text != getattr(Protocol(), knob):
+            facts[option.replace("-", " ")] = text
     return [(name, visible(text)) for name, text in facts.items() if text]
 
 
@@ -106,15 +106,15 @@ def asked_differently(signatures: Sequence[str]) -> list[str]:
     """
     from lmdiag.comparison import differing, in_words
 
-    lines, first = [], signatures[0]
     defaults = {
         key: getattr(Protocol(), option.replace("-", "_")) or "none"
         for option, key in KNOBS.items()
     }
+    lines = []
     for number, signature in enumerate(signatures):
         parts = {
             key: tuple(defaults.get(key, "-") if value == "-" else value for value in both)
-            for key, both in differing(first, signature).items()
+            for key, both in differing(signatures[0], signature).items()
         }
         if parts:
             lines.append(f"A and {run_letter(number)} were asked differently: {in_words(parts)}")
@@ -130,10 +130,8 @@ def are_checkpoints(runs: Sequence[Results]) -> bool:
 
 def training_order(runs: Sequence[Results]) -> list[int]:
     """Returns the positions of checkpoints in the order of training; of other runs, as given."""
-    positions = list(range(len(runs)))
-    if are_checkpoints(runs):
-        positions.sort(key=lambda i: runs[i].model.training_step or 0)
-    return positions
+    ordered = are_checkpoints(runs)
+    return sorted(range(len(runs)), key=lambda i: ordered and (runs[i].model.training_step or 0))
 
 
 def run_labels(runs: Sequence[Results]) -> list[str]:

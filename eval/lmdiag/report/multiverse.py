@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from lmdiag import diagnostics
@@ -19,16 +19,14 @@ from lmdiag.report.formats.grid import CellText, Grid, GridRow, Heading
 from lmdiag.report.labels import short_commit
 from lmdiag.report.page import environment, frame
 from lmdiag.results import REPORT
-from lmdiag.results.multiverse import counts_of, effects_of, is_rejected
+from lmdiag.results.multiverse import (
+    Multiverse,
+    MultiverseFigure,
+    counts_of,
+    effects_of,
+    is_rejected,
+)
 from lmdiag.text import visible
-
-if TYPE_CHECKING:
-    from lmdiag.results.multiverse import (
-        Curve,
-        MemberDifference,
-        Multiverse,
-        MultiverseFigure,
-    )
 
 _COLORS = 6
 """Colours of series."""
@@ -91,21 +89,24 @@ class TaskTables(NamedTuple):
 def task_tables(multiverse: Multiverse) -> list[TaskTables]:
     """Returns the tables of each diagnostic."""
     tables = []
+    first, *others = multiverse.models
     for task in dict.fromkeys(figure.task for figure in multiverse.figures):
         figures = [figure for figure in multiverse.figures if figure.task == task]
-        ranges = [_range_grid(multiverse, figures, model) for model in multiverse.models]
-        differences = [
-            _difference_grid(multiverse, figures, model) for model in multiverse.models[1:]
-        ]
         diagnostic = diagnostics.get(task, multiverse.forms.get(task, ""))
-        tables.append(
-            TaskTables(
-                diagnostic,
-                figures,
-                [grid for grid in ranges if grid.rows],
-                [grid for grid in differences if grid.rows],
-            )
-        )
+        ranges = [_range_grid(multiverse, figures, model) for model in multiverse.models]
+        differences = []
+        for second in others:
+            counts = {
+                figure.label: counts_of(pairs).values()
+                for figure in figures
+                if (pairs := multiverse.differences(figure, second))
+            }
+            if counts:
+                title = f"{visible(first)} minus {visible(second)}"
+                headings = ("ahead", "behind", "equal", "p < .05", "adjusted")
+                cells = {label: list(map(str, values)) for label, values in counts.items()}
+                differences.append(_grid(title, headings, cells))
+        tables.append(TaskTables(diagnostic, figures, ranges, differences))
     return tables
 
 
@@ -113,38 +114,35 @@ def _range_grid(multiverse: Multiverse, figures: Sequence[MultiverseFigure], mod
     """Of each figure of a model the range, the default, and how far each knob moves it."""
     knobs = [*multiverse.choices(model)]
     default = multiverse.numbers_of(model)[0]
-    rows = []
+    cells = {}
     for figure in figures:
         for curve in (curve for curve in multiverse.curves(figure) if curve.model == model):
-            statistic = curve.figures[0].statistic
             known = figure.values[default]
-            ends = (curve.values[0], curve.median, curve.values[-1])
-            effects = (curve.effects.get(knob) for knob in knobs)
-            values = (known.value if known else None, *ends, *effects)
-            texts = ("" if x is None else numbers.number(x, statistic) for x in values)
-            cells = tuple(CellText(text) for text in texts)
-            rows.append(GridRow((visible(figure.label),), 0, cells))
-    headings = [
-        Heading(label, is_figure=True) for label in ("default", "lowest", "median", "highest")
-    ]
-    headings += [Heading(knob) for knob in knobs]
-    label = visible(model) if len(multiverse.models) > 1 else ""
-    return Grid("", (label,), tuple(headings), tuple(rows))
+            values = [
+                known.value if known else None,
+                *curve.summary.values(),
+                *map(curve.effects.get, knobs),
+            ]
+            statistic = curve.figures[0].statistic
+            cells[figure.label] = [
+                "" if x is None else numbers.number(x, statistic) for x in values
+            ]
+    title = visible(model) if len(multiverse.models) > 1 else ""
+    return _grid(title, ("default", "lowest", "median", "highest"), cells, knobs)
 
 
-def _difference_grid(
-    multiverse: Multiverse, figures: Sequence[MultiverseFigure], second: str
+def _grid(
+    title: str,
+    figures: Sequence[str],
+    cells: Mapping[str, Sequence[str]],
+    further: Sequence[str] = (),
 ) -> Grid:
-    """In how many protocols the first model is ahead of another one, for each figure."""
-    rows = []
-    for figure in figures:
-        if found := multiverse.differences(figure, second):
-            cells = tuple(CellText(str(count)) for count in counts_of(found).values())
-            rows.append(GridRow((visible(figure.label),), 0, cells))
-    labels = ("ahead", "behind", "equal", "p < .05", "adjusted")
-    title = f"{visible(multiverse.models[0])} minus {visible(second)}"
-    return Grid("", (title,), tuple(Heading(label, is_figure=True) for label in labels),
-                tuple(rows))  # fmt: skip
+    """A table of texts: a row per label, columns of figures and further ones."""
+    headings = [Heading(label, is_figure=True) for label in figures]
+    rows = [
+        GridRow((visible(label),), 0, tuple(map(CellText, row))) for label, row in cells.items()
+    ]
+    return Grid("", (title,), (*headings, *map(Heading, further)), tuple(rows))
 
 
 def protocols(count: int) -> str:
@@ -162,7 +160,7 @@ def choice_label(choice: str) -> str:
 def shown_choices(multiverse: Multiverse, *models: str) -> list[tuple[str, list[str]]]:
     """Returns the knobs that are open for some models, with their choices as readers see them."""
     known = multiverse.choices(*models)
-    return [(knob, [choice_label(choice) for choice in known[knob]]) for knob in known]
+    return [(knob, [*map(choice_label, choices)]) for knob, choices in known.items()]
 
 
 def remarks(multiverse: Multiverse) -> Iterator[str]:
@@ -197,73 +195,52 @@ def remarks(multiverse: Multiverse) -> Iterator[str]:
 
 def _plots(multiverse: Multiverse, figure: MultiverseFigure) -> Iterator[Plot]:
     """A curve for each model, and one of the differences from the first model of each other one."""
-    name = "-".join(filter(None, map(_slug, figure.place)))
-    curves = multiverse.curves(figure)
-    bounds = [
-        bound
-        for curve in curves
-        for known in curve.figures
-        for bound in (known.value, known.ci_low, known.ci_high)
-        if bound is not None
-    ]
+    name = "-".join(re.sub(r"[^A-Za-z0-9]+", "-", part).strip("-") for part in figure.place if part)
+    models, curves = multiverse.models, multiverse.curves(figure)
+    known = [x for curve in curves for x in curve.figures]
+    reach = [bound for x in known for bound in (x.value, x.ci_low, x.ci_high) if bound is not None]
+    percent = all(curve.figures[0].is_percent for curve in curves)
     for curve in curves:
-        number = multiverse.models.index(curve.model)
-        yield _curve_plot(multiverse, figure, curve, f"{name}-{number + 1}", bounds)
-    for number, second in enumerate(multiverse.models[1:], start=2):
-        if pairs := multiverse.differences(figure, second):
-            percent = all(curve.figures[0].is_percent for curve in curves)
-            yield _difference_plot(
-                multiverse, figure, pairs, second, f"{name}-difference-{number}", percent
+        number, default = models.index(curve.model), multiverse.numbers_of(curve.model)[0]
+        rows = [
+            {
+                "value": x.value, "low": x.ci_low, "high": x.ci_high, "chance": x.chance, "n": x.n,
+                "versus_chance": x.versus_chance, "default": member == default,
+                "solid": x.versus_chance != "not distinguishable",
+            }
+            for member, x in zip(curve.members, curve.figures, strict=True)
+        ]  # fmt: skip
+        choices = [multiverse.members[member].choices for member in curve.members]
+        matrix = _matrix(rows, choices, multiverse.choices(curve.model), curve.effects)
+        caption = f"{visible(figure.label)}, {visible(curve.model)}. Lines are 95% intervals; the "
+        caption += "large point is the default protocol"
+        if any(row["chance"] is not None for row in rows):
+            caption += (
+                "; the dashed line is chance, and a hollow point is not distinguishable from chance"
             )
+        color = f"var(--c{number % _COLORS + 1})"
+        is_percent = curve.figures[0].is_percent
+        spec = specs.specification_curve(rows, matrix, color, percent=is_percent, reach=reach)
+        yield Plot("curve", f"{name}-{number + 1}", f"{caption}.", spec)
+    for number, second in enumerate(models[1:], start=2):
+        if figure.differences and multiverse.differences(figure, second):
+            spec = _difference_curve(multiverse, figure, second, percent=percent)
+            caption = f"{visible(figure.label)}, {visible(models[0])} minus {visible(second)}. "
+            caption += "Lines are 95% intervals; the large point is the default protocol; a filled "
+            caption += "point has p < .05, not adjusted."
+            yield Plot("curve", f"{name}-difference-{number}", caption, spec)
 
 
-def _curve_plot(
-    multiverse: Multiverse,
-    figure: MultiverseFigure,
-    curve: Curve,
-    name: str,
-    reach: Sequence[float],
-) -> Plot:
-    default = multiverse.numbers_of(curve.model)[0]
-    choices = [multiverse.members[number].choices for number in curve.members]
-    rows = [
-        {
-            "value": known.value, "low": known.ci_low, "high": known.ci_high,
-            "chance": known.chance, "n": known.n, "versus_chance": known.versus_chance,
-            "solid": known.versus_chance != "not distinguishable", "default": number == default,
-        }
-        for number, known in zip(curve.members, curve.figures, strict=True)
-    ]  # fmt: skip
-    caption = f"{visible(figure.label)}, {visible(curve.model)}. Lines are 95% intervals; the "
-    caption += "large point is the default protocol"
-    if any(row["chance"] is not None for row in rows):
-        caption += (
-            "; the dashed line is chance, and a hollow point is not distinguishable from chance"
-        )
-    matrix = _matrix(rows, choices, multiverse.choices(curve.model), curve.effects)
-    color = f"var(--c{multiverse.models.index(curve.model) % _COLORS + 1})"
-    percent = curve.figures[0].is_percent
-    spec = specs.specification_curve(rows, matrix, color, percent=percent, reach=reach)
-    return Plot("curve", name, f"{caption}.", spec)
-
-
-def _difference_plot(
-    multiverse: Multiverse,
-    figure: MultiverseFigure,
-    pairs: Sequence[MemberDifference],
-    second: str,
-    name: str,
-    percent: bool,
-) -> Plot:
-    first = multiverse.models[0]
+def _difference_curve(
+    multiverse: Multiverse, figure: MultiverseFigure, second: str, *, percent: bool
+) -> specs.Spec:
+    first, pairs = multiverse.models[0], multiverse.differences(figure, second)
     defaults = multiverse.numbers_of(first)[0], multiverse.numbers_of(second)[0]
     open_to_first = multiverse.choices(first)
     rows, choices = [], []
     for pair in pairs:
         a, b = multiverse.members[pair.a].choices, multiverse.members[pair.b].choices
-        choices.append(
-            {**b, **{knob: a[knob] for knob in a if knob in open_to_first or knob not in b}}
-        )
+        choices.append(b | {k: a[k] for k in a if k in open_to_first or k not in b})
         rows.append(
             {
                 "value": pair.difference, "low": pair.ci_low, "high": pair.ci_high, "chance": 0.0,
@@ -271,14 +248,10 @@ def _difference_plot(
                 "solid": is_rejected(pair.p), "default": (pair.a, pair.b) == defaults,
             }
         )  # fmt: skip
-    caption = f"{visible(figure.label)}, {visible(first)} minus {visible(second)}. Lines are 95% "
-    caption += "intervals; the large point is the default protocol; a filled point has p < .05, "
-    caption += "not adjusted."
-    values = [(one, pair.difference) for one, pair in zip(choices, pairs, strict=True)]
-    open_knobs = multiverse.choices(first) | multiverse.choices(second)
-    matrix = _matrix(rows, choices, open_knobs, effects_of(values))
-    spec = specs.specification_curve(rows, matrix, "var(--ink)", percent=percent)
-    return Plot("curve", name, caption, spec)
+    effects = effects_of([(c, p.difference) for c, p in zip(choices, pairs, strict=True)])
+    open_knobs = open_to_first | multiverse.choices(second)
+    matrix = _matrix(rows, choices, open_knobs, effects)
+    return specs.specification_curve(rows, matrix, "var(--ink)", percent=percent)
 
 
 def _matrix(
@@ -291,39 +264,24 @@ def _matrix(
 
     The rows of the points get their places and protocols.
     """
-    order = sorted(open_knobs, key=lambda knob: -effects.get(knob, 0.0))
     largest = max(effects.values(), default=0.0)
     lines: list[dict[str, Any]] = []
-    for knob in order:
-        names = _distinct_labels(open_knobs[knob])
-        for choice in open_knobs[knob]:
+    for knob in sorted(open_knobs, key=lambda knob: -effects.get(knob, 0.0)):
+        labels = [*map(choice_label, open_knobs[knob])]
+        for number, choice in enumerate(open_knobs[knob]):
+            label = labels[number]
+            if labels.count(label) > 1:  # long prompts that look alike
+                label = f"{number + 1}: {label}"
             lines += [
                 {
-                    "place": place, "choice": f"{knob} {names[choice]}",
+                    "place": place, "choice": f"{knob} {label}",
                     "strongest": largest > 0 and effects.get(knob) == largest,
                 }
                 for place, chosen in enumerate(choices, start=1)
                 if chosen.get(knob) == choice
             ]  # fmt: skip
     for place, (row, chosen) in enumerate(zip(rows, choices, strict=True), start=1):
-        shown = [
-            f"{knob} {choice_label(chosen[knob])}"
-            for knob in KNOBS
-            if knob in open_knobs and knob in chosen
-        ]
+        shown = [f"{k} {choice_label(chosen[k])}" for k in KNOBS if k in open_knobs and k in chosen]
         label = ", ".join(shown) or "the one protocol"
         row |= {"place": place, "protocol": f"{label} (default)" if row["default"] else label}
     return lines
-
-
-def _distinct_labels(choices: Sequence[str]) -> dict[str, str]:
-    """The labels of choices; those of prompts that look alike are numbered."""
-    labels = [choice_label(choice) for choice in choices]
-    return {
-        choice: f"{number}: {label}" if labels.count(label) > 1 else label
-        for number, (choice, label) in enumerate(zip(choices, labels, strict=True), start=1)
-    }
-
-
-def _slug(text: str) -> str:
-    return re.sub(r"[^A-Za-z0-9]+", "-", text).strip("-")

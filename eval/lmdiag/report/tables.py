@@ -8,10 +8,12 @@ from typing import NamedTuple
 
 from lmdiag import diagnostics
 from lmdiag.diagnostics import Diagnostic, Line, TableShape
-from lmdiag.report.formats.grid import Cell, FigureRow, Grid, grid_of
+from lmdiag.report import numbers
+from lmdiag.report.formats.grid import CellText, Grid, GridRow, grid_of
 from lmdiag.report.labels import measure_label, run_labels
 from lmdiag.results import Figure, Place, Results
 from lmdiag.results.published import PublishedFigure, published_beside
+from lmdiag.text import visible
 
 _LONG = 15
 """Rows of a table above which it may be folded."""
@@ -72,14 +74,14 @@ class Present(NamedTuple):
     Attributes:
         diagnostic: of the task.
         sources: runs that have it.
-        has_models: whether tables name the model of each row.
+        label_headings: of tables, with the model of each row where there are several runs.
         settings: in the order of the paper.
         measures: name -> break-down -> levels, in order.
     """
 
     diagnostic: Diagnostic
     sources: Sequence[Source]
-    has_models: bool
+    label_headings: tuple[str, ...]
     settings: list[str]
     measures: dict[str, dict[str, list[str]]]
 
@@ -100,7 +102,8 @@ def measured(task: str, sources: Sequence[Source]) -> Present:
     settings = dict.fromkeys(name for run in runs for name in run.tasks[task])
     diagnostic = runs[0].diagnostic(task)
     in_order = diagnostic.settings_in_order(settings)
-    return Present(diagnostic, present, len(sources) > 1, in_order, measures)
+    headings = ("", "model")[: min(len(sources), 2)]
+    return Present(diagnostic, present, headings, in_order, measures)
 
 
 def _everything(present: Present) -> TableShape:
@@ -173,19 +176,23 @@ def _filled(
     columns = [column for line in shape.columns for column in expanded(line, present)]
     rows = []
     for label, depth, line in _row_lines(shape, present):
-        places = [_place(line, column, task) for column in columns]
+        places = [_place(line, column, line.task or task) for column in columns]
         for source in present.sources[: 1 if line.is_human else None]:
-            cells = [
-                None if place in skip else _cell(source, place, column)
-                for place, column in zip(places, columns, strict=True)
-            ]
-            shown.update(place for place, cell in zip(places, cells, strict=True) if cell)
-            rows.append(FigureRow(label, cells, "" if line.is_human else source.label, depth))
-    labels = [line_label(column, present.diagnostic) for column in columns]
+            figures = [None if p in skip else source.results.figure(p) for p in places]
+            shown.update(p for p, figure in zip(places, figures, strict=True) if figure)
+            cells = (
+                _text(figure, source.published.get(place), is_plain=column.is_plain)
+                for figure, place, column in zip(figures, places, columns, strict=True)
+            )
+            model = "" if line.is_human else source.label
+            labels = (visible(label), model)[: len(present.label_headings)]
+            rows.append(GridRow(labels, depth, tuple(cells), is_human=line.is_human))
+    names = [line_label(column, present.diagnostic) for column in columns]
     published_n = [column.published_n for column in columns]
-    if all(published_n) and published_n in [[x and x.figure.n for x in row.cells] for row in rows]:
-        labels = [column.published for column in columns]
-    return grid_of(shape.title, labels, rows, source=shape.source, has_models=present.has_models)
+    if all(published_n) and published_n in [[cell.n for cell in row.cells] for row in rows]:
+        names = [column.published for column in columns]
+    headings = [visible(name) for name in names]
+    return grid_of(shape.title, present.label_headings, headings, rows, shape.source)
 
 
 def _row_lines(shape: TableShape, present: Present) -> Iterator[tuple[str, int, Line]]:
@@ -198,13 +205,19 @@ def _row_lines(shape: TableShape, present: Present) -> Iterator[tuple[str, int, 
                 yield label, 1, replace(line, by=part.by, level=part.level)
 
 
-def _cell(source: Source, place: Place, column: Line) -> Cell | None:
-    figure = source.results.figure(place)
+def _text(
+    figure: Figure | None, published: PublishedFigure | None = None, *, is_plain: bool = False
+) -> CellText:
     if figure is None:
-        return None
-    if column.is_plain:
-        figure = replace(figure, n=None, ci_low=None, ci_high=None)
-    return Cell(figure, source.published.get(place))
+        return CellText("")
+    return CellText(
+        numbers.value(figure),
+        "" if is_plain else numbers.interval(figure),
+        None if is_plain else figure.n,
+        None if figure.chance is None else round(figure.chance, 9),  # means of thirds
+        numbers.published(published, figure),
+        figure.is_percent,
+    )
 
 
 # ---- small and extended sets ---------------------------------------------------------------------
@@ -238,25 +251,9 @@ def _sets_grid(present: Present) -> list[Grid]:
     )
     if not sets or not labels:
         return []
-    columns = set_columns(present)
-    rows = [
-        FigureRow(
-            label,
-            [_cell(source, _place(Line(), line, task), line) for _, line in columns],
-            source.label,
-        )
-        for task, label in labels.items()
-        for source in present.sources
-    ]
-    return [
-        grid_of(
-            sets.title,
-            [label for label, _ in columns],
-            rows,
-            source=sets.source,
-            has_models=present.has_models,
-        )
-    ]
+    rows = tuple(Line(label, task=task) for task, label in labels.items())
+    columns = tuple(replace(line, label=label) for label, line in set_columns(present))
+    return [_filled(TableShape(sets.title, sets.source, rows, columns), present, set())]
 
 
 # ---- headline figures ----------------------------------------------------------------------------
@@ -312,11 +309,10 @@ def overviews(runs: Sequence[Results]) -> list[Grid]:
     for task in dict.fromkeys(task for run in runs for task in run.tasks):
         present = having(task, sources)
         figures = headlines(task, present)
-        rows = []
-        for i, source in enumerate(present):
-            of_run = (headline.figures[i] for headline in figures)
-            cells = [None if figure is None else Cell(figure) for figure in of_run]
-            rows.append(FigureRow(source.label, cells, source.label))
+        rows = [
+            GridRow((source.label,), 0, tuple(_text(headline.figures[i]) for headline in figures))
+            for i, source in enumerate(present)
+        ]
         title = present[0].results.diagnostic(task).title
-        grids.append(grid_of(title, [figure.label for figure in figures], rows))
+        grids.append(grid_of(title, ("",), [visible(figure.label) for figure in figures], rows))
     return grids

@@ -181,4 +181,4 @@ class SettingResults:
         measures = {name: measure.to_json() for name, measure in self.measures.items()}
         always = ("signature", "measures", "unscorable")
         known = asdict(replace(self, measures={})) | {"measures": measures}
-        return {key: value for key, value in known.items() if key in always or value}
+        return {key: known[key] for key in (*always, *known) if key in always or known[key]}

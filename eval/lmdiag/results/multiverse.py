@@ -13,30 +13,40 @@ import json
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cache
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from lmdiag.files import has_file, read_json, write_atomically
 from lmdiag.protocol import KNOBS
 from lmdiag.results.figure import Figure, Place
-from lmdiag.results.results import first_problem
+from lmdiag.results.results import validated
 from lmdiag.types import BadInput, Kind
 
 if TYPE_CHECKING:
-    from pydantic import TypeAdapter
+    from lmdiag.results.run import Run
 
 MULTIVERSE, MULTIVERSE_PAGE = "multiverse.json", "multiverse.html"
 ALPHA = 0.05
 """A test whose p is below this rejects."""
 
-_VERSION = 1
-_TOLERANCE = 1e-9
-"""Means that differ by less are equal."""
-
 Choices = Mapping[str, str]
 """Knob -> choice."""
+
+
+class Members(NamedTuple):
+    """The finished runs of one model.
+
+    Attributes:
+        runs: choices and run of each combination, the default first; no run on all processes but
+            the first.
+        combinations, questions, asked: see `Multiverse`.
+    """
+
+    runs: Sequence[tuple[dict[str, str], Run | None]]
+    combinations: int
+    questions: int
+    asked: int
 
 
 @dataclass(frozen=True)
@@ -63,13 +73,10 @@ class Member:
 
 @dataclass(frozen=True)
 class MemberDifference:
-    """The same figure of a member of the first model and of one of another model.
+    """The same figure of two members, `a` of the first model and `b` of another one.
 
-    Attributes:
-        a, b: numbers of the members.
-        n: items that both could score.
-        difference, ci_low, ci_high, p, p_adjusted, test: see `lmdiag.comparison.Comparison`; p is
-            adjusted over all pairs of these two models for this figure. None where undefined.
+    The other fields are those of `lmdiag.comparison.Comparison`; p is adjusted over all pairs of
+    these two models for this figure. Undefined is None.
     """
 
     a: int
@@ -81,6 +88,29 @@ class MemberDifference:
     p: float | None
     p_adjusted: float | None
     test: str
+
+
+class Curve(NamedTuple):
+    """A figure of one model in all of its protocols, in ascending order; at least one.
+
+    Attributes:
+        model: label of the model.
+        members: numbers of the members.
+        figures: parallel to them.
+        effects: knob -> how far it moves the figure, see `effects_of`.
+    """
+
+    model: str
+    members: list[int]
+    figures: list[Figure]
+    effects: dict[str, float]
+
+    @property
+    def summary(self) -> dict[str, float]:
+        """The lowest, median and highest value."""
+        values = [figure.value or 0.0 for figure in self.figures]
+        median = statistics.median(values)
+        return {"lowest": values[0], "median": median, "highest": values[-1]}
 
 
 @dataclass(frozen=True)
@@ -109,39 +139,6 @@ class MultiverseFigure:
         return Place(self.task, self.setting, self.measure, self.by, self.level)
 
 
-class Curve(NamedTuple):
-    """A figure of one model in all of its protocols, in ascending order; at least one.
-
-    Attributes:
-        model: label of the model.
-        members: numbers of the members.
-        figures: parallel to them.
-        effects: knob -> how far it moves the figure, see `effects_of`.
-    """
-
-    model: str
-    members: list[int]
-    figures: list[Figure]
-    effects: dict[str, float]
-
-    @property
-    def values(self) -> list[float]:
-        """The values in ascending order."""
-        return [figure.value for figure in self.figures if figure.value is not None]
-
-    @property
-    def median(self) -> float:
-        """Of the values."""
-        return statistics.median(self.values)
-
-    @property
-    def strongest(self) -> list[str]:
-        """The knobs that move the figure most; several where they do so equally."""
-        largest = max(self.effects.values(), default=0.0)
-        near = (knob for knob, effect in self.effects.items() if effect > largest - _TOLERANCE)
-        return [*near] if largest > _TOLERANCE else []
-
-
 @dataclass(frozen=True)
 class Multiverse:
     """All headline figures of some models in every protocol.
@@ -164,6 +161,7 @@ class Multiverse:
     asked: int
     resamples: int
     seed: int
+    schema_version: Literal[1] = 1
 
     @property
     def models(self) -> list[str]:
@@ -196,29 +194,22 @@ class Multiverse:
 
     def differences(self, figure: MultiverseFigure, second: str) -> list[MemberDifference]:
         """Returns the differences of the first model and another one, in ascending order."""
-        return [one for one in figure.differences if self.members[one.b].model == second]
+        return [pair for pair in figure.differences if self.members[pair.b].model == second]
 
     def to_json(self) -> dict[str, Any]:
-        """Returns plain JSON values, with what follows from the figures of each model."""
-        figures = []
-        for figure in self.figures:
-            values = [None if value is None else value.to_json() for value in figure.values]
-            ranges = [
-                {
-                    "model": curve.model, "lowest": curve.values[0], "median": curve.median,
-                    "highest": curve.values[-1], "effects": curve.effects,
-                    "strongest": curve.strongest,
-                }
+        """Returns plain JSON values; `ranges` and `comparisons` follow from those of a figure."""
+        document = asdict(self)
+        for figure, content in zip(self.figures, document["figures"], strict=True):
+            content["values"] = [value and value.to_json() for value in figure.values]
+            content["ranges"] = [
+                {"model": curve.model} | curve.summary | {"effects": curve.effects}
                 for curve in self.curves(figure)
-            ]  # fmt: skip
-            counts = [
+            ]
+            content["comparisons"] = [
                 {"second": second} | counts_of(self.differences(figure, second))
                 for second in self.models[1:]
             ]
-            figures.append(
-                asdict(figure) | {"values": values, "ranges": ranges, "comparisons": counts}
-            )
-        return {"schema_version": _VERSION, **asdict(self), "figures": figures}
+        return document
 
     def write(self, folder: Path) -> None:
         """Writes `multiverse.json`."""
@@ -226,47 +217,20 @@ class Multiverse:
         write_atomically(folder / MULTIVERSE, text.encode())
 
     @classmethod
-    def from_json(cls, document: Any, where: str) -> Multiverse:
-        """Returns the multiverse of a document; keys that are not known are ignored.
-
-        Raises:
-            BadInput: it is of another version, a value is missing or of the wrong type, or a number
-                of a member is not one; the message names file and field.
-        """
-        from pydantic import ValidationError
-
-        version = document.get("schema_version") if isinstance(document, dict) else None
-        if version != _VERSION:
-            raise BadInput(
-                f"{where} has schema version {str(version)[:20]}; this version of lmdiag reads "
-                f"version {_VERSION}"
-            )
-        try:
-            multiverse = _adapter().validate_json(json.dumps(document), strict=True)
-        except ValidationError as error:
-            raise BadInput(f"{where}: {first_problem(error)}") from None
-        for complaint in _complaints(multiverse):
-            raise BadInput(f"{where}: {complaint}")
-        return multiverse
-
-    @classmethod
     def read(cls, folder: Path) -> Multiverse:
-        """Reads the `multiverse.json` of a folder.
+        """Reads the `multiverse.json` of a folder; keys that are not known are ignored.
 
         Raises:
-            BadInput: see `from_json`; or the file is missing or not JSON.
+            BadInput: the file is missing, not JSON or of another version, a value is missing or of
+                the wrong type, or a number of a member is not one; names file and field.
         """
         file = folder / MULTIVERSE
         if not has_file(file):
             raise BadInput(f"{folder} has no {MULTIVERSE}; `lmdiag multiverse` writes it")
-        return cls.from_json(read_json(file), str(file))
-
-
-@cache
-def _adapter() -> TypeAdapter[Multiverse]:
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(Multiverse)
+        multiverse = validated(cls, read_json(file), str(file))
+        for complaint in _complaints(multiverse):
+            raise BadInput(f"{file}: {complaint}")
+        return multiverse
 
 
 def _complaints(multiverse: Multiverse) -> Iterator[str]:
@@ -280,18 +244,15 @@ def _complaints(multiverse: Multiverse) -> Iterator[str]:
     for figure in multiverse.figures:
         if len(figure.values) != count:
             yield f"figures: {figure.label[:100]}: a member has no value"
-        numbers = [number for pair in figure.differences for number in (pair.a, pair.b)]
-        if any(number not in range(count) for number in numbers):
+        if not {n for pair in figure.differences for n in (pair.a, pair.b)} <= {*range(count)}:
             yield f"figures: {figure.label[:100]}: a difference has no member"
 
 
 def open_choices(members: Iterable[Choices]) -> dict[str, list[str]]:
     """Returns knob -> its distinct choices, in order, for the knobs that have several."""
-    choices: dict[str, dict[str, None]] = {}
-    for member in members:
-        for knob, choice in member.items():
-            choices.setdefault(knob, {})[choice] = None
-    return {knob: [*choices[knob]] for knob in KNOBS if len(choices.get(knob, ())) > 1}
+    members = [*members]
+    choices = {knob: [*dict.fromkeys(m[knob] for m in members if knob in m)] for knob in KNOBS}
+    return {knob: values for knob, values in choices.items() if len(values) > 1}
 
 
 def is_rejected(p: float | None) -> bool:
@@ -331,8 +292,8 @@ def effects_of(values: Sequence[tuple[Choices, float]]) -> dict[str, float]:
     for knob in KNOBS:
         by_choice: dict[str, dict[frozenset[tuple[str, str]], float]] = {}
         for choices, value in values:
-            others = frozenset(item for item in choices.items() if item[0] != knob)
             if knob in choices:
+                others = frozenset(choices.items() - {(knob, choices[knob])})
                 by_choice.setdefault(choices[knob], {})[others] = value
         moves = [
             abs(statistics.fmean(a[x] - b[x] for x in common))

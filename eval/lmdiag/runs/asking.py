@@ -7,9 +7,8 @@ processes, and the answers are the same to the last bit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
-from itertools import chain
+from collections.abc import Sequence
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any
 
 from lmdiag.protocol import Predictions
@@ -75,7 +74,9 @@ def ask(
         model: the model to ask.
         questions: distinct questions, the same on every process: all about blanks, which gives an
             `Answer` each, or all about sentences, which gives a `SentenceAnswer` each.
-        sizes: number of questions of each part (see `plan_parts`); None for one part.
+        sizes: number of questions of each part, in order; None for one part. No batch has questions
+            of two parts: the last bits of an answer depend on the other questions of its batch, and
+            runs that have a part in common have its answers in common, whatever else they ask.
         top: length of the lists of top words.
         batch_size: questions in a batch; None for what suits the device.
         journal: saves finished batches, and has answers of earlier runs; None to keep nothing.
@@ -84,83 +85,45 @@ def ask(
 
     Raises:
         BadInput: the model cannot answer (a context is too long, NaN in its logits); raised on
-            every process, after the batches before it were saved.
+            every process, after the other processes have asked and saved their batches.
     """
     processes = processes or Processes(alone=True)
     with processes.shared_errors():
         encoded = [model.encode(question) for question in questions]
     keys = [model.key(question, top) for question in encoded]
     answers: dict[str, Any] = journal.read() if journal else {}
-    known = processes.share({*answers} & {*keys} if processes.first else None)
-    sizes = [len(encoded)] if sizes is None else sizes
-    plan = plan_parts(model, encoded, sizes, batch_size) if processes.first else None
+    known = processes.share({*answers} & {*keys})
+    plan = _plan(model, encoded, sizes or [len(encoded)], batch_size) if processes.first else None
     batches = unanswered(processes.share(plan), keys, known)
-    n_known = len(questions) - sum(map(len, batches))
+    rank, step = (0, 1) if processes.together else (processes.rank, processes.count)
+    reached = [*accumulate(map(len, batches), initial=len(questions) - sum(map(len, batches)))]
     unit = "sentences" if questions and isinstance(questions[0], Sentence) else "contexts"
-    with show_progress(len(questions), n_known, label, unit=unit) as show:
-        mine = _answer_batches(
-            partial(model.answer, top=top),
-            [[(keys[number], encoded[number]) for number in batch] for batch in batches],
-            processes,
-            journal,
-            lambda done: show(n_known + done),
-        )
-    for part in processes.gather(mine):
-        answers |= part
+    asked: dict[str, Any] = {}
+    with show_progress(len(questions), reached[0], label, unit=unit) as show:
+        with processes.shared_errors():
+            for number in range(rank, len(batches), step):
+                batch = batches[number]
+                found = model.answer([encoded[i] for i in batch], top)
+                finished = dict(zip([keys[i] for i in batch], found, strict=True))
+                if journal:
+                    journal.append(finished)
+                asked |= finished
+                # the other processes are about as far
+                show(reached[min(number - rank + step, len(batches))])
+        for part in processes.gather(asked):
+            answers |= part
     return [answers[key] for key in keys] if processes.first else []
 
 
-def plan_parts(
+def _plan(
     model: Model, encoded: Sequence[Any], sizes: Sequence[int], batch_size: int | None
 ) -> list[list[int]]:
-    """Returns the numbers of the questions of each batch; no batch has questions of two parts.
-
-    The last bits of an answer depend on the other questions of its batch. Runs that have a part in
-    common have its batches and answers in common, whatever else they ask.
-
-    Args:
-        model, batch_size: see `Model.plan`.
-        encoded: the questions of all parts.
-        sizes: number of questions of each part, in order.
-    """
+    """The numbers of the questions of each batch, part by part."""
     batches: list[list[int]] = []
-    start = 0
-    for size in sizes:
-        part = model.plan(encoded[start : start + size], batch_size)
-        batches += [[start + number for number in batch] for batch in part]
-        start += size
+    for end, size in zip(accumulate(sizes), sizes, strict=True):
+        part = model.plan(encoded[end - size : end], batch_size)
+        batches += [[end - size + number for number in batch] for batch in part]
     return batches
-
-
-def _answer_batches(
-    answer: Callable[[Sequence[Any]], Sequence[Any]],
-    batches: Sequence[Sequence[tuple[str, Any]]],
-    processes: Processes,
-    journal: Journal | None,
-    show: Callable[[int], None],
-) -> dict[str, Any]:
-    """Answers batches until none is left; returns what this process answered.
-
-    Args:
-        answer: see `Model.answer`.
-        batches: keys of the questions of each, and the encoded questions.
-        processes, journal: see `ask`.
-        show: takes the number of questions that all processes have answered.
-    """
-    mine: dict[str, Any] = {}
-    queue = processes.queue(len(batches))
-    try:
-        with processes.shared_errors(), queue:
-            for place in queue:
-                keys, encoded = zip(*batches[place], strict=True)
-                finished = dict(zip(keys, answer(encoded), strict=True))
-                if journal:
-                    journal.append(finished)
-                mine |= finished
-                show(queue.done(len(finished)))
-    finally:
-        show(queue.done(0))  # includes what others did after our last batch
-    return mine
 
 
 def unanswered(

@@ -42,11 +42,6 @@ class Inputs:
         """What all rows ask, see `Diagnostic.asks`."""
         return next(iter(self.stimuli.values())).diagnostic.asks
 
-    @property
-    def asks_words(self) -> bool:
-        """Whether any of the rows asks for a word at a blank, none for whole sentences alone."""
-        return self.asks == "word"
-
 
 def load_inputs(
     data: str, protocol: Protocol, *, revision: str | None = None, verbs: str | None = None
@@ -61,7 +56,7 @@ def load_inputs(
 
     Raises:
         BadInput: unknown data set or task, invalid rows, a perturbation of a diagnostic that is not
-            among the tasks, row ids that two tasks share.
+            among the tasks, row ids that two tasks share, blanks beside whole sentences.
     """
     from lmdiag import stimuli
 
@@ -70,8 +65,17 @@ def load_inputs(
         task: stimuli.load(data, task, revision=revision, limit=limit, seed=seed)
         for task in protocol.tasks
     }
-    _refuse_shared_ids(loaded)
-    _refuse_mixture(loaded)
+    owner: dict[str, str] = {}
+    for task, rows in loaded.items():
+        for row in rows.columns()["id"]:
+            if owner.setdefault(row, task) != task:
+                raise BadInput(f"id {row} is in both {owner[row]} and {task}: rename it in one")
+    forms = {rows.diagnostic.asks: task for task, rows in loaded.items()}
+    if len(forms) > 1:
+        raise BadInput(
+            f"{forms['sentence']} has whole sentences and {forms['word']} has blanks: "
+            "run one after the other, with --tasks"
+        )
     for name in protocol.perturb:
         if not loaded.keys() & (tasks := tasks_with(name)):
             raise BadInput(
@@ -87,20 +91,3 @@ def load_inputs(
     if any(rows.diagnostic.has_verbs for rows in loaded.values()):
         pairs = stimuli.load_verbs(verbs or data, revision=revision)
     return Inputs(loaded, asked, pairs, replace(protocol, verbs=len(pairs) or None))
-
-
-def _refuse_shared_ids(loaded: Mapping[str, Stimuli]) -> None:
-    owner: dict[str, str] = {}
-    for task, rows in loaded.items():
-        for row in rows.columns()["id"]:
-            if owner.setdefault(row, task) != task:
-                raise BadInput(f"id {row} is in both {owner[row]} and {task}: rename it in one")
-
-
-def _refuse_mixture(loaded: Mapping[str, Stimuli]) -> None:
-    tasks = {rows.diagnostic.asks: task for task, rows in loaded.items()}
-    if len(tasks) > 1:
-        raise BadInput(
-            f"{tasks['sentence']} has whole sentences and {tasks['word']} has blanks: "
-            "run one after the other, with --tasks"
-        )

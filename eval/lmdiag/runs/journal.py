@@ -11,7 +11,7 @@ import json
 import os
 import time
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -36,20 +36,16 @@ class Journal:
 
     def read(self) -> dict[str, Any]:
         """Returns every answer that was saved whole, by any process of any earlier run."""
-        return {
-            key: (SentenceAnswer if "spans" in answer else Answer).from_json(answer)
-            for path in sorted(self.folder.glob("*.jsonl"))
-            for keys, answers in self._records(path)
-            for key, answer in zip(keys, answers, strict=True)
-        }
-
-    def _records(self, path: Path) -> Iterator[tuple[list[str], list[dict[str, Any]]]]:
-        """Yields the records of a file with a correct checksum."""
-        with readable(path), path.open("rb") as lines:
-            for line in lines:
-                checksum, _, text = line.rstrip(b"\n").partition(b" ")
-                if line.endswith(b"\n") and checksum == self._checksum(text):
-                    yield json.loads(text)
+        answers: dict[str, Any] = {}
+        for path in sorted(self.folder.glob("*.jsonl")):
+            with readable(path), path.open("rb") as lines:
+                for line in lines:
+                    checksum, _, text = line.rstrip(b"\n").partition(b" ")
+                    if line.endswith(b"\n") and checksum == self._checksum(text):
+                        for key, answer in zip(*json.loads(text), strict=True):
+                            kind = SentenceAnswer if "spans" in answer else Answer
+                            answers[key] = kind.from_json(answer)
+        return answers
 
     def _checksum(self, text: bytes) -> bytes:
         return b"%08x" % zlib.crc32(text, self._seed)

@@ -7,27 +7,18 @@ import json
 import platform
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lmdiag import evaluation, results
 from lmdiag.controls import control_warning
-from lmdiag.protocol import Asking, Predictions, without_effect
-from lmdiag.results import (
-    DataInfo,
-    Device,
-    Results,
-    Run,
-    RunDirectory,
-    SettingResults,
-    TaskData,
-)
-from lmdiag.results.predictions import read_run, write_run
+from lmdiag.protocol import Asking, Predictions, Protocol, without_effect
+from lmdiag.results import DataInfo, Device, Results, Run, RunDirectory, SettingResults, TaskData
+from lmdiag.results.predictions import SettingKey, read_run, write
 from lmdiag.runs.asking import predict
 from lmdiag.runs.journal import Journal
 from lmdiag.runs.processes import Processes
@@ -36,6 +27,7 @@ from lmdiag.types import ModelInfo
 if TYPE_CHECKING:
     from lmdiag.models import LoadOptions, Model
     from lmdiag.runs.inputs import Inputs
+    from lmdiag.stimuli import Stimuli
 
 _PACKAGES = ("lmdiag", "torch", "transformers", "tokenizers", "numpy", "pyarrow")
 
@@ -81,28 +73,20 @@ def run_model(
     Raises:
         BadInput: see `models.load`, `RunDirectory.open` and `ask`.
     """
-    from lmdiag import models
-
     processes = processes or Processes(alone=True)
     started = time.monotonic()
-    model = load_everywhere(partial(models.load, model_id, options), processes)
+    model = load_everywhere(model_id, options, processes)
     seconds = time.monotonic() - started
     return run_loaded(model, inputs, run_options, processes, seconds=seconds)
 
 
-def load_everywhere(load: Callable[[], Model], processes: Processes) -> Model:
-    """Loads a model on every process.
+def load_everywhere(model_id: str, options: LoadOptions, processes: Processes) -> Model:
+    """Loads a model on every process; see `run_model`."""
+    from lmdiag import models
 
-    Args:
-        load: gives the model.
-        processes: on which it is called.
-
-    Raises:
-        BadInput: see `models.load`; on every process.
-    """
     gc.collect()  # frees the model before, if there was one
     with processes.shared_errors():
-        return load()
+        return models.load(model_id, options)
 
 
 def run_loaded(
@@ -125,65 +109,57 @@ def run_loaded(
         seconds: that loading took.
     """
     started = time.monotonic()
-    name = run_options.name
-    model.info = replace(model.info, name=name)
+    info = model.info = replace(model.info, name=run_options.name)
     # only the model knows what its chat template puts around a context
     protocol = replace(inputs.protocol, prompt=model.prompt)
-    idle = without_effect(protocol, model.info, inputs.asks)
-    defaults = {name: getattr(Asking(), name) for name in idle}
-    inputs = replace(inputs, protocol=replace(protocol, **defaults))
+    idle = without_effect(protocol, info, inputs.asks)
+    protocol = replace(protocol, **{name: getattr(Asking(), name) for name in idle})
+    inputs = replace(inputs, protocol=protocol)
     if processes.first:
         for line in idle.values():
             print(f"lmdiag: {line}", file=sys.stderr)
-    model_folder = results.model_slug(model.info.id, model.info.revision, name)
-    directory = RunDirectory(
-        run_options.output / model_folder / results.protocol_slug(inputs.protocol)
-    )
-    identity = results.identity(
-        model.info, inputs.protocol, inputs.fingerprint, asks_words=inputs.asks_words
-    )
-    facts: Results | None = None
+    folder = run_options.output / results.model_slug(info.id, info.revision, info.name)
+    directory = RunDirectory(folder / results.protocol_slug(protocol))
+    identity = _identity(info, inputs)
     try:
+        is_finished = False
         with processes.shared_errors():
-            if processes.first and directory.open(identity, overwrite=run_options.overwrite):
-                facts = results.read_results(directory.path)
-        if not processes.share(facts is not None):
-            journal = journal or Journal(directory.journal, processes.rank, json.dumps(identity))
-            answers = _ask(model, inputs, journal, processes, run_options, warns=warns)
+            if processes.first:
+                is_finished = directory.open(identity, overwrite=run_options.overwrite)
+        if not processes.share(is_finished):
+            if inputs.verbs:
+                model.set_verbs(inputs.verbs)
+            warning = control_warning(model, inputs.settings) if processes.first and warns else None
+            if warning:
+                print(f"lmdiag: warning: {warning}", file=sys.stderr)
+            is_shown = processes.first and not run_options.quiet
+            own_journal = Journal(directory.journal, processes.rank, json.dumps(identity))
+            with journal or own_journal as saved:
+                answers = predict(
+                    model,
+                    inputs.settings,
+                    top=protocol.top,
+                    batch_size=run_options.batch_size,
+                    journal=saved if processes.first or not processes.together else None,
+                    processes=processes,
+                    label=(info.name or info.id) if is_shown else None,
+                )
             took = {"load": seconds, "ask": time.monotonic() - started}
             if processes.first:
                 (directory.path / results.REPORT).unlink(missing_ok=True)
-                facts = save(directory.path, model, inputs, *answers, processes.count, took)
-                directory.finish(facts)
-        return Run(directory.path, facts, dict(inputs.stimuli)) if facts else None
+                directory.finish(
+                    save(directory.path, model, inputs, *answers, processes.count, took)
+                )
+        if not processes.first:
+            return None
+        return Run(directory.path, results.read_results(directory.path), dict(inputs.stimuli))
     finally:
         directory.close()
 
 
-def _ask(
-    model: Model,
-    inputs: Inputs,
-    journal: Journal,
-    processes: Processes,
-    run_options: RunOptions,
-    *,
-    warns: bool,
-) -> tuple[list[Predictions], int]:
-    if inputs.verbs:
-        model.set_verbs(inputs.verbs)
-    if processes.first and warns and (line := control_warning(model, inputs.settings)):
-        print(f"lmdiag: warning: {line}", file=sys.stderr)
-    is_shown = processes.first and not run_options.quiet
-    with journal:
-        return predict(
-            model,
-            inputs.settings,
-            top=inputs.protocol.top,
-            batch_size=run_options.batch_size,
-            journal=journal if processes.first or not processes.together else None,
-            processes=processes,
-            label=(model.info.name or model.info.id) if is_shown else None,
-        )
+def _identity(info: ModelInfo, inputs: Inputs) -> dict[str, str | None]:
+    asks_words = inputs.asks == "word"
+    return results.identity(info, inputs.protocol, inputs.fingerprint, asks_words=asks_words)
 
 
 def save(
@@ -205,8 +181,8 @@ def save(
         seconds: step -> duration.
     """
     info, protocol, fingerprint = model.info, inputs.protocol, inputs.fingerprint
-    write_run(path, predictions, inputs.settings, kind=info.kind)
-    read_back = read_run(path, inputs.stimuli, info.kind)
+    write(path / results.PREDICTIONS, predictions)
+    read_back = read_run(path, inputs.stimuli)
     first = next(iter(inputs.stimuli.values()))
     data = {
         task: TaskData(rows.fingerprint, len(rows), rows.form)
@@ -214,8 +190,8 @@ def save(
     }
     versions = {name: version(name) for name in _PACKAGES}
     return Results(
-        signature=results.signature(protocol, fingerprint, asks_words=inputs.asks_words),
-        identity=results.identity(info, protocol, fingerprint, asks_words=inputs.asks_words),
+        signature=results.signature(protocol, fingerprint, asks_words=inputs.asks == "word"),
+        identity=_identity(info, inputs),
         model=info,
         data=DataInfo(first.source, first.revision, fingerprint, data),
         protocol=protocol,
@@ -224,24 +200,26 @@ def save(
         seconds={name: round(value, 3) for name, value in seconds.items()},
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
         n_contexts=n_contexts,
-        tasks=_figures(read_back, inputs, info),
+        tasks={
+            task: _figures(rows, read_back[task], protocol, info)
+            for task, rows in inputs.stimuli.items()
+        },
         files=results.digests(path),
     ).redacted()
 
 
 def _figures(
-    predictions: Mapping[str, Mapping[tuple[str, int], Predictions]],
-    inputs: Inputs,
-    info: ModelInfo,
-) -> dict[str, dict[str, SettingResults]]:
-    """Returns task -> setting -> its figures; in a shuffled setting they are over its runs."""
-    tasks: dict[str, dict[str, SettingResults]] = {}
-    for task, rows in inputs.stimuli.items():
-        runs = sorted(predictions[task].items(), key=lambda item: item[0][1])
-        signature = results.signature(inputs.protocol, rows.fingerprint, asks_words=rows.asks_words)
-        tasks[task] = {}
-        for setting in dict.fromkeys(name for (name, _), _ in runs):
-            parts = [part for (name, _), part in runs if name == setting]
-            figures = evaluation.evaluate(rows, parts, inputs.protocol, info.cased, info.kind)
-            tasks[task][setting] = replace(figures, signature=signature)
-    return tasks
+    rows: Stimuli, parts: Mapping[SettingKey, Predictions], protocol: Protocol, info: ModelInfo
+) -> dict[str, SettingResults]:
+    """Returns setting -> figures of a task; in a shuffled setting they are over its runs."""
+    signature = results.signature(protocol, rows.fingerprint, asks_words=rows.asks_words)
+    in_order = sorted(parts.items(), key=lambda item: item[0][1])
+    settings: dict[str, list[Predictions]] = {}
+    for (name, _), part in in_order:
+        settings.setdefault(name, []).append(part)
+    return {
+        name: replace(
+            evaluation.evaluate(rows, runs, protocol, info.cased, info.kind), signature=signature
+        )
+        for name, runs in settings.items()
+    }

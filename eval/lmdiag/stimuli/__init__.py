@@ -19,19 +19,21 @@ from pathlib import Path
 from typing import Any
 
 from lmdiag import diagnostics
-from lmdiag.stimuli.checks import check
-from lmdiag.stimuli.columns import converted
+from lmdiag.stimuli.columns import check, converted
 from lmdiag.stimuli.dataset import VERBS, find
+from lmdiag.stimuli.files import read_file
 from lmdiag.stimuli.forms import in_form
 from lmdiag.stimuli.rows import Stimuli
 from lmdiag.stimuli.sample import sample
 from lmdiag.stimuli.suites import is_suite, suite_rows
 from lmdiag.stimuli.table import MEMORY, read_memory
-from lmdiag.stimuli.verbs import load_verbs
 from lmdiag.text import suggest
 from lmdiag.types import BadInput
 
 __all__ = ["VERBS", "Stimuli", "is_data", "load", "load_verbs", "tasks"]
+
+_VERB_COLUMNS = (("singular", "plural"), ("sing", "plur"))
+"""Names of the two columns of verbs: those of lmdiag, and those of the published list."""
 
 
 def tasks(data: str, *, revision: str | None = None) -> list[str]:
@@ -87,7 +89,11 @@ def load(
         raise BadInput(f"--limit must be at least 1, not {limit}")
     if isinstance(data, str | Path):
         source, dataset = str(data), find(str(data), revision)
-        task = _chosen(source, [name for name in dataset.configs if name != VERBS], task)
+        known = [name for name in dataset.configs if name != VERBS]
+        if task not in known and (task is not None or len(known) != 1):
+            there = f"no task {task!r}{suggest(task, known)}" if task else "several tasks"
+            raise BadInput(f"{source} has {there}: choose from {', '.join(known) or 'none'}")
+        task = task or known[0]
         table, commit = dataset.read(task), dataset.commit(task)
     else:
         source, task, commit = MEMORY, task or MEMORY, None
@@ -99,18 +105,41 @@ def load(
             "give rows of your own another name"
         )
     columns = converted(table, task)
-    check(columns, table.where)
+    check(columns, table)
     if limit is not None and limit < len(table):
         kept = sample(columns, limit, seed, diagnostics.get(task, table.form))
         columns = {name: [values[row] for row in kept] for name, values in columns.items()}
     return Stimuli.of(task, columns, source, commit, table.form)
 
 
-def _chosen(data: str, known: list[str], task: str | None) -> str:
-    """The task that was asked for, or the only one there is."""
-    if task is None and len(known) == 1:
-        return known[0]
-    if task is None or task not in known:
-        there = "several tasks" if task is None else f"no task {task!r}{suggest(task, known)}"
-        raise BadInput(f"{data} has {there}: choose from {', '.join(known) or 'none'}")
-    return task
+def load_verbs(data: str, *, revision: str | None = None) -> list[tuple[str, str]]:
+    """Returns the distinct (singular, plural) present-tense forms of verbs, in order.
+
+    Args:
+        data: a data set with a config `verbs`, or a csv file. A header may name the two columns
+            (singular,plural or sing,plur, others are ignored); a file without a header has only
+            these two columns.
+        revision: of a Hub data set.
+
+    Raises:
+        BadInput: no such data, or a line without two forms.
+    """
+    if Path(data).suffix == ".csv":
+        table = read_file(Path(data))
+    elif VERBS in (dataset := find(data, revision)).configs:
+        table = dataset.read(VERBS)
+    else:
+        raise BadInput(f"{data} has no config {VERBS}: name a csv of singular,plural by --verbs")
+    columns = {name.strip().lower(): column for name, column in table.columns.items()}
+    header = next((names for names in _VERB_COLUMNS if set(names) <= set(columns)), None)
+    if not header and not len(columns) == len(table.columns) == 2:
+        raise BadInput(f"{table.name}:1: name the columns singular,plural in a header")
+    rows = list(zip(*(columns[name] for name in header or columns), strict=True))
+    for number, forms in enumerate(rows):
+        if not all(isinstance(form, str) and form.strip() for form in forms):
+            raise table.error(number, "expected a singular and a plural form")
+    if not header:  # the first line is a pair, too
+        rows.insert(0, tuple(table.columns))
+    if not rows:
+        raise BadInput(f"{table.name} has no verbs: expected a csv of singular,plural")
+    return list(dict.fromkeys((singular.strip(), plural.strip()) for singular, plural in rows))

@@ -1,37 +1,63 @@
-"""Converts columns to their types: how a value may be written, and what it is read as.
+"""Converts columns to their types and checks their values (docs/specification.md, section 1).
 
-Core columns have types, and so do the own columns of a diagnostic. All other columns keep their
-values: they are break-downs or text.
+The columns are declared in `lmdiag.diagnostics`; all others keep their values: they are break-downs
+or text.
 """
 
 from __future__ import annotations
 
-import json
+import ast
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 from lmdiag import diagnostics
-from lmdiag.diagnostics import CORE_COLUMNS, SENTENCE_COLUMNS
-from lmdiag.stimuli.table import RawTable, RowNames
+from lmdiag.diagnostics import Column
+from lmdiag.stimuli.table import RawTable
 from lmdiag.text import suggest, truncated
 from lmdiag.types import BadInput
 
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
 """How text files write truth values; compared in lower case."""
 
-_QUOTED = r"""(?:'[^'\\]*'|"[^"\\]*")"""
-_PYTHON_LIST = re.compile(rf"\[\s*(?:{_QUOTED}\s*(?:,\s*{_QUOTED}\s*)*,?\s*)?\]")
-"""A list of words in Python's notation, which pandas writes into csv files."""
-
 _ROW_NAMES = ("", "__index_level_0__")
 """Column of row names that R or pandas add: it is ignored."""
 
-_DEFAULTS: Mapping[str, Any] = {"item": "", "condition": "", "right_context": "", "expected": []}
-"""Core column -> its value where the data have none."""
+_BLANK = r"_{3,}|(?<!\w)__(?!\w)|\[BLANK\]|<blank>"
+"""How a blank is often written. Two underscores may be part of a name."""
+
+_SPLIT_TEXT = "write what is left of the blank into context, and what follows it into right_context"
+_WHOLE = "write whole sentences, or give context and target to score a word at a blank"
+
+_RULES: Mapping[str, Sequence[tuple[str, str]]] = {
+    "id": [(r"^$", "is empty")],
+    "contrast": [(r"^$", "is empty")],
+    "context": [
+        (_BLANK, f"has a blank in it, {{!r}}: {_SPLIT_TEXT}"),
+        (r"\s\Z", "ends in a space: remove it"),
+    ],
+    "right_context": [(_BLANK, f"has a blank in it, {{!r}}: {_SPLIT_TEXT}")],
+    "target": [
+        (r"\A\s*\Z", "is empty: name the word to score"),
+        (r"\A\s|\s\Z", "has a space at its edge: remove it"),
+    ],
+    "sentence": [
+        (r"\A\s*\Z", "is empty: write a sentence, or leave the row out"),
+        (_BLANK, f"has a blank in it, {{!r}}: {_WHOLE}"),
+    ],
+    "expected": [
+        (r"\A\Z", "has an empty word"),
+        (
+            r"\A\s.*|.*\s\Z|.*[,;|]\s+\S.*",
+            "has {!r}, which can never be one of the top words: give each word on its own, without "
+            "spaces at its edges",
+        ),
+    ],
+}
+"""Column -> patterns that none of its texts may have, what is wrong with those that do."""
 
 
-# ---- values --------------------------------------------------------------------------------------
+# ---- types ---------------------------------------------------------------------------------------
 
 
 def _text(value: Any) -> str | None:
@@ -41,12 +67,6 @@ def _text(value: Any) -> str | None:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     raise ValueError(f"expected text, not {value!r}")
-
-
-def _sentence(value: Any) -> str | None:
-    """Text without leading and trailing blanks, which do not belong to any word."""
-    text = _text(value)
-    return None if text is None else text.strip()
 
 
 def _number(value: Any) -> float | None:
@@ -59,60 +79,53 @@ def _number(value: Any) -> float | None:
 
 
 def _truth(value: Any) -> bool | None:
-    if value is None or value == "" or isinstance(value, bool):
-        return None if value == "" else value
+    if value is None or value == "":
+        return None
     if str(value).lower() not in _TRUTH:
         raise ValueError(f"expected true or false, not {value!r}")
     return _TRUTH[str(value).lower()]
 
 
-def words(value: Any) -> list[str]:
-    """Returns a list of words; an empty one for a missing value.
+def words(value: Any) -> list[str] | None:
+    """Returns a list of words; None for a missing value.
 
     Raises:
         ValueError: it is neither a list of words nor text that is one. Commas and semicolons
             outside a written list are refused: "a, b" as one word would never be predicted, and
             accuracy would be 0 without a hint.
 
-    >>> words("bird|tree"), words('["bird", "tree"]'), words(None)
-    (['bird', 'tree'], ['bird', 'tree'], [])
+    >>> words("bird|tree"), words('["bird", "tree"]'), words(["bird"])
+    (['bird', 'tree'], ['bird', 'tree'], ['bird'])
     """
     if value is None or value == "":
-        return []
+        return None
+    if isinstance(value, str) and value.startswith("["):  # the notation of JSON and of Python
+        try:
+            if re.search(r"""(['"])\s*\1""", value):  # no comma between two: Python joins them
+                raise ValueError
+            return words(ast.literal_eval(value))
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            raise ValueError(f'{value!r} is not a list of words such as ["bird", "tree"]') from None
     if isinstance(value, list | tuple) and all(isinstance(word, str) for word in value):
         return list(value)
     if not isinstance(value, str):
         raise ValueError(f"expected a list of words, not {value!r}")
-    if value.startswith("["):
-        return _written_list(value)
     if len(value) > 1 and re.search("[,;]", value):
         raise ValueError(f'{value!r}: separate words by |, or write a list: ["bird", "tree"]')
     return [word.strip() for word in value.split("|")]
 
 
-def _written_list(text: str) -> list[str]:
-    """The words of a list in the notation of JSON or of Python."""
-    try:
-        return words(json.loads(text))
-    except (ValueError, RecursionError):
-        if not _PYTHON_LIST.fullmatch(text):
-            raise ValueError(f'{text!r} is not a list of words such as ["bird", "tree"]') from None
-        return [word[1:-1] for word in re.findall(_QUOTED, text)]
+_TYPES: Mapping[str, tuple[Callable[[Any], Any], type]] = {
+    "text": (_text, str),
+    "number": (_number, float),
+    "boolean": (_truth, bool),
+    "words": (words, list),
+}
+"""Type of a column -> its converter; the type of values of which a whole column is kept as it is,
+with lists as the exception."""
 
 
-# ---- columns -------------------------------------------------------------------------------------
-
-_Convert = Callable[[Any], Any]
-
-_UNCHANGED: Mapping[_Convert, type] = {_text: str, _truth: bool, _number: float}
-"""Converter -> the type whose values it returns as they are."""
-
-_CORE: Mapping[str, _Convert] = dict.fromkeys((*CORE_COLUMNS, *SENTENCE_COLUMNS), _text) | {
-    "good": _truth, "expected": words, "sentence": _sentence,
-}  # fmt: skip
-
-_BY_TYPE: Mapping[str, _Convert] = {"number": _number, "words": words, "boolean": _truth}
-"""Type of a diagnostic's own column -> its converter; text is not converted."""
+# ---- conversion ----------------------------------------------------------------------------------
 
 
 def converted(table: RawTable, task: str) -> dict[str, list[Any]]:
@@ -130,16 +143,11 @@ def converted(table: RawTable, task: str) -> dict[str, list[Any]]:
     if not len(table):
         raise BadInput(f"{table.name} has no rows")
     diagnostic = diagnostics.get(task, table.form)
-    core, needed = diagnostic.core_columns, diagnostic.needed_columns
-    optional = set(core) - set(needed)
-    columns = {
-        name: list(table.columns[name])
-        for name in table.columns
-        if _is_kept(table, name, may_be_empty=name not in optional)
-    }
+    needed = [column.name for column in diagnostic.core if column.required]
+    columns = {name: table.columns[name] for name in table.columns if _is_kept(table, name, needed)}
     for name in needed:
         if name not in columns:
-            _refuse_without(name, needed, list(table.columns), table.name)
+            raise missing_column(table, name, f"every row needs {' and '.join(needed)}")
     for there, other in (("good", "contrast"), ("contrast", "good")):
         if there in columns and other not in columns:
             raise BadInput(
@@ -147,55 +155,111 @@ def converted(table: RawTable, task: str) -> dict[str, list[Any]]:
                 "out if no rows are compared"
             )
     columns.setdefault("id", [f"{task}-{row + 1}" for row in range(len(table))])
-    for name in [name for name in core if name in _DEFAULTS]:
-        columns.setdefault(name, [_DEFAULTS[name]] * len(table))
-    own = {column.name: _BY_TYPE.get(column.type) for column in diagnostic.columns}
-    for name, convert in {**own, **{name: _CORE[name] for name in core}}.items():
-        if convert and name in columns:
-            values = _converted(name, columns[name], convert, table.where)
-            columns[name] = _filled(name, values, table.where) if name in core else values
-    order = dict.fromkeys((*core, *columns))
-    return {name: columns[name] for name in order if name in columns}
+    core = {
+        column.name: _filled(table, column, columns.get(column.name, [None] * len(table)))
+        for column in diagnostic.core
+        if column.name in columns or column.default is not None
+    }
+    own = {
+        column.name: _converted(table, column, columns[column.name])
+        for column in diagnostic.columns
+        if column.name in columns and column.type != "text"
+    }
+    further = {name: list(values) for name, values in columns.items() if name not in core}
+    return core | further | own
 
 
-def _refuse_without(
-    name: str, needed: Sequence[str], columns: Sequence[str], table: str
-) -> NoReturn:
-    message = f"{missing_column(table, name, columns)}; every row needs {' and '.join(needed)}"
-    if set(needed).isdisjoint(columns):
-        message += ", or a sentence, or sentence_good and sentence_bad"
-    raise BadInput(message)
+def missing_column(table: RawTable, name: str, rule: str) -> BadInput:
+    """Returns the error that a column is missing: what may be meant, and what is there."""
+    close, found = suggest(name, table.columns), truncated(", ".join(table.columns))
+    rule += ", or a sentence, or sentence_good and sentence_bad" if "target" in rule else ""
+    return BadInput(f"{table.name}: the column {name} is missing{close}; found: {found}; {rule}")
 
 
-def missing_column(table: str, name: str, columns: Sequence[str]) -> str:
-    """Returns the beginning of a message: what is missing, what may be meant, what is there."""
-    found = truncated(", ".join(columns))
-    return f"{table}: the column {name} is missing{suggest(name, columns)}; found: {found}"
-
-
-def _is_kept(table: RawTable, name: str, *, may_be_empty: bool) -> bool:
+def _is_kept(table: RawTable, name: str, needed: Sequence[str]) -> bool:
     """False for row names and for an optional core column without any value."""
     empty = all(value is None or value == "" for value in table.columns[name])
     if name == "" and not empty and name != next(iter(table.columns)):
         raise BadInput(f"{table.name}: a column has no name: name it in the header")
-    return name not in _ROW_NAMES and (may_be_empty or not empty)
+    core = diagnostics.get("", table.form).core_columns
+    return name not in _ROW_NAMES and not (empty and name in core and name not in needed)
 
 
-def _converted(name: str, column: Sequence[Any], convert: _Convert, where: RowNames) -> list[Any]:
+def _converted(table: RawTable, column: Column, values: Sequence[Any]) -> list[Any]:
     """The values of a column in its type, or an error that names the first bad row."""
-    if set(map(type, column)) == {_UNCHANGED.get(convert)}:
-        return list(column)
-    values = []
-    for row, value in enumerate(column):
+    convert, unchanged = _TYPES[column.type]
+    if column.type != "words" and set(map(type, values)) == {unchanged}:
+        return list(values)
+    found = []
+    for row, value in enumerate(values):
         try:
-            values.append(convert(value))
+            found.append(convert(value))
         except ValueError as error:
-            raise BadInput(f"{where(row)}: the column {name}: {error}") from error
-    return values
+            raise table.error(row, f"the column {column.name}: {error}") from error
+    return found
 
 
-def _filled(name: str, values: list[Any], where: RowNames) -> list[Any]:
+def _filled(table: RawTable, column: Column, values: Sequence[Any]) -> list[Any]:
     """The values of a core column, of which none may be missing if it has no default."""
-    if name not in _DEFAULTS and None in values:
-        raise BadInput(f"{where(values.index(None))}: the column {name} is empty")
-    return [_DEFAULTS[name] if value is None else value for value in values]
+    found = _converted(table, column, values)
+    if column.type == "words":
+        return [words or [] for words in found]
+    if column.default is None and None in found:
+        r_note = " (NA is R's missing value: save the word NA as JSON lines)"
+        is_text = table.name.endswith((".csv", ".tsv"))
+        raise table.error(
+            found.index(None),
+            f"the column {column.name} is empty: fill it in{r_note if is_text else ''}",
+        )
+    found = [column.default if value is None else value for value in found]
+    # blanks at the edges of a sentence do not belong to any word
+    return [text.strip() for text in found] if column.name == "sentence" else found
+
+
+# ---- checks --------------------------------------------------------------------------------------
+
+
+def check(columns: Mapping[str, Sequence[Any]], table: RawTable) -> None:
+    """Checks all rows.
+
+    Args:
+        columns: the core columns, with converted values; sentences, or contexts and targets.
+        table: that they were read from.
+
+    Raises:
+        BadInput: the first row that breaks a rule, with its column.
+    """
+    core = diagnostics.get("", table.form).core_columns
+    for name in [name for name in core if name in columns and name in _RULES]:
+        rows = [[cell] if isinstance(cell, str) else cell for cell in columns[name]]
+        problems = {
+            text: text_problem(name, text) for text in {text for row in rows for text in row}
+        }
+        if any(problems.values()):
+            found = ((row, problems[text]) for row, texts in enumerate(rows) for text in texts)
+            row, problem = next(place for place in found if place[1])
+            raise table.error(row, f"the column {name} {problem}")
+    first: dict[str, int] = {}
+    for row, identifier in enumerate(columns["id"]):
+        if (earlier := first.setdefault(identifier, row)) != row:
+            problem = f"has {identifier!r} again, first in {table.where(earlier)}"
+            raise table.error(row, f"the column id {problem}: every row needs an id of its own")
+    goods: dict[str, list[bool]] = {}
+    for contrast, good in zip(columns.get("contrast", ()), columns.get("good", ()), strict=True):
+        goods.setdefault(contrast, []).append(good)
+    for contrast, marks in goods.items():
+        if sum(marks) != 1 or len(marks) < 2:
+            raise table.error(
+                columns["contrast"].index(contrast),
+                f"the column contrast: {contrast!r} has {sum(marks)} good and "
+                f"{len(marks) - sum(marks)} bad rows, it needs exactly one good and at least one "
+                "bad",
+            )
+
+
+def text_problem(column: str, text: str) -> str:
+    """Returns what is wrong with a text in a core column; "" if nothing is."""
+    for pattern, message in _RULES[column]:
+        if match := re.search(pattern, text, re.IGNORECASE):
+            return message.format(match[0])
+    return ""

@@ -22,10 +22,10 @@ EXTENDED_SETS: Mapping[str, str] = {
 }
 """Task -> name of the set, which is that of its data set on the Hub and of the authors' file."""
 
-SENTENCES = "text"
+TEXT = "text"
 """Column of the sentences, as `datasets` calls the lines of a text file."""
 
-_STATEMENT = re.compile(r"(?P<subject>.+) is (?P<negation>not )?an? (?P<target>\S+)")
+_STATEMENT = re.compile(r"(?P<subject>.+) is (?P<negation>not )?an?")
 _ROLES = re.compile(r"(?P<start>.*\bwhich) (?P<object>.+?) the (?P<subject>.+) had", re.IGNORECASE)
 
 _TAKES_AN = re.compile(
@@ -44,9 +44,8 @@ class _Sentence(NamedTuple):
     context: str
     target: str
 
-    @property
-    def text(self) -> str:
-        return f"{self.context} {self.target},"
+
+_Rows = Iterator[dict[str, Any]]
 
 
 def extended_task(name: str) -> str | None:
@@ -55,9 +54,8 @@ def extended_task(name: str) -> str | None:
     >>> extended_task("NEG-1500-SIMP-GEN.txt"), extended_task("role1500"), extended_task("notes")
     ('neg1500_gen', 'role1500', None)
     """
-    plain = _letters(name.removesuffix(".txt"))
-    names = {_letters(each): task for task, full in EXTENDED_SETS.items() for each in (task, full)}
-    return names.get(plain)
+    names = {_letters(name): task for task, full in EXTENDED_SETS.items() for name in (task, full)}
+    return names.get(_letters(name.removesuffix(".txt")))
 
 
 def _letters(text: str) -> str:
@@ -66,7 +64,7 @@ def _letters(text: str) -> str:
 
 def is_extended(table: RawTable, task: str) -> bool:
     """Returns whether a table has the sentences of an extended set, which are not rows yet."""
-    return task in EXTENDED_SETS and set(table.columns) == {SENTENCES}
+    return task in EXTENDED_SETS and set(table.columns) == {TEXT}
 
 
 def extended_rows(table: RawTable, task: str) -> RawTable:
@@ -87,36 +85,31 @@ def extended_rows(table: RawTable, task: str) -> RawTable:
             f"an odd number of sentences, {len(sentences):,}; add the one that is missing"
         )
     make = _role_rows if task == "role1500" else _negation_rows
-    pairs = zip(sentences[::2], sentences[1::2], strict=True)
-    rows, places = [], []
-    for number, pair in enumerate(pairs, start=1):
-        for row in make(f"{task}-{number}", *pair):
-            rows.append({"item": str(number)} | row)
-            places.append(pair[0].where)
-    columns = {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
-    return RawTable(table.name, columns, lambda row: places[row])
+    pairs = enumerate(zip(sentences[::2], sentences[1::2], strict=True), start=1)
+    rows = [
+        (pair[0].where, {"item": str(number), "right_context": ""} | row)
+        for number, pair in pairs
+        for row in make(f"{task}-{number}", *pair)
+    ]
+    names = rows[0][1] if rows else ()
+    columns = {name: [row[name] for _, row in rows] for name in names}
+    return RawTable(table.name, columns, lambda row: rows[row][0])
 
 
 def _sentences(table: RawTable) -> Iterator[_Sentence]:
     """The sentences of all lines that are not empty; several blanks count as one."""
-    for row, line in enumerate(table.columns[SENTENCES]):
-        where = table.where(row)
-        words = line.rstrip().removesuffix(",").split() if isinstance(line, str) else []
-        if not words and (line is None or not str(line).strip()):
+    for row, line in enumerate(table.columns[TEXT]):
+        if line is None or not str(line).strip():
             continue
         if not str(line).rstrip().endswith(","):
-            raise BadInput(f"{where}: the sentence has no comma at its end: {line!r:.90}: add one")
-        if len(words) < 2:
-            raise BadInput(f"{where}: expected a sentence whose last word is the target: {line!r}")
-        yield _Sentence(where, " ".join(words[:-1]), words[-1])
+            raise table.error(row, f"the sentence has no comma at its end: {line!r:.90}: add one")
+        *words, target = str(line).rstrip().removesuffix(",").split() or [""]
+        if not words:
+            raise table.error(row, f"expected a sentence whose last word is the target: {line!r}")
+        yield _Sentence(table.where(row), " ".join(words), target)
 
 
-# ---- negation ------------------------------------------------------------------------------------
-
-
-def _negation_rows(
-    pair: str, affirmative: _Sentence, negative: _Sentence
-) -> Iterator[dict[str, Any]]:
+def _negation_rows(pair: str, affirmative: _Sentence, negative: _Sentence) -> _Rows:
     """All four conditions of a pair: both targets in both sentences, as in NEG-136-SIMP."""
     subjects = [_subject(affirmative, negated=False), _subject(negative, negated=True)]
     nouns = [_letters(re.sub(r"^an? ", "", subject, flags=re.IGNORECASE)) for subject in subjects]
@@ -125,60 +118,53 @@ def _negation_rows(
             f"{negative.where}: its subject {subjects[1]!r} is not that of the line before, "
             f"{subjects[0]!r}: the two sentences of a pair differ in the negation and the last word"
         )
-    for polarity, sentence in (("affirmative", affirmative), ("negative", negative)):
-        start = sentence.context.rpartition(" ")[0]
-        for truth in (True, False):
-            # What is true of the affirmed statement is false of the negated one.
-            target = (affirmative if truth == (polarity == "affirmative") else negative).target
-            condition = ("T" if truth else "F") + ("A" if polarity == "affirmative" else "N")
-            yield {
-                "id": f"{pair}-{condition}",
-                "condition": condition,
-                "context": f"{start} {'an' if _TAKES_AN.match(target) else 'a'}",
-                "right_context": "",
-                "target": target,
-                "good": truth,
-                "contrast": f"{pair}-{polarity}",
-                "expected": [target] if condition == "TA" else [],
-                "subset": "simp",
-                "polarity": polarity,
-                "natural": None,
-            }
+    for condition in ("TA", "FA", "TN", "FN"):
+        is_affirmative = condition[1] == "A"
+        polarity = "affirmative" if is_affirmative else "negative"
+        # What is true of the affirmed statement is false of the negated one.
+        target = (affirmative if condition in ("TA", "FN") else negative).target
+        context = (affirmative if is_affirmative else negative).context.rpartition(" ")[0]
+        yield {
+            "id": f"{pair}-{condition}",
+            "condition": condition,
+            "context": f"{context} {'an' if _TAKES_AN.match(target) else 'a'}",
+            "target": target,
+            "good": condition[0] == "T",
+            "contrast": f"{pair}-{polarity}",
+            "expected": [target] if condition == "TA" else [],
+            "subset": "simp",
+            "polarity": polarity,
+            "natural": None,
+        }
 
 
 def _subject(sentence: _Sentence, *, negated: bool) -> str:
     """The subject of a statement, which is checked to be affirmative or negated."""
-    statement = _STATEMENT.fullmatch(f"{sentence.context} {sentence.target}")
+    statement = _STATEMENT.fullmatch(sentence.context)
     if statement is None or bool(statement["negation"]) != negated:
-        which, form = (
-            ("second", "SUBJECT is not a TARGET,") if negated else ("first", "SUBJECT is a TARGET,")
-        )
+        which, form = ("second", "is not a") if negated else ("first", "is a")
+        text = f"{sentence.context} {sentence.target},"
         raise BadInput(
-            f"{sentence.where}: the {which} sentence of a pair must be {form!r}, not "
-            f"{sentence.text!r:.90}: put the two sentences of each pair on two lines, one after "
-            "the other"
+            f"{sentence.where}: the {which} sentence of a pair must be 'SUBJECT {form} TARGET,', "
+            f"not {text!r:.90}: put the two sentences of each pair on two lines after each other"
         )
     return statement["subject"]
 
 
-# ---- roles ---------------------------------------------------------------------------------------
-
-
-def _role_rows(pair: str, first: _Sentence, second: _Sentence) -> Iterator[dict[str, Any]]:
+def _role_rows(pair: str, first: _Sentence, second: _Sentence) -> _Rows:
     """Each target in its own context and in the other one, as in ROLE-88."""
     kind = "reversal" if _is_reversal(first, second) else "other"
-    for name, own, other in (("a", first, second), ("b", second, first)):
-        for condition, sentence in (("appropriate", own), ("reversed", other)):
-            roles = _ROLES.fullmatch(sentence.context)
+    for name, right, reverse in (("a", first, second), ("b", second, first)):
+        for condition, context in (("appropriate", right.context), ("reversed", reverse.context)):
+            roles = _ROLES.fullmatch(context)
             yield {
                 "id": f"{pair}-{name}-{condition}",
                 "condition": condition,
-                "context": sentence.context,
-                "right_context": "",
-                "target": own.target,
+                "context": context,
+                "target": right.target,
                 "good": condition == "appropriate",
                 "contrast": f"{pair}-{name}",
-                "expected": [own.target] if condition == "appropriate" else [],
+                "expected": [right.target] if condition == "appropriate" else [],
                 "object": roles and roles["object"],
                 "subject": roles and roles["subject"],
                 "pair": kind,
@@ -190,10 +176,8 @@ def _is_reversal(first: _Sentence, second: _Sentence) -> bool:
 
     Not all published pairs do: some keep the verb or the nouns, or change more words.
     """
-    texts = first.context.casefold(), second.context.casefold()
-    roles = [match.groupdict() for match in map(_ROLES.fullmatch, texts) if match]
-    if len(roles) < 2:
+    matches = [_ROLES.fullmatch(sentence.context.casefold()) for sentence in (first, second)]
+    if not all(matches) or first.target.casefold() == second.target.casefold():
         return False
-    exchanged = roles[1] | {"object": roles[1]["subject"], "subject": roles[1]["object"]}
-    is_same = texts[0] == texts[1] or first.target.casefold() == second.target.casefold()
-    return roles[0] == exchanged and not is_same
+    (start, noun, other), exchanged = (match.groups() for match in matches if match)
+    return noun != other and exchanged == (start, other, noun)

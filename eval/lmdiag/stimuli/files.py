@@ -7,23 +7,21 @@ import io
 from collections.abc import Callable
 from pathlib import Path
 
-from lmdiag.diagnostics import CORE_COLUMNS, SENTENCE_COLUMNS
-from lmdiag.files import read_json_lines, read_parquet, read_text
-from lmdiag.stimuli.extended import SENTENCES
-from lmdiag.stimuli.suites import SUITE_SUFFIX, read_suite
-from lmdiag.stimuli.table import PAIR_ALIASES, PAIR_COLUMNS, RawTable, from_rows, needed_columns
+from lmdiag.diagnostics import CORE, SENTENCES
+from lmdiag.files import read_json, read_json_lines, read_parquet, read_text
+from lmdiag.stimuli.extended import TEXT
+from lmdiag.stimuli.forms import PAIR, PAIR_ALIASES
+from lmdiag.stimuli.suites import suite_rows
+from lmdiag.stimuli.table import RawTable, from_rows
 from lmdiag.types import BadInput
 
 _SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab"}
 """Between the fields of a csv file; spreadsheets write a semicolon or a tab in many languages."""
 
-TEXT_SUFFIX = ".txt"
-"""Suffix of the files of extended sets, see `lmdiag.stimuli.extended`."""
-
 _MISSING = "NA"
 """How R writes a missing value into a csv file."""
 
-_KNOWN = {*CORE_COLUMNS, *SENTENCE_COLUMNS, *PAIR_COLUMNS, *PAIR_ALIASES}
+_KNOWN = {*(column.name for column in (*CORE, *SENTENCES)), *PAIR, *PAIR_ALIASES}
 """Columns by which the separator of a file is recognised."""
 
 
@@ -58,9 +56,7 @@ def _read_csv(path: Path) -> RawTable:
     except csv.Error as error:
         raise BadInput(f"{path}:{reader.line_num}: {error}") from error
     columns = {name: [row[i] for row in rows] for i, name in enumerate(header)}
-    table = RawTable(str(path), columns, lambda row: f"{path}:{lines[row]}")
-    _refuse_missing(table)
-    return table
+    return RawTable(str(path), columns, lambda row: f"{path}:{lines[row]}")
 
 
 def _separator(header: str, default: str) -> str:
@@ -73,17 +69,6 @@ def _separator(header: str, default: str) -> str:
     return max((default, *_SEPARATORS), key=n_core)
 
 
-def _refuse_missing(table: RawTable) -> None:
-    """Refuses NA as a context, target or sentence: it may be R's missing value or the word NA."""
-    for name in needed_columns(table.columns):
-        if None in table.columns.get(name, ()):
-            row = table.columns[name].index(None)
-            raise BadInput(
-                f"{table.where(row)}: the column {name} is NA, a missing value in R: fill it in; "
-                "if the word NA is meant, save the rows as JSON lines (.jsonl)"
-            )
-
-
 def _read_json_lines(path: Path) -> RawTable:
     lines = list(read_json_lines(path))
     return from_rows(str(path), [row for _, row in lines], lambda row: lines[row][0])
@@ -93,10 +78,10 @@ def _read_parquet(path: Path) -> RawTable:
     return RawTable(str(path), read_parquet(path).to_pydict(), lambda row: f"{path}, row {row + 1}")
 
 
-def _read_lines(path: Path) -> RawTable:
+def _read_text(path: Path) -> RawTable:
     """The lines of a text file as the column `text`, as `datasets` reads them."""
     lines = read_text(path).removesuffix("\n").split("\n")
-    return RawTable(str(path), {SENTENCES: lines}, lambda row: f"{path}:{row + 1}")
+    return RawTable(str(path), {TEXT: lines}, lambda row: f"{path}:{row + 1}")
 
 
 READERS: dict[str, Callable[[Path], RawTable]] = {
@@ -104,7 +89,7 @@ READERS: dict[str, Callable[[Path], RawTable]] = {
     ".tsv": _read_csv,
     ".jsonl": _read_json_lines,
     ".parquet": _read_parquet,
-    SUITE_SUFFIX: read_suite,
-    TEXT_SUFFIX: _read_lines,
+    ".json": lambda path: suite_rows(read_json(path), str(path), path.stem),
+    ".txt": _read_text,
 }
 """File suffix -> reader."""

@@ -10,7 +10,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from lmdiag import diagnostics
-from lmdiag.diagnostics import CORE_COLUMNS
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
@@ -25,7 +24,6 @@ class Stimuli:
 
     Attributes:
         task: name of the config.
-        table: one row per stimulus: the core columns and further ones.
         fingerprint: 8 hexadecimal digits of a hash over all rows and columns, in any order:
             the same for a directory and its copy on the Hub.
         source: where the data came from, as the user named it.
@@ -36,7 +34,7 @@ class Stimuli:
     """
 
     task: str
-    table: pa.Table
+    _columns: Mapping[str, list[Any]]
     fingerprint: str
     source: str
     revision: str | None = None
@@ -44,13 +42,9 @@ class Stimuli:
 
     @classmethod
     def of(
-        cls,
-        task: str,
-        columns: Mapping[str, Sequence[Any]],
-        source: str,
-        revision: str | None,
-        form: str = "",
-    ) -> Stimuli:
+        cls, task: str, columns: Mapping[str, list[Any]], source: str,
+        revision: str | None, form: str = "",
+    ) -> Stimuli:  # fmt: skip
         """Returns stimuli of columns whose values were checked.
 
         Raises:
@@ -58,18 +52,13 @@ class Stimuli:
         """
         import pyarrow as pa
 
-        types = dict.fromkeys(CORE_COLUMNS, pa.string())
-        types |= {"good": pa.bool_(), "expected": pa.list_(pa.string())}
-        arrays = {}
         for name, values in columns.items():
             try:
-                arrays[name] = pa.array(values, types.get(name))
+                pa.array(values)
             except (pa.ArrowException, OverflowError, UnicodeEncodeError) as error:
                 reason = str(error).partition("\n")[0]
                 raise BadInput(f"{source}: the column {name} cannot be stored: {reason}") from error
-        stimuli = cls(task, pa.table(arrays), fingerprint(columns), source, revision, form)
-        stimuli.__dict__["_columns"] = dict(columns)  # what the cached property would compute
-        return stimuli
+        return cls(task, columns, fingerprint(columns), source, revision, form)
 
     @property
     def diagnostic(self) -> Diagnostic:
@@ -84,27 +73,28 @@ class Stimuli:
     @property
     def regions(self) -> list[list[dict[str, Any]]] | None:
         """The regions of each sentence: number, name, start and end; None without any."""
-        first = self.columns().get("regions", [None])[0]
-        is_made = self.diagnostic.asks == "sentence" and isinstance(first, list)
-        return self.columns()["regions"] if is_made else None
+        regions = self._columns.get("regions", [None])
+        return None if self.asks_words or not isinstance(regions[0], list) else regions
 
     @property
     def compared(self) -> bool:
         """Whether rows are compared with each other."""
-        return "contrast" in self.table.column_names
+        return "contrast" in self._columns
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """One row per stimulus: the core columns and further ones."""
+        import pyarrow as pa
+
+        return pa.table(dict(self._columns))
 
     def __len__(self) -> int:
         """Number of rows."""
-        return int(self.table.num_rows)
+        return len(next(iter(self._columns.values()), ()))
 
-    def columns(self) -> dict[str, list[Any]]:
+    def columns(self) -> Mapping[str, list[Any]]:
         """Column name -> values, in the rows' order. Shared: not to be changed."""
         return self._columns
-
-    @cached_property
-    def _columns(self) -> dict[str, list[Any]]:
-        columns: dict[str, list[Any]] = self.table.to_pydict()
-        return columns
 
     def with_contexts(self, contexts: Sequence[str]) -> Stimuli:
         """Returns the same rows, with the same fingerprint, but with other left contexts.
@@ -112,11 +102,7 @@ class Stimuli:
         Args:
             contexts: one for each row, in the rows' order.
         """
-        import pyarrow as pa
-
-        index = self.table.schema.get_field_index("context")
-        column = pa.array(contexts, pa.string())
-        return replace(self, table=self.table.set_column(index, "context", column))
+        return replace(self, _columns={**self._columns, "context": list(contexts)})
 
 
 def fingerprint(columns: Mapping[str, Sequence[Any]]) -> str:

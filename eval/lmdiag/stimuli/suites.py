@@ -5,22 +5,49 @@ Source: the format of SyntaxGym (Gauthier et al. 2020) and of the suites of Hu e
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Annotated, Any, Literal
 
-from lmdiag.files import read_json
+from pydantic import BaseModel, Field, StrictInt, StrictStr, ValidationError
+
 from lmdiag.formulas import Formula, FormulaError, parse_formula
-from lmdiag.stimuli.checks import sentence_problem
-from lmdiag.stimuli.table import RawTable, region_names
+from lmdiag.stimuli.forms import joined
+from lmdiag.stimuli.table import RawTable
 from lmdiag.types import BadInput
 
-SUITE_SUFFIX = ".json"
+_Name = Annotated[StrictStr, Field(min_length=1)]
 
-_OPENING = ("Ps", "Pi")
-"""Unicode categories of opening brackets and quotation marks, which have a blank before them."""
+
+class _Region(BaseModel):
+    region_number: StrictInt
+    content: StrictStr
+
+
+class _Condition(BaseModel):
+    condition_name: _Name
+    regions: list[_Region] = Field(min_length=1)
+
+
+class _Item(BaseModel):
+    item_number: StrictInt
+    conditions: list[_Condition] = Field(min_length=1)
+
+
+class _Prediction(BaseModel):
+    type: Literal["formula"] = "formula"
+    formula: StrictStr
+
+
+class _Meta(BaseModel):
+    name: StrictStr | None = None
+    metric: Literal["sum", "", None] = None
+
+
+class _Suite(BaseModel):
+    meta: _Meta | None = None
+    region_meta: dict[str, StrictStr] | None = None
+    predictions: list[_Prediction] = Field(min_length=1)
+    items: list[_Item] = Field(min_length=1)
 
 
 def is_suite(value: Any) -> bool:
@@ -28,244 +55,112 @@ def is_suite(value: Any) -> bool:
     return isinstance(value, Mapping) and "items" in value and "predictions" in value
 
 
-def read_suite(path: Path) -> RawTable:
-    """Returns the rows of a suite in a JSON file; see `suite_rows`."""
-    return suite_rows(read_json(path), str(path), path.stem)
-
-
-def suite_rows(suite: Any, name: str, stem: str) -> RawTable:
+def suite_rows(value: Any, name: str, stem: str) -> RawTable:
     """Returns a row for each item and condition of a suite.
 
     Args:
-        suite: JSON object with `meta`, `region_meta`, `items` and `predictions`.
+        value: JSON object with `meta`, `region_meta`, `items` and `predictions`.
         name: of its file, for messages.
         stem: name of the suite where `meta` has none.
 
     Raises:
         BadInput: it breaks a rule; the message names file, item, condition and field.
     """
-    if not isinstance(suite, Mapping) or "items" not in suite:
+    if not isinstance(value, Mapping) or "items" not in value:
         raise BadInput(
             f"{name} is not a test suite: one has `items` and `predictions` as SyntaxGym's have; "
             "save rows of other forms as JSON lines (.jsonl)"
         )
-    title = _title(suite, name, stem)
-    region_names = _region_names(suite, name)
+    try:
+        suite = _Suite.model_validate(value)
+    except ValidationError as error:
+        raise BadInput(f"{name}{_first_problem(error)}") from None
+    title = (suite.meta and suite.meta.name) or stem
     formulas = _formulas(suite, name)
-    items = _items(suite, name)
+    _check_items(suite, formulas, name)
     rows, places = [], []
-    for number, conditions in items.items():
-        for condition, regions in conditions.items():
-            place = f"{name}, item {number}, condition {condition}"
-            sentence, spans = _sentence(regions, region_names, place)
-            rows.append(
-                {
-                    "id": f"{title}/{number}/{condition}",
-                    "item": f"{title}/{number}",
-                    "condition": condition,
-                    "sentence": sentence,
-                    "suite": title,
-                    "regions": spans,
-                    "formulas": [formula.text for formula in formulas],
-                }
-            )
+    for item in suite.items:
+        for condition in item.conditions:
+            place = f"{name}, item {item.item_number}, condition {condition.condition_name}"
+            regions = [(region.region_number, region.content) for region in condition.regions]
+            sentence, spans = joined(regions, suite.region_meta or {}, place)
+            row = {
+                "id": f"{title}/{item.item_number}/{condition.condition_name}",
+                "item": f"{title}/{item.item_number}",
+                "condition": condition.condition_name,
+                "sentence": sentence,
+                "suite": title,
+                "regions": spans,
+                "formulas": [formula.text for formula in formulas],
+            }
+            rows.append(row)
             places.append(place)
-    _check_references(formulas, items, name)
     columns = {column: [row[column] for row in rows] for column in rows[0]}
     return RawTable(name, columns, places.__getitem__, "suites")
 
 
-def divided_rows(table: RawTable) -> RawTable:
-    """Returns sentences with their regions: columns `region_1`, ... or parts between bars.
-
-    Regions become sentences as those of suites do. A table without regions stays as it is.
-
-    Raises:
-        BadInput: there are both; or the regions of a row are no sentence.
-    """
-    columns = dict(table.columns)
-    if names := region_names(columns):
-        if "sentence" in columns:
-            raise BadInput(
-                f"{table.name}: the columns sentence and {names[0]} are both there: leave sentence "
-                "out, which is made of the regions"
-            )
-        numbers = [int(name.partition("_")[2]) for name in names]
-        parts = [
-            list(zip(numbers, row, strict=True))
-            for row in zip(*(columns.pop(name) for name in names), strict=True)
-        ]
-    elif any("|" in str(text) for text in columns["sentence"]):
-        parts = [list(enumerate(str(text).split("|"), start=1)) for text in columns["sentence"]]
-    else:
-        return table
-    if "regions" in columns:
-        raise BadInput(f"{table.name}: the column regions is made of the regions: rename it")
-    rows = [
-        _sentence([(n, _content(text, table.where(row))) for n, text in of], {}, table.where(row))
-        for row, of in enumerate(parts)
-    ]
-    columns |= {"sentence": [text for text, _ in rows], "regions": [spans for _, spans in rows]}
-    return replace(table, columns=columns)
+def _first_problem(error: ValidationError) -> str:
+    """The first problem of a suite, as ", item 2, condition 1: condition_name: ..."."""
+    problem = error.errors()[0]
+    place, field = "", ""
+    for part in problem["loc"]:
+        if isinstance(part, int):
+            place, field = f"{place}, {field.removesuffix('s')} {part + 1}", ""
+        else:
+            field = f"{field}.{part}" if field else part
+    found = problem["input"]
+    shown = "" if isinstance(found, Mapping | list) else f", not {found!r:.60}"
+    message = {
+        "missing": "is missing",
+        "too_short": "is empty",
+        "model_type": "must be an object",
+    }.get(problem["type"], "")
+    return f"{place}: {field} {message or problem['msg'].replace('Input should', 'must') + shown}"
 
 
-def _content(value: Any, place: str) -> str:
-    if value is not None and not isinstance(value, str):
-        raise BadInput(f"{place}: a region must be text, not {value!r:.60}")
-    return value or ""
-
-
-# ---- fields of a suite ---------------------------------------------------------------------------
-
-_Regions = Sequence[tuple[int, str]]
-"""Number and content of each region of a sentence."""
-
-_Items = Mapping[int, Mapping[str, _Regions]]
-"""Number of an item -> condition -> its regions."""
-
-
-def _title(suite: Mapping[str, Any], name: str, stem: str) -> str:
-    """The name of a suite, whose regions are summed."""
-    meta = suite.get("meta") or {}
-    if not isinstance(meta, Mapping):
-        raise BadInput(f"{name}: meta is not an object")
-    metric = meta.get("metric") or "sum"
-    if metric != "sum":
-        raise BadInput(
-            f"{name}: meta.metric is {metric!r:.60}: only sum is computed, the surprisal of all "
-            "tokens of a region"
-        )
-    title = meta.get("name") or stem
-    if not isinstance(title, str):
-        raise BadInput(f"{name}: meta.name is {title!r:.60}; it must be text")
-    return title
-
-
-def _region_names(suite: Mapping[str, Any], name: str) -> Mapping[str, str]:
-    names = suite.get("region_meta") or {}
-    if not isinstance(names, Mapping) or not all(isinstance(one, str) for one in names.values()):
-        raise BadInput(f"{name}: region_meta must give the name of each region by its number")
-    return names
-
-
-def _formulas(suite: Mapping[str, Any], name: str) -> list[Formula]:
-    predictions = suite.get("predictions")
-    if not isinstance(predictions, list) or not predictions:
-        raise BadInput(f"{name}: predictions is empty: a suite needs at least one formula")
+def _formulas(suite: _Suite, name: str) -> list[Formula]:
     formulas = []
-    for number, prediction in enumerate(predictions, start=1):
-        place = f"{name}: prediction {number}"
-        if not isinstance(prediction, Mapping) or not isinstance(prediction.get("formula"), str):
-            raise BadInput(f"{place} has no formula, which must be text")
-        if prediction.get("type", "formula") != "formula":
-            raise BadInput(f"{place}: type is {prediction['type']!r:.60}; it must be formula")
+    for number, prediction in enumerate(suite.predictions, start=1):
         try:
-            formulas.append(parse_formula(prediction["formula"]))
+            formulas.append(parse_formula(prediction.formula))
         except FormulaError as error:
-            raise BadInput(f"{place}: formula {prediction['formula']!r}: {error}") from None
+            place = f"{name}, prediction {number}: formula {prediction.formula!r}"
+            raise BadInput(f"{place}: {error}") from None
     return formulas
 
 
-def _items(suite: Mapping[str, Any], name: str) -> _Items:
-    """The items by number; all have the same conditions."""
-    items: dict[int, dict[str, _Regions]] = {}
-    if not isinstance(suite["items"], list) or not suite["items"]:
-        raise BadInput(f"{name}: items is empty: a suite needs at least one item")
-    for position, item in enumerate(suite["items"], start=1):
-        if not isinstance(item, Mapping) or not _is_number(number := item.get("item_number")):
-            raise BadInput(f"{name}: item_number of item {position} must be an integer")
-        if number in items:
-            raise BadInput(f"{name}, item {number}: item_number is there twice: number items anew")
-        items[number] = _conditions(item.get("conditions"), f"{name}, item {number}")
-    first = next(iter(items))
-    for number in items:
-        for a, b in ((first, number), (number, first)):
-            if lacking := [one for one in items[a] if one not in items[b]]:
+def _check_items(suite: _Suite, formulas: Sequence[Formula], name: str) -> None:
+    """Checks what spans several fields: numbers, names, and what the formulas read."""
+    first = {condition.condition_name for condition in suite.items[0].conditions}
+    numbers: set[int] = set()
+    for item in suite.items:
+        place = f"{name}, item {item.item_number}"
+        conditions: dict[str, list[int]] = {}
+        if item.item_number in numbers:
+            raise BadInput(f"{place}: item_number is there twice: number items anew")
+        numbers.add(item.item_number)
+        for condition in item.conditions:
+            title = condition.condition_name
+            regions = [region.region_number for region in condition.regions]
+            if title in conditions:
+                raise BadInput(f"{place}: conditions: {title} is there twice: rename one")
+            if regions != sorted(set(regions)):
                 raise BadInput(
-                    f"{name}, item {b}: conditions: {lacking[0]} is missing, which item {a} has"
+                    f"{place}, condition {title}: region_number: give each region a number of its "
+                    f"own, in ascending order, not {regions}"
                 )
-    return items
-
-
-def _conditions(conditions: Any, place: str) -> dict[str, _Regions]:
-    if not isinstance(conditions, list) or not conditions:
-        raise BadInput(f"{place}: conditions is empty: an item needs at least one")
-    read: dict[str, _Regions] = {}
-    for position, condition in enumerate(conditions, start=1):
-        title = condition.get("condition_name") if isinstance(condition, Mapping) else None
-        if not isinstance(title, str) or not title:
-            raise BadInput(f"{place}: condition_name of condition {position} must be text")
-        if title in read:
-            raise BadInput(f"{place}: conditions: {title} is there twice: rename one")
-        read[title] = _regions(condition.get("regions"), f"{place}, condition {title}")
-    return read
-
-
-def _regions(regions: Any, place: str) -> _Regions:
-    if not isinstance(regions, list) or not regions:
-        raise BadInput(f"{place}: regions is empty: a sentence needs at least one")
-    read: list[tuple[int, str]] = []
-    for position, region in enumerate(regions, start=1):
-        number = region.get("region_number") if isinstance(region, Mapping) else None
-        if not _is_number(number):
-            raise BadInput(f"{place}: region_number of region {position} must be an integer")
-        if read and number <= read[-1][0]:
+            conditions[title] = regions
+        if first != conditions.keys():
+            other = min(first ^ conditions.keys())
             raise BadInput(
-                f"{place}: region_number {number} follows {read[-1][0]}: give each region a number "
-                "of its own, in ascending order"
+                f"{place}: conditions: {other} is not in this item and in item "
+                f"{suite.items[0].item_number}, but in one of the two"
             )
-        if not isinstance(content := region.get("content"), str):
-            raise BadInput(f"{place}: content of region {number} must be text, empty for none")
-        read.append((number, content))
-    return read
-
-
-def _is_number(value: object) -> TypeGuard[int]:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _check_references(formulas: Sequence[Formula], items: _Items, name: str) -> None:
-    """Checks that each item has what the formulas read."""
-    for count, formula in enumerate(formulas, start=1):
-        for region in formula.regions:
-            for number, conditions in items.items():
-                place = f"{name}, item {number}: prediction {count} reads {region}"
+        for count, formula in enumerate(formulas, start=1):
+            for region in formula.regions:
+                reads = f"{place}: prediction {count} reads {region}, but there is no such"
                 if region.condition not in conditions:
-                    known = ", ".join(conditions)
-                    raise BadInput(f"{place}, but there is no such condition: choose from {known}")
-                numbers = [one for one, _ in conditions[region.condition]]
-                if region.number is not None and region.number not in numbers:
-                    raise BadInput(f"{place}, but there is no such region: choose from {numbers}")
-
-
-# ---- sentences -----------------------------------------------------------------------------------
-
-
-def _sentence(
-    regions: _Regions, names: Mapping[str, str], place: str
-) -> tuple[str, list[dict[str, Any]]]:
-    """The sentence, and each region with its position in it.
-
-    Contents are stripped, empty ones left out, and the others joined by a blank, except before
-    punctuation that belongs to what precedes it, as a comma does.
-    """
-    text = ""
-    spans = []
-    for number, content in regions:
-        content = content.strip()
-        if text and content and not _follows_directly(content):
-            text += " "
-        name = names.get(str(number), "")
-        spans.append({"number": number, "name": name, "start": len(text), "end": len(text)})
-        text += content
-        spans[-1]["end"] = len(text)
-    if not text:
-        raise BadInput(f"{place}: regions do not join to a sentence: all are empty")
-    if problem := sentence_problem(text):
-        raise BadInput(f"{place}: content {problem}")
-    return text, spans
-
-
-def _follows_directly(content: str) -> bool:
-    category = unicodedata.category(content[0])
-    return category.startswith("P") and category not in _OPENING
+                    raise BadInput(f"{reads} condition: choose from {', '.join(conditions)}")
+                known = conditions[region.condition]
+                if region.number is not None and region.number not in known:
+                    raise BadInput(f"{reads} region: choose from {known}")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lmdiag import stats
-from lmdiag.analysis.designs import Cells, cell_means
+from lmdiag.analysis.designs import within_item_intervals
 from lmdiag.diagnostics import Chart
 from lmdiag.formulas import parse_formula
 from lmdiag.report.charts import specs
@@ -105,9 +105,7 @@ def _bounds(bits: np.ndarray[Any, Any]) -> list[tuple[float, float]]:
     n, columns = bits.shape
     if n < 2 or columns < 2:
         return [stats.mean_interval(column) if n > 1 else (np.nan, np.nan) for column in bits.T]
-    cells = Cells(bits, [], 0)
-    table = cell_means(cells, {"condition": tuple(map(str, range(columns)))})
-    return [*zip(map(float, table["ci_low"]), map(float, table["ci_high"]), strict=True)]
+    return within_item_intervals(bits)
 
 
 def _regions_read(items: list[Item]) -> set[str | None]:

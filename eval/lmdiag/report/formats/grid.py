@@ -6,16 +6,29 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from lmdiag.report import numbers
-from lmdiag.results import CHANCE_LEGEND, CHANCE_SIGNS, Figure
-from lmdiag.results.published import PublishedFigure
-from lmdiag.text import visible
+from lmdiag.results import CHANCE_LEGEND, CHANCE_SIGNS
+
+_FACTS = ("n", "chance")
+"""Headings of columns that say what the figures beside them are about."""
 
 
 class CellText(NamedTuple):
-    """A figure, and its interval in brackets; "" without one."""
+    """A figure as text; an empty one where there is no figure.
+
+    Attributes:
+        value: the figure.
+        interval: in brackets; "" without one.
+        n, chance: of the figure, for a column or a heading that says them.
+        published: the published figure of the same address; "" without one.
+        is_percent: whether it is in percent.
+    """
 
     value: str
     interval: str = ""
+    n: int | None = None
+    chance: float | None = None
+    published: str = ""
+    is_percent: bool = True
 
     def __str__(self) -> str:
         return f"{self.value} {self.interval}".strip()
@@ -66,8 +79,7 @@ class Grid(NamedTuple):
         rows: of the table, published figures in rows of their own.
         unit: after the title, e.g. ", percent".
         source: of the shape of the table; "" for one of our own.
-        has_intervals: whether a caption must say that the intervals are 95% intervals.
-        figures: rows that the texts were made from, if they are figures of results.
+        is_of_results: whether `grid_of` made it.
     """
 
     title: str
@@ -76,13 +88,12 @@ class Grid(NamedTuple):
     rows: tuple[GridRow, ...]
     unit: str = ""
     source: str = ""
-    has_intervals: bool = False
-    figures: Sequence[FigureRow] = ()
+    is_of_results: bool = False
 
     @property
     def caption(self) -> str:
         """Title, unit and source in one line."""
-        interval = f"{'' if self.unit else ','} with 95% interval" if self.has_intervals else ""
+        interval = f"{'' if self.unit else ','} with 95% interval" if self.is_of_results else ""
         source = f" ({self.source})" if self.source else ""
         return f"{self.title}{self.unit}{interval}{source}"
 
@@ -91,131 +102,85 @@ class Grid(NamedTuple):
 
         Of a table with one column, nothing.
         """
-        facts = [i for i, heading in enumerate(self.headings) if heading.label in ("n", "chance")]
+        facts = [i for i, heading in enumerate(self.headings) if heading.label in _FACTS]
         others = [i for i in range(len(self.headings)) if i not in facts]
         half = (len(others) + 1) // 2
-        parts = (range(half), range(half, len(others))) if len(others) > 1 else ()
-        return [self._part([others[i] for i in part], part, facts) for part in parts]
-
-    def _part(self, kept: Sequence[int], part: range, facts: Sequence[int]) -> Grid:
-        if self.figures:  # what they have in common may be more than what all of them have
-            labels = [self.headings[i].label for i in kept]
-            rows = [row._replace(cells=[row.cells[i] for i in part]) for row in self.figures]
-            has_models = len(self.label_headings) > 1
-            return grid_of(self.title, labels, rows, source=self.source, has_models=has_models)
-        columns = sorted([*kept, *facts])
-        return self._replace(
-            headings=tuple(self.headings[i] for i in columns),
-            rows=tuple(
-                row._replace(cells=tuple(row.cells[i] for i in columns)) for row in self.rows
-            ),
-        )
-
-
-# ---- figures as texts ----------------------------------------------------------------------------
-
-
-class Cell(NamedTuple):
-    """A figure, and the published figure of the same address."""
-
-    figure: Figure
-    published: PublishedFigure | None = None
-
-
-class FigureRow(NamedTuple):
-    """A row of figures.
-
-    Attributes:
-        label: heading.
-        cells: one per column, None where there is no figure.
-        model: name of the run; "" for the human baseline.
-        depth: 1 for a break-down of the row above.
-    """
-
-    label: str
-    cells: Sequence[Cell | None]
-    model: str
-    depth: int = 0
+        halves = []
+        for part in (others[:half], others[half:]) if len(others) > 1 else ():
+            columns = part if self.is_of_results else sorted([*facts, *part])
+            headings = tuple(self.headings[i] for i in columns)
+            rows = [row._replace(cells=tuple(row.cells[i] for i in columns)) for row in self.rows]
+            if self.is_of_results:  # what they have in common may be more than what all have
+                labels = [heading.label for heading in headings]
+                halves.append(grid_of(self.title, self.label_headings, labels, rows))
+            else:
+                halves.append(self._replace(headings=headings, rows=tuple(rows)))
+        return halves
 
 
 def grid_of(
     title: str,
+    label_headings: tuple[str, ...],
     columns: Sequence[str],
-    rows: Sequence[FigureRow],
-    *,
+    rows: Iterable[GridRow],
     source: str = "",
-    has_models: bool = False,
 ) -> Grid:
-    """Returns the texts of figures; columns and rows without any figure are left out.
+    """Returns the table of figures; columns and rows without any figure are left out.
 
     n and the chance level have columns of their own, unless the headings of the columns say all
-    that the cells would.
+    that the cells would. Published figures get rows of their own.
 
     Args:
-        title: what the figures are.
-        columns: headings.
-        rows: of the table.
-        source: of its shape.
-        has_models: whether a column names the model of each row.
+        title, label_headings, source: see `Grid`.
+        columns: headings of the figures.
+        rows: of the table; those of published figures are made again.
     """
-    rows = [row for row in rows if any(row.cells)]
-    kept = [i for i in range(len(columns)) if any(row.cells[i] for row in rows)]
-    rows = [row._replace(cells=[row.cells[i] for i in kept]) for row in rows]
+    rows = [r for r in rows if not r.is_published and any(cell.value for cell in r.cells)]
+    kept = [i for i in range(len(columns)) if any(row.cells[i].value for row in rows)]
+    rows = [row._replace(cells=tuple(row.cells[i] for i in kept)) for row in rows]
     by_column = list(zip(*(row.cells for row in rows), strict=True))
-    n = any(len(_counts(cells)) != 1 for cells in by_column) or all(
+    has_n = any(len(_counts(cells)) != 1 for cells in by_column) or all(
         len(_counts(row.cells)) <= 1 for row in rows
     )
-    has_chance = any(_chances(cells) - {None} for cells in by_column)
-    chance = has_chance and any(len(_chances(cells)) > 1 for cells in by_column)
-    headings = [Heading("n")] if n else []
+    has_chance = any(map(_levels, by_column)) and any(
+        len({cell.chance for cell in _defined(cells)}) > 1 for cells in by_column
+    )
+    headings = []
     for i, cells in zip(kept, by_column, strict=True):
-        facts = [] if n else [f"n = {_counts(cells)[0]}"]
-        facts += [] if chance else [f"chance {numbers.chances([x])}" for x in _defined(cells)]
-        headings.append(Heading(visible(columns[i]), tuple(facts), is_figure=True))
-    headings += [Heading("chance")] if chance else []
+        n = [] if has_n else [f"n = {_counts(cells)[0]}"]
+        chance = [] if has_chance else [f"chance {numbers.chances([x])}" for x in _levels(cells)]
+        headings.append(Heading(columns[i], (*n, *chance), is_figure=True))
     texts = []
     for row in rows:
-        before = [CellText(numbers.counts(_counts(row.cells)))] if n else []
-        after = [CellText(numbers.chances(_defined(row.cells)))] if chance else []
-        labels = (visible(row.label), *([row.model] if has_models else []))
-        figures = (*before, *map(_figure_text, row.cells), *after)
-        texts.append(GridRow(labels, row.depth, figures, is_human=not row.model))
-        if any(cell and cell.published for cell in row.cells):
-            labels = ("published", *([""] if has_models else []))
-            nothing = [[CellText("")] * len(part) for part in (before, after)]
-            figures = (*nothing[0], *map(_published_text, row.cells), *nothing[1])
-            texts.append(GridRow(labels, row.depth + 1, figures, is_published=True))
-    is_percent = all(cell.figure.is_percent for row in rows for cell in row.cells if cell)
+        before = (CellText(numbers.counts(_counts(row.cells))),) * has_n
+        after = (CellText(numbers.chances(_levels(row.cells))),) * has_chance
+        texts.append(row._replace(cells=(*before, *row.cells, *after)))
+        if any(cell.published for cell in row.cells):
+            labels = ("published", *[""] * (len(row.labels) - 1))
+            empty = (CellText(""),)
+            published = (CellText(cell.published) for cell in row.cells)
+            cells = (*empty * has_n, *published, *empty * has_chance)
+            texts.append(GridRow(labels, row.depth + 1, cells, is_published=True))
+    is_percent = all(cell.is_percent for row in rows for cell in row.cells if cell.value)
+    facts = [(Heading(fact),) * has for fact, has in zip(_FACTS, (has_n, has_chance), strict=True)]
     return Grid(
-        title, ("", "model")[: 1 + has_models], tuple(headings), tuple(texts),
-        ", percent" if is_percent else "", source, has_intervals=True, figures=rows,
+        title, label_headings, (*facts[0], *headings, *facts[1]), tuple(texts),
+        ", percent" if is_percent else "", source, is_of_results=True,
     )  # fmt: skip
 
 
-def _counts(cells: Iterable[Cell | None]) -> list[int]:
+def _counts(cells: Iterable[CellText]) -> list[int]:
     """The distinct n of some figures, in ascending order."""
-    return sorted({cell.figure.n for cell in cells if cell and cell.figure.n is not None})
+    return sorted({cell.n for cell in cells if cell.n is not None})
 
 
-def _chances(cells: Iterable[Cell | None]) -> set[float | None]:
-    """The chance levels of the figures that are defined, None for a figure without one."""
-    levels = [cell.figure.chance for cell in cells if cell and cell.figure.value is not None]
-    return {None if level is None else round(level, 9) for level in levels}  # means of thirds
+def _defined(cells: Iterable[CellText]) -> list[CellText]:
+    return [cell for cell in cells if cell.value not in ("", numbers.UNDEFINED)]
 
 
-def _defined(cells: Iterable[Cell | None]) -> list[float]:
-    """The distinct chance levels of some figures, in ascending order."""
-    return sorted(level for level in _chances(cells) if level is not None)
-
-
-def _figure_text(cell: Cell | None) -> CellText:
-    if cell is None:
-        return CellText("")
-    return CellText(numbers.value(cell.figure), numbers.interval(cell.figure))
-
-
-def _published_text(cell: Cell | None) -> CellText:
-    return CellText("" if cell is None else numbers.published(cell.published, cell.figure))
+def _levels(cells: Iterable[CellText]) -> list[float]:
+    """The distinct chance levels of the figures that are defined, in ascending order."""
+    return sorted({cell.chance for cell in _defined(cells) if cell.chance is not None})
 
 
 def signs(grids: Iterable[Grid]) -> list[str]:

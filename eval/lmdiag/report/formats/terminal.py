@@ -262,7 +262,7 @@ def _column(grid: Grid, i: int, is_beside: bool) -> list[Text]:
     space = max(len(cell.interval) for cell in own)
     is_marked = any(cell.value.endswith(sign) for cell in own)
     texts = []
-    for is_published, (value, interval) in cells:
+    for is_published, (value, interval, *_) in cells:
         if is_marked and value and not value.endswith(sign) and not is_published:
             value += " "
         if interval:

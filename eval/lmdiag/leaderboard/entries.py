@@ -1,0 +1,174 @@
+"""Entries of the leaderboard: requests as they are read, and rows, which have a run and a rank."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+
+from lmdiag.files import (
+    is_folder,
+    parse_json,
+    read_bytes,
+    read_text,
+    readable,
+    real_path,
+    user_path,
+)
+from lmdiag.hub.benchmark import columns, leaderboard_figures
+from lmdiag.hub.client import is_on_hub, plain_errors
+from lmdiag.hub.requests import MAX_CLAIM, REQUESTS, RunRequest, parse_request, request_of
+from lmdiag.results import Figure, Results, Run
+from lmdiag.text import file_name
+from lmdiag.types import BadInput, ModelInfo
+
+_MAY_FLIP = {"float64": 0, "float32": 1, "float16": 2, "bfloat16": 4}
+"""Dtype -> items on which two machines may differ, since two words are closer than its rounding."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A request, or a file that is not one.
+
+    Attributes:
+        name: of the model; of a file that is not a request, its place.
+        request: what is to be run; None for a file that is not a request.
+        claimed: id of a column -> the figure that the submitter claims; shown and never ranked.
+        reason: why it has no run.
+    """
+
+    name: str
+    request: RunRequest | None = None
+    claimed: Mapping[str, float] = field(default_factory=dict)
+    reason: str = ""
+
+    @property
+    def key(self) -> str:
+        """Distinguishes entries; requests of the same run have the same one."""
+        return self.request.path if self.request else self.name
+
+    @property
+    def detail(self) -> str:
+        """Commit and precision, which distinguish requests of one model."""
+        parts = (self.request.commit[:7], self.request.precision) if self.request else ()
+        return " · ".join(filter(None, parts))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row(Entry):
+    """A request that the leaderboard has run.
+
+    Attributes:
+        run: of the request.
+        rank: by the first column of the overview; equal figures share one.
+    """
+
+    run: Run
+    rank: int | None = None
+
+    @property
+    def model(self) -> ModelInfo:
+        """The facts on the model."""
+        return self.run.results.model
+
+    @cached_property
+    def figures(self) -> dict[str, Figure]:
+        """Id of a column -> the figure of the run, without undefined ones."""
+        return leaderboard_figures(self.run.results)
+
+    @property
+    def page(self) -> str:
+        """Address of the report of its run in the site."""
+        return f"models/{file_name(self.name, self.key)}.html"
+
+    @property
+    def differing(self) -> dict[str, float]:
+        """Column -> the claimed value, where it differs from the computed one beyond rounding."""
+        flips = _MAY_FLIP["bfloat16" if self.model.quantization else self.model.dtype]
+        return {
+            key: value
+            for key, value in self.claimed.items()
+            if (figure := self.figures.get(key)) is None
+            or abs(value - (figure.value or 0.0)) > flips / (figure.n or 1) + 1e-9
+        }
+
+
+def ranked(rows: Iterable[Row]) -> list[Row]:
+    """Returns rows in order, with ranks by the first column; the next ones decide the order."""
+    overview = [column.task_id for column in columns().values() if column.is_overview]
+
+    def values(row: Row) -> list[float]:
+        return [row.figures[key].value or 0.0 if key in row.figures else -1.0 for key in overview]
+
+    ordered = sorted(rows, key=lambda row: ([-x for x in values(row)], row.page))
+    first = [values(row)[0] for row in ordered]
+    return [
+        replace(row, rank=first.index(value) + 1 if value >= 0 else None)
+        for row, value in zip(ordered, first, strict=True)
+    ]
+
+
+# ---- reading requests ----------------------------------------------------------------------------
+
+
+def listed_models(models: Iterable[tuple[str, str | None]]) -> Iterator[Entry]:
+    """Yields the requests of models that the owner of a leaderboard lists, in float32.
+
+    Args:
+        models: ids on the Hub with a revision or None; local folders and demo models.
+
+    Raises:
+        BadInput: see `request_of`.
+    """
+    for model, revision in models:
+        if model.startswith("demo:") or is_folder(user_path(model)):
+            request = RunRequest.model_construct(model=model, commit="", dtype="float32")
+        else:
+            request = request_of(model, revision, "float32")
+        yield Entry(request.model, request)
+
+
+def read_requests(places: Iterable[str]) -> Iterator[Entry]:
+    """Yields the requests of results repositories and of folders, and the files that are not one.
+
+    Args:
+        places: ids of data set repositories on the Hub, or folders that contain `requests/`.
+
+    Raises:
+        BadInput: a place does not exist or has no requests.
+    """
+    from huggingface_hub import snapshot_download
+
+    for place in places:
+        # The page is public: it does not tell where on this machine a folder is.
+        root, name = Path(place), real_path(Path(place)).name
+        if is_on_hub(place):
+            files, name = [f"{REQUESTS}/*.{ending}" for ending in ("yaml", "json")], place
+            with plain_errors(f"cannot read the requests of {place}"):
+                root = Path(snapshot_download(place, repo_type="dataset", allow_patterns=files))
+        with readable(root):
+            paths = sorted((root / REQUESTS).rglob("*.yaml"))
+        if not paths:
+            raise BadInput(f"{place} has no {REQUESTS}/: name a results repository, a folder with "
+                           "requests, or a file with a model on each line")  # fmt: skip
+        for path in paths:
+            yield from _read(path, root, name)
+
+
+def _read(path: Path, root: Path, place: str) -> Iterator[Entry]:
+    """Yields the request of a file with the figures claimed beside it, and what is wrong."""
+    request, claimed, file = None, {}, path
+    try:
+        request = parse_request(read_text(path, 4_000), path.relative_to(root).as_posix())
+        file = path.with_suffix(".json")
+        if file.exists():
+            content = parse_json(read_bytes(file, MAX_CLAIM), str(file), finite=True)
+            figures = leaderboard_figures(Results.from_json(content, str(file)))
+            values = {key: figure.value or 0.0 for key, figure in figures.items()}
+            claimed = {key: value for key, value in values.items() if 0 <= value <= 1}
+    except BadInput as error:
+        inside = file.relative_to(root).as_posix()
+        yield Entry(f"{place}/{inside}", reason=str(error).replace(str(file), inside))
+    if request is not None:
+        yield Entry(request.model, request, claimed)
