@@ -1,6 +1,6 @@
 """Published figures that lmdiag reproduces, each computed from the published data.
 
-    python tests/analysis/reproduced.py DATA        writes docs/reproduced.md
+    PYTHONPATH=tests python tests/analysis/reproduced.py DATA        writes docs/reproduced.md
 
 DATA is a directory built by `lmdiag build`, with `agreement`. What other programs compute is read
 from `tests/peers/records.json`, which the scripts there write.
