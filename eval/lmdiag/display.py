@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from lmdiag.analysis.designs import Analysis
     from lmdiag.measures import Scores
-    from lmdiag.report.charts.specs import Plot
+    from lmdiag.report.charts import Plot
     from lmdiag.stimuli import Stimuli
 
 
