@@ -2,9 +2,7 @@
 
 Run by `test_resume.py` as a program of its own, because it forks: a child that is forked after the
 imports is a whole `lmdiag run` without the seconds that importing torch takes. Nothing is computed
-before the fork, so no thread is lost by it. By hand, on a tiny model and the demo data:
-
-    PYTHONPATH=tests python -m killed_runs --kills 200 --seed 0
+before the fork, so no thread is lost by it.
 
 Half of the kills fall at a random moment of the run, half at an operation on one of its files:
 before it is opened, renamed or removed, or while it is written, with its last bytes missing.
@@ -19,9 +17,7 @@ import json
 import os
 import random
 import signal
-import subprocess
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -148,34 +144,20 @@ def every_step(folder: Path, arguments: list[str]) -> Counter[str]:
     return facts
 
 
-def material(folder: Path) -> list[str]:
-    """Makes a tiny model and the demo data; returns the arguments of a run on them."""
-    from families import FAMILIES
-
-    build = Path(__file__).parents[1] / "datasets/lmdiag/build.py"
-    data, made = folder / "lmdiag", FAMILIES["bert"].make(folder / "bert")
-    subprocess.run([sys.executable, str(build), str(data), "--source", "demo"], check=True)
-    arguments = ["--model", str(made), "--data", str(data), "--perturb", "all", "--shuffles", "4"]
-    return [*arguments, "--batch-size", "8", "--quiet"]
-
-
 def program() -> Counter[str]:
     """Reads the command line and does what it says; see the top of this file."""
     parser = argparse.ArgumentParser(description=program.__doc__)
     parser.add_argument("--kills", type=int, default=30)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--every-step", action="store_true", help="a kill at each operation once")
-    parser.add_argument("--folder", type=Path, help="where the runs go (default: a temporary one)")
+    parser.add_argument("--folder", type=Path, required=True, help="where the runs go")
     parser.add_argument("arguments", nargs="*", help="of `lmdiag run`, after --")
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = args.folder or Path(temporary)
-        arguments = args.arguments or material(folder)
-        for name in IMPORTED:
-            importlib.import_module(name)
-        if args.every_step:
-            return every_step(folder, arguments)
-        return random_kills(folder, arguments, args.kills, args.seed)
+    for name in IMPORTED:
+        importlib.import_module(name)
+    if args.every_step:
+        return every_step(args.folder, args.arguments)
+    return random_kills(args.folder, args.arguments, args.kills, args.seed)
 
 
 if __name__ == "__main__":
