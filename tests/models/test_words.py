@@ -248,6 +248,6 @@ class TestControls:
         assert cli.main(["run", "--model", model, *options]) == 0
         assert capsys.readouterr().err == (
             "lmdiag: warning: 1 context contains the text of a control token, which model "
-            f"{model} reads as the token itself and not as text ([MASK] in row b): rewrite this "
-            "row if this is not intended\n"
+            f"{model} reads as the token itself and not as text ([MASK] in row b): rewrite these "
+            "rows if this is not intended\n"
         )
