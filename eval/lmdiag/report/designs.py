@@ -123,7 +123,7 @@ def analysis_grids(analysis: Analysis, part: str = "") -> Iterator[Grid]:
             caption = f"{title} on {of} over items, with 95% interval"
             yield _grid(analysis, caption, "effect", tests["effect"], tests, _TEST)
     if len(cells := analysis.cells):
-        labels = (", ".join(levels) for levels in cells[names].itertuples(index=False))
+        labels = (", ".join(filter(None, of)) for of in cells[names].itertuples(index=False))
         caption = f"Mean {of} by condition, with 95% interval within items"
         yield _grid(analysis, caption, ", ".join(names), labels, cells, _CELL)
     for model, fit in analysis.mixed.items():
