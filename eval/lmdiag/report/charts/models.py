@@ -70,9 +70,7 @@ def ranked_plots(sources: Sequence[Source]) -> list[Plot]:
     plots = []
     for title, figure in model_figures(sources):
         data = _table(figure, sources).sort_values("value", ascending=False, kind="stable")
-        chart = dot_chart(
-            data.assign(label=data["model"], series=""), percent=_is_percent(figure)
-        )
+        chart = dot_chart(data.assign(label=data["model"], series=""), percent=_is_percent(figure))
         caption = f"{title}: {visible(figure.label)}. {_reading(data, 'horizontal')}"
         name = f"{name_part(figure.place.task)}-models-{name_part(figure.label)}"
         plots.append(Plot("models", name, caption, chart))
