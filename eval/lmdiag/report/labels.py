@@ -163,9 +163,9 @@ def run_letter(number: int) -> str:
     return (run_letter(first - 1) if first else "") + chr(ord("A") + last)
 
 
-def comparison_label(one: Comparison) -> str:
+def comparison_label(result: Comparison) -> str:
     """Returns what was compared: the measure, and the level of a break-down."""
-    label = measure_label(one.measure)
-    if not one.by:
+    label = measure_label(result.measure)
+    if not result.by:
         return label
-    return f"{label}, {diagnostics.get(one.task).level_label(one.by, one.level)}"
+    return f"{label}, {diagnostics.get(result.task).level_label(result.by, result.level)}"

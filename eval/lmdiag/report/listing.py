@@ -57,7 +57,7 @@ def _listed(of_runs: Sequence[Item], diagnostic: Diagnostic, setting: str) -> di
     """
     item = of_runs[0]
     expecting = next((choice for choice in item.choices if choice.expected), None)
-    rows = [list(row) for row in zip(*(each.choices for each in of_runs), strict=True)]
+    rows = [list(row) for row in zip(*(run_item.choices for run_item in of_runs), strict=True)]
     contexts = dict.fromkeys(row[0].sentence for row in rows)
     return {
         "item": item,
@@ -71,8 +71,8 @@ def _listed(of_runs: Sequence[Item], diagnostic: Diagnostic, setting: str) -> di
         "good": item.good if item.is_compared else item.order,
         "difference": item.held if item.predictions else item.difference,
         "place": expecting and (expecting.place or "none"),
-        "verdicts": [each.verdict for each in of_runs],
-        "predictions": list(zip(*(each.predictions for each in of_runs), strict=True)),
+        "verdicts": [run_item.verdict for run_item in of_runs],
+        "predictions": list(zip(*(run_item.predictions for run_item in of_runs), strict=True)),
         "rows": rows,
         "contexts": [[row for row in rows if row[0].sentence == text] for text in contexts],
         "columns": _columns(rows) if item.choices[0].is_sentence else [],

@@ -45,16 +45,18 @@ def interval(figure: Figure) -> str:
     return f"[{low}, {high}]"
 
 
-def published(theirs: PublishedFigure | None, ours: Figure) -> str:
-    """The published figure and ours minus it, e.g. `38.9 (+5.6)`; "" without one.
+def published(figure: PublishedFigure | None, computed: Figure) -> str:
+    """A published figure and the computed one minus it, e.g. `38.9 (+5.6)`; "" without one.
 
-    A star marks a figure that lies outside our interval.
+    A star marks a figure that lies outside the computed interval.
     """
-    if theirs is None:
+    if figure is None:
         return ""
-    spread = "" if theirs.sd is None else f" ± {theirs.sd:.1f}"
-    star = "*" if theirs.is_within(ours) is False else ""
-    return f"{theirs.value:.1f}{spread} ({signed(theirs.difference(ours) / 100, 'share')}){star}"
+    spread = "" if figure.sd is None else f" ± {figure.sd:.1f}"
+    star = "*" if figure.is_within(computed) is False else ""
+    return (
+        f"{figure.value:.1f}{spread} ({signed(figure.difference(computed) / 100, 'share')}){star}"
+    )
 
 
 def number(value: float | None, statistic: Statistic | None) -> str:

@@ -74,7 +74,8 @@ def print_results(
     if line := " · ".join(framing):
         _print_line(line, "dim", console)
     for design in designs:
-        _print_part(f"{design.title}: conditions", design.grids, design.remarks, console)
+        grids, remarks = ((), design.remarks[:1]) if design.is_long else design[2:4]
+        _print_part(f"{design.title}: conditions", grids, remarks, console)
     _print_sections(results, console, stimuli)
 
 
@@ -148,8 +149,8 @@ def print_fit(fit: HumanFit, console: Console) -> None:
 
 def print_comparisons(comparisons: Sequence[Comparison], console: Console) -> None:
     """Prints a table for each pair of models, task and setting."""
-    several = len({one.second for one in comparisons}) > 1
-    groups = groupby(comparisons, key=lambda one: (one.second, one.task, one.setting))
+    several = len({result.second for result in comparisons}) > 1
+    groups = groupby(comparisons, key=lambda result: (result.second, result.task, result.setting))
     for (second, task, setting), group in groups:
         other = run_letter(second)
         title = f"A and {other}, " * several + task + f", {setting}" * (setting != "none")
@@ -159,17 +160,17 @@ def print_comparisons(comparisons: Sequence[Comparison], console: Console) -> No
         _print_grid(Grid(title, ("",), (*facts, *figures), rows), console, "bold")
 
 
-def _comparison_row(one: Comparison) -> GridRow:
-    bounds = [numbers.number(bound, one.statistic) for bound in (one.ci_low, one.ci_high)]
-    interval = "" if math.isnan(one.ci_low) else f"[{', '.join(bounds)}]"
+def _comparison_row(result: Comparison) -> GridRow:
+    bounds = [numbers.number(bound, result.statistic) for bound in (result.ci_low, result.ci_high)]
+    interval = "" if math.isnan(result.ci_low) else f"[{', '.join(bounds)}]"
     cells = (
-        CellText(str(one.n)),
-        *(CellText(numbers.number(value, one.statistic)) for value in (one.a, one.b)),
-        CellText(numbers.signed(one.difference, one.statistic), interval),
-        CellText(p_text(one)),
-        CellText(numbers.p_value(one.p_adjusted)),
+        CellText(str(result.n)),
+        *(CellText(numbers.number(value, result.statistic)) for value in (result.a, result.b)),
+        CellText(numbers.signed(result.difference, result.statistic), interval),
+        CellText(p_text(result)),
+        CellText(numbers.p_value(result.p_adjusted)),
     )
-    return GridRow((visible(comparison_label(one)),), 0, cells)
+    return GridRow((visible(comparison_label(result)),), 0, cells)
 
 
 # ---- a multiverse --------------------------------------------------------------------------------
@@ -271,9 +272,9 @@ def _column(grid: Grid, i: int, is_beside: bool) -> list[Text]:
 
     sign = tuple(CHANCE_SIGNS.values())
     cells = [(row.is_published, row.cells[i]) for row in grid.rows]
-    own = [cell for is_published, cell in cells if not is_published]
-    space = max(len(cell.interval) for cell in own)
-    is_marked = any(cell.value.endswith(sign) for cell in own)
+    computed = [cell for is_published, cell in cells if not is_published]
+    space = max(len(cell.interval) for cell in computed)
+    is_marked = any(cell.value.endswith(sign) for cell in computed)
     texts = []
     for is_published, (value, interval, *_) in cells:
         if is_marked and value and not value.endswith(sign) and not is_published:
