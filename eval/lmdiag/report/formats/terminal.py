@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import sys
 from collections.abc import Iterable, Sequence
@@ -135,8 +134,8 @@ def print_fit(fit: HumanFit, console: Console) -> None:
 
 def print_comparisons(comparisons: Sequence[Comparison], console: Console) -> None:
     """Prints a table for each pair of models, task and setting."""
-    several = len({one.second for one in comparisons}) > 1
-    groups = groupby(comparisons, key=lambda one: (one.second, one.task, one.setting))
+    several = len({row.second for row in comparisons}) > 1
+    groups = groupby(comparisons, key=lambda row: (row.second, row.task, row.setting))
     for (second, task, setting), group in groups:
         other = run_letter(second)
         title = f"A and {other}, " * several + task + f", {setting}" * (setting != "none")
@@ -146,17 +145,16 @@ def print_comparisons(comparisons: Sequence[Comparison], console: Console) -> No
         _print_grid(Grid(title, ("",), (*facts, *figures), rows), console, "bold")
 
 
-def _comparison_row(one: Comparison) -> GridRow:
-    bounds = [numbers.number(bound, one.statistic) for bound in (one.ci_low, one.ci_high)]
-    interval = "" if math.isnan(one.ci_low) else f"[{', '.join(bounds)}]"
+def _comparison_row(row: Comparison) -> GridRow:
+    interval = numbers.bounds(row.ci_low, row.ci_high, row.statistic)
     cells = (
-        CellText(str(one.n)),
-        *(CellText(numbers.number(value, one.statistic)) for value in (one.a, one.b)),
-        CellText(numbers.signed(one.difference, one.statistic), interval),
-        CellText(p_text(one)),
-        CellText(numbers.p_value(one.p_adjusted)),
+        CellText(str(row.n)),
+        *(CellText(numbers.number(value, row.statistic)) for value in (row.a, row.b)),
+        CellText(numbers.signed(row.difference, row.statistic), interval),
+        CellText(p_text(row)),
+        CellText(numbers.p_value(row.p_adjusted)),
     )
-    return GridRow((visible(comparison_label(one)),), 0, cells)
+    return GridRow((visible(comparison_label(row)),), 0, cells)
 
 
 # ---- a multiverse --------------------------------------------------------------------------------
@@ -258,9 +256,9 @@ def _column(grid: Grid, i: int, is_beside: bool) -> list[Text]:
 
     sign = tuple(CHANCE_SIGNS.values())
     cells = [(row.is_published, row.cells[i]) for row in grid.rows]
-    own = [cell for is_published, cell in cells if not is_published]
-    space = max(len(cell.interval) for cell in own)
-    is_marked = any(cell.value.endswith(sign) for cell in own)
+    computed = [cell for is_published, cell in cells if not is_published]
+    space = max(len(cell.interval) for cell in computed)
+    is_marked = any(cell.value.endswith(sign) for cell in computed)
     texts = []
     for is_published, (value, interval, *_) in cells:
         if is_marked and value and not value.endswith(sign) and not is_published:
