@@ -108,7 +108,7 @@ def data_files(output: Path) -> dict[str, bytes]:
 def note_files(output: Path, expected: dict[str, bytes], facts: Counter[str]) -> None:
     """Counts finished runs, those with the right predictions, and missing or needless files."""
     (results,) = output.rglob("results.json")
-    there = {path.name for path in results.parent.iterdir()} - {".lock", "agreement.parquet"}
+    there = {path.name for path in results.parent.iterdir()} - {".lock"}
     facts["runs"] += 1
     facts["same"] += data_files(output) == expected
     facts["left"] += len(there ^ {"results.json", "predictions.parquet", "report.html"})

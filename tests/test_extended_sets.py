@@ -21,7 +21,7 @@ from lmdiag.hub.publish import plan_data
 from lmdiag.protocol import Protocol
 from lmdiag.report import numbers
 from lmdiag.report.formats.grid import Grid
-from lmdiag.report.html import charts, render
+from lmdiag.report.html import charts
 from lmdiag.report.sections import sections
 from lmdiag.results import (
     DataInfo,
@@ -87,20 +87,14 @@ def test_the_columns_are_those_of_the_small_sets(demo_dir: Path, tmp_path: Path)
     assert set(stimuli.load(role).columns()) == small["role88"] - norms | {"pair"}
 
 
-@pytest.mark.parametrize(
-    ("target", "determiner"),
-    [
-        ("insect", "an"), ("bird", "a"), ("utensil", "a"), ("unit", "a"), ("uncle", "an"),
-        ("iPod", "an"), ("herb", "a"), ("hour", "an"), ("union", "a"), ("Orange", "an"),
-    ],
-)  # fmt: skip
-def test_the_determiner_fits_the_target_whatever_the_file_says(
-    tmp_path: Path, target: str, determiner: str
-) -> None:
-    wrong = "a" if determiner == "an" else "an"
-    found = rows(file(tmp_path, f"A thing is {wrong} {target},\nA thing is not a dog,\n"))
-    contexts = {r["context"] for r in found if r["target"] == target}
-    assert contexts == {f"A thing is {determiner}", f"A thing is not {determiner}"}
+def test_the_determiner_fits_the_target_whatever_the_file_says(tmp_path: Path) -> None:
+    fitting = {"an": "insect uncle iPod hour Orange", "a": "bird utensil unit herb union"}
+    for determiner, targets in fitting.items():
+        wrong = "a" if determiner == "an" else "an"
+        for target in targets.split():
+            found = rows(file(tmp_path, f"A thing is {wrong} {target},\nA thing is not a dog,\n"))
+            contexts = {r["context"] for r in found if r["target"] == target}
+            assert contexts == {f"A thing is {determiner}", f"A thing is not {determiner}"}
 
 
 def test_a_pair_of_roles_has_two_contrasts_one_for_each_target(tmp_path: Path) -> None:
@@ -210,24 +204,9 @@ def test_a_folder_of_the_authors_files_has_all_of_them(tmp_path: Path) -> None:
     assert len(stimuli.load(str(tmp_path / "data"), "role1500")) == 12
 
 
-def test_a_data_set_of_ones_own_may_have_small_and_extended_sets(
-    demo_dir: Path, tmp_path: Path
-) -> None:
-    write_set(tmp_path, "NEG-1500-SIMP-TEMP", 3)
-    (parquet,) = (demo_dir / "neg136").glob("*.parquet")
-    (tmp_path / "neg136.parquet").write_bytes(parquet.read_bytes())
-    (tmp_path / "README.md").write_text(
-        "---\nconfigs:\n- {config_name: neg136, data_files: neg136.parquet}\n"
-        "- {config_name: neg1500_temp, data_files: NEG-1500-SIMP-TEMP.txt}\n---\n"
-    )
-    assert stimuli.tasks(str(tmp_path)) == ["neg136", "neg1500_temp"]
-    assert len(stimuli.load(str(tmp_path), "neg1500_temp")) == 12
-
-
-@pytest.mark.parametrize("task", EXTENDED)
-def test_the_data_set_of_the_hub_is_the_file(api: HfApi, tmp_path: Path, task: str) -> None:
+def test_the_data_set_of_the_hub_is_the_file(api: HfApi, tmp_path: Path) -> None:
     """A card without `configs:`, and one text file, as text-machine-lab has them."""
-    name = FILES[task]
+    task, name = "neg1500_temp", FILES["neg1500_temp"]
     path = write_set(tmp_path / "file", name, 4)
     card = tmp_path / "README.md"
     card.write_text("---\nlicense: mit\n---\nA description.\n")
@@ -396,22 +375,7 @@ def test_small_and_extended_sets_stand_in_one_table(together: dict[str, Path]) -
     assert [row.labels for row in tables["role88"].rows] == [("ROLE-88",), ("ROLE-1500",)]
 
 
-def test_the_table_stands_once_and_only_where_there_are_several_sets(
-    together: dict[str, Path],
-) -> None:
-    small, large = (read_results(together[f"a-{kind}"]) for kind in ("small", "large"))
-    assert shared_tables([small]) == {}
-    ((task, table),) = shared_tables([large]).items()
-    assert task == "neg1500_gen"
-    assert [row.labels[0] for row in table.rows] == ["NEG-1500-GEN", "NEG-1500-TEMP"]
-    both = joined_results([read_results(path) for path in together.values()])
-    rows_of = [row.labels for row in shared_tables(both)["neg136"].rows]
-    assert rows_of[:2] == [("NEG-136-SIMP", "org/a"), ("NEG-136-SIMP", "org/b")]
-
-
-def test_the_page_the_charts_and_the_command_have_both(
-    together: dict[str, Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_charts_have_both(together: dict[str, Path]) -> None:
     paths = [together[name] for name in ("a-small", "a-large", "b-small", "b-large")]
     runs = [load_run(path) for path in paths]
     one, two = ({plot.name: plot for plot in charts(some)} for some in (runs[:2], runs))
@@ -422,14 +386,6 @@ def test_the_page_the_charts_and_the_command_have_both(
     assert "role88-extended-sets" in one
     drawn = two["neg136-extended-sets"].spec["data"]["values"]
     assert {row["series"] for row in drawn} == {"org/a", "org/b"}
-    page = render(runs[:2])
-    assert page.count("Original and extended sets. Lines are 95% intervals") == 2
-    assert "NEG-1500-SIMP-TEMP: category membership" in page
-    command = ["report", *map(str, paths[:2]), "--format", "markdown", "--items", "role1500-3-b"]
-    assert cli.main(command) == 0
-    text = capsys.readouterr().out
-    assert text.count("Original and extended sets") == 2
-    assert "| NEG-1500-TEMP | 770 |" in text
 
 
 def test_the_papers_figures_stand_beside_a_run_on_all_pairs(extended: Path) -> None:

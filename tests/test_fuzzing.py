@@ -12,6 +12,7 @@ import shutil
 import signal
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -106,8 +107,11 @@ def valid(tmp_path_factory: pytest.TempPathFactory, demo_dir: Path) -> Path:
     verbs = pa.table({"singular": ["is"], "plural": ["are"]})
     pq.write_table(verbs, folder / "data/verbs/test.parquet")
     (folder / "begun/run.json").write_text(json.dumps(BEGUN))
-    contexts = {(f"The {i}", "", "singular"): (0.5,) * len(AGREEMENT_LAYOUT) for i in range(3)}
-    predictions.write_agreement(folder / "agreement.parquet", contexts)
+    with_agreement = replace(
+        predictions.read(folder / "said.parquet")[predictions.UNNAMED],
+        agreement=[(0.5,) * len(AGREEMENT_LAYOUT)] * len(ROWS),
+    )
+    predictions.write(folder / "agreement.parquet", [with_agreement])
     spans = SentenceAnswer((WordSpan(0, 3, -1.5, 1), WordSpan(4, 9, None, 0)))
     blank = Answer({"bird": WordScore(-1.0, 1, 1)}, ("bird",), (-1.0,))
     for kind, answer in (("blanks", blank), ("sentences", spans)):
@@ -211,7 +215,7 @@ READERS = [
         for task in SENTENCES
         for name in ("results.json", "predictions.parquet")
     ),
-    Reader("agreement.parquet", predictions.read_agreement, weight=1),
+    Reader("agreement.parquet", predictions.read, weight=1),
     Reader("begun/run.json", open_directory, "begun", 1),
     *(
         Reader(f"journal/{kind}/0.jsonl", lambda path: Journal(path).read(), f"journal/{kind}", 1)
@@ -249,33 +253,18 @@ def check(folder: Path, reader: Reader, number: int) -> None:
     assert time.process_time() - began <= SECONDS
 
 
-UNTIMED = settings(
-    deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck)
-)
-NUMBERS = st.integers(0, 2**64 - 1)
-
-
 @pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.file)
-def test_changed_files_are_read_or_refused(valid: Path, reader: Reader) -> None:
-    """Each file as it is and in some changed forms: 300 cases of all files."""
+@pytest.mark.parametrize("cases", [5, pytest.param(330, marks=pytest.mark.nightly)])
+def test_changed_files_are_read_or_refused(valid: Path, reader: Reader, cases: int) -> None:
+    """Each file as it is and in changed forms: 300 cases of all files, nightly 20,000."""
     reader.read(valid / (reader.path or reader.file))
 
-    @settings(UNTIMED, max_examples=5 * reader.weight)
-    @given(NUMBERS)
-    def cases(number: int) -> None:
+    @settings(
+        max_examples=cases * reader.weight, deadline=None, database=None, derandomize=True,
+        suppress_health_check=list(HealthCheck),
+    )  # fmt: skip
+    @given(st.integers(0, 2**64 - 1))
+    def read_changed(number: int) -> None:
         check(valid, reader, number)
 
-    cases()
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.file)
-def test_many_changed_files_are_read_or_refused(valid: Path, reader: Reader) -> None:
-    """20,000 cases of all files."""
-
-    @settings(UNTIMED, max_examples=330 * reader.weight)
-    @given(NUMBERS)
-    def cases(number: int) -> None:
-        check(valid, reader, number)
-
-    cases()
+    read_changed()

@@ -1,11 +1,9 @@
-"""Predictions on disk: what is written is read, and nothing else is taken for it."""
+"""Predictions on disk, of runs and of other programs: what is read, and what is refused."""
 
 from __future__ import annotations
 
+import json
 import math
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,16 +13,24 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from limits import largest_file
 from runs import predictions_of
 
 from lmdiag import stimuli
 from lmdiag.measures import AGREEMENT_LAYOUT
 from lmdiag.protocol import Predictions
-from lmdiag.questions import Setting
-from lmdiag.results import predictions as saved
-from lmdiag.results.predictions import align, read, read_agreement, read_run, write
+from lmdiag.results.external import read_external
+from lmdiag.results.predictions import UNNAMED, align, read, read_run, write
 from lmdiag.types import BadInput, WordSpan
+
+GOOD = {"id": "1-good", "top_words": ["bird"], "log_prob": -0.5}
+BAD = {"id": "1-bad", "top_words": ["bird"], "log_prob": -3}
+ROWS = stimuli.load(
+    {
+        "id": ["1-good", "1-bad"], "context": ["A penguin is a"] * 2, "target": ["bird", "tool"],
+        "good": [True, False], "contrast": ["1", "1"], "expected": [["bird"], []],
+    }
+)  # fmt: skip
+WORD = {"start": 0, "end": 3, "log_prob": -1.0, "n_tokens": 1}
 
 
 def some(n: int = 3, **more: Any) -> Predictions:
@@ -40,79 +46,68 @@ def some(n: int = 3, **more: Any) -> Predictions:
     )
 
 
+def json_lines(path: Path, *lines: Any) -> Path:
+    """Writes JSON lines, given as objects or as text."""
+    path.write_text("\n".join(x if isinstance(x, str) else json.dumps(x) for x in lines))
+    return path
+
+
+def read_lines(folder: Path, *lines: Any) -> Predictions:
+    """Predictions for `ROWS` from JSON lines."""
+    [part] = read_external(json_lines(folder / "p.jsonl", *lines), ROWS).runs
+    return part
+
+
+# ---- the files of runs ---------------------------------------------------------------------------
+
+
 def test_what_is_written_is_read_to_the_last_bit(tmp_path: Path) -> None:
-    parts = [some(), some(perturbation="shuf", run=0), some(2, perturbation="shuf", run=1)]
-    write(tmp_path / "p.parquet", parts)
-    back = read(tmp_path / "p.parquet")
-    assert list(back.values()) == parts
-    assert list(back) == [("none", 0), ("shuf", 0), ("shuf", 1)]
+    file = tmp_path / "p.parquet"
+    shares = tuple(i / 100 for i in range(len(AGREEMENT_LAYOUT) - 1))
+    parts = [
+        some(agreement=[None, (*shares, None), (*shares, None)]),
+        some(perturbation="shuf", run=0),
+        some(2, perturbation="shuf", run=1),
+    ]
+    write(file, parts)
+    back = read(file)
+    assert [*back.items()] == [
+        (("none", 0), parts[0]),
+        (("shuf", 0), parts[1]),
+        (("shuf", 1), parts[2]),
+    ]
+    kept = back["none", 0].agreement
+    assert kept[1] is kept[2]  # rows of one context share the values in memory
     spans = [(WordSpan(0, 1, None, 1), WordSpan(2, 5, -1.0, 1)), (), (WordSpan(0, 3, -0.5, 0),)]
-    sentences = replace(some(words=spans), rank=[None] * 3, top_words=[None] * 3)
-    sentences = replace(sentences, top_log_probs=[None] * 3)
-    write(tmp_path / "p.parquet", [sentences])
-    assert read(tmp_path / "p.parquet") == {("none", 0): sentences}
-
-
-def test_the_columns_are_those_of_the_specification(tmp_path: Path) -> None:
-    write(tmp_path / "p.parquet", [some()])
-    schema = pq.read_schema(tmp_path / "p.parquet")
-    assert {field.name: str(field.type) for field in schema} == {
+    nothing: dict[str, Any] = dict.fromkeys(("rank", "top_words", "top_log_probs"), [None] * 3)
+    sentences = replace(some(words=spans), **nothing)
+    write(file, [sentences])
+    assert read(file) == {("none", 0): sentences}
+    assert {field.name: str(field.type) for field in pq.read_schema(file)} == {
         "id": "string", "perturbation": "string", "run": "int32", "log_prob": "double",
         "rank": "int32", "n_tokens": "int32", "top_words": "list<element: string>",
         "top_log_probs": "list<element: double>",
         "words": "list<element: struct<start: int32, end: int32, log_prob: double, "
         "n_tokens: int32>>",
+        "agreement": "list<element: double>",
     }  # fmt: skip
-
-
-def test_the_same_predictions_are_the_same_bytes_in_every_process(tmp_path: Path) -> None:
-    write(tmp_path / "here.parquet", [some()])
-    code = (
-        "import sys; sys.path.insert(0, 'tests'); from pathlib import Path;"
-        "from test_predictions import some, write; write(Path(sys.argv[1]), [some()])"
-    )
-    subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path / "there.parquet")],
-        check=True, cwd=Path(__file__).parents[1], env=os.environ | {"PYTHONHASHSEED": "7"},
-    )  # fmt: skip
-    assert (tmp_path / "here.parquet").read_bytes() == (tmp_path / "there.parquet").read_bytes()
-
-
-def test_a_write_that_fails_leaves_the_old_file_and_no_draft(tmp_path: Path) -> None:
-    path = tmp_path / "p.parquet"
-    write(path, [some()])
-    before = path.read_bytes()
-    with largest_file(100), pytest.raises(OSError, match="File too large"):
-        write(path, [some(perturbation="shuf")])
-    assert path.read_bytes() == before
-    assert [file.name for file in tmp_path.iterdir()] == ["p.parquet"]
-
-
-WORD = {"start": 0, "end": 3, "log_prob": -1.0, "n_tokens": 1}
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"id": None}, "no column id"),
-        ({"id": [None]}, r"row 1: id is None; id must be the id of a row"),
         ({"id": [b"\xff"]}, r"row 1: id is b'\\xff'"),
         ({"perturbation": [None]}, "row 1: perturbation is None"),
         ({"run": [-1]}, "row 1: run is -1"),
-        ({"log_prob": ["high"]}, "row 1: log_prob is 'high'; log_prob must be a number"),
-        ({"log_prob": [math.nan]}, "row 1: log_prob is nan"),
-        ({"log_prob": [800.0]}, "row 1: log_prob is 800.0; .* never above 0"),
-        ({"rank": [1.5]}, "row 1: rank is 1.5"),
-        ({"top_words": ["bird"]}, "row 1: top_words is 'bird'"),
-        ({"top_words": [["a", None]]}, r"row 1: top_words\[1\] is None"),
         ({"top_words": [["a"]]}, "row 1: top_log_probs has 2 values, top_words 1"),
         ({"top_log_probs": [[-1.0, math.nan]]}, r"row 1: top_log_probs\[1\] is nan"),
-        ({"top_log_probs": [[-1.0, 800.0]]}, r"row 1: top_log_probs\[1\] is 800.0"),
         ({"words": [["a"]]}, r"row 1: words\[0\] is 'a'; words must be a list of objects"),
-        ({"words": [[WORD | {"start": None}]]}, r"row 1: words\[0\].start is None"),
         ({"words": [[WORD, None]]}, r"row 1: words\[1\]"),
         ({"words": [[WORD, WORD]]}, r"row 1: words\[1\] is from 0 to 3"),
         ({"words": [[WORD | {"log_prob": math.nan}]]}, r"row 1: words\[0\].log_prob is nan"),
+        ({"agreement": [[0.5]]}, "agreement must be lists of 59 numbers"),
+        ({"agreement": [[math.inf] * 59]}, "agreement must be lists of 59 numbers"),
     ],
 )
 def test_columns_must_be_what_they_are(
@@ -124,11 +119,6 @@ def test_columns_must_be_what_they_are(
     pq.write_table(pa.table({name: of for name, of in columns.items() if of is not None}), path)
     with pytest.raises(BadInput, match=rf"p\.parquet.*{message}"):
         read(path)
-    with pytest.raises(BadInput, match=r"gone\.parquet does not exist"):
-        read(tmp_path / "gone.parquet")
-
-
-# ---- meeting the rows ---------------------------------------------------------------------------
 
 
 @given(st.permutations([f"row-{i}" for i in range(3)]))
@@ -139,86 +129,148 @@ def test_predictions_take_the_order_of_the_rows(rows: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given_ids", "message"),
-    [
-        (["a", "b"], r"^file: id c missing"),
-        ([], r"^file: 3 ids \(a, b, c\) missing"),
-        (["a", "b", "c", "b"], r"^file: id b more than once"),
-        (
-            ["a", "b", "c", "v", "w", "x", "y", "z"],
-            r"^file: 5 ids \(v, w, x, …\) not among the rows",
-        ),
-    ],
-)
-def test_ids_must_be_those_of_the_rows(given_ids: list[str], message: str) -> None:
-    with pytest.raises(BadInput, match=message):
-        align(predictions_of({"id": given_ids}), ["a", "b", "c"], "file")
-
-
-# ---- a run's files -------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def rows(demo_dir: Path) -> dict[str, stimuli.Stimuli]:
-    return {task: stimuli.load(str(demo_dir), task) for task in ("neg136", "agreement")}
-
-
-def agreement_of(rows: stimuli.Stimuli, *, left_only: bool) -> list[Any]:
-    """Values that tell the contexts apart; the last cut-off has none."""
-    columns = rows.columns()
-    right = [""] * len(rows) if left_only else columns["right_context"]
-    keys = list(zip(columns["context"], right, columns["number"], strict=True))
-    place = {key: i / len(keys) for i, key in enumerate(dict.fromkeys(keys))}
-    return [(*[place[key]] * (len(AGREEMENT_LAYOUT) - 3), None, None, None) for key in keys]
-
-
-@pytest.mark.parametrize("kind", ["masked", "causal"])
-def test_a_run_is_read_back_with_the_values_of_its_contexts(
-    tmp_path: Path, rows: dict[str, stimuli.Stimuli], kind: Any
-) -> None:
-    agreement = agreement_of(rows["agreement"], left_only=kind == "causal")
-    parts = {
-        "neg136": predictions_of(rows["neg136"].columns(), [-1.0] * len(rows["neg136"])),
-        "agreement": predictions_of(rows["agreement"].columns(), agreement=agreement),
-    }
-    saved.write_run(
-        tmp_path, list(parts.values()), [Setting(rows[task]) for task in parts], kind=kind
-    )
-    back = read_run(tmp_path, rows, kind)
-    assert back == {task: {("none", 0): part} for task, part in parts.items()}
-    file = tmp_path / "agreement.parquet"
-    contexts = read_agreement(file)
-    assert len(contexts) == len(set(agreement))
-    contexts.pop(next(iter(contexts)))
-    saved.write_agreement(file, contexts)
-    with pytest.raises(BadInput, match=r"agreement\.parquet lacks the context"):
-        read_run(tmp_path, rows, kind)
-
-
-def test_a_run_without_agreement_has_no_such_file(
-    tmp_path: Path, rows: dict[str, stimuli.Stimuli]
-) -> None:
-    part = predictions_of(rows["neg136"].columns(), [-1.0] * len(rows["neg136"]))
-    saved.write_run(tmp_path, [part], [Setting(rows["neg136"])], kind="masked")
-    assert [file.name for file in tmp_path.iterdir()] == ["predictions.parquet"]
-
-
-@pytest.mark.parametrize(
     ("tasks", "change", "message"),
     [
         (["neg136"], lambda ids: [*ids, "stranger"], "id stranger in none of the tasks neg136"),
         (["neg136"], lambda ids: ids[1:], "id {0} missing"),
+        (["neg136"], lambda ids: ids[4:], r"4 ids \({0}, {1}, {2}, …\) missing"),
         (["neg136"], lambda ids: [*ids, ids[0]], "id {0} more than once"),
         (["neg136", "agreement"], lambda ids: ids, "no predictions for agreement"),
     ],
 )
 def test_a_run_with_other_rows_is_refused(
-    tmp_path: Path, rows: dict[str, stimuli.Stimuli], tasks: list[str], change: Any, message: str
+    tmp_path: Path, demo_dir: Path, tasks: list[str], change: Any, message: str
 ) -> None:
+    rows = {task: stimuli.load(str(demo_dir), task) for task in tasks}
     ids = rows["neg136"].columns()["id"]
     changed = change(ids)
-    write(
-        tmp_path / "predictions.parquet", [predictions_of({"id": changed}, [-1.0] * len(changed))]
+    part = predictions_of({"id": changed}, [-1.0] * len(changed))
+    write(tmp_path / "predictions.parquet", [part])
+    with pytest.raises(BadInput, match=message.format(*ids)):
+        read_run(tmp_path, rows)
+
+
+# ---- predictions of other programs ---------------------------------------------------------------
+
+
+def test_json_lines_in_any_order_and_parquet_with_the_same_content(tmp_path: Path) -> None:
+    expected = predictions_of(
+        {"id": ["1-good", "1-bad"]}, [-0.5, -3.0], [["bird"], ["bird"]], n_tokens=[None, 2]
     )
-    with pytest.raises(BadInput, match=message.format(ids[0])):
-        read_run(tmp_path, {task: rows[task] for task in tasks}, "masked")
+    assert read_lines(tmp_path, {**BAD, "n_tokens": 2, "note": "mine"}, "", GOOD) == expected
+    for kind in (pa.float64(), pa.float32()):
+        columns = {
+            "id": ["1-bad", "1-good"], "log_prob": pa.array([-3.0, -0.5], kind),
+            "top_words": [["bird"]] * 2, "n_tokens": [2, None], "further": [1, 2],
+        }  # fmt: skip
+        pq.write_table(pa.table(columns), tmp_path / "p.parquet")
+        assert read_external(tmp_path / "p.parquet", ROWS).runs == [expected]
+
+
+@pytest.mark.parametrize("mark", [" ", "Ġ", "▁"])
+def test_the_mark_of_a_words_beginning_is_removed_and_said(tmp_path: Path, mark: str) -> None:
+    """Tokens of GPT-2 and Llama decode to " animal", and are "Ġanimal" and "▁animal"."""
+    words = [f"{mark}bird", mark, "##s", "New York", ""]
+    path = json_lines(tmp_path / "p.jsonl", *({**row, "top_words": words} for row in (GOOD, BAD)))
+    external = read_external(path, ROWS)
+    assert external.runs[0].top_words == [["bird", "", "##s", "New York", ""]] * 2
+    assert external.notes == (f"{path}: the leading space (or Ġ, ▁) of 4 top words was removed",)
+    scores = ROWS.diagnostic.score(ROWS.columns(), vars(external.runs[0]), k=[1])
+    assert [x.values.tolist() for x in scores if x.name == "accuracy@1"] == [[1.0]]
+
+
+def test_rows_and_columns_may_be_missing(tmp_path: Path) -> None:
+    external = read_external(json_lines(tmp_path / "p.jsonl", GOOD), ROWS)
+    assert external.missing == ("1-bad",)
+    ids = {"id": ["1-good", "1-bad"]}
+    assert external.runs == [predictions_of(ids, [-0.5, None], [["bird"], None])]
+    for name, kept in (("top_words", [["bird"]] * 2), ("log_prob", [-0.5, -3.0])):
+        part = read_lines(tmp_path, *({"id": x["id"], name: x[name]} for x in (GOOD, BAD)))
+        assert part == predictions_of(ids, **{name: kept})
+
+
+def test_words_of_sentences(tmp_path: Path) -> None:
+    """In the form of predictions.parquet; the sums follow from them."""
+    rows = stimuli.load({"id": ["1"], "sentence": ["A key fits."]})
+    path = tmp_path / "p.jsonl"
+    spans = [(0, 1, None, 1), (2, 5, -1.0, 1), (6, 11, -2.5, 2)]
+    words = [dict(zip(WordSpan._fields, span, strict=True)) for span in spans]
+    [part] = read_external(json_lines(path, {"id": "1", "words": words}), rows).runs
+    assert (part.log_prob, part.n_tokens) == ([-3.5], [3])
+    assert part.words == [tuple(WordSpan(*span) for span in spans)]
+    json_lines(path, {"id": "1", "words": [{"start": 0, "end": 12, "log_prob": -1}]})
+    with pytest.raises(BadInput, match="a word of 1 ends at 12, but its sentence has 11"):
+        read_external(path, rows)
+
+
+@pytest.mark.parametrize(
+    ("value", "log_prob"), [(None, None), (-math.inf, -math.inf), (1.2e-7, 0.0)]
+)
+def test_null_is_unscorable_and_rounding_of_float32_is_accepted(
+    tmp_path: Path, value: float | None, log_prob: float | None
+) -> None:
+    assert read_lines(tmp_path, {**GOOD, "log_prob": value}, BAD).log_prob[0] == log_prob
+
+
+@pytest.mark.parametrize(
+    ("second", "message"),
+    [
+        ('{"id": "1-bad",', r":2: not valid JSON"),
+        ("[1, 2]", r":2: expected one JSON object"),
+        ({"top_words": ["x"]}, r":2: id is None; id must be the id of a row"),
+        ({**BAD, "id": 7}, r":2: id is 7"),
+        ({**BAD, "log_prob": math.nan}, r":2: log_prob is nan; .* never above 0 .null for a word"),
+        ({**BAD, "log_prob": 0.5}, r":2: log_prob is 0.5; .* never above 0"),
+        ({**BAD, "log_prob": "-1"}, r":2: log_prob is '-1'; log_prob must be a number"),
+        ({**BAD, "log_prob": True}, r":2: log_prob is True"),
+        ({**BAD, "top_words": "bird"}, r":2: top_words is 'bird'"),
+        ({**BAD, "top_words": ["a", 1]}, r":2: top_words\[1\] is 1"),
+        ({"id": "1-bad", "log_prob": -1}, r": top_words are not given for id 1-bad; give"),
+        ({**BAD, "n_tokens": -1}, r":2: n_tokens is -1"),
+        ({**BAD, "rank": 1.5}, r":2: rank is 1.5"),
+        ({**BAD, "id": "1-good"}, r"p\.jsonl: id 1-good more than once"),
+        ({**BAD, "id": "2-bad"}, r"p\.jsonl: id 2-bad not among the rows"),
+        ({**BAD, "top_words": ["  bird"]}, r": id 1-bad: top_words has '  bird': remove"),
+        ({**BAD, "top_words": ["\n"]}, r": id 1-bad: .*for a token of white space alone, give .."),
+        ({**BAD, "words": [{}]}, r":2: words\[0\].start"),
+        ({**BAD, "words": [WORD, {"start": 1, "end": 4}]}, r":2: words\[1\] is from 1"),
+        ({**BAD, "words": [["A", -1]]}, r":2: words\[0\].*words must be a list of objects"),
+    ],
+)
+def test_errors_name_file_and_line(tmp_path: Path, second: Any, message: str) -> None:
+    with pytest.raises(BadInput, match=message) as raised:
+        read_lines(tmp_path, GOOD, second)
+    assert "\n" not in str(raised.value)
+    assert str(tmp_path / "p.jsonl") in str(raised.value)
+
+
+def test_files_without_usable_content(tmp_path: Path) -> None:
+    for lines, message in (
+        ([""], "is empty"),
+        ([{"id": "1-good"}, {"id": "1-bad"}], "neither top_words nor log_prob"),
+    ):
+        with pytest.raises(BadInput, match=message):
+            read_lines(tmp_path, *lines)
+    with pytest.raises(BadInput, match="does not exist"):
+        read_external(tmp_path / "nowhere.jsonl", ROWS)
+    path = tmp_path / "p.parquet"
+    write(path, [some()])
+    path.write_bytes(path.read_bytes()[:40])
+    with pytest.raises(BadInput, match="not valid Parquet"):
+        read_external(path, ROWS)
+
+
+def test_the_file_of_a_run_gives_the_task_and_setting_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "predictions.parquet"
+    other = predictions_of({"id": ["cprag102-0-expected", "1-bad", "1-good"]}, [-9.0, -2.0, -1.0])
+    ids = {"id": ["1-good", "1-bad"]}
+    shuffled = [predictions_of(ids, [-1.0 - i, -2.0], perturbation="shuf", run=i) for i in range(2)]
+    write(path, [other, *shuffled])
+    assert UNNAMED not in read(path)
+    [part] = read_external(path, ROWS).runs
+    assert (part.id, part.log_prob) == (["1-good", "1-bad"], [-1.0, -2.0])
+    assert read_external(path, ROWS, "shuf").runs == shuffled
+    with pytest.raises(BadInput, match="no setting trunc"):
+        read_external(path, ROWS, "trunc")
+    with pytest.raises(BadInput, match="has no settings"):
+        read_external(json_lines(tmp_path / "p.jsonl", GOOD), ROWS, "shuf")

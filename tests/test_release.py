@@ -45,6 +45,24 @@ def test_actions_are_pinned_and_only_the_upload_has_a_right_to_write() -> None:
         assert rights == ({"upload": {"id-token": "write"}} if path.stem == "release" else {})
 
 
+def test_the_release_is_built_with_the_tested_versions_by_hash() -> None:
+    text = (ROOT / ".github/release-requirements.txt").read_text("utf-8")
+    requirements = re.findall(
+        r"^(\S+==\S+) ((?:\\\n    --hash=sha256:[0-9a-f]{64} ?)+)$", text, re.M
+    )
+    assert len(requirements) == text.count("==") > 20
+    constraints = (ROOT / "constraints.txt").read_text("utf-8").lower()
+    tested = {re.sub(r"[-_.]+", "-", line) for line in constraints.splitlines()}
+    assert {re.sub(r"[-_.]+", "-", version) for version, _ in requirements} <= tested
+    job = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text("utf-8"))["jobs"][
+        "build"
+    ]
+    installs = [step["run"] for step in job["steps"] if "pip" in step.get("run", "")]
+    assert len(installs) == 1
+    assert "--require-hashes" in installs[0]
+    assert "env" not in job  # no further index
+
+
 def test_the_workflows_test_the_versions_of_python_that_are_declared() -> None:
     tests = yaml.safe_load((ROOT / ".github/workflows/tests.yml").read_text("utf-8"))
     setup = (ROOT / "setup.cfg").read_text("utf-8")

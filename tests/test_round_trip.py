@@ -27,7 +27,6 @@ from safetensors.numpy import load_file, save_file
 
 from lmdiag.cli import main
 from lmdiag.hub.benchmark import columns, leaderboard_figures
-from lmdiag.hub.submit import EVAL_RESULTS
 from lmdiag.results import Place, read_results
 from lmdiag.types import DIAGNOSTICS
 
@@ -123,7 +122,9 @@ def test_a_request_is_submitted_merged_run_and_shown(
     api.merge_pull_request("org/honest", 1)
     assert main(submit) == 0
     assert capsys.readouterr().out.count("has all of it already") == 2
-    offered = yaml.safe_load(Path(api.hf_hub_download("org/honest", EVAL_RESULTS)).read_text())
+    offered = yaml.safe_load(
+        Path(api.hf_hub_download("org/honest", ".eval_results/lmdiag.yaml")).read_text()
+    )
     by_id = {entry["dataset"]["task_id"]: entry for entry in offered}
     shown = {x.task_id for place, x in columns().items() if place.task in DIAGNOSTICS}
     assert by_id.keys() == shown

@@ -22,7 +22,7 @@ from lmdiag.runs.inputs import load_inputs
 from lmdiag.types import BadInput, Sentence
 
 if TYPE_CHECKING:
-    from huggingface_hub import HfApi
+    pass
 
 pytest_plugins = ["hub.fixtures"]
 
@@ -112,12 +112,6 @@ def test_mistakes_in_sentences_name_row_and_column(
     assert "\n" not in str(error.value)
 
 
-def test_a_missing_sentence_of_r_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "own.csv").write_text("sentence,x\nNA,1\n")
-    with pytest.raises(BadInput, match=r"own.csv:2: the column sentence is empty: fill it in .NA"):
-        stimuli.load(str(tmp_path / "own.csv"))
-
-
 def test_sentences_are_no_built_in_diagnostic(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="which the diagnostic role88 has: give rows of your own"):
         stimuli.load([{"sentence": "A."}], "role88")
@@ -175,13 +169,6 @@ def test_a_folder_of_minimal_pairs_is_one_task(tmp_path: Path) -> None:
     assert rows.columns()["one_prefix_prefix"][::12] == [None, "The key", None]
 
 
-def test_the_demo_files_in_the_form_of_blimp(root: Path) -> None:
-    folder = root / "datasets/lmdiag/demo/refining-tse/data/blimp"
-    rows = stimuli.load(str(folder))
-    assert (rows.task, rows.form, len(rows)) == ("blimp", "minimal_pairs", 160)
-    assert len(set(rows.columns()["UID"])) == 4
-
-
 def test_every_paradigm_is_a_level_and_in_a_sample() -> None:
     pairs = [
         {"sentence_good": f"A {i}.", "sentence_bad": f"B {i}.", "UID": f"u{i % 67}", "pairID": i}
@@ -209,13 +196,8 @@ def test_mistakes_in_pairs_name_row_and_column(
     with pytest.raises(BadInput) as error:
         stimuli.load(lines(tmp_path / "own.jsonl", [PAIRS[0], PAIRS[1] | change]))
     assert message in str(error.value)
-
-
-def test_a_pair_needs_both_sentences() -> None:
     with pytest.raises(BadInput, match=r"sentence_bad is missing .*; every pair needs both"):
         stimuli.load([{"sentence_good": "A."}])
-    with pytest.raises(BadInput, match="rows, row 2: the column sentence_bad is missing"):
-        stimuli.load([PAIRS[0], {"sentence_good": "A."}])
 
 
 # ---- test suites ---------------------------------------------------------------------------------
@@ -374,10 +356,10 @@ def test_bad_suites_name_file_item_and_field(tmp_path: Path, message: str) -> No
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("value", [[], 3, None, {"a": 1}, "text"])
-def test_json_of_another_kind_is_no_suite(tmp_path: Path, value: object) -> None:
-    with pytest.raises(BadInput, match=r"x.json is not a test suite: one has `items`"):
-        stimuli.load(saved(tmp_path / "x.json", value))
+def test_json_of_another_kind_is_no_suite(tmp_path: Path) -> None:
+    for value in ([], 3, None, {"a": 1}, "text"):
+        with pytest.raises(BadInput, match=r"x.json is not a test suite: one has `items`"):
+            stimuli.load(saved(tmp_path / "x.json", value))
 
 
 # ---- folders and data sets -----------------------------------------------------------------------
@@ -409,21 +391,6 @@ def test_configs_of_several_forms_are_loaded_by_task(tmp_path: Path) -> None:
     assert [setting.stimuli.task for setting in both.settings] == ["pairs", "doors"]
     with pytest.raises(BadInput, match="pairs has whole sentences and blanks has blanks"):
         load_inputs(data, Protocol(tasks=("pairs", "blanks")))
-
-
-def test_a_data_set_of_the_hub_with_pairs_and_blanks(api: HfApi, tmp_path: Path) -> None:
-    lines(tmp_path / "pairs.jsonl", PAIRS)
-    lines(tmp_path / "blanks.jsonl", [{"context": "A", "target": "b"}])
-    (tmp_path / "README.md").write_text(
-        "---\nconfigs:\n- {config_name: one, data_files: [{split: train, path: pairs.jsonl}]}\n"
-        "- {config_name: two, data_files: blanks.jsonl}\n---\n"
-    )
-    api.create_repo("org/mixed", repo_type="dataset")
-    api.upload_folder(repo_id="org/mixed", repo_type="dataset", folder_path=tmp_path)
-    remote = stimuli.load("org/mixed", "one")
-    assert (remote.task, remote.form, len(remote)) == ("one", "minimal_pairs", 12)
-    assert remote.columns() == stimuli.load(str(tmp_path), "one").columns()
-    assert stimuli.load("org/mixed", "two").form == ""
 
 
 # ---- regions of tables ---------------------------------------------------------------------------

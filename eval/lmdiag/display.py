@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
     from lmdiag.analysis.designs import Analysis
     from lmdiag.measures import Scores
-    from lmdiag.report.charts.specs import Plot
+    from lmdiag.report.charts import Plot
     from lmdiag.stimuli import Stimuli
 
 
-class Shown:
+class Printable:
     """Something with tables: `print` and notebooks show them, `repr` is one line."""
 
     def show(self, console: Console) -> None:
@@ -59,7 +59,7 @@ def _charts(plots: Iterable[Plot]) -> dict[str, altair.TopLevelMixin]:
     return {plot.name: notebook(plot) for plot in plots}
 
 
-class Measures(Shown, Mapping[str, Measure]):
+class Measures(Printable, Mapping[str, Measure]):
     """The measures of a task: name -> `lmdiag.results.Measure`.
 
     Attributes:
@@ -161,7 +161,7 @@ def load_finished(path: str | Path, data: str | None = None) -> FinishedRun:
     return FinishedRun(run.path, run.results, run.stimuli)
 
 
-class Analysed(Shown):
+class Analysed(Printable):
     """Cell means, effects and mixed models, as `lmdiag analyse` prints them.
 
     Attributes:
@@ -192,7 +192,7 @@ class Analysed(Shown):
         print_analysis(self.analysis, console)
 
 
-class Comparisons(Shown, list[Comparison]):
+class Comparisons(Printable, list[Comparison]):
     """Comparisons of a model with others, one a measure and other model.
 
     Attributes:
@@ -245,7 +245,7 @@ class Comparisons(Shown, list[Comparison]):
             console.print(visible(line), markup=False, style="dim", soft_wrap=True)
 
 
-class LoadedMultiverse(Shown):
+class LoadedMultiverse(Printable):
     """The figures of models in every protocol, read back.
 
     Attributes:

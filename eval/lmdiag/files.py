@@ -17,7 +17,7 @@ import sys
 import sysconfig
 import traceback
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -193,13 +193,6 @@ def read_json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
                 yield where, value
 
 
-def a_mapping(value: Any, where: str) -> Mapping[str, Any]:
-    """Returns a JSON or YAML value that must be an object."""
-    if not isinstance(value, dict):
-        raise BadInput(f"{where}: expected an object, not {type(value).__name__}")
-    return value
-
-
 def parse_yaml(text: str, where: str) -> Any:
     """Returns the value of a YAML text, read with the safe loader.
 
@@ -219,46 +212,35 @@ def parse_yaml(text: str, where: str) -> Any:
         raise BadInput(f"{where}: not valid YAML{line} ({reason})") from None
 
 
-def parquet_names(path: Path) -> list[str]:
-    """Returns the column names of a Parquet file, in order.
-
-    Raises:
-        BadInput: the file is missing or damaged, or names a column twice.
-    """
-    import pyarrow.parquet as pq
-
-    if not has_file(path):
-        raise BadInput(f"{path} {'is not a regular file' if exists(path) else 'does not exist'}")
-    with _valid_parquet(path):
-        names = list(pq.read_schema(path).names)
-    if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise BadInput(f"{path} has the column {twice[0]} twice: rename one of them")
-    return names
-
-
 def read_parquet(
-    path: Path, columns: Sequence[str] | None = None, schema: pa.Schema | None = None
+    path: Path, columns: Container[str] | None = None, schema: pa.Schema | None = None
 ) -> pa.Table:
     """Returns a Parquet file as a table in which every value can become a Python object.
 
     Args:
         path: of the file.
-        columns: to read; None for all of them.
+        columns: to read, those of them that the file has; None for all.
         schema: types to cast to; its columns are read, in its order.
 
     Raises:
-        BadInput: the file is missing or damaged, lacks a column, has text that is not UTF-8,
-            dates or time zones that do not exist, or columns of other types than the schema's.
+        BadInput: the file is missing or damaged, lacks a column or names one twice, has text that
+            is not UTF-8, dates or time zones that do not exist, or columns of other types than the
+            schema's.
     """
     import pyarrow.parquet as pq
 
-    names = parquet_names(path)
-    wanted = list(schema.names if schema is not None else names if columns is None else columns)
-    if missing := [name for name in wanted if name not in names]:
-        raise BadInput(f"{path} has no column {missing[0]}")
-    with _valid_parquet(path):
-        with pq.ParquetFile(path) as file:  # pq.read_table would import pandas
-            table = file.read(columns=wanted).select(wanted)
+    if not has_file(path):
+        raise BadInput(f"{path} {'is not a regular file' if exists(path) else 'does not exist'}")
+    with _valid_parquet(path), pq.ParquetFile(path) as file:  # pq.read_table would import pandas
+        names = file.schema_arrow.names
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise BadInput(f"{path} has the column {twice[0]} twice: rename one of them")
+        wanted = [name for name in names if columns is None or name in columns]
+        if schema is not None:
+            wanted = schema.names
+            if missing := [name for name in wanted if name not in names]:
+                raise BadInput(f"{path} has no column {missing[0]}")
+        table = file.read(columns=wanted).select(wanted)
         table = table if schema is None else table.cast(schema)
         table.validate(full=True)
         for name, column in zip(table.column_names, table.columns, strict=True):

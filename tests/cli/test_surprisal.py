@@ -72,19 +72,23 @@ def written(command: Commands, halves: Halves) -> Callable[..., str]:
     return run
 
 
-def test_a_row_per_word_with_the_numbers_of_lines(written: Callable[..., str]) -> None:
-    """Bits by hand: one for each letter, none for the first word."""
-    out = written("A dog barks.\n\n  \n  A  cat ☃ meows\n")
-    assert out.splitlines() == [
-        ",".join(COLUMNS),
-        "1,A,0,,1",
-        "1,dog,2,3.000000,3",
-        "1,barks.,6,6.000000,6",
-        "4,A,2,,1",
-        "4,cat,5,3.000000,3",
-        "4,☃,9,,0",
-        "4,meows,11,5.000000,5",
-    ]
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        # bits by hand: one for each letter, none for the first word; numbers are those of lines
+        ("A dog barks.\n\n  \n  A  cat ☃ meows\n",
+         ["1,A,0,,1", "1,dog,2,3.000000,3", "1,barks.,6,6.000000,6", "4,A,2,,1",
+          "4,cat,5,3.000000,3", "4,☃,9,,0", "4,meows,11,5.000000,5"]),
+        # a mark at the beginning, Windows's ends of lines, characters that only look like one
+        ("\ufeffA b\r\nc d\u2028e\x0cf\r\n",
+         ["1,A,0,,1", "1,b,2,1.000000,1", "2,c,0,,1", "2,d,2,1.000000,1", "2,e,4,1.000000,1",
+          "2,f,6,1.000000,1"]),
+        # only double quotes, doubled inside; an empty field of a numeric column is NA in R
+        ('x "y" a,b\n', ["1,x,0,,1", '1,"""y""",2,3.000000,3', '1,"a,b",6,3.000000,3']),
+    ],
+)  # fmt: skip
+def test_a_row_per_word(written: Callable[..., str], text: str, lines: list[str]) -> None:
+    assert written(text).splitlines() == [",".join(COLUMNS), *lines]
 
 
 def test_length_and_frequency_on_demand(written: Callable[..., str]) -> None:
@@ -94,14 +98,6 @@ def test_length_and_frequency_on_demand(written: Callable[..., str]) -> None:
     expected = [math.log2(word_frequency(word, "en")) for word in ("A", "dog")]
     assert frame["log_frequency"][:2].tolist() == pytest.approx(expected, abs=1e-6)
     assert frame["log_frequency"].isna().tolist() == [False, False, word_frequency("☃", "en") == 0]
-
-
-def test_texts_end_where_their_lines_end(written: Callable[..., str]) -> None:
-    """A mark at the beginning, Windows's ends of lines, and characters that only look like one."""
-    out = written("\ufeffA b\r\nc d\u2028e\x0cf\r\n".encode())
-    frame = pd.read_csv(io.StringIO(out))
-    assert frame["text"].tolist() == [1, 1, 2, 2, 2, 2]
-    assert frame["word"].tolist() == ["A", "b", "c", "d", "e", "f"]
 
 
 def test_equal_texts_are_asked_once(written: Callable[..., str], halves: Halves) -> None:
@@ -131,12 +127,6 @@ def test_files_are_read_back_as_they_are(
     assert np.isnan(frame["surprisal"][0])
     assert frame["surprisal"][1:].tolist() == pytest.approx([*map(len, WORDS)])
     assert {kind.kind for kind in frame.dtypes[["text", "start", "n_tokens"]]} == {"i"}
-
-
-def test_fields_are_quoted_as_read_csv_of_r_expects(written: Callable[..., str]) -> None:
-    """Only double quotes, doubled inside; an empty field of a numeric column is NA in R."""
-    out = written('x "y" a,b\n')
-    assert out.splitlines()[1:] == ["1,x,0,,1", '1,"""y""",2,3.000000,3', '1,"a,b",6,3.000000,3']
 
 
 def test_standard_input_is_read(

@@ -1,4 +1,4 @@
-"""Charts: specifications that are valid, have the figures of the run, and take text as text."""
+"""Charts: specifications that have the figures of the runs, and take text as text."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import json
 import re
 from itertools import chain
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
+import pandas as pd
 import pytest
 from hostile import HOSTILE, hostile_rows
 from runs import make_run
@@ -16,43 +18,44 @@ from runs import make_run
 import lmdiag
 from lmdiag import diagnostics
 from lmdiag.protocol import Protocol
-from lmdiag.report.charts import output, specs
+from lmdiag.report.charts import Plot, kinds, output
+from lmdiag.report.charts.drawing import density_chart, dot_chart, ends_of, means_chart
 from lmdiag.report.charts.kinds import CHART_KINDS
 from lmdiag.report.charts.output import palette, resolved, theme
-from lmdiag.report.charts.specs import Plot
 from lmdiag.report.html import charts
+from lmdiag.report.items import items
 from lmdiag.results import Place, Run, load_run
 from lmdiag.text import visible
 
+Rows = list[dict[str, Any]]
+
 
 @pytest.fixture(scope="module")
-def plots(runs: dict[str, Run]) -> dict[str, list[Plot]]:
-    """The charts of one run, of one with agreement, of two models, of checkpoints."""
+def plots(runs: dict[str, Run], forms: dict[str, Run]) -> dict[str, list[Plot]]:
+    """The charts of one run, of one with agreement, of two models, of checkpoints, of suites."""
     given = {
         "one": [runs["strong"]],
         "agreement": [runs["all"]],
         "two": [runs["strong"], runs["weak"]],
         "checkpoints": [runs[f"step{step}"] for step in (0, 1000, 64000)],
+        "suites": [forms["suites"]],
+        "pairs": [forms["pairs"]],
     }
     return {name: charts(several) for name, several in given.items()}
 
 
-def rows(plot: Plot) -> list[dict[str, Any]]:
-    values: list[dict[str, Any]] = plot.spec["data"]["values"]
+def rows(plots: list[Plot], name: str) -> Rows:
+    values: Rows = next(plot for plot in plots if plot.name == name).spec["data"]["values"]
     return values
 
 
-def named(plots: list[Plot], name: str) -> Plot:
-    return next(plot for plot in plots if plot.name == name)
-
-
 def test_every_declared_kind_is_made(plots: dict[str, list[Plot]]) -> None:
-    declared = {chart.kind for each in diagnostics.built_in().values() for chart in each.charts}
+    declared = {chart.kind for one in diagnostics.built_in().values() for chart in one.charts}
     assert declared <= set(CHART_KINDS)
-    made = {plot.kind for each in plots.values() for plot in each}
-    assert made >= set(CHART_KINDS) - {"regions"} | {"steps", "differences"}  # test_sentences
-    for each in plots.values():
-        assert len({plot.name for plot in each}) == len(each)
+    made = {plot.kind for of_runs in plots.values() for plot in of_runs}
+    assert made >= {*CHART_KINDS, "steps", "differences"}
+    for of_runs in plots.values():
+        assert len({plot.name for plot in of_runs}) == len(of_runs)
 
 
 @pytest.mark.slow
@@ -63,12 +66,13 @@ def test_altair_takes_every_chart(plots: dict[str, list[Plot]]) -> None:
         assert chart.properties(background="white").to_dict()["background"] == "white"
 
 
-def test_numbers_are_those_of_the_results(
-    plots: dict[str, list[Plot]], runs: dict[str, Run]
-) -> None:
+# ---- figures are those of the runs ---------------------------------------------------------------
+
+
+def test_figures_shuffles_and_levels(plots: dict[str, list[Plot]], runs: dict[str, Run]) -> None:
     results = runs["strong"].results
-    for row in rows(named(plots["one"], "cprag102-measures")):
-        settings = {"Orig": "none", "Shuf": "shuf", "Trunc": "trunc", "Shuf + Trunc": "shuf_trunc"}
+    settings = {"Orig": "none", "Shuf": "shuf", "Trunc": "trunc", "Shuf + Trunc": "shuf_trunc"}
+    for row in rows(plots["one"], "cprag102-measures"):
         figure = results.figure(Place("cprag102", settings[row["series"]], row["label"]))
         assert figure is not None
         for field, value in (
@@ -76,58 +80,92 @@ def test_numbers_are_those_of_the_results(
             ("n", figure.n), ("sd", figure.sd), ("chance", figure.chance),
         ):  # fmt: skip
             assert row.get(field) == value
-    shuffled = rows(named(plots["one"], "cprag102-shuffles"))
-    for row in shuffled:
-        if "mean" in row:
-            mine = [each for each in shuffled if each["label"] == row["label"] and "count" in each]
-            assert sum(each["count"] for each in mine) == row["runs"] == 3
-            mean = sum(each["count"] * each["value"] for each in mine) / 3
-            assert mean == pytest.approx(row["mean"])
-    by_level = {
-        (row["label"], row["series"]): row["value"]
-        for row in rows(named(plots["one"], "neg136-subset-polarity-sensitivity"))
-    }
+    shuffled = rows(plots["one"], "cprag102-shuffles")
+    for row in (row for row in shuffled if "mean" in row):
+        counted = [x for x in shuffled if x["label"] == row["label"] and "shuffles" in x]
+        assert sum(x["shuffles"] for x in counted) == 3
+        assert fmean(x["shuffles"] * x["value"] for x in counted) * len(counted) / 3 == (
+            pytest.approx(row["mean"])
+        )
     place = Place("neg136", "none", "sensitivity", "subset/polarity", "simp/negative")
     figure = results.figure(place)
     assert figure is not None
-    assert figure.value in by_level.values()
+    levels = rows(plots["one"], "neg136-subset-polarity-sensitivity")
+    assert figure.value in [row["value"] for row in levels if row["series"] == "sensitivity"]
 
 
-def test_agreement_has_curves_for_all_cutoffs(
-    plots: dict[str, list[Plot]], runs: dict[str, Run]
-) -> None:
-    for row in rows(named(plots["agreement"], "agreement-cutoffs-mw-ew")):
-        name = f"{row['series'].lower()}@{row['end']}={row['cutoff']:g}"
-        measure = runs["all"].results.measure("agreement", "none", name)
+def test_cutoffs(plots: dict[str, list[Plot]], runs: dict[str, Run]) -> None:
+    results = runs["all"].results
+    for row in rows(plots["agreement"], "agreement-cutoffs-mw-ew"):
+        end, cutoff = row["cut-off"].split()
+        name = f"{row['series'].lower()}@{end}={float(cutoff):g}"
+        measure = results.measure("agreement", "none", name)
         assert measure is not None
         assert row["value"] == measure.value
-    small = rows(named(plots["agreement"], "agreement-cutoffs-constructions"))
-    measure = runs["all"].results.measure("agreement", "none", "ew")
+    measure = results.measure("agreement", "none", "ew")
     assert measure is not None
+    small = rows(plots["agreement"], "agreement-cutoffs-constructions")
     assert len({row["panel"] for row in small}) == len(measure.by["construction"])
 
 
-def test_many_contrasts_become_a_density() -> None:
-    spec = specs.density([0.5, 0.5, 0.0, 1.0], [0.1, 0.1, 0.2, 1e-30])
-    assert sum(row["count"] for row in spec["data"]["values"]) == 4
+def test_pairs_in_bits(plots: dict[str, list[Plot]], forms: dict[str, Run]) -> None:
+    by_id = {item.id: item for item in items(forms["pairs"], "blimp")}
+    marks = rows(plots["pairs"], "blimp-pairs")
+    assert len(marks) == len(by_id) - 1
+    for mark in marks:
+        item = by_id[mark["item"]]
+        assert mark["bad"] - mark["good"] == pytest.approx(item.difference)
+        assert mark["verdict"] == ("good" if item.prefers_good else "bad")
 
 
-@pytest.mark.parametrize(
-    ("values", "lowest"),
-    [([0.5, 0.02], 0.01), ([0.01], 0.01), ([1e-30, 0.5], 1e-8), ([0.0], 0.1)],
-)
-def test_axes_reach_down_to_the_smallest_probability_within_reason(
-    values: list[float], lowest: float
+def test_regions_have_the_mean_of_each_condition(
+    plots: dict[str, list[Plot]], forms: dict[str, Run]
 ) -> None:
-    pairs = [{"item": "x", "p_good": value, "p_bad": value, "verdict": "bad"} for value in values]
-    domain = specs.scatter(pairs, 0.01)["layer"][-1]["encoding"]["y"]["scale"]["domain"]
-    assert domain[0] == pytest.approx(0.7 * lowest)
+    means = rows(plots["suites"], "gym-regions-2-two-predictions")
+    of_suite = [item for item in items(forms["suites"], "gym") if "two" in item.levels["suite"]]
+    assert [row["level"] for row in means if row["series"] == "plaus"] == [
+        "1 intro", "2 comma", "3 verb1", "4 verb2", "5 end",
+    ]  # fmt: skip
+    for row in means:
+        place, condition = int(row["level"][0]) - 1, row["series"]
+        of_rows = [c for item in of_suite for c in item.choices if c.condition == condition]
+        bits = [choice.parts[place].bits or 0.0 for choice in of_rows]
+        assert row["value"] == pytest.approx(fmean(bits))
+        assert row["low"] <= row["value"] + 1e-9 <= row["high"] + 2e-9
+        assert row["n"] == 8
+    assert ("implaus", "2 comma") not in {(row["series"], row["level"]) for row in means}
+    # of the first suite, whose prediction reads regions 3 and 4, the others are shown by a checkbox
+    named = rows(plots["suites"], "gym-regions-1-center-embed")
+    assert {row["level"] for row in named if row["named"]} == {"3 verb1", "4 verb2"}
 
 
-def test_what_is_undefined_is_left_out() -> None:
-    row = {"label": "a", "series": "b", "value": 0.5, "low": None, "high": float("nan"), "sd": 0.6}
-    (shown,) = specs.dots([row])["data"]["values"]
-    assert shown == {"label": "a", "series": "b", "value": 0.5, "sd": 0.6}
+def test_very_many_levels_are_drawn_by_the_level_they_belong_to(
+    monkeypatch: pytest.MonkeyPatch, plots: dict[str, list[Plot]], forms: dict[str, Run]
+) -> None:
+    assert "blimp-uid-sensitivity" in {plot.name for plot in plots["pairs"]}
+    monkeypatch.setattr(kinds, "_MOST_LEVELS", 2)
+    parts = [plot for plot in charts(forms["pairs"]) if "-uid-" in plot.name]
+    assert {plot.name: len(plot.spec["data"]["values"]) for plot in parts} == {
+        "blimp-uid-sensitivity-island-effects": 2, "blimp-uid-sensitivity-argument-structure": 1,
+        "blimp-uid-sensitivity-binding": 1,
+    }  # fmt: skip
+    assert all(plot.is_further for plot in parts)
+
+
+def test_axes_densities_and_undefined_values() -> None:
+    for values, low in (([0.5, 0.02], 0.01), ([1e-30, 0.5], 1e-8), ([0.0], 0.1)):
+        assert ends_of(values, bits=False) == (pytest.approx(low), 1)
+    assert ends_of([12.5, 30.1], bits=True) == (10, 40)
+    counts = density_chart([0.5, 0.5, 0.0, 1], [0.1, 0.1, 0.2, 1e-30], (1e-8, 1), bits=False)
+    assert sum(row["contrasts"] for row in counts.to_dict()["data"]["values"]) == 4
+    row = {"label": "a", "series": "b", "value": 0.5, "low": None, "high": float("nan")}
+    assert dot_chart(pd.DataFrame([row])).to_dict()["data"]["values"] == [
+        {"label": "a", "series": "b", "value": 0.5}
+    ]
+    # an interval of surprisals is cut at 0
+    mean = {"level": "a", "series": "b", "panel": "", "value": 1.0, "low": -1.0, "high": 3.0}
+    chart = means_chart(pd.DataFrame([mean]), y="bits", possible=(0, 99)).to_dict()
+    assert chart["layer"][0]["encoding"]["y"]["scale"] == {"zero": False, "domainMin": 0}
 
 
 # ---- text from outside ---------------------------------------------------------------------------
@@ -146,14 +184,13 @@ def texts_outside_data(value: Any) -> set[str]:
 def test_text_from_outside_is_data_only(tmp_path: Path) -> None:
     tried = list(HOSTILE.values())
     own = hostile_rows(tmp_path / "own.jsonl")
-    asked = Protocol(tasks=("own",))
     loaded = [
-        load_run(make_run(tmp_path / name, own, asked, id=tried[i], name=None, seed=i))
-        for i, name in enumerate("ab")
+        load_run(make_run(tmp_path / name, own, Protocol(tasks=("own",)), id=text, name=None))
+        for name, text in zip("ab", tried, strict=False)
     ]
     for plot in charts(loaded):
         outside = texts_outside_data(plot.spec)
-        assert not [text for text in tried if any(visible(text) in each for each in outside)]
+        assert not [text for text in tried if any(visible(text) in other for other in outside)]
         assert not {"\x1b", "\x00", "\u202e"} & set(json.dumps(plot.spec, ensure_ascii=False))
 
 
@@ -161,7 +198,7 @@ def test_text_from_outside_is_data_only(tmp_path: Path) -> None:
 
 
 def test_figures_have_the_width_of_a_column(plots: dict[str, list[Plot]], tmp_path: Path) -> None:
-    plot = named(plots["one"], "role88-pairs")
+    plot = next(plot for plot in plots["one"] if plot.name == "role88-pairs")
     for kind in ("svg", "pdf", "png"):
         (path,) = output.write_figures([plot], tmp_path / kind, kind, 8)
         assert path.name == f"role88-pairs.{kind}"
@@ -170,6 +207,7 @@ def test_figures_have_the_width_of_a_column(plots: dict[str, list[Plot]], tmp_pa
     width = re.search(r'width="([\d.]+)pt"', svg)
     assert width is not None
     assert float(width[1]) == pytest.approx(8 / 2.54 * 72, abs=3)
+    assert set(re.findall(r'font-family="(.*?)"', svg)) == {"sans-serif"}
     assert "var(" not in svg
     box = re.search(rb"/MediaBox \[0 0 ([\d.]+)", (tmp_path / "pdf/role88-pairs.pdf").read_bytes())
     assert box is not None
@@ -189,7 +227,6 @@ def test_colours_come_from_the_style_sheet_and_data_keep_their_text() -> None:
 @pytest.mark.slow
 def test_a_run_and_measures_give_charts_in_a_notebook(run_dirs: dict[str, Path]) -> None:
     shown = lmdiag.load_run(run_dirs["strong"]).charts()
-    assert "role88-cloze" in shown
     both: Any = shown["role88-cloze"]
     assert len((both + shown["role88-pairs"]).layer) == 2
 

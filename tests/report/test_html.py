@@ -160,8 +160,8 @@ def test_checkpoints_become_curves_in_the_order_of_training(runs: dict[str, Run]
     places = [page.text.index(f"step {step} ·") for step in (0, 1000, 64000)]
     assert places == sorted(places)
     rows = page.charts["role88-steps"]["data"]["values"]
-    assert {row["x"] for row in rows} == {0, 1000, 64000}
-    assert {row["panel"] for row in rows} >= {"accuracy@5", "sensitivity"}
+    assert {row["at"] for row in rows} == {0, 1000, 64000}
+    assert {row["figure"] for row in rows} >= {"accuracy@5", "sensitivity"}
 
 
 def test_of_too_many_items_a_sample_is_listed(

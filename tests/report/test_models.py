@@ -70,12 +70,12 @@ def test_figures_stand_against_the_number_of_parameters(many: list[Run]) -> None
     sources = sources_of([run.results for run in many])
     plots = {plot.name: plot for plot in (*trend_plots(sources), *ranked_plots(sources))}
     rows = plots["role88-sizes"].spec["data"]["values"]
-    sensitivity = [row for row in rows if row["panel"] == "sensitivity"]
+    sensitivity = [row for row in rows if row["figure"] == "sensitivity"]
     assert len(sensitivity) == 20
     for row, run in zip(sensitivity, many, strict=True):
         figure = run.results.figure(Place("role88", "none", "sensitivity"))
         assert figure is not None
-        assert (row["x"], row["value"]) == (run.results.model.n_parameters, figure.value)
+        assert (row["at"], row["value"]) == (run.results.model.n_parameters, figure.value)
         assert (row["low"], row["high"], row["chance"]) == (figure.ci_low, figure.ci_high, 0.5)
     assert [row["family"] for row in sensitivity[:6]] == [
         *["pythia"] * 3, *["bert-uncased"] * 2, "other models",

@@ -144,9 +144,7 @@ def analyse_table(
     problems = []
     for suite, rows in suites.items():
         try:
-            means |= {
-                (suite, model): of for model, of in _means(rows, conditions, response).items()
-            }
+            means |= _means(rows, str(suite), conditions, response)
         except BadInput as error:
             problems.append(error)
     if not means and (conditions or not formula):  # a formula needs no items and no design
@@ -167,9 +165,7 @@ def analyse_table(
         response=response,
         conditions=levels,
         items=_stacked({k: w.melt(ignore_index=False).reset_index() for k, w in complete.items()}),
-        left_out={
-            k: len(w) - len(complete[k]) for k, w in means.items() if w.isna().any(axis=None)
-        },
+        left_out={k: len(w) - len(complete[k]) for k, w in means.items()},
         cells=_stacked({key: cell_means(wide) for key, wide in complete.items()}),
         effects=_stacked({key: effect_tests(table) for key, table in scores.items()}),
         differences=_stacked({key: effect_tests(table) for key, table in gaps.items()}),
@@ -187,6 +183,8 @@ def _stacked(tables: Mapping[tuple[str, str], DataFrame]) -> DataFrame:
     if not tables:
         return DataFrame()
     table = concat(tables, names=["suite", "model"]).reset_index(["suite", "model"])
+    texts = table.select_dtypes(["object", "str"]).columns
+    table[texts] = table[texts].fillna("")  # conditions of other suites
     return table.reset_index(drop=True).drop(columns=[] if table["suite"].any() else "suite")
 
 
@@ -241,38 +239,30 @@ def _response(table: DataFrame, response: str) -> Series:
     import pandas as pd
     from scipy.special import logit
 
-    if response not in table and response in ("probability", "log_odds") and "surprisal" in table:
+    columns = set(table)
+    if response in columns:
+        try:
+            return pd.to_numeric(table[response]).astype(float)
+        except (ValueError, TypeError):
+            raise BadInput(f"the column {response} has values that are not numbers") from None
+    if response in ("probability", "log_odds") and "surprisal" in columns:
         probability = 2.0 ** -table["surprisal"].astype(float)
         return probability if response == "probability" else logit(probability)
-    if response not in table and response == "correct":
-        return _correct(table)
-    if response not in table:
-        names = [str(name) for name in table if pd.api.types.is_numeric_dtype(table[name])]
-        raise BadInput(f"no column {response!r}: choose --response from {', '.join(names)}")
-    try:
-        return pd.to_numeric(table[response]).astype(float)
-    except (ValueError, TypeError):
-        raise BadInput(f"the column {response} has values that are not numbers") from None
-
-
-def _correct(table: DataFrame) -> Series:
-    """Whether the good row of a contrast is the most probable; known in good rows alone. Without
-    contrasts, whether the top word is one of the expected words."""
-    from pandas import Series
-
-    if {"good", "contrast", "surprisal"} <= set(table.columns):
-        good = level_texts(table["good"]).isin(["true", "1"])
+    if response == "correct" and {"good", "contrast", "surprisal"} <= columns:
+        good = level_texts(table["good"]).isin(["true", "1"])  # it is known in good rows alone
         bits = table["surprisal"].astype(float)
         keys = [table["model"], table["contrast"]]
         worse = bits.mask(good).groupby(keys).transform("min")
         unknown = bits.isna().groupby(keys).transform("any")
         return (bits < worse).astype(float).where(good & ~unknown)
-    if not {"expected", "top_word"} <= set(table.columns):
+    if response == "correct" and {"expected", "top_word"} <= columns:
+        pairs = table[["top_word", "expected"]].dropna().map(str.lower)
+        hits = pairs.apply(lambda row: row["top_word"] in row["expected"].split("|"), axis=1)
+        return hits.astype(float).reindex(table.index)
+    if response == "correct":
         raise BadInput("correct needs the columns good and contrast, or expected and top_word")
-    known = table[["top_word", "expected"]].dropna()
-    pairs = known.itertuples(index=False)
-    hits = [float(top.lower() in words.lower().split("|")) for top, words in pairs]
-    return Series(hits, known.index, dtype=float).reindex(table.index)
+    names = [str(name) for name in table if pd.api.types.is_numeric_dtype(table[name])]
+    raise BadInput(f"no column {response!r}: choose --response from {', '.join(names)}")
 
 
 def level_texts(column: Series) -> Series:
@@ -319,8 +309,10 @@ def find_conditions(table: DataFrame) -> list[str]:
     return [name for name in found if name in chosen]
 
 
-def _means(table: DataFrame, conditions: Sequence[str], response: str) -> dict[str, DataFrame]:
-    """Model -> the mean response of each item (rows) in each cell (columns), NaN for none."""
+def _means(
+    table: DataFrame, suite: str, conditions: Sequence[str], response: str
+) -> dict[tuple[str, str], DataFrame]:
+    """Suite and model -> the mean response of each item (rows) in each cell (columns)."""
     from pandas import DataFrame, MultiIndex
 
     if "item" not in table:
@@ -347,7 +339,7 @@ def _means(table: DataFrame, conditions: Sequence[str], response: str) -> dict[s
                 f"no item has a value in all {len(cells)} cells of {' x '.join(names)}: name the "
                 "conditions with --conditions"
             )
-        means[str(model)] = wide
+        means[suite, str(model)] = wide
     return means
 
 
@@ -430,9 +422,9 @@ def effect_tests(scores: DataFrame) -> DataFrame:
     if n <= _EXACT:
         table["p_sign_flip"] = scores.apply(lambda column: stats.sign_flip(column.to_numpy()))
     families = table.groupby(level=0)["p"]
-    if (families.transform("size") > 1).any():
+    if (has_pairs := families.transform("size") > 1).any():
         adjusted = families.transform(lambda p: np.array(stats.holm([*p])))
-        table["p_holm"] = adjusted.where(families.transform("size") > 1)
+        table["p_holm"] = adjusted.where(has_pairs)
     table["d_z"] = mean / sd
     table.insert(0, "effect", table.index.get_level_values(1))
     table.insert(1, "n", n)

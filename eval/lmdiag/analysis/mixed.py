@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from lmdiag.types import BadInput
 
@@ -140,6 +140,14 @@ def fit_mixed(
                 f"formula {formula!r} cannot be fitted: {len(used)} rows for {n} random effects of "
                 f"{random.grouping_factor}; simplify the random effects"
             )
+    problems = []
+    if fit.isSingular():
+        problems.append(
+            "singular fit: a variance is estimated as 0 or a correlation as 1 or -1; simplify the "
+            "random effects"
+        )
+    if not fit.converged:
+        problems.append(f"the fit did not converge ({fit.message}): simplify or rescale the model")
     statistics = effects[["estimate", "std.error", "df", "statistic", "p.value"]].to_numpy(float)
     random_sd: dict[str, dict[str, float]] = {}
     for group in fit.VarCorr().groups.values():
@@ -158,16 +166,5 @@ def fit_mixed(
         groups={name: int(n) for name, n in fit.ngrps().items()},
         log_likelihood=float(fit.logLik().value),
         aic=float(fit.AIC()),
-        warning="; ".join(_problems(fit)),
+        warning="; ".join(problems),
     )
-
-
-def _problems(fit: Any) -> Iterator[str]:
-    """What makes the estimates of a fit unreliable."""
-    if fit.isSingular():
-        yield (
-            "singular fit: a variance is estimated as 0 or a correlation as 1 or -1; simplify the "
-            "random effects"
-        )
-    if not fit.converged:
-        yield f"the fit did not converge ({fit.message}): simplify or rescale the model"

@@ -39,8 +39,7 @@ def main(options: Options) -> int:
     from huggingface_hub import HfApi
 
     from lmdiag.files import exists
-    from lmdiag.hub.requests import request_of
-    from lmdiag.hub.submit import offer_request, offers_of_run
+    from lmdiag.hub.requests import offer_request, offers_of_run, request_of
 
     api, repo, note = HfApi(library_name="lmdiag"), options.results_repo, options.note
     if exists(run := Path(options.model)):

@@ -3,9 +3,7 @@
 | module | does |
 | --- | --- |
 | `client` | names of repositories; errors of the Hub as one line without secrets |
-| `commits` | a commit to a repository, planned and shown before it is sent |
-| `publish` | plans to publish the data set, the metric and the leaderboard |
-| `requests` | requests to a leaderboard: their schema, and reading them from anywhere |
-| `submit` | pull requests with a request and with the figures of a run |
+| `publish` | commits, shown before they are sent; the data set, the metric, the leaderboard |
+| `requests` | requests to a leaderboard: their schema; pull requests with them and with figures |
 | `benchmark` | the figures of the leaderboard: the tasks of `eval.yaml` |
 """

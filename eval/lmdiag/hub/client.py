@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from lmdiag.files import exists, without_secrets
 from lmdiag.types import BadInput
-
-if TYPE_CHECKING:
-    from huggingface_hub.errors import HfHubHTTPError
 
 _NOT_FOUND = "not found, or not visible to you; check the name and `hf auth whoami`"
 _REMEDIES = {
@@ -68,22 +64,15 @@ def plain_errors(doing: str) -> Iterator[None]:
         reason = "HF_HUB_OFFLINE is set; unset it to reach the Hub"
     except errors.LocalEntryNotFoundError:
         reason = "the Hub cannot be reached, and it is not in the cache"
+    except errors.GatedRepoError:
+        reason = "it is gated; ask for access on its page on the Hub"
     except errors.HfHubHTTPError as error:
-        reason = _explain(error)
+        status = error.response.status_code
+        reason = _REMEDIES.get(status) or error.server_message or f"HTTP status {status}"
+        if status == 401 and "authorization" not in error.response.request.headers:
+            reason = "no token; log in with `hf auth login`, or set HF_TOKEN"
     except (httpx2.TransportError, ConnectionError):
         reason = "the Hub cannot be reached; check the network"
     except ValueError as error:  # as which the client refuses what it is given
         reason = str(error)
     raise BadInput(without_secrets(f"{doing}: {' '.join(reason.split())}"))
-
-
-def _explain(error: HfHubHTTPError) -> str:
-    """Says what to do where the HTTP status tells, else repeats the server's message."""
-    from huggingface_hub.errors import GatedRepoError
-
-    status = error.response.status_code
-    if isinstance(error, GatedRepoError):
-        return "it is gated; ask for access on its page on the Hub"
-    if status == 401 and "authorization" not in error.response.request.headers:
-        return "no token; log in with `hf auth login`, or set HF_TOKEN"
-    return _REMEDIES.get(status) or error.server_message or f"HTTP status {status}"

@@ -5,6 +5,5 @@
 | `entries` | reads requests; rows are entries with a run, a rank and claimed figures |
 | `board` | runs requests in child processes with limits; keeps runs and reasons of failures |
 | `comparisons` | every two rows compared |
-| `charts` | models by size against each headline figure |
-| `site` | the page, `leaderboard.json`, the reports of the runs, the Space's card |
+| `site` | the page and its charts, `leaderboard.json`, the reports of the runs, the Space's card |
 """

@@ -40,15 +40,15 @@ def comparisons(runs: Sequence[Run]) -> dict[str, Any]:
     index: dict[tuple[float | None, ...], int] = {}
     tables = {}
     for place, column in columns().items():
-        if all((place.task, place.setting) in side.settings for side in sides):
-            numbers = permutations(range(len(runs)), 2)
-            found = {(i, j): pair_at(sides[i], sides[j], place) for i, j in numbers}
-            pairs = {key: pair for key, pair in found.items() if pair is not None}
-            table: list[list[int | None]] = [[None] * len(runs) for _ in runs]
-            tables[column.task_id] = table
-            for (i, j), result in _compare(pairs).items():
-                rounded = tuple(None if math.isnan(x) else round(x, 6) + 0.0 for x in result)
-                table[i][j] = index.setdefault(rounded, len(index))
+        if not all((place.task, place.setting) in side.settings for side in sides):
+            continue
+        numbers = permutations(range(len(runs)), 2)
+        pairs = {(i, j): x for i, j in numbers if (x := pair_at(sides[i], sides[j], place))}
+        table: list[list[int | None]] = [[None] * len(runs) for _ in runs]
+        for (i, j), result in _compare(pairs).items():
+            rounded = tuple(None if math.isnan(x) else round(x, 6) + 0.0 for x in result)
+            table[i][j] = index.setdefault(rounded, len(index))
+        tables[column.task_id] = table
     return {"results": [*index], "columns": tables}
 
 
@@ -59,7 +59,7 @@ def _compare(pairs: _Pairs) -> _Results:
     if statistics == {"proportion"}:
         return _compare_counts(pairs, parts)
     done = _compare_means(pairs, parts) if statistics <= {"share", "mean"} else {}
-    return {key: done[key] if key in done else _compare_pair(pair) for key, pair in pairs.items()}
+    return {key: done.get(key) or _compare_pair(pair) for key, pair in pairs.items()}
 
 
 def _compare_pair(pair: Pair) -> tuple[float, ...]:

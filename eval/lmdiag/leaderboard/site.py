@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -20,9 +20,10 @@ from lmdiag.hub.benchmark import columns
 from lmdiag.hub.client import is_on_hub
 from lmdiag.hub.publish import SITE_INDEX
 from lmdiag.leaderboard.board import Board
-from lmdiag.leaderboard.charts import chart
 from lmdiag.leaderboard.comparisons import comparisons
 from lmdiag.leaderboard.entries import Entry, Row
+from lmdiag.report.charts.output import svg
+from lmdiag.report.numbers import count
 from lmdiag.report.page import environment, frame
 from lmdiag.results import REPORT
 from lmdiag.results.published import human_facts
@@ -31,6 +32,10 @@ from lmdiag.types import BadInput
 
 _FACTS = "id", "commit", "kind", "architecture", "dtype", "quantization", "n_parameters", "cased"
 """On a model, in `leaderboard.json`."""
+
+
+_KINDS = {"masked": "var(--c1)", "causal": "var(--c2)", "seq2seq": "var(--c3)"}
+"""Kind of model -> colour of its points."""
 
 
 def check_target(out: Path) -> None:
@@ -53,11 +58,7 @@ def write_site(out: Path, rows: Sequence[Row], others: Sequence[Entry], board: B
         rows: in order of rank.
         others: entries without a run.
         board: of both.
-
-    Raises:
-        BadInput: see `check_target`.
     """
-    check_target(out)
     work, before = (out.with_name(f".{out.name}.{name}") for name in ("building", "before"))
     for folder in (work, before):  # of an interrupted command
         shutil.rmtree(folder, ignore_errors=True)
@@ -72,7 +73,16 @@ def write_site(out: Path, rows: Sequence[Row], others: Sequence[Entry], board: B
         "schema_version": 1,
         "data": data,
         "signature": board.signature,
-        "rows": [_record(row) for row in rows],
+        "rows": [
+            {
+                "rank": row.rank,
+                "model": {name: getattr(row.model, name) for name in _FACTS},
+                "figures": {key: figure.to_json() for key, figure in row.figures.items()},
+                "claimed_otherwise": row.differing,
+                "page": row.page,
+            }
+            for row in rows
+        ],
         "not_run": [
             {"name": x.name, "reason": x.reason, "detail": x.detail, "claimed": x.claimed}
             for x in others
@@ -84,17 +94,6 @@ def write_site(out: Path, rows: Sequence[Row], others: Sequence[Entry], board: B
         out.replace(before)
     work.replace(out)
     shutil.rmtree(before, ignore_errors=True)
-
-
-def _record(row: Row) -> dict[str, Any]:
-    """Returns a row of `leaderboard.json`, figures as proportions."""
-    return {
-        "rank": row.rank,
-        "model": {name: getattr(row.model, name) for name in _FACTS},
-        "figures": {key: figure.to_json() for key, figure in row.figures.items()},
-        "claimed_otherwise": row.differing,
-        "page": row.page,
-    }
 
 
 def _page(rows: Sequence[Row], others: Sequence[Entry], board: Board, data: str) -> str:
@@ -118,10 +117,46 @@ def _page(rows: Sequence[Row], others: Sequence[Entry], board: Board, data: str)
         names=names,
         rows=rows,
         comparisons=json.dumps(compared, separators=(",", ":")),
-        pictures=[(names[column["task_id"]], chart(column, rows)) for column in overview],
+        pictures=[(names[column["task_id"]], _chart(column, rows)) for column in overview],
         others=others,
         data=data,
         is_on_hub=is_on_hub(board.data),
         fingerprints={task: x.fingerprint for task, x in board.stimuli.items()},
         facts=[fact for task in board.tasks for fact in human_facts(task)],
     )  # fmt: skip
+
+
+def _chart(column: Mapping[str, Any], rows: Sequence[Row]) -> str:
+    """Returns the chart of one figure; a point's number is the rank of its model.
+
+    Args:
+        column: with the `task_id` and the `chance` of the figure, None without one chance level.
+        rows: at least one of which has the figure.
+    """
+    import altair as alt
+
+    sizes = [max(1, row.model.n_parameters) for row in rows]
+    data = [
+        {"size": size, "value": figure.value, "low": figure.ci_low, "high": figure.ci_high,
+         "kind": row.model.kind, "rank": str(row.rank or ""), "chance": column["chance"]}
+        for row, size in zip(rows, sizes, strict=True)
+        if (figure := row.figures.get(column["task_id"])) is not None
+    ]  # fmt: skip
+    ends = min(sizes) / 4, max(sizes) * 4  # which has a power of ten in it
+    ticks = [10**i for i in range(16) if ends[0] < 10**i < ends[1]]
+    labels = "".join(f"datum.value == {tick} ? '{count(tick)}' : " for tick in ticks) + "''"
+    x = alt.X("size:Q", title="parameters").scale(type="log", domain=ends, nice=False)
+    color = alt.Color("kind:N").scale(domain=[*_KINDS], range=[*_KINDS.values()]).legend(None)
+    y = alt.Y("value:Q", title=None).scale(domain=[0, 1]).axis(format="%", tickCount=5)
+    whole = alt.Chart(alt.InlineData(values=data))
+    points = whole.encode(x=x.axis(values=ticks, labelExpr=labels), color=color)
+    layers = [
+        whole.mark_rule(strokeDash=[3, 2], color="var(--muted)").encode(y="max(chance):Q"),
+        points.mark_rule(strokeWidth=1.5, opacity=0.5).encode(y="low:Q", y2="high:Q"),
+        points.mark_point(filled=True, size=50, opacity=1).encode(y=y),
+        points.mark_text(dx=7, align="left", fontSize=11).encode(
+            y="value:Q", text="rank:N", color=alt.value("var(--ink)")
+        ),
+    ]
+    shown = layers if column["chance"] is not None else layers[1:]
+    return svg(alt.layer(*shown, height=200).to_dict(), 380)

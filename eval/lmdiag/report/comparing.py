@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lmdiag import diagnostics
 from lmdiag.report import numbers
-from lmdiag.report.charts import specs
-from lmdiag.report.charts.models import MOST_BESIDE
-from lmdiag.report.charts.specs import Plot
+from lmdiag.report.charts import MOST_BESIDE, Plot
 from lmdiag.report.labels import are_checkpoints, measure_label
 from lmdiag.report.labels import comparison_label as name
 from lmdiag.report.numbers import UNDEFINED
@@ -145,13 +143,18 @@ def _title(task: str, setting: str) -> str:
 
 def differences(pairs: Sequence[RunPair]) -> list[Plot]:
     """Returns a chart per pair of runs: the differences that are in percent."""
+    from pandas import DataFrame
+
+    from lmdiag.report.charts.drawing import difference_chart
+    from lmdiag.report.charts.parts import COLORS
+
     plots = []
     for i, pair in enumerate(pairs, start=1):
         rows = [
             {
-                "group": title, "label": visible(label), "n": one.n, "a": one.a, "b": one.b,
-                "difference": one.difference, "low": one.ci_low, "high": one.ci_high,
-                "p_adjusted": one.p_adjusted,
+                "group": title, "label": visible(label), "n": one.n, "first": one.a,
+                "second": one.b, "difference": one.difference, "low": one.ci_low,
+                "high": one.ci_high, "p_adjusted": one.p_adjusted,
             }
             for title, comparisons in pair.groups
             for label, one in comparisons
@@ -162,8 +165,9 @@ def differences(pairs: Sequence[RunPair]) -> list[Plot]:
                 f"Differences, {pair.a} minus {pair.b}, in the colour of the model with the larger "
                 "figure. Lines are 95% intervals."
             )
-            spec = specs.difference_dots(rows, pair.reach, pair.colors)
-            plots.append(Plot("differences", f"differences-{i}", caption, spec))
+            colors = [COLORS[number - 1] for number in pair.colors]
+            chart = difference_chart(DataFrame(rows), pair.reach, colors)
+            plots.append(Plot("differences", f"differences-{i}", caption, chart))
     return plots
 
 

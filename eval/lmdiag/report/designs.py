@@ -10,9 +10,8 @@ from lmdiag import diagnostics
 from lmdiag.analysis.designs import UNITS, Analysis, analyse_table
 from lmdiag.analysis.items import items_of
 from lmdiag.report import numbers
-from lmdiag.report.charts.charted import name_part
+from lmdiag.report.charts import Plot, name_part
 from lmdiag.report.charts.conditions import condition_plot
-from lmdiag.report.charts.specs import Plot
 from lmdiag.report.formats.grid import CellText, Grid, GridRow, Heading
 from lmdiag.text import visible
 from lmdiag.types import BadInput
@@ -124,7 +123,7 @@ def analysis_grids(analysis: Analysis, part: str = "") -> Iterator[Grid]:
             caption = f"{title} on {of} over items, with 95% interval"
             yield _grid(analysis, caption, "effect", tests["effect"], tests, _TEST)
     if len(cells := analysis.cells):
-        labels = (", ".join(levels) for levels in cells[names].itertuples(index=False))
+        labels = (", ".join(filter(None, of)) for of in cells[names].itertuples(index=False))
         caption = f"Mean {of} by condition, with 95% interval within items"
         yield _grid(analysis, caption, ", ".join(names), labels, cells, _CELL)
     for model, fit in analysis.mixed.items():
@@ -188,7 +187,8 @@ def analysis_remarks(analysis: Analysis) -> Iterator[str]:
     for (suite, model), n in analysis.left_out.items():
         of = ", ".join(filter(None, (suite, model if analysis.has_models else "")))
         items = f"{n} item{'s' if n > 1 else ''} without a value in every condition"
-        yield f"left out{f' of {of}' if of else ''}: {items}"
+        if n:
+            yield f"left out{f' of {of}' if of else ''}: {items}"
     if len(analysis.effects):
         pairs = "; ".join(
             f"{name}: {levels[1]} - {levels[0]}"

@@ -7,10 +7,9 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from lmdiag.comparison import RESAMPLES
-from lmdiag.report.charts.charted import Charted
-from lmdiag.report.charts.kinds import plots
-from lmdiag.report.charts.models import MOST_BESIDE, model_figures, ranked_plots, trend_plots
-from lmdiag.report.charts.specs import Plot
+from lmdiag.report.charts import MOST_BESIDE, Plot
+from lmdiag.report.charts.kinds import TaskRuns, plots
+from lmdiag.report.charts.models import model_figures, ranked_plots, trend_plots
 from lmdiag.report.comparing import compared, differences, in_detail, is_percent, notes, p_text
 from lmdiag.report.designs import Design, designs_of
 from lmdiag.report.formats.grid import Grid
@@ -60,7 +59,7 @@ def render(
     close = in_detail(several)
     is_table = len(sources) > MOST_BESIDE
     views = [
-        _view(section, _charted(section.task, several, sources), chosen)
+        _view(section, _task_runs(section.task, several, sources), chosen)
         for section in sections([source.results for source in sources])
     ]
     for view in views:
@@ -108,7 +107,7 @@ def charts(runs: Run | Sequence[Run], region: str = "") -> list[Plot]:
         *trend_plots(sources),
         *(ranked_plots(sources) if len(sources) > MOST_BESIDE else ()),
         *differences(compared(several, sources)),
-        *(plot for task in tasks for plot in plots(_charted(task, several, sources))),
+        *(plot for task in tasks for plot in plots(_task_runs(task, several, sources))),
     ]
 
 
@@ -139,22 +138,22 @@ def _shade(figure: Figure | None, column: HeadlineFigure) -> int:
 # ---- a diagnostic --------------------------------------------------------------------------------
 
 
-def _charted(task: str, runs: Sequence[Run], sources: Sequence[Source]) -> Charted:
+def _task_runs(task: str, runs: Sequence[Run], sources: Sequence[Source]) -> TaskRuns:
     close = [i for i in in_detail(runs) if task in runs[i].results.tasks]
     of_task = [runs[i] for i in close]
-    return Charted(task, of_task, [sources[i] for i in close], [items(r, task) for r in of_task])
+    return TaskRuns(task, of_task, [sources[i] for i in close], [items(r, task) for r in of_task])
 
 
-def _view(section: Section, charted: Charted, chosen: Sequence[str]) -> dict[str, Any]:
+def _view(section: Section, data: TaskRuns, chosen: Sequence[str]) -> dict[str, Any]:
     """A diagnostic as the page shows it.
 
     `listed` is what the list of items holds, with the names of its runs in `models`; `total` is
     how many unperturbed items there are, listed or not.
     """
-    task, runs, diagnostic = charted.task, charted.runs, charted.diagnostic
+    task, runs, diagnostic = data.task, data.runs, data.diagnostic
     columns = runs[0].stimuli[task].columns()
-    shown = listed(charted.items, diagnostic, chosen=chosen)
-    for setting in charted.settings if len(runs) == 1 else ():
+    shown = listed(data.items, diagnostic, chosen=chosen)
+    for setting in data.settings if len(runs) == 1 else ():
         perturbation = diagnostic.perturbation(setting)
         if perturbation and not perturbation.shuffled:
             shown += listed([items(runs[0], task, setting)], diagnostic, setting, chosen)
@@ -162,7 +161,7 @@ def _view(section: Section, charted: Charted, chosen: Sequence[str]) -> dict[str
     unread = ["a causal model reads the left context only: the right context was not read"]
     has_unread = is_causal and any(columns.get("right_context", ()))
     # The headline table has the same figures unless there are further settings.
-    repeated = "figures" if len(runs) > 1 or len(charted.settings) == 1 else ""
+    repeated = "figures" if len(runs) > 1 or len(data.settings) == 1 else ""
     return {
         "diagnostic": diagnostic,
         "section": section._replace(
@@ -170,10 +169,10 @@ def _view(section: Section, charted: Charted, chosen: Sequence[str]) -> dict[str
             further=_with_formulas(section.further, columns),
             remarks=unread * has_unread + section.remarks,
         ),
-        "plots": [plot for plot in plots(charted) if plot.kind != repeated],
+        "plots": [plot for plot in plots(data) if plot.kind != repeated],
         "listed": shown,
-        "models": [source.label for source in charted.sources],
-        "total": len(charted.items[0]),
+        "models": [source.label for source in data.sources],
+        "total": len(data.items[0]),
     }
 
 

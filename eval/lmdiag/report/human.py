@@ -6,19 +6,12 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from pandas import DataFrame
 
 from lmdiag import stats
 from lmdiag.analysis.regression import names_in, sides, term_interval
-from lmdiag.report.charts.specs import (
-    COLORS,
-    Datum,
-    Plot,
-    Spec,
-    distinct,
-    from_altair,
-    series,
-    tips,
-)
+from lmdiag.report.charts import Plot, parts
+from lmdiag.report.charts.parts import COLORS, distinct, numeric, tooltip
 from lmdiag.report.formats import render_tables
 from lmdiag.report.formats.grid import CellText, Grid, GridRow, Heading
 from lmdiag.report.numbers import p_value
@@ -27,6 +20,8 @@ from lmdiag.text import csv_cell, visible
 
 if TYPE_CHECKING:
     from lmdiag.analysis.fit import HumanFit, ModelFit
+
+_Row = dict[str, Any]
 
 _LEAST = 10
 """Rows of a bin of surprisals that is drawn."""
@@ -132,7 +127,7 @@ def human_plots(fit: HumanFit) -> list[Plot]:
     left = sides(fit.full)[0]
     response = visible(names_in(left)[0])
     title = f"delta log-likelihood per {'row' if fit.models[0].deltas is None else 'word'}"
-    power, terms, binned = list[Datum](), list[Datum](), list[Datum]()
+    power, terms, binned = list[_Row](), list[_Row](), list[_Row]()
     is_few = fit.models[0].n <= _FEW
     for number, model in enumerate(fit.models):
         name = {"model": visible(model.name)}
@@ -167,7 +162,7 @@ def human_plots(fit: HumanFit) -> list[Plot]:
     ]  # fmt: skip
 
 
-def _points(fit: HumanFit, model: ModelFit) -> Iterator[Datum]:
+def _points(fit: HumanFit, model: ModelFit) -> Iterator[_Row]:
     """Every row."""
     word = fit.table.procedure.word
     words = [*fit.table.texts(word)] if word in fit.table.frame.columns else []
@@ -180,7 +175,7 @@ def _points(fit: HumanFit, model: ModelFit) -> Iterator[Datum]:
         yield point | ({"word": visible(words[row])} if words else {})
 
 
-def _binned(model: ModelFit, aside: float) -> Iterator[Datum]:
+def _binned(model: ModelFit, aside: float) -> Iterator[_Row]:
     """Means of the response in bins of one bit; `aside` is their place in the bin."""
     bins = np.floor(model.surprisal)
     for start in np.unique(bins[np.isfinite(bins)]):
@@ -191,35 +186,24 @@ def _binned(model: ModelFit, aside: float) -> Iterator[Datum]:
             yield place | {"value": float(values.mean()), "low": low, "high": high}
 
 
-def _marks(rows: Sequence[Datum], by: str, by_title: str, title: str) -> Spec:
+def _marks(rows: Sequence[_Row], by: str, by_title: str, title: str) -> Any:
     """Values with intervals: up and down over numbers, or left and right beside names."""
     import altair as alt
 
-    models = distinct(rows, "model")
-    if by == "term":
-        across, along = "y", "x"
-        place: Any = alt.Y("term:N", title=None, sort=None)
-        more = {"yOffset": alt.YOffset("model:N", sort=None)}
-        height = max(40, 14 * len(rows) + 8 * len(distinct(rows, by)))
+    data = DataFrame(rows)
+    is_named = by == "term"
+    channels = parts.series("model", {"color": COLORS}, distinct(data, "model"))
+    shown = tooltip(data, "model, row, word, n, term")
+    shown += tooltip(data, "surprisal, value, low, high", ".4~g")
+    height = 240
+    if is_named:
+        channels |= {"y": parts.labels(data, by), "yOffset": alt.YOffset("model:N", sort=None)}
+        height = max(40, 14 * len(rows) + 8 * len(distinct(data, by)))
     else:
-        across, along, more, height = "x", "y", {}, 240
-        place = alt.X(f"{by}:Q", title=by_title, scale=alt.Scale(zero=False))
-    ends = {"x": alt.X, "y": alt.Y}[along]
-    scale = alt.Scale(zero=by == "term")
-    encoding = {across: place, "color": series("color", "model", models, COLORS)} | more
-    texts = tips(rows, {"model": "model", "row": "row", "word": "word", "n": "n", "term": "term"})
-    texts += tips(
-        rows, {"surprisal": "surprisal", "value": title, "low": "from", "high": "to"}, ".4~g"
-    )
-    base = alt.Chart(alt.Data(values=[]))  # type: ignore[no-untyped-call]
-    points = base.mark_point(filled=True, size=45, opacity=1)
-    layers: list[Any] = [points.encode(
-        **encoding, **{along: ends("value:Q", title=title, scale=scale)}, tooltip=texts
-    )]  # fmt: skip
-    if any("low" in row for row in rows):
-        span = {along: ends("low:Q", title=title, scale=scale), f"{along}2": "high:Q"}
-        layers.insert(0, base.mark_rule(strokeWidth=1.3).encode(**encoding, **span))
-    return from_altair(alt.layer(*layers).properties(width=360, height=height), rows)
+        channels["x"] = numeric("x", by, percent=False, title=by_title)
+    on = "x" if is_named else "y"
+    channels[on] = numeric(on, "value", percent=False, title=title, zero=is_named)
+    return parts.layered(data, *parts.points(data, on, **channels, tooltip=shown), height=height)
 
 
 # ---- the page -----------------------------------------------------------------------------------

@@ -10,11 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
+from pandas import DataFrame
+
 from lmdiag import diagnostics
 from lmdiag.protocol import KNOBS
 from lmdiag.report import numbers
-from lmdiag.report.charts import specs
-from lmdiag.report.charts.specs import Plot
+from lmdiag.report.charts import Plot
+from lmdiag.report.charts.drawing import curve_chart
+from lmdiag.report.charts.parts import COLORS, INK
 from lmdiag.report.formats.grid import CellText, Grid, GridRow, Heading
 from lmdiag.report.labels import short_commit
 from lmdiag.report.page import environment, frame
@@ -27,9 +30,6 @@ from lmdiag.results.multiverse import (
     is_rejected,
 )
 from lmdiag.text import visible
-
-_COLORS = 6
-"""Colours of series."""
 
 _LONGEST_CHOICE = 40
 """Characters of a choice; of a longer prompt the beginning and the end are shown."""
@@ -218,22 +218,21 @@ def _plots(multiverse: Multiverse, figure: MultiverseFigure) -> Iterator[Plot]:
             caption += (
                 "; the dashed line is chance, and a hollow point is not distinguishable from chance"
             )
-        color = f"var(--c{number % _COLORS + 1})"
-        is_percent = curve.figures[0].is_percent
-        spec = specs.specification_curve(rows, matrix, color, percent=is_percent, reach=reach)
-        yield Plot("curve", f"{name}-{number + 1}", f"{caption}.", spec)
+        color, is_percent = COLORS[number % len(COLORS)], curve.figures[0].is_percent
+        chart = curve_chart(DataFrame(rows), matrix, color, percent=is_percent, reach=reach)
+        yield Plot("curve", f"{name}-{number + 1}", f"{caption}.", chart)
     for number, second in enumerate(models[1:], start=2):
         if figure.differences and multiverse.differences(figure, second):
-            spec = _difference_curve(multiverse, figure, second, percent=percent)
+            chart = _difference_curve(multiverse, figure, second, percent=percent)
             caption = f"{visible(figure.label)}, {visible(models[0])} minus {visible(second)}. "
             caption += "Lines are 95% intervals; the large point is the default protocol; a filled "
             caption += "point has p < .05, not adjusted."
-            yield Plot("curve", f"{name}-difference-{number}", caption, spec)
+            yield Plot("curve", f"{name}-difference-{number}", caption, chart)
 
 
 def _difference_curve(
     multiverse: Multiverse, figure: MultiverseFigure, second: str, *, percent: bool
-) -> specs.Spec:
+) -> Any:
     first, pairs = multiverse.models[0], multiverse.differences(figure, second)
     defaults = multiverse.numbers_of(first)[0], multiverse.numbers_of(second)[0]
     open_to_first = multiverse.choices(first)
@@ -251,7 +250,7 @@ def _difference_curve(
     effects = effects_of([(c, p.difference) for c, p in zip(choices, pairs, strict=True)])
     open_knobs = open_to_first | multiverse.choices(second)
     matrix = _matrix(rows, choices, open_knobs, effects)
-    return specs.specification_curve(rows, matrix, "var(--ink)", percent=percent)
+    return curve_chart(DataFrame(rows), matrix, INK, percent=percent)
 
 
 def _matrix(
@@ -259,7 +258,7 @@ def _matrix(
     choices: Sequence[Mapping[str, str]],
     open_knobs: Mapping[str, Sequence[str]],
     effects: Mapping[str, float],
-) -> list[dict[str, Any]]:
+) -> DataFrame:
     """The choices of points in order, the knob that moves the figure most first.
 
     The rows of the points get their places and protocols.
@@ -284,4 +283,4 @@ def _matrix(
         shown = [f"{k} {choice_label(chosen[k])}" for k in KNOBS if k in open_knobs and k in chosen]
         label = ", ".join(shown) or "the one protocol"
         row |= {"place": place, "protocol": f"{label} (default)" if row["default"] else label}
-    return lines
+    return DataFrame(lines, columns=["place", "choice", "strongest"])

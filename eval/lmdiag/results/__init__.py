@@ -20,7 +20,6 @@ from lmdiag.results.figure import (
     UnscoredWord,
 )
 from lmdiag.results.folder import (
-    EW_AND_MW,
     PREDICTIONS,
     REPORT,
     RESULTS,
@@ -36,7 +35,7 @@ from lmdiag.results.run import Run, frame_of, load_run
 from lmdiag.results.signatures import combine, identity, model_slug, protocol_slug, signature
 
 __all__ = [
-    "CHANCE_LEGEND", "CHANCE_SIGNS", "EW_AND_MW", "PREDICTIONS", "REPORT", "RESULTS",
+    "CHANCE_LEGEND", "CHANCE_SIGNS", "PREDICTIONS", "REPORT", "RESULTS",
     "DataInfo", "Device",
     "Figure", "Measure", "Place", "Results", "Run", "RunDirectory", "SettingResults", "TaskData",
     "UnscoredWord", "check_files", "combine", "digests", "frame_of", "identity", "load_run",

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmdiag.files import (
-    a_mapping,
     clear_drafts,
     has_file,
     is_file,
@@ -27,22 +26,16 @@ from lmdiag.types import BadInput
 if TYPE_CHECKING:
     from filelock import FileLock
 
-RESULTS, PREDICTIONS, EW_AND_MW, REPORT = (
-    "results.json", "predictions.parquet", "agreement.parquet", "report.html",
-)  # fmt: skip
+RESULTS, PREDICTIONS, REPORT = "results.json", "predictions.parquet", "report.html"
 IDENTITY = "run.json"
 """Whose run an unfinished one is."""
-DATA_FILES = (PREDICTIONS, EW_AND_MW)
-"""The files that figures are computed from."""
 
 
 def digests(path: Path) -> dict[str, str]:
-    """Returns file name -> SHA-256 of the files that the figures of a run are computed from."""
-    found = {}
-    for file in (path / name for name in DATA_FILES if (path / name).exists()):
-        with readable(file), file.open("rb") as content:
-            found[file.name] = hashlib.file_digest(content, "sha256").hexdigest()
-    return found
+    """Returns the name and the SHA-256 of the file that the figures of a run are computed from."""
+    file = path / PREDICTIONS
+    with readable(file), file.open("rb") as content:
+        return {file.name: hashlib.file_digest(content, "sha256").hexdigest()}
 
 
 def saved_files(path: Path) -> list[str]:
@@ -56,15 +49,13 @@ def check_files(path: Path, results: Results) -> None:
     Raises:
         BadInput: a file differs from the one that the run wrote, or is missing.
     """
-    there = digests(path)
-    for name, digest in results.files.items():
-        if name not in there:
-            raise BadInput(f"{path / name} is missing: run again to make it")
-        if there[name] != digest:
-            raise BadInput(
-                f"{path / name} is not the file that this run wrote (its SHA-256 differs from the "
-                "one in results.json): run again with --overwrite"
-            )
+    if not (path / PREDICTIONS).exists():
+        raise BadInput(f"{path / PREDICTIONS} is missing: run again to make it")
+    if results.files and results.files != digests(path):
+        raise BadInput(
+            f"{path / PREDICTIONS} is not the file that this run wrote (its SHA-256 differs from "
+            "the one in results.json): run again with --overwrite"
+        )
 
 
 class RunDirectory:
@@ -93,22 +84,24 @@ class RunDirectory:
         self._acquire()
         clear_drafts(self.path)
         if overwrite:
-            self._remove(RESULTS, IDENTITY, PREDICTIONS, EW_AND_MW, REPORT)
+            self._remove(RESULTS, IDENTITY, PREDICTIONS, REPORT)
         results = read_results(self.path) if (self.path / RESULTS).exists() else None
         begun = self.path / IDENTITY
         if results:
             self._refuse_other(results.identity, identity)
         elif begun.exists():
             with advice_to_overwrite():
-                owner = a_mapping(read_json(begun), str(begun))
+                owner = read_json(begun)
+                if not isinstance(owner, dict):
+                    raise BadInput(f"{begun}: expected an object, not {type(owner).__name__}")
             self._refuse_other(owner, identity)
         elif others := {path.name for path in self.path.iterdir()} - {".lock"}:
-            is_run = others <= {*DATA_FILES, REPORT, self.journal.name}
+            is_run = others <= {PREDICTIONS, REPORT, self.journal.name}
             raise BadInput(
                 f"{self.path} is not empty and is not a run directory: choose another --output"
                 + (f", or --overwrite it (it has no {RESULTS})" if is_run else "")
             )
-        if results and all((self.path / name).exists() for name in {PREDICTIONS, *results.files}):
+        if results and (self.path / PREDICTIONS).exists():
             check_files(self.path, results)
             self._remove(IDENTITY)
             return True

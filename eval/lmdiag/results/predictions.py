@@ -1,9 +1,8 @@
 """Predictions on disk (`docs/specification.md`, section 7): reading, writing, and their order.
 
-`predictions.parquet` has a row per stimulus, perturbation and shuffle, `agreement.parquet` one per
-distinct context with its EW and MW. Files of other programs have the same columns, of which most
-may be absent; `lmdiag.results.external` adapts them to the rows. `COLUMNS` declares each column
-once, for writing, reading and checking.
+`predictions.parquet` has a row per stimulus, perturbation and shuffle. Files of other programs have
+the same columns, of which most may be absent; `lmdiag.results.external` adapts them to the rows.
+`COLUMNS` declares each column once, for writing, reading and checking.
 """
 
 from __future__ import annotations
@@ -18,18 +17,16 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args, get_orig
 
 from annotated_types import Ge, Le
 
-from lmdiag.files import has_file, parquet_names, read_json_lines, read_parquet, readable, replacing
+from lmdiag.files import has_file, read_json_lines, read_parquet, readable, replacing
 from lmdiag.measures import AGREEMENT_LAYOUT
 from lmdiag.protocol import Predictions
-from lmdiag.results.folder import EW_AND_MW, PREDICTIONS, advice_to_overwrite
-from lmdiag.types import AGREEMENT, BadInput, Kind, WordSpan
+from lmdiag.results.folder import PREDICTIONS, advice_to_overwrite
+from lmdiag.types import BadInput, WordSpan
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pydantic import TypeAdapter
 
-    from lmdiag.measures import Columns
-    from lmdiag.questions import Setting
     from lmdiag.stimuli import Stimuli
 
 _Count = Annotated[int, Ge(0)]
@@ -59,6 +56,10 @@ COLUMNS: Mapping[str, tuple[Any, str]] = {
     "top_words": (list[str] | None, "a list of words, best first"),
     "top_log_probs": (list[_LogProb] | None, f"a list; each value is {_LOG_PROB}"),
     "words": (list[_Word] | None, _WORDS),
+    "agreement": (
+        list[float | None] | None,
+        "EW and MW of a context, in the order of `AGREEMENT_LAYOUT`",
+    ),
 }
 """Column of `predictions.parquet` -> type of its values, and what they are, in messages."""
 PER_SETTING = ("perturbation", "run")
@@ -69,9 +70,6 @@ SettingKey = tuple[str, int]
 """A setting: (perturbation, run)."""
 UNNAMED: SettingKey = ("", 0)
 """The setting of a file without the columns `PER_SETTING`."""
-Context = tuple[str, str, str | None]
-"""A context as it was asked: (context, right context or "", right number)."""
-ContextValues = tuple[float | None, ...]
 Record = tuple[str, Mapping[str, Any]]
 """Where a prediction is ("FILE:3"), and its values by column."""
 
@@ -92,7 +90,8 @@ def schema() -> pa.Schema:
         if kind is _Word:
             hints = get_type_hints(_Word, include_extras=True)
             return pa.struct({name: arrow(hint) for name, hint in hints.items()})
-        return {str: pa.string(), _Count: pa.int32(), _LogProb: pa.float64()}[kind]
+        types = {str: pa.string(), _Count: pa.int32(), _LogProb: pa.float64(), float: pa.float64()}
+        return types[kind]
 
     return pa.schema({name: arrow(kind) for name, (kind, _) in COLUMNS.items()})
 
@@ -150,7 +149,8 @@ def checked(columns: Mapping[str, list[Any]], place: Callable[[int], str]) -> di
 def of_records(records: Iterable[Record]) -> Predictions:
     """Returns checked predictions, in the order of the records; see `checked`."""
     places, values = tuple(zip(*records, strict=True)) or ((), ())
-    columns = {name: [record.get(name) for record in values] for name in PER_ROW}
+    names = [name for name in PER_ROW if name != "agreement"]  # which no other program has
+    columns = {name: [record.get(name) for record in values] for name in names}
     return _predictions(checked(columns, lambda row: str(places[row])))
 
 
@@ -158,8 +158,8 @@ def _predictions(columns: Mapping[str, list[Any]]) -> Predictions:
     words = [
         None if spans is None else tuple(map(WordSpan._make, spans)) for spans in columns["words"]
     ]
-    rows: dict[str, Any] = {name: columns[name] for name in PER_ROW}
-    return Predictions(**rows | {"words": words if any(w is not None for w in words) else []})
+    rows: dict[str, Any] = {name: columns[name] for name in PER_ROW} | {"words": words}
+    return take(Predictions(**rows), range(len(rows["id"])))
 
 
 # ---- the files -----------------------------------------------------------------------------------
@@ -168,6 +168,7 @@ def _predictions(columns: Mapping[str, list[Any]]) -> Predictions:
 def write(path: Path, predictions: Iterable[Predictions]) -> None:
     """Writes predictions of several settings to one Parquet file, in the order given."""
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
     def table(part: Predictions) -> pa.Table:
         n_rows = len(part.id)
@@ -176,7 +177,9 @@ def write(path: Path, predictions: Iterable[Predictions]) -> None:
         arrays = [pa.array(columns[field.name], field.type) for field in schema()]
         return pa.table(arrays, schema=schema())
 
-    _save(path, pa.concat_tables([schema().empty_table(), *map(table, predictions)]))
+    whole = pa.concat_tables([schema().empty_table(), *map(table, predictions)])
+    with replacing(path) as file:
+        pq.write_table(whole, file, compression="zstd")
 
 
 def read(path: Path) -> dict[SettingKey, Predictions]:
@@ -196,11 +199,13 @@ def read(path: Path) -> dict[SettingKey, Predictions]:
         is_parquet = file.read(4) == b"PAR1"
     if not is_parquet:
         return {UNNAMED: of_records(read_json_lines(path))}
-    table = read_parquet(path, [name for name in parquet_names(path) if name in COLUMNS])
+    table = read_parquet(path, COLUMNS)
     if "id" not in table.column_names:
         raise BadInput(f"{path} has no column id: predictions have id, top_words and log_prob")
-    given = {name: _values(table[name]) for name in table.column_names}
+    given = {name: _values(table[name]) for name in table.column_names if name != "agreement"}
     columns = checked(given, lambda row: f"{path}, row {row + 1}")
+    if "agreement" in table.column_names:
+        columns["agreement"] = _agreement(table["agreement"], str(path))
     whole = _predictions(columns)
     if not columns.keys() >= {*PER_SETTING}:
         return {UNNAMED: whole}
@@ -223,86 +228,41 @@ def _values(column: pa.ChunkedArray) -> list[Any]:
     return [None if length is None else [*islice(words, length)] for length in lengths]
 
 
-def _save(path: Path, table: pa.Table) -> None:
-    """Writes a Parquet file so that at any moment either the old or the new one is there, whole."""
-    import pyarrow.parquet as pq
+def _agreement(column: pa.ChunkedArray, where: str) -> list[tuple[float | None, ...] | None]:
+    """EW and MW of each row; equal ones, as of the same context, are one object."""
+    import pyarrow.compute as pc
 
-    with replacing(path) as file:
-        pq.write_table(table, file, compression="zstd")
-
-
-# ---- EW and MW -----------------------------------------------------------------------------------
-
-
-@cache
-def _agreement_schema() -> pa.Schema:
-    import pyarrow as pa
-
-    texts = dict.fromkeys(("context", "right_context", "number"), pa.string())
-    return pa.schema(texts | dict.fromkeys(AGREEMENT_LAYOUT, pa.float64()))
-
-
-def write_agreement(path: Path, contexts: Mapping[Context, ContextValues]) -> None:
-    """Writes the EW and MW of contexts, in the order of `AGREEMENT_LAYOUT`."""
-    rows = [dict(zip(_agreement_schema().names, k + v, strict=True)) for k, v in contexts.items()]
-    _save(path, _agreement_schema().empty_table().from_pylist(rows, _agreement_schema()))
-
-
-def read_agreement(path: Path) -> dict[Context, ContextValues]:
-    """Inverse of `write_agreement`.
-
-    Raises:
-        BadInput: the file is missing, is not Parquet or has other columns.
-    """
-    with advice_to_overwrite():
-        table = read_parquet(path, schema=_agreement_schema())
-    rows = zip(*table.to_pydict().values(), strict=True)
-    return {(row[0], row[1], row[2]): row[3:] for row in rows}
-
-
-def _contexts(rows: Columns, kind: Kind) -> list[Context]:
-    """The context of each row as a model of this kind is asked it."""
-    right = [""] * len(rows["id"]) if kind == "causal" else rows["right_context"]
-    return list(zip(rows["context"], right, rows["number"], strict=True))
+    size = len(AGREEMENT_LAYOUT)
+    is_valid = column.type == schema().field("agreement").type
+    if is_valid and column.null_count < len(column):
+        low, high = pc.min_max(column.combine_chunks().flatten()).as_py().values()
+        is_valid = low is None or 0 <= low <= high <= 1.01
+        is_valid &= pc.all(pc.equal(pc.list_value_length(column), size)).as_py()
+    if not is_valid:
+        raise BadInput(f"{where}: agreement must be lists of {size} numbers in [0, 1]")
+    shared: dict[tuple[float | None, ...] | None, tuple[float | None, ...] | None] = {}
+    rows = []
+    for start in range(0, len(column), 10_000):
+        for values in column.slice(start, 10_000).to_pylist():
+            key = None if values is None else tuple(values)
+            rows.append(shared.setdefault(key, key))
+    return rows
 
 
 # ---- the files of a run --------------------------------------------------------------------------
 
 
-def write_run(
-    folder: Path, predictions: Sequence[Predictions], settings: Sequence[Setting], *, kind: Kind
-) -> None:
-    """Writes the predictions of a run and, where there are any, the EW and MW of its contexts.
-
-    Args:
-        folder: run directory.
-        predictions: of each setting.
-        settings: the rows that each of them answers, in the same order.
-        kind: of the model; a causal one saw the left context alone.
-    """
-    contexts: dict[Context, ContextValues] = {}
-    for part, setting in zip(predictions, settings, strict=True):
-        if any(part.agreement):
-            keys = _contexts(setting.stimuli.columns(), kind)
-            pairs = zip(keys, part.agreement, strict=True)
-            contexts |= {key: value for key, value in pairs if value is not None}
-    if contexts:
-        write_agreement(folder / EW_AND_MW, contexts)
-    write(folder / PREDICTIONS, predictions)
-
-
 def read_run(
-    folder: Path, stimuli: Mapping[str, Stimuli], kind: Kind
+    folder: Path, stimuli: Mapping[str, Stimuli]
 ) -> dict[str, dict[SettingKey, Predictions]]:
     """Returns task -> (perturbation, run) -> predictions in the order of the task's rows.
 
     Args:
         folder: run directory.
         stimuli: task -> its rows.
-        kind: of the model.
 
     Raises:
-        BadInput: a file is missing or damaged, or its ids are not the ids of the rows.
+        BadInput: the file is missing or damaged, or its ids are not the ids of the rows.
     """
     file = folder / PREDICTIONS
     with advice_to_overwrite():
@@ -319,14 +279,6 @@ def read_run(
             runs[task][key] = align(take(part, rows), stimuli[task].columns()["id"], str(file))
     if lacking := [task for task, settings in runs.items() if not settings]:
         raise BadInput(f"{file} has no predictions for {lacking[0]}: run again with --overwrite")
-    if AGREEMENT in stimuli and (folder / EW_AND_MW).exists():
-        values = read_agreement(folder / EW_AND_MW)
-        keys = _contexts(stimuli[AGREEMENT].columns(), kind)
-        if missing := [context for context in keys if context not in values]:
-            where = folder / EW_AND_MW
-            raise BadInput(f"{where} lacks the context {missing[0]}: run again with --overwrite")
-        for key, part in runs[AGREEMENT].items():
-            runs[AGREEMENT][key] = replace(part, agreement=[values[context] for context in keys])
     return runs
 
 
@@ -369,9 +321,12 @@ def places_of(part: Predictions, rows: Sequence[str], where: str) -> dict[str, i
 
 
 def take(part: Predictions, places: Sequence[int]) -> Predictions:
-    """Returns the predictions at some positions."""
-    given = {name: values for name in (*PER_ROW, "agreement") if (values := getattr(part, name))}
+    """Returns the predictions at some positions; `words` and `agreement` are empty if all None."""
+    given = {name: values for name in PER_ROW if (values := getattr(part, name))}
     columns: dict[str, Any] = {name: [of[i] for i in places] for name, of in given.items()}
+    for name in ("words", "agreement"):
+        if all(value is None for value in columns.get(name, ())):
+            columns[name] = []
     return replace(part, **columns)
 
 

@@ -47,7 +47,7 @@ class Run:
         check_files(self.path, self.results)
         model, protocol = self.results.model, self.results.protocol
         asked = asking_of(protocol) | {"seed": protocol.seed, "verbs": protocol.verbs}
-        predictions = read_run(self.path, self.stimuli, model.kind)
+        predictions = read_run(self.path, self.stimuli)
         for task, settings in self.results.tasks.items():
             if lacking := [name for name in settings if (name, 0) not in predictions[task]]:
                 raise BadInput(

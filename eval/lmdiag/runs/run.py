@@ -18,7 +18,7 @@ from lmdiag import evaluation, results
 from lmdiag.controls import control_warning
 from lmdiag.protocol import Asking, Predictions, Protocol, without_effect
 from lmdiag.results import DataInfo, Device, Results, Run, RunDirectory, SettingResults, TaskData
-from lmdiag.results.predictions import SettingKey, read_run, write_run
+from lmdiag.results.predictions import SettingKey, read_run, write
 from lmdiag.runs.asking import predict
 from lmdiag.runs.journal import Journal
 from lmdiag.runs.processes import Processes
@@ -181,8 +181,8 @@ def save(
         seconds: step -> duration.
     """
     info, protocol, fingerprint = model.info, inputs.protocol, inputs.fingerprint
-    write_run(path, predictions, inputs.settings, kind=info.kind)
-    read_back = read_run(path, inputs.stimuli, info.kind)
+    write(path / results.PREDICTIONS, predictions)
+    read_back = read_run(path, inputs.stimuli)
     first = next(iter(inputs.stimuli.values()))
     data = {
         task: TaskData(rows.fingerprint, len(rows), rows.form)

@@ -7,9 +7,9 @@ Hub too.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -57,10 +57,9 @@ class Dataset:
 
     Attributes:
         name: as the user named it.
-        root: directory of the files.
-        configs: the configs.
-        commits: config -> commit; the key "" stands for all others.
-        fetch: downloads the files of some patterns into `root`; does nothing for local data.
+        root: directory of the files; of a Hub data set the snapshot, whose name is the commit.
+        configs: config -> patterns of its files below `root`.
+        is_hub: whether its files are downloaded when they are read.
         by_file: for a folder of test suites or of minimal pairs, the column that the name of a file
             is written to if the pairs lack it: `language` in a folder of languages, otherwise
             `UID`. "" for data whose files are parts of one table.
@@ -69,13 +68,18 @@ class Dataset:
     name: str
     root: Path
     configs: Configs
-    commits: Mapping[str, str | None] = field(default_factory=dict)
-    fetch: Callable[[Sequence[str]], object] = lambda patterns: None
+    is_hub: bool = False
     by_file: str = ""
 
     def commit(self, config: str) -> str | None:
         """Returns the commit that the rows of a config come from; None if it is not known."""
-        return self.commits.get(config, self.commits.get(""))
+        if self.is_hub:
+            return self.root.name
+        try:  # as the build recorded it
+            commit = read_json(self.root / "provenance.json")["configs"][config]["commit"]
+        except (BadInput, KeyError, TypeError):
+            return None
+        return commit if isinstance(commit, str) else None
 
     def read(self, config: str) -> RawTable:
         """Reads all rows of a config.
@@ -84,7 +88,8 @@ class Dataset:
             BadInput: a file is missing or malformed.
         """
         patterns = self.configs[config]
-        self.fetch(patterns)
+        if self.is_hub:
+            _snapshot(self.name, self.root.name, patterns)
         try:
             files = [path for pattern in patterns for path in sorted(self.root.glob(pattern))]
         except (OSError, ValueError, NotImplementedError, re.error) as error:
@@ -97,27 +102,20 @@ class Dataset:
 
     def _read_file(self, path: Path) -> RawTable:
         table = read_file(path)
-        if not self.by_file:
+        if not self.by_file or table.form == "suites":
             return table
-        place = path.relative_to(self.root).with_suffix("")
-        is_pairs = form_of(table.columns) == "minimal_pairs"
-        if self.by_file == "language" and is_pairs:
-            table = _with_column(table, "language", place.parts[0])
-        if is_pairs and (self.by_file == "UID" or len(place.parts) > 1):
-            table = _with_column(table, "UID", path.stem)
-        if table.form != "suites" and not is_pairs:
+        if form_of(table.columns) != "minimal_pairs":
             raise BadInput(
                 f"{path} is not a file of minimal pairs (sentence_good, sentence_bad), as a folder "
                 f"without {_CARD} has: name the file itself, or move it elsewhere"
             )
-        return in_form(table, place.as_posix())
-
-
-def _with_column(table: RawTable, name: str, value: str) -> RawTable:
-    """Returns the table with a column of one value, unless it has this column."""
-    if any(PAIR_ALIASES.get(column, column) == name for column in table.columns):
-        return table
-    return replace(table, columns={**table.columns, name: [value] * len(table)})
+        place = path.relative_to(self.root).with_suffix("")
+        named = {"language": place.parts[0]} if self.by_file == "language" else {}
+        if self.by_file == "UID" or len(place.parts) > 1:
+            named["UID"] = path.stem
+        known = {PAIR_ALIASES.get(column, column) for column in table.columns}
+        more = {name: [text] * len(table) for name, text in named.items() if name not in known}
+        return in_form(replace(table, columns={**table.columns, **more}), place.as_posix())
 
 
 def find(data: str, revision: str | None = None) -> Dataset:
@@ -203,7 +201,7 @@ def _directory(data: str, root: Path) -> Dataset:
         )
     if not configs:
         raise BadInput(f"{data}/{_CARD} names no `configs:`: build the data set by {_BUILD}")
-    return Dataset(data, root, configs, _commits(root))
+    return Dataset(data, root, configs)
 
 
 def _text_files(root: Path) -> Configs:
@@ -234,24 +232,19 @@ def _files_of_one_form(root: Path) -> list[str]:
     return [path.relative_to(root).as_posix() for path in files] if is_one_form else []
 
 
+_parsed = lru_cache(maxsize=8)(parse_yaml)
+"""The YAML of a card, which is looked at once for each config; not to be changed."""
+
+
 def _configs(root: Path, data: str) -> Configs:
     """The YAML `configs:` of a card."""
     where = f"{data}/{_CARD}"
-    text = read_text(root / _CARD, MAX_DOCUMENT)
-    parts = re.match(r"---\r?\n(.*?)\r?\n---", text, re.DOTALL)
+    parts = re.match(r"---\r?\n(.*?)\r?\n---", read_text(root / _CARD, MAX_DOCUMENT), re.DOTALL)
     try:
-        entries = ((_front_matter(parts[1], where) if parts else {}) or {}).get("configs") or []
-        return {
-            str(entry["config_name"]): _patterns(entry["data_files"], where) for entry in entries
-        }
+        entries = ((_parsed(parts[1], where) if parts else {}) or {}).get("configs") or []
+        return {str(x["config_name"]): _patterns(x["data_files"], where) for x in entries}
     except (AttributeError, KeyError, TypeError) as error:
         raise BadInput(f"{where}: its YAML `configs:` cannot be read: {error}") from error
-
-
-@lru_cache(maxsize=8)
-def _front_matter(text: str, where: str) -> Any:
-    """The YAML of a card, which is looked at once for each config; not to be changed."""
-    return parse_yaml(text, where)
 
 
 def _patterns(data_files: Any, where: str) -> list[str]:
@@ -270,33 +263,22 @@ def _patterns(data_files: Any, where: str) -> list[str]:
     return patterns
 
 
-def _commits(root: Path) -> dict[str, str | None]:
-    """Config -> upstream commit, as the build recorded it; empty for other directories."""
-    try:
-        configs = read_json(root / "provenance.json")["configs"]
-        commits = {name: facts["commit"] for name, facts in configs.items()}
-    except (BadInput, KeyError, TypeError, AttributeError):
-        return {}
-    return {name: commit for name, commit in commits.items() if isinstance(commit, str)}
-
-
 # ---- Hub -----------------------------------------------------------------------------------------
 
 
 def _hub(repo: str, revision: str | None) -> Dataset:
     """A data set of the Hub; without `configs:`, its data files are the config `default`."""
     root = _snapshot(repo, revision, [_CARD])
-    fetch = partial(_snapshot, repo, root.name)  # all files are of the same commit
     configs = _configs(root, repo) if is_file(root / _CARD) else {}
     if not configs:
-        fetch([f"*{suffix}" for suffix in READERS])
-        files = [path.relative_to(root).as_posix() for path in sorted(root.rglob("*.*"))]
-        files = [name for name in files if Path(name).suffix in _ONE_FORM[1]]
-        files = [name for name in files if _SPLIT in Path(name).stem] or files
-        configs = _text_files(root) or {"default": [_literally(name) for name in files]}
+        _snapshot(repo, root.name, [f"*{suffix}" for suffix in READERS])
+        files = [path for path in sorted(root.rglob("*.*")) if path.suffix in _ONE_FORM[1]]
+        files = [path for path in files if _SPLIT in path.stem] or files
+        default = [_literally(path.relative_to(root).as_posix()) for path in files]
+        configs = _text_files(root) or {"default": default}
         if not any(configs.values()):
             raise BadInput(f"{repo} has no data files: {', '.join(READERS)} are read")
-    return Dataset(repo, root, configs, {"": root.name}, fetch)
+    return Dataset(repo, root, configs, is_hub=True)
 
 
 def _snapshot(repo: str, revision: str | None, patterns: Sequence[str]) -> Path:

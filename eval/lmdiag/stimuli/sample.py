@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lmdiag.diagnostics import Diagnostic
@@ -13,11 +13,7 @@ if TYPE_CHECKING:
 _MOST_LEVELS = 24
 """A column with more distinct values is text; the sample is not balanced over it."""
 
-_Content = TypeVar("_Content")
 _Levels = tuple[str, ...]
-_Strata = dict[_Levels, dict[_Levels, list[list[int]]]]
-"""Levels of the break-downs that every contrast has -> levels of the others, which divide some of
-these combinations -> the rows of each contrast with these levels."""
 
 
 def sample(
@@ -38,36 +34,46 @@ def sample(
         seed: another one gives another sample.
         diagnostic: what is declared for the rows.
     """
-    chosen: list[int] = []
-    for rows in _drawn(_strata(columns, seed, diagnostic)):
-        if chosen and len(chosen) + len(rows) > limit:
-            break
-        chosen += rows
-    return sorted(chosen)
-
-
-def _strata(columns: Mapping[str, Sequence[Any]], seed: int, diagnostic: Diagnostic) -> _Strata:
-    """The contrasts by their levels, those of the good row; the next contrast to draw is last."""
     contrasts: dict[str, list[int]] = {}  # a row that is not compared stands alone
     whole = "item" if diagnostic.has_regions else "contrast"
     for row, name in enumerate(columns.get(whole, columns["id"])):
         contrasts.setdefault(name, []).append(row)
+    chosen: list[int] = []
+    for name in _drawn(_strata(columns, contrasts, seed, diagnostic)):
+        if chosen and len(chosen) + len(contrasts[name]) > limit:
+            break
+        chosen += contrasts[name]
+    return sorted(chosen)
+
+
+def _strata(
+    columns: Mapping[str, Sequence[Any]], contrasts: Mapping[str, list[int]], seed: int,
+    diagnostic: Diagnostic,
+) -> list[dict[_Levels, list[str]]]:  # fmt: skip
+    """The contrasts by the levels of their good rows; the next contrast to draw is last.
+
+    One stratum for each combination of the levels that every contrast has; the levels of the other
+    break-downs divide some of them.
+    """
     names = sorted(name for name in columns if name not in diagnostic.core_columns)
     factors = [n for n in names if n in diagnostic.breakdowns or _is_factor(columns[n])]
     balanced = [columns["condition"], *(columns[name] for name in factors)]
     is_shared = [not any(value is None or value == "" for value in column) for column in balanced]
     good = columns.get("good", [True] * len(columns["id"]))
-    strata: _Strata = {}
+    strata: dict[_Levels, dict[_Levels, list[str]]] = {}
     for name in sorted(contrasts, key=lambda name: _digest(f"{seed}/{name}"), reverse=True):
-        rows = sorted(contrasts[name], key=lambda row: not good[row])
-        levels = tuple(str(column[rows[0]]) for column in balanced)
+        row = min(contrasts[name], key=lambda row: not good[row])
+        levels = tuple(str(column[row]) for column in balanced)
         shared = tuple(level for level, is_one in zip(levels, is_shared, strict=True) if is_one)
-        strata.setdefault(shared, {}).setdefault(levels, []).append(rows)
-    return _shuffled({shared: _shuffled(parts, seed) for shared, parts in strata.items()}, seed)
+        strata.setdefault(shared, {}).setdefault(levels, []).append(name)
 
+    def in_order(levels: _Levels) -> bytes:
+        return _digest(f"{seed}/{levels}")
 
-def _shuffled(strata: Mapping[_Levels, _Content], seed: int) -> dict[_Levels, _Content]:
-    return dict(sorted(strata.items(), key=lambda item: _digest(f"{seed}/{item[0]}")))
+    return [
+        {levels: strata[shared][levels] for levels in sorted(strata[shared], key=in_order)}
+        for shared in sorted(strata, key=in_order)
+    ]
 
 
 def _is_factor(values: Sequence[Any]) -> bool:
@@ -75,24 +81,23 @@ def _is_factor(values: Sequence[Any]) -> bool:
     return types <= {str, bool, int} and 2 <= len(set(values)) <= _MOST_LEVELS
 
 
-def _drawn(strata: _Strata) -> Iterator[list[int]]:
-    """Yields the rows of all contrasts in the order in which they are drawn."""
+def _drawn(strata: list[dict[_Levels, list[str]]]) -> Iterator[str]:
+    """Yields all contrasts in the order in which they are drawn."""
     taken: Counter[tuple[int, str]] = Counter()
     together: Counter[_Levels] = Counter()
 
     def times(levels: _Levels) -> int:
         return sum(taken[at] for at in enumerate(levels))
 
-    left = [[(levels, rows) for levels, rows in parts.items()] for parts in strata.values()]
-    while remaining := [parts for parts in left if any(rows for _, rows in parts)]:
+    while remaining := [parts for parts in strata if any(parts.values())]:
         while remaining:  # one round: a contrast of each combination of levels
-            parts = min(remaining, key=lambda parts: min(times(levels) for levels, _ in parts))
+            parts = min(remaining, key=lambda parts: min(map(times, parts)))
             remaining.remove(parts)
-            some = [(levels, rows) for levels, rows in parts if rows]
-            levels, rows = min(some, key=lambda part: (together[part[0]], times(part[0])))
+            left = [levels for levels, names in parts.items() if names]
+            levels = min(left, key=lambda levels: (together[levels], times(levels)))
             together[levels] += 1
             taken.update(enumerate(levels))
-            yield rows.pop()
+            yield parts[levels].pop()
 
 
 def _digest(text: str) -> bytes:

@@ -1,6 +1,47 @@
-"""Charts of results as Vega-Lite specifications: for the report page, files and notebooks.
+"""Charts of results with altair, for the report page, files and notebooks.
 
-The specifications are files, `cards/charts/*.json`; `specs` fills them with rows of plain data, and
-`kinds` makes the rows from the runs (`charted`) of a diagnostic. `output` colours and sizes them,
-writes files and notebook charts, and has the script that draws in a page.
+`drawing` has a function per kind of chart, from a pandas DataFrame to an altair chart, and `parts`
+what they share. `kinds`, `models` and `conditions` collect the data. `output` sizes and colours
+charts, writes files and has the script that draws in a page.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    import altair
+
+MOST_BESIDE = 4
+"""Models whose figures are in columns; more are the rows of a table."""
+
+
+class Plot(NamedTuple):
+    """A chart with its caption.
+
+    Attributes:
+        kind: a key of `lmdiag.report.charts.kinds.CHART_KINDS`, or e.g. `steps`, `differences`.
+        name: unique among the charts of a report; the name of its file.
+        caption: what it shows and how to read it.
+        chart: with its data; colours are CSS variables (`var(--c1)`).
+        is_further: whether it is one of many, which a page folds.
+        heading: name of its model, where there are charts of several models.
+    """
+
+    kind: str
+    name: str
+    caption: str
+    chart: altair.TopLevelMixin
+    is_further: bool = False
+    heading: str = ""
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """The Vega-Lite specification, without the `config`."""
+        spec: dict[str, Any] = self.chart.to_dict(validate=False)
+        return {key: value for key, value in spec.items() if key not in ("config", "$schema")}
+
+
+def name_part(text: str) -> str:
+    """Returns text as a part of a file name."""
+    return "".join(c if c.isascii() and c.isalnum() else "-" for c in text.lower()).strip("-")

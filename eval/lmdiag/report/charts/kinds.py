@@ -2,33 +2,118 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
-from lmdiag.diagnostics import Chart, Perturbation
+import pandas as pd
+
+from lmdiag import stats
+from lmdiag.analysis.designs import within_item_intervals
+from lmdiag.diagnostics import Chart, Diagnostic
+from lmdiag.formulas import parse_formula
 from lmdiag.report import numbers
-from lmdiag.report.charts import specs
-from lmdiag.report.charts.charted import Charted, figure_row, name_part
-from lmdiag.report.charts.sentences import sentence_pairs, suite_regions
-from lmdiag.report.charts.specs import Datum, Plot
+from lmdiag.report.charts import Plot, drawing, name_part
+from lmdiag.report.charts.parts import COLORS, broken, distinct, has
 from lmdiag.report.items import MAX_LISTED, Item, run_scores
 from lmdiag.report.labels import measure_label
-from lmdiag.report.tables import measured, set_columns, sets_beside
-from lmdiag.results import Figure, Place
+from lmdiag.report.tables import Source, measured, set_columns, sets_beside
+from lmdiag.results import Figure
 from lmdiag.text import visible
 from lmdiag.types import BadInput
 
+if TYPE_CHECKING:
+    from lmdiag.results import Run
 
-def plots(charted: Charted) -> list[Plot]:
+_MOST_LEVELS = 40
+"""Levels in a chart; more make it longer than a page of a paper."""
+
+_UNFOLDED = 6
+"""Suites whose charts are shown at once; of more, all are folded."""
+
+
+@dataclass(frozen=True)
+class TaskRuns:
+    """The runs that have a task, with their items.
+
+    Attributes:
+        task: its name.
+        runs: the runs.
+        sources: the same runs as tables see them.
+        items: the unperturbed items of each run.
+    """
+
+    task: str
+    runs: Sequence[Run]
+    sources: Sequence[Source]
+    items: Sequence[Sequence[Item]]
+
+    @property
+    def diagnostic(self) -> Diagnostic:
+        """The declaration of the task."""
+        return self.runs[0].results.diagnostic(self.task)
+
+    @property
+    def settings(self) -> list[str]:
+        """The settings of the first run, in the order of the paper."""
+        return self.diagnostic.settings_in_order(self.runs[0].results.tasks[self.task])
+
+    @cached_property
+    def figures(self) -> pd.DataFrame:
+        """The figures of all tasks of the runs: their addresses, the columns of charts, `model`."""
+        rows = []
+        for source in self.sources:
+            for place, figure in source.results.figures():
+                published = source.published.get(place)
+                facts = {"model": source.label, "published": published and published.value / 100}
+                rows.append(place._asdict() | figure_row(figure) | facts)
+        return pd.DataFrame(rows).dropna(subset="value")
+
+    def table(self, *measures: str, by: str = "", setting: str = "none", **where: str) -> Any:
+        """The figures of measures in their order, of which `*` stands for any part of a name."""
+        where = {"task": self.task, "by": by, "setting": setting} | where
+        figures = self.figures
+        for column, value in where.items():
+            figures = figures[figures[column] == value]
+        names = figures["measure"].map(measure_label)
+        series = figures["model"] if len(self.runs) > 1 else names
+        figures = figures.assign(label=names, series=series)
+        names = distinct(figures, "measure")
+        order = [name for pattern in measures for name in names if fnmatchcase(name, pattern)]
+        return _in_order(figures, "measure", order)
+
+    def plot(self, i: int, kind: str, name: str, caption: str, chart: Any) -> Plot:
+        """The chart of run i, which names its model where there are several."""
+        if len(self.runs) == 1:
+            return Plot(kind, name, caption, chart)
+        label = self.sources[i].label
+        return Plot(kind, f"{name}-{i + 1}", f"{label}: {caption}", chart, heading=label)
+
+    def colors(self, i: int) -> list[str]:
+        """The colours of a chart of run i: where there are several runs, only that of its model."""
+        return COLORS if len(self.runs) == 1 else [COLORS[i % len(COLORS)]] * 2
+
+
+def figure_row(figure: Figure) -> dict[str, Any]:
+    """Returns a figure as a row of the charts of figures."""
+    return {
+        "value": figure.value, "low": figure.ci_low, "high": figure.ci_high, "n": figure.n,
+        "chance": figure.chance, "versus_chance": figure.versus_chance, "sd": figure.sd,
+    }  # fmt: skip
+
+
+def plots(data: TaskRuns) -> list[Plot]:
     """Returns the charts that a diagnostic declares and that its runs have data for."""
     declared = [
-        plot
-        for chart in charted.diagnostic.charts
-        for plot in CHART_KINDS[chart.kind](charted, chart)
+        plot for chart in data.diagnostic.charts for plot in CHART_KINDS[chart.kind](data, chart)
     ]
     return [
-        plot._replace(name=f"{name_part(charted.task)}-{plot.name}")
-        for plot in (*declared, *_extended_sets(charted))
+        plot._replace(name=f"{name_part(data.task)}-{plot.name}")
+        for plot in (*declared, *_extended_sets(data))
     ]
 
 
@@ -39,7 +124,7 @@ def measures_plot(model: str, measures: Mapping[str, Figure]) -> Plot:
         for name, figure in measures.items()
         if figure.is_percent and figure.value is not None and "=" not in name
     ]
-    for plot in _dotted("figures", "measures", visible(model), rows):
+    for plot in _dotted("figures", "measures", visible(model), pd.DataFrame(rows)):
         return plot
     raise BadInput("no measure is a proportion, so there is nothing to draw: see to_frame()")
 
@@ -47,271 +132,320 @@ def measures_plot(model: str, measures: Mapping[str, Figure]) -> Plot:
 # ---- figures -------------------------------------------------------------------------------------
 
 
-def _figures(charted: Charted, chart: Chart) -> Iterator[Plot]:
-    """Accuracy and sensitivity: of one run in all settings, of several runs unperturbed."""
-    if len(charted.runs) > 1:
-        kinds = [(source.label, i, "none", "") for i, source in enumerate(charted.sources)]
-    else:
-        label = charted.diagnostic.setting_label
-        kinds = [(visible(label(name)), 0, name, "") for name in charted.settings]
-        kinds.append(("Human (cloze)", 0, "none", "human_"))
-    rows = [
-        row
-        for name in charted.names(*chart.measures)
-        for series, i, setting, prefix in kinds
-        for row in charted.row(measure_label(name), series, i, setting, prefix + name)
-    ]
-    yield from _dotted(chart.kind, "measures", chart.title or "Accuracy and sensitivity", rows)
-
-
-def _levels(charted: Charted, chart: Chart) -> Iterator[Plot]:
-    """The levels of a break-down: all measures of one run, or the first measure of several runs.
-
-    Of very many levels there are several charts, see `Charted.level_groups`.
-    """
-    several, names = len(charted.runs) > 1, charted.names(*chart.measures)
-    if several:
-        names = names[:1]
-    only = name_part(chart.measures[0]) if len(chart.measures) == 1 else ""
-    groups = charted.level_groups(chart.by, chart.levels)
-    for group, levels in groups.items():
-        rows = [
-            row
-            for level, label in levels.items()
-            for row in charted.rows(names, chart.by, level, label)
-        ]
-        title = chart.title + (f": {group}" if group else "")
-        title += f" ({measure_label(names[0])})" if several and names else ""
-        for plot in _dotted(chart.kind, f"{name_part(chart.by)}-{only}", title, rows):
-            name = f"{plot.name}-{name_part(group)}" if group else plot.name
-            yield plot._replace(name=name, is_further=len(groups) > 1)
-
-
-def _extended_sets(charted: Charted) -> Iterator[Plot]:
-    """The figures of small and extended sets, as their table has them."""
-    sets, labels = charted.diagnostic.extended_sets, sets_beside(charted.task, charted.sources)
-    if not sets or not labels:
-        return
-    several = len(charted.runs) > 1
-    rows = [
-        row
-        for name, line in set_columns(measured(charted.task, charted.sources))
-        for task, label in labels.items()
-        for i, source in enumerate(charted.sources)
-        for row in charted.row(
-            f"{name},\n{label}" if several else name.replace(", ", ",\n"),
-            source.label if several else label,
-            i,
-            *("none", line.measure, line.by, line.level),
-            task=task,
-        )
-    ]
-    yield from _dotted("levels", "extended-sets", sets.title, rows)
-
-
-def _dotted(kind: str, name: str, title: str, rows: Sequence[Datum]) -> Iterator[Plot]:
-    """A chart of dots, with the meaning of those marks that the rows have in its caption."""
-    present = {key for row in rows for key, value in row.items() if value is not None}
+def _dotted(kind: str, name: str, title: str, data: pd.DataFrame) -> Iterator[Plot]:
+    """A chart of dots, with the meaning of those marks that the data have in its caption."""
     parts = {
         "low": "lines are 95% intervals over items",
         "sd": "thick lines ± one standard deviation over shuffles",
         "published": "◇ is the published figure",
         "chance": "the dashed line is chance",
     }
-    text = ", ".join(part for key, part in parts.items() if key in present)
+    text = ", ".join(part for column, part in parts.items() if has(data, column))
     caption = f"{title}. {text[:1].upper()}{text[1:]}{'.' if text else ''}"
-    if rows:
-        yield Plot(kind, name.strip("-"), caption, specs.dots(rows))
+    if len(data):
+        yield Plot(kind, name.strip("-"), caption, drawing.dot_chart(data))
 
 
-# ---- probabilities -------------------------------------------------------------------------------
+def _in_order(data: pd.DataFrame, column: str, names: Sequence[str]) -> pd.DataFrame:
+    """The rows with these names in a column, in their order."""
+    return pd.concat([data[data[column] == name] for name in names] or [data[:0]])
 
 
-def _scatter(charted: Charted, chart: Chart) -> Iterator[Plot]:
-    """Good against bad completions or sentences, a chart per run."""
-    if charted.diagnostic.asks == "sentence":
-        yield from sentence_pairs(charted, chart)
-        return
-    known = [
-        [item for item in _restricted(charted, i, chart) if item.difference is not None]
-        for i in range(len(charted.runs))
-    ]
-    reach = [p for items in known for item in items for p in (item.good, item.bad) if p]
-    lowest = min(reach, default=1.0)
-    title = f"{chart.title}. " if chart.title else ""
-    name = f"pairs{f'-{name_part(chart.title)}' if chart.title else ''}"
-    for i, items in enumerate(known):
-        if len(items) > MAX_LISTED:
-            caption = (
-                f"{title}p(good) against p(bad) of {len(items):,} contrasts; the darker, the "
-                "more contrasts. Above the diagonal the model prefers the good completion."
-            )
-            both = ([item.good or 0.0 for item in items], [item.bad or 0.0 for item in items])
-            spec = specs.density(*both, reach=[lowest])
-            yield charted.of_run(i, "density", name, caption, spec)
-        elif items:
-            threshold = charted.runs[i].results.protocol.threshold
-            caption = (
-                f"{title}p(good) against p(bad), one mark per contrast. Above the diagonal the "
-                "model prefers the good completion, above the dashed curve by more than "
-                f"{threshold:g}."
-            )
-            spec = specs.scatter([_pair(item, threshold) for item in items], threshold, lowest)
-            yield charted.of_run(i, chart.kind, name, caption, spec)
-
-
-def _restricted(charted: Charted, i: int, chart: Chart) -> Sequence[Item]:
-    """The items in the levels that a chart is restricted to, of a break-down or of a column."""
-    if not chart.by:
-        return charted.items[i]
-    rows = charted.runs[i].stimuli[charted.task].columns()
-    labels = charted.diagnostic.levels(rows).get(chart.by, rows.get(chart.by, ()))
-    inside = {x for x, level in zip(rows["id"], labels, strict=False) if level in chart.levels}
-    return [item for item in charted.items[i] if item.choices[0].id in inside]
-
-
-def _pair(item: Item, threshold: float) -> Datum:
-    """A contrast as a row of `specs.scatter`."""
-    good = next(choice for choice in item.choices if choice.good)
-    bad = max((c for c in item.choices if not c.good), key=lambda c: c.probability or 0.0)
-    verdict = f"good by > {threshold:g}" if item.by_threshold else "good"
-    return {
-        "item": visible(item.id),
-        "context": visible(good.sentence),
-        "good": visible(good.target),
-        "bad": visible(bad.target),
-        "p_good": good.probability,
-        "p_bad": bad.probability,
-        "rank_good": good.rank,
-        "rank_bad": bad.rank,
-        "verdict": verdict if item.prefers_good else "bad",
-    }
-
-
-def _cloze(charted: Charted, chart: Chart) -> Iterator[Plot]:
-    """Model probability against human cloze probability, a chart per run."""
-    rows = [_cloze_rows(charted, i) for i in range(len(charted.runs))]
-    lowest = min((row["p"] for of_run in rows for row in of_run if row["p"] > 0), default=1.0)
-    for i, of_run in enumerate(rows):
-        if not of_run:
-            continue
-        correlations = ", ".join(
-            f"{name.title()} {numbers.number(figure.value, figure.statistic)}"
-            for name in ("spearman", "pearson")
-            if (figure := charted.runs[i].results.measure(charted.task, "none", name))
-        )
-        caption = (
-            "Probability of the target: model and human cloze. "
-            f"Correlation of log p and cloze: {correlations}."
-        )
-        yield charted.of_run(i, chart.kind, "cloze", caption, specs.cloze(of_run, lowest))
-
-
-def _cloze_rows(charted: Charted, i: int) -> list[Datum]:
-    """The targets of a run as rows of `specs.cloze`; none without cloze probabilities."""
-    columns = charted.runs[i].stimuli[charted.task].columns()
-    if "target_cloze" not in columns:
-        return []
-    cloze = dict(zip(columns["id"], columns["target_cloze"], strict=True))
-    return [
-        {
-            "item": visible(item.id), "context": visible(choice.sentence),
-            "cloze": cloze[choice.id], "word": visible(choice.target),
-            "p": choice.probability, "rank": choice.rank,
-            "kind": "appropriate" if choice.good else "reversed",
-        }
-        for item in charted.items[i]
-        for choice in item.choices
-        if choice.probability is not None
-    ]  # fmt: skip
-
-
-# ---- shuffles ------------------------------------------------------------------------------------
-
-
-def _shuffles(charted: Charted, chart: Chart) -> Iterator[Plot]:
-    """The measures in each shuffle, a chart per run."""
-    for i in range(len(charted.runs)):
-        rows = [
-            row
-            for name in charted.names(*chart.measures)
-            for perturbation in charted.diagnostic.perturbations
-            if perturbation.shuffled
-            for row in _shuffled(charted, i, name, perturbation)
+def _figures(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
+    """Accuracy and sensitivity: of one run in all settings, of several runs unperturbed."""
+    table = data.table(*chart.measures)
+    if len(data.runs) == 1:
+        label = data.diagnostic.setting_label
+        settings = [
+            data.table(*chart.measures, setting=name).assign(series=visible(label(name)))
+            for name in data.settings
         ]
+        human = data.table(*(f"human_{name}" for name in chart.measures))
+        names = human["measure"].str.removeprefix("human_").map(measure_label)
+        settings.append(human.assign(label=names, series="Human (cloze)"))
+        table = _in_order(pd.concat(settings), "label", distinct(table, "label"))
+    yield from _dotted(chart.kind, "measures", chart.title or "Accuracy and sensitivity", table)
+
+
+def _levels(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
+    """The levels of a break-down: all measures of one run, or the first measure of several runs.
+
+    Very many levels have several charts, by the break-down that each of them is a part of.
+    """
+    table, title, by = data.table(*chart.measures, by=chart.by), chart.title, chart.by
+    if len(data.runs) > 1 and len(table):
+        table = table[table["measure"] == table["measure"].iloc[0]]
+        title += f" ({table['label'].iloc[0]})"
+    levels = chart.levels or data.diagnostic.levels_in_order(by, distinct(table, "level"))
+    labels = {x: broken(visible(data.diagnostic.level_label(by, x))) for x in levels}
+    table = _in_order(table, "level", levels)
+    table["label"] = table["level"].map(labels)
+    groups = dict.fromkeys(levels, "")
+    if len(levels) > _MOST_LEVELS:
+        counted = {x: f"part {1 + i // _MOST_LEVELS}" for i, x in enumerate(levels)}
+        groups = counted | _owners(data, by)
+    name = name_part(by) + (f"-{name_part(chart.measures[0])}" if len(chart.measures) == 1 else "")
+    for group, rows in table.groupby(table["level"].map(groups), sort=False):
+        about = f"{title}: {group}" if group else title
+        for plot in _dotted(chart.kind, f"{name}-{name_part(str(group))}", about, rows):
+            yield plot._replace(is_further=bool(group))
+
+
+def _owners(data: TaskRuns, by: str) -> dict[str, str]:
+    """Level -> the level of another break-down, in words, that it is a part of.
+
+    Of several such break-downs, the one with the most levels.
+    """
+    items = pd.DataFrame([item.levels for item in data.items[0]]).dropna(subset=[by])
+    levels = items.groupby(by, sort=False)
+    counts = {other: items[other].nunique() for other in sorted(items) if other != by
+              and (levels[other].nunique(dropna=False) == 1).all()}  # fmt: skip
+    best = max(counts, key=lambda other: counts[other], default=by)
+    label = data.diagnostic.level_label
+    return {x: visible(label(best, owner)) for x, owner in levels[best].first().items() if counts}
+
+
+def _extended_sets(data: TaskRuns) -> Iterator[Plot]:
+    """The figures of small and extended sets, as their table has them."""
+    sets, labels = data.diagnostic.extended_sets, sets_beside(data.task, data.sources)
+    if not sets or not labels:
+        return
+    several = len(data.runs) > 1
+    tables = [
+        data.table(line.measure, by=line.by, level=line.level, task=task).assign(
+            label=f"{name},\n{label}" if several else name.replace(", ", ",\n"),
+            **({} if several else {"series": label}),
+        )
+        for name, line in set_columns(measured(data.task, data.sources))
+        for task, label in labels.items()
+    ]
+    yield from _dotted("levels", "extended-sets", sets.title, pd.concat(tables))
+
+
+def _shuffles(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
+    """The measures in each shuffle, with mean and standard deviation, a chart per run."""
+    for i, run in enumerate(data.runs):
+        rows: list[dict[str, Any]] = []
+        times = 0
+        for name in distinct(data.table(*chart.measures), "measure"):
+            for perturbation in (one for one in data.diagnostic.perturbations if one.shuffled):
+                setting = perturbation.name
+                figures = data.table(name, setting=setting, model=data.sources[i].label)
+                if figures.empty:
+                    continue
+                shuffles = [n for other, n in run.predictions[data.task] if other == setting]
+                scores = (run_scores(run, data.task, setting, n)[name] for n in sorted(shuffles))
+                label = {"label": f"{perturbation.label}, {measure_label(name)}"}
+                counts = Counter(float(of_shuffle.values.mean()) for of_shuffle in scores)
+                rows += [label | {"value": x, "shuffles": n} for x, n in sorted(counts.items())]
+                plain = run.results.measure(data.task, perturbation.unshuffled, name)
+                [figure] = figures.to_dict("records")
+                rows.append(
+                    label | {"mean": figure["value"], "not shuffled": plain and plain.value}
+                    | {key: figure[key] for key in ("sd", "published")}
+                )  # fmt: skip
+                times = max(times, len(shuffles))
         if rows:
-            times = max(row["runs"] for row in rows if "runs" in row)
             caption = (
                 f"{chart.title}, {times} times: the larger a circle, the more shuffles "
                 "had this value. Below: mean ± one standard deviation; dashed: not shuffled."
             )
-            yield charted.of_run(i, chart.kind, "shuffles", caption, specs.shuffles(rows))
+            drawn = drawing.shuffle_chart(pd.DataFrame(rows), data.colors(i))
+            yield data.plot(i, chart.kind, "shuffles", caption, drawn)
 
 
-def _shuffled(charted: Charted, i: int, name: str, perturbation: Perturbation) -> Iterator[Datum]:
-    """How often each value occurred, and the mean beside the figure without shuffling."""
-    run, task, setting = charted.runs[i], charted.task, perturbation.name
-    figure = run.results.measure(task, setting, name)
-    if figure is None or figure.value is None:
+def _cutoffs(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
+    """EW and MW over cut-offs: of one run in one chart, of several runs a chart per measure."""
+    names = ("mw@top=*", "mw@bottom=*", "ew@top=*", "ew@bottom=*")
+    table = _with_cutoffs(data, data.table(*names))
+    if table.empty:
         return
-    shuffles = sorted(n for each, n in run.predictions[task] if each == setting)
-    values = [float(run_scores(run, task, setting, n)[name].values.mean()) for n in shuffles]
-    text = f"{perturbation.label}, {measure_label(name)}"
-    for value, count in sorted(Counter(values).items()):
-        yield {"label": text, "value": value, "count": count}
-    plain = run.results.measure(task, perturbation.unshuffled, name)
-    published = charted.sources[i].published.get(Place(task, setting, name))
-    yield {
-        "label": text, "mean": figure.value, "sd": figure.sd, "runs": len(values),
-        "plain": plain and plain.value, "published": published and published.value / 100,
+    several = len(data.runs) > 1
+    for group in (("MW",), ("EW",)) if several else (("MW", "EW"),):
+        caption = (
+            f"{' and '.join(group)} of the verbs in the top of the distribution, then of those in "
+            "its bottom. Bands are 95% intervals, the dashed line is chance."
+        )
+        drawn = drawing.cutoff_chart(table[table["score"].isin(group)])
+        yield Plot(chart.kind, f"cutoffs-{'-'.join(group).lower()}", caption, drawn)
+    by = data.table(*names, by=chart.by)
+    if len(by) and not several:
+        levels = data.diagnostic.levels_in_order(chart.by, distinct(by, "level"))
+        labels = [broken(visible(data.diagnostic.level_label(chart.by, x))) for x in levels]
+        panels = by["level"].map(dict(zip(levels, labels, strict=True)))
+        small = _in_order(_with_cutoffs(data, by.assign(panel=panels)), "panel", labels)
+        caption = f"MW and EW by cut-off in each {chart.by}; left of the line top, right bottom."
+        drawn = drawing.cutoff_chart(small)
+        yield Plot(chart.kind, f"cutoffs-{name_part(chart.by)}s", caption, drawn)
+
+
+def _with_cutoffs(data: TaskRuns, table: pd.DataFrame) -> pd.DataFrame:
+    """The figures with the score (MW or EW) and the cut-off that their measures name."""
+    parts = table["measure"].str.split("[@=]", expand=True, regex=True).reindex(columns=range(3))
+    score = parts[0].str.upper()
+    cut = parts[1].str.cat([f"{float(x):g}" for x in parts[2]], " ")
+    return table.assign(score=score, **{"cut-off": cut}) if len(data.runs) > 1 else table.assign(
+        score=score, series=score, **{"cut-off": cut}
+    )  # fmt: skip
+
+
+# ---- items ---------------------------------------------------------------------------------------
+
+
+def _scatter(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
+    """Good against bad completions or sentences, a chart per run."""
+    bits = data.diagnostic.asks == "sentence"
+    threshold = data.runs[0].results.protocol.threshold
+    tables = [
+        pd.DataFrame(_pair(item, bits, threshold) for item in items if item.difference is not None)
+        for items in (_restricted(data, i, chart) for i in range(len(data.runs)))
+    ]
+    values = [value for table in tables for side in ("good", "bad") if len(table)
+              for value in table[side]]  # fmt: skip
+    what, reading = (
+        ("Surprisal of the good against the bad sentence",
+         "Below the diagonal the model prefers the good sentence")
+        if bits else
+        ("p(good) against p(bad)", "Above the diagonal the model prefers the good completion")
+    )  # fmt: skip
+    title = f"{chart.title}. {what}" if chart.title else what
+    name = f"pairs-{name_part(chart.title)}".strip("-")
+    ends = drawing.ends_of(values, bits=bits) if values else (0.0, 1.0)
+    for i, table in enumerate(tables):
+        colors = data.colors(i)
+        if len(table) > MAX_LISTED:
+            caption = f"{title}, {len(table):,} contrasts; the darker, the more. {reading}."
+            good, bad = table["good"], table["bad"]
+            drawn = drawing.density_chart(good, bad, ends, bits=bits, color=colors[0])
+            yield data.plot(i, "density", name, caption, drawn)
+        elif len(table):
+            more = "" if bits else f", above the dashed curve by more than {threshold:g}"
+            caption = f"{title}, one mark per contrast. {reading}{more}."
+            drawn = drawing.pair_chart(table, ends, bits=bits, threshold=threshold, colors=colors)
+            yield data.plot(i, chart.kind, name, caption, drawn)
+
+
+def _restricted(data: TaskRuns, i: int, chart: Chart) -> Sequence[Item]:
+    """The items in the levels that a chart is restricted to, of a break-down or of a column."""
+    if not chart.by:
+        return data.items[i]
+    rows = data.runs[i].stimuli[data.task].columns()
+    labels = data.diagnostic.levels(rows).get(chart.by, rows.get(chart.by, ()))
+    inside = {x for x, level in zip(rows["id"], labels, strict=False) if level in chart.levels}
+    return [item for item in data.items[i] if item.choices[0].id in inside]
+
+
+def _pair(item: Item, bits: bool, threshold: float) -> dict[str, Any]:
+    """A contrast as a row of a chart; its bad row is the most probable one."""
+    good = next(choice for choice in item.choices if choice.good)
+    bad = max((c for c in item.choices if c.good is False), key=lambda c: c.value or 0.0)
+    pair = {"item": visible(item.id), "context": visible(good.sentence)}
+    pair["verdict"] = "good" if item.prefers_good else "bad"
+    if bits:
+        return pair | {"other context": visible(bad.context), "good": good.bits, "bad": bad.bits}
+    if item.prefers_good and item.by_threshold:
+        pair["verdict"] = f"good by > {threshold:g}"
+    return pair | {
+        "good word": visible(good.target), "good": good.probability, "rank of good": good.rank,
+        "bad word": visible(bad.target), "bad": bad.probability, "rank of bad": bad.rank,
     }  # fmt: skip
 
 
-# ---- cut-offs ------------------------------------------------------------------------------------
-
-
-def _cutoffs(charted: Charted, chart: Chart) -> Iterator[Plot]:
-    """EW and MW over cut-offs: of one run together, of several runs a chart per measure."""
-    if not charted.names("ew@*"):
-        return
-    several = len(charted.runs) > 1
-    for measures in (("mw",), ("ew",)) if several else (("mw", "ew"),):
-        title = " and ".join(map(measure_label, measures))
-        caption = (
-            f"{title} of the verbs in the top of the distribution, then of those in its bottom. "
-            "Bands are 95% intervals, the dashed line is chance."
+def _cloze(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
+    """Model probability against human cloze probability, a chart per run."""
+    columns = data.runs[0].stimuli[data.task].columns()
+    cloze = dict(zip(columns["id"], columns.get("target_cloze", ()), strict=False))
+    tables = [
+        pd.DataFrame(
+            {
+                "item": visible(item.id), "context": visible(choice.sentence),
+                "human cloze": cloze[choice.id], "word": visible(choice.target),
+                "p": choice.probability, "rank": choice.rank,
+                "kind": "appropriate" if choice.good else "reversed",
+            }
+            for item in items
+            for choice in item.choices
+            if choice.probability is not None and choice.id in cloze
         )
-        spec = specs.cutoffs(_over_cutoffs(charted, measures))
-        yield Plot(chart.kind, f"cutoffs-{'-'.join(measures)}", caption, spec)
-    rows = [
-        {**row, "panel": label}
-        for level, label in charted.levels(chart.by).items()
-        for row in _over_cutoffs(charted, ("mw", "ew"), chart.by, level)
-    ]
-    if rows and not several:
-        caption = f"MW and EW by cut-off in each {chart.by}; left of the line top, right bottom."
-        yield Plot(chart.kind, f"cutoffs-{name_part(chart.by)}s", caption, specs.cutoffs(rows))
+        for items in data.items
+    ]  # fmt: skip
+    ends = drawing.ends_of([p for table in tables if len(table) for p in table["p"]], bits=False)
+    for i, table in enumerate(tables):
+        correlations = ", ".join(
+            f"{name.title()} {numbers.number(figure.value, figure.statistic)}"
+            for name in ("spearman", "pearson")
+            if (figure := data.runs[i].results.measure(data.task, "none", name))
+        )
+        caption = "Probability of the target: model and human cloze. "
+        caption += f"Correlation of log p and cloze: {correlations}."
+        if len(table):
+            drawn = drawing.cloze_chart(table, ends, data.colors(i))
+            yield data.plot(i, chart.kind, "cloze", caption, drawn)
 
 
-def _over_cutoffs(
-    charted: Charted, measures: Sequence[str], by: str = "", level: str = ""
-) -> list[Datum]:
-    return [
-        {**row, "end": end, "cutoff": float(name.partition("=")[2])}
-        for measure in measures
-        for end in ("top", "bottom")
-        for name in charted.names(f"{measure}@{end}=*")
-        for row in charted.rows([name], by, level, series=measure_label(measure))
-    ]
+def _regions(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
+    """The mean surprisal of each region in each condition, a chart per suite."""
+    suites: dict[str, list[pd.DataFrame]] = {}
+    for source, items in zip(data.sources, data.items, strict=True):
+        for suite in dict.fromkeys(item.levels.get(chart.by, "") for item in items):
+            of_suite = [item for item in items if item.levels.get(chart.by, "") == suite]
+            means = _region_means(of_suite).assign(panel=source.label)
+            suites.setdefault(suite, []).append(means)
+    for number, (suite, models) in enumerate(suites.items(), start=1):
+        if (means := pd.concat(models)).empty:
+            continue
+        name = visible(data.diagnostic.level_label(chart.by, suite)) or data.task
+        caption = f"{name}: mean surprisal by region. Lines are 95% intervals within items."
+        if means["named"].any() and not means["named"].all():
+            caption += " Only the regions that the predictions read are shown."
+        file = "-".join(filter(None, ("regions", str(number), name_part(suite))))
+        drawn = drawing.means_chart(means, y="surprisal, bits", possible=(0, math.inf))
+        yield Plot(chart.kind, file, caption, drawn, len(suites) > _UNFOLDED)
 
 
-CHART_KINDS: Mapping[str, Callable[[Charted, Chart], Iterator[Plot]]] = {
+def _region_means(items: Sequence[Item]) -> pd.DataFrame:
+    """The mean of each region in each condition, with its interval within items.
+
+    The mean is over the items that have the region in all conditions that any item has it in.
+    """
+    formulas = {formula for item in items for formula, _ in item.predictions}
+    regions = {region.number for text in formulas for region in parse_formula(text).regions}
+    columns = ["region", "condition", "item", "bits"]
+    bits = pd.DataFrame(
+        [(part.name, choice.condition, item.id, part.bits)
+         for item in items for choice in item.choices for part in choice.parts],
+        columns=columns,
+    ).dropna()  # fmt: skip
+    rows = []
+    for region, of_region in bits.groupby("region", sort=False):
+        table = of_region.pivot(index="item", columns="condition", values="bits").dropna()
+        table = table[distinct(of_region, "condition")]
+        number = str(region).partition(" ")[0]
+        named = None in regions or number in map(str, regions)  # None: the whole sentence
+        bounds = _bounds(table.to_numpy())
+        rows += [
+            {"level": visible(str(region)), "series": visible(condition), "n": len(table),
+             "value": table[condition].mean(), "low": low, "high": high, "named": named}
+            for condition, (low, high) in zip(table, bounds, strict=True)
+        ]  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def _bounds(bits: stats.Values) -> list[stats.Interval]:
+    """The interval of each column: within items, or of a mean where there is a single column."""
+    n, columns = bits.shape
+    if n < 2 or columns < 2:
+        return [stats.mean_interval(x) if n > 1 else (math.nan, math.nan) for x in bits.T]
+    return within_item_intervals(bits)
+
+
+CHART_KINDS: Mapping[str, Callable[[TaskRuns, Chart], Iterator[Plot]]] = {
     "figures": _figures,
     "levels": _levels,
     "scatter": _scatter,
     "cloze": _cloze,
     "shuffles": _shuffles,
     "cutoffs": _cutoffs,
-    "regions": suite_regions,
+    "regions": _regions,
 }
 """Kind of a declared chart -> the function that makes it."""

@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmdiag.files import is_file, resource_path, write_atomically
-from lmdiag.report.charts.specs import MARGIN, Plot, Spec
+from lmdiag.report.charts import Plot
+from lmdiag.report.charts.drawing import CHOICES_WIDTH
+from lmdiag.report.charts.parts import INK, MUTED
 from lmdiag.stimuli.building import user_cache
 
 if TYPE_CHECKING:
@@ -32,6 +34,26 @@ _PADDING = 12
 
 _MEASURED = "DejaVu Sans"
 """The widest of the usual fonts: text that fits in it fits in any that `sans-serif` stands for."""
+
+_TEXT = {"labelColor": INK, "titleColor": INK, "labelFontSize": 11, "titleFontSize": 11}
+
+_THEME = {
+    "background": "transparent",
+    "padding": 2,
+    "font": "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'Noto Sans', Arial, "
+    "sans-serif",
+    "view": {"stroke": None},
+    "axis": _TEXT | {
+        "titleFontWeight": "normal", "titlePadding": 6, "labelLimit": 190, "tickSize": 3,
+        "gridColor": "var(--line)", "domainColor": MUTED, "tickColor": MUTED,
+    },
+    "header": _TEXT | {"labelAnchor": "start", "labelFontWeight": "bold", "labelLimit": 330},
+    "legend": _TEXT | {
+        "titleColor": MUTED, "titleFontWeight": "normal", "labelLimit": 220, "symbolSize": 60,
+        "orient": "top", "direction": "horizontal", "columnPadding": 12, "offset": 8, "padding": 0,
+    },
+    "title": {"color": INK, "fontSize": 12, "anchor": "start", "offset": 10},
+}  # fmt: skip
 
 
 # ---- colours -------------------------------------------------------------------------------------
@@ -56,16 +78,16 @@ def resolved(value: Any) -> Any:
 
 def theme() -> str:
     """Returns the theme as JSON: the `config` of a specification, its colours CSS variables."""
-    return resource_path("cards", "charts", "theme.json").read_text("utf-8")
+    return json.dumps(_THEME)
 
 
 # ---- files and notebooks -------------------------------------------------------------------------
 
 
-def _sized(spec: Spec, width: float) -> Spec:
+def _sized(spec: dict[str, Any], width: float) -> dict[str, Any]:
     """The specification in a width in pixels, axes and legends included."""
     if "vconcat" in spec:
-        panels = [{**panel, "width": width - MARGIN - _PADDING} for panel in spec["vconcat"]]
+        panels = [{**panel, "width": width - CHOICES_WIDTH - _PADDING} for panel in spec["vconcat"]]
         return {**spec, "vconcat": panels}
     if "spec" not in spec:
         return {**spec, "width": width, "autosize": {"type": "fit-x", "contains": "padding"}}
@@ -95,7 +117,7 @@ def write_figures(plots: Iterable[Plot], folder: Path, kind: str, width: float) 
     return paths
 
 
-def figure_file(spec: Spec, kind: str, width: float) -> bytes:
+def figure_file(spec: dict[str, Any], kind: str, width: float) -> bytes:
     """Returns a chart as the content of a file; see `write_figures`."""
     import vl_convert
 
@@ -117,7 +139,7 @@ def figure_file(spec: Spec, kind: str, width: float) -> bytes:
 _SIZE = re.compile(r'\b(width|height)="([\d.]+)"')
 
 
-def svg(spec: Spec, width: float) -> str:
+def svg(spec: dict[str, Any], width: float) -> str:
     """Returns a chart of a width in pixels as an `<svg>` element in the colours of a page."""
     import vl_convert
 
