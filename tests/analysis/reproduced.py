@@ -1,8 +1,9 @@
 """Published figures that lmdiag reproduces, each computed from the published data.
 
-    python tests/analysis/reproduced.py DATA        writes docs/reproduced.md
+    PYTHONPATH=tests python tests/analysis/reproduced.py DATA        writes docs/reproduced.md
 
-DATA is a directory built by `lmdiag build`, with `agreement`.
+DATA is a directory built by `lmdiag build`, with `agreement`. What other programs compute is read
+from `tests/peers/records.json`, which the scripts there write.
 
 `test_reproduced.py` compares the same figures and the page, so that neither can drift.
 """
@@ -15,7 +16,7 @@ import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from statistics import fmean
@@ -32,6 +33,7 @@ from lmdiag.types import DIAGNOSTICS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/reproduced.md"
+PEERS = ROOT / "tests/peers/records.json"
 NATURAL_STORIES = ("gpt2", "opt-125m", "Llama-2-7b-hf")
 TRIALS = tuple(
     (data, model) for data in ("boyce", "brothers") for model in ("pythia-160m", "mamba-130m-hf")
@@ -263,17 +265,31 @@ def page(upstream: Path, data: Path) -> str:
     lines = [
         "# Published figures that lmdiag reproduces",
         "",
-        "This page is written by `tests/analysis/reproduced.py` from the comparisons that the "
-        "tests make, with the authors' published data.",
+        "This page is written by `tests/analysis/reproduced.py`: published figures from the "
+        "comparisons that the tests make with the authors' data, and those of other programs from "
+        "what the scripts of `tests/peers` kept when they ran both.",
     ]
     for paper, what, command, rows in sections(upstream, data):
-        lines += ["", f"## {paper}", "", f"{what}:", "", f"`{command}`", ""]
-        lines += ["| figure | published | lmdiag | difference |", "| --- | ---: | ---: | ---: |"]
+        texts = []
         for row in rows:
             apart = float(row.rounded) - float(row.published)
             difference = f"{apart:.1g}" if apart else "0"
-            lines.append(f"| {row.figure} | {row.published} | {row.rounded} | {difference} |")
-    return "\n".join(lines) + "\n"
+            texts.append(f"{row.figure} | {row.published} | {row.rounded} | {difference}")
+        lines += table(paper, what, command, "published", texts)
+    return "\n".join([*lines, *peers()]) + "\n"
+
+
+def table(title: str, what: str, command: str, source: str, rows: Iterable[str]) -> list[str]:
+    """Returns the lines of a section of the page."""
+    heads = ["", f"## {title}", "", f"{what}:", "", f"`{command}`", ""]
+    heads += [f"| figure | {source} | lmdiag | difference |", "| --- | ---: | ---: | ---: |"]
+    return [*heads, *(f"| {row} |" for row in rows)]
+
+
+def peers() -> Iterator[str]:
+    """Yields the lines about other programs, from what their comparisons kept."""
+    for name, found in json.loads(PEERS.read_text("utf-8")).items():
+        yield from table(name, found["what"], found["command"], found["program"], found["figures"])
 
 
 if __name__ == "__main__":

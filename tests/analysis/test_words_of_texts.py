@@ -69,11 +69,11 @@ def test_an_interrupted_fit_resumes_and_a_finished_one_is_not_asked(
     model = lmdiag.load_model("demo:causal")
     answer, asked = model.model.answer, list[int]()
 
-    def counted(encoded: Any, **options: Any) -> Any:
+    def counted(encoded: Any, *top: Any) -> Any:
         if len(asked) == 2:
             raise KeyboardInterrupt
         asked.append(len(encoded))
-        return answer(encoded, **options)
+        return answer(encoded, *top)
 
     monkeypatch.setattr(model.model, "answer", counted)
     options = {"models": model, "response": "rt", "output": tmp_path, "batch_size": 1}

@@ -73,6 +73,30 @@ def test_tables_and_files(table: Path, tmp_path: Path, capsys: pytest.CaptureFix
     assert main([*command, "--report", str(page)]) == 2
 
 
+def test_a_table_of_lmdiag_surprisal_is_a_source(tmp_path: Path, command: Commands) -> None:
+    """Joined by number of the line, position and word, under the names of the human table."""
+    words = ["the", "robin", "is", "a", "bird", "and", "the", "hammer", "is", "a", "tool"] * 4
+    texts = tmp_path / "texts.txt"
+    texts.write_text("\n".join([" ".join(words), " ".join(words[::-1])]))
+    made = tmp_path / "demo.csv"
+    assert command("surprisal", texts, "--model", "demo:causal", "--output", made)[0] == 0
+    frame = pd.DataFrame({"story": [1] * 44 + [2] * 44, "zone": [*range(1, 45)] * 2})
+    frame = frame.assign(token=words + words[::-1], log_frequency=1.0)
+    frame["rt"] = 250 + 9 * frame["token"].str.len() + np.arange(88) % 7
+    human = tmp_path / "human.csv"
+    frame.sample(frac=1, random_state=0).to_csv(human, index=False)
+    arguments = (
+        "fit", "--human", human, "--response", "rt", "--text", "story", "--position", "zone",
+        "--word", "token", "--controls", "length", "--json",
+    )  # fmt: skip
+    read, asked = (
+        json.loads(command(*arguments, *source, "--output", tmp_path / "answers")[1])["models"][0]
+        for source in (("--surprisal", made), ("--model", "demo:causal"))
+    )
+    assert read["n"] == asked["n"] == 84
+    assert read["coefficients"] == pytest.approx(asked["coefficients"], abs=1e-3)
+
+
 def test_an_error_is_one_line(table: Path, command: Commands) -> None:
     arguments = ("fit", "--human", table, "--response", "time", "--surprisal", "good")
     assert command.refused(*arguments) == (

@@ -17,7 +17,7 @@ from wordfreq import word_frequency
 from lmdiag import models
 from lmdiag.types import ModelInfo, Sentence, SentenceAnswer, WordSpan
 
-COLUMNS = ["text", "word", "start", "surprisal", "n_tokens"]
+COLUMNS = ["text", "position", "word", "start", "surprisal", "n_tokens"]
 
 
 class Halves(FakeModel):
@@ -77,14 +77,14 @@ def written(command: Commands, halves: Halves) -> Callable[..., str]:
     [
         # bits by hand: one for each letter, none for the first word; numbers are those of lines
         ("A dog barks.\n\n  \n  A  cat ☃ meows\n",
-         ["1,A,0,,1", "1,dog,2,3.000000,3", "1,barks.,6,6.000000,6", "4,A,2,,1",
-          "4,cat,5,3.000000,3", "4,☃,9,,0", "4,meows,11,5.000000,5"]),
+         ["1,1,A,0,,1", "1,2,dog,2,3.000000,3", "1,3,barks.,6,6.000000,6", "4,1,A,2,,1",
+          "4,2,cat,5,3.000000,3", "4,3,☃,9,,0", "4,4,meows,11,5.000000,5"]),
         # a mark at the beginning, Windows's ends of lines, characters that only look like one
         ("\ufeffA b\r\nc d\u2028e\x0cf\r\n",
-         ["1,A,0,,1", "1,b,2,1.000000,1", "2,c,0,,1", "2,d,2,1.000000,1", "2,e,4,1.000000,1",
-          "2,f,6,1.000000,1"]),
+         ["1,1,A,0,,1", "1,2,b,2,1.000000,1", "2,1,c,0,,1", "2,2,d,2,1.000000,1",
+          "2,3,e,4,1.000000,1", "2,4,f,6,1.000000,1"]),
         # only double quotes, doubled inside; an empty field of a numeric column is NA in R
-        ('x "y" a,b\n', ["1,x,0,,1", '1,"""y""",2,3.000000,3', '1,"a,b",6,3.000000,3']),
+        ('x "y" a,b\n', ["1,1,x,0,,1", '1,2,"""y""",2,3.000000,3', '1,3,"a,b",6,3.000000,3']),
     ],
 )  # fmt: skip
 def test_a_row_per_word(written: Callable[..., str], text: str, lines: list[str]) -> None:
@@ -142,14 +142,14 @@ def test_standard_input_is_read(
         if refusal:
             assert refusal in command.refused(*arguments)
         else:
-            assert command(*arguments)[1].splitlines()[1:] == ["1,ä,0,,1", "1,b,2,1.000000,1"]
+            assert command(*arguments)[1].splitlines()[1:] == ["1,1,ä,0,,1", "1,2,b,2,1.000000,1"]
 
 
 def test_progress_and_warnings_are_on_standard_error(command: Commands, halves: Halves) -> None:
     file = command.folder / "texts.txt"
     file.write_text("A b\nthe <end> is near\n")
     _, out, err = command("surprisal", "--model", "halves:", file)
-    assert out.startswith("text,word,")
+    assert out.startswith("text,position,word,")
     assert "1 text contains the text of a control token, which model halves: reads as" in err
     assert "(<end> in text 2)" in err
     assert "halves:: 2 sentences" in err
@@ -159,9 +159,9 @@ def test_a_terminal_gets_no_control_characters(
     written: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = "A \x1b[31mred"
-    assert "1,\x1b[31mred,2," in written(text)
+    assert "1,2,\x1b[31mred,2," in written(text)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    assert "1,⟨U+001B⟩[31mred,2," in written(text)
+    assert "1,2,⟨U+001B⟩[31mred,2," in written(text)
 
 
 def test_a_text_longer_than_the_input_of_the_model(command: Commands) -> None:

@@ -5,7 +5,8 @@
 
 Run by hand, with a Python that has both lmdiag and lm_eval; DATA is a built data set directory.
 Prints for each task the largest difference in the log-probability of a target, and the contrasts
-whose outcome differs.
+whose outcome differs, and keeps the figures for docs/reproduced.md: those of the causal demo model
+and the demo data set, in a folder `lmdiag`.
 """
 
 from __future__ import annotations
@@ -13,10 +14,13 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from records import keep, within
 
 TASKS = {
     "lmdiag_cprag102": "cprag102",
@@ -70,20 +74,30 @@ def by_contrast(model: Any, data: Path, task: str) -> dict[str, list[float]]:
     return rows
 
 
-def compare(task: str, samples: list[dict[str, Any]], ours: dict[str, list[float]]) -> None:
-    """Prints how far the two agree on one task."""
+def compare(
+    task: str, samples: list[dict[str, Any]], by_lmdiag: dict[str, list[float]]
+) -> Iterator[tuple[str, str, str, str]]:
+    """Yields figure, that of lm_eval, that of lmdiag and difference; prints how far they agree."""
     largest, differ = 0.0, []
+    counts = {"acc": [0, 0], "sensitivity@0.01": [0, 0]}
     for sample in samples:
         contrast, good = sample["doc"]["contrast"], sample["doc"]["good"]
-        own, theirs = ours[contrast], log_probs(sample)
-        largest = max(largest, float(np.abs(np.subtract(theirs, own)).max()))
-        p = np.exp(own)
+        computed, reported = by_lmdiag[contrast], log_probs(sample)
+        largest = max(largest, float(np.abs(np.subtract(reported, computed)).max()))
+        p = np.exp(computed)
         gaps = p[good] - np.delete(p, good)
         for name, threshold in (("acc", 0.0), ("sensitivity@0.01", 0.01)):
-            if bool((gaps > threshold).all()) != bool(sample[name]):
-                differ.append(f"{contrast} ({name}): lmdiag {own}, lm_eval {theirs}")
-    print(f"{task}: {len(samples)} contrasts, largest difference {largest:.1e}")
+            outcomes = bool(sample[name]), bool((gaps > threshold).all())
+            counts[name] = [n + outcome for n, outcome in zip(counts[name], outcomes, strict=True)]
+            if outcomes[0] != outcomes[1]:
+                differ.append(f"{contrast} ({name}): lmdiag {computed}, lm_eval {reported}")
+    n = len(samples)
+    print(f"{task}: {n} contrasts, largest difference {largest:.1e}")
     print(f"  outcomes that differ: {len(differ)}", *differ, sep="\n    ")
+    yield f"{task}: log-probabilities, nats", f"{n} contrasts", f"{n} contrasts", within(largest)
+    for name, (reported, computed) in counts.items():
+        gap = str(reported - computed)
+        yield f"{task}: {name}", f"{reported} of {n}", f"{computed} of {n}", gap
 
 
 def main() -> None:
@@ -100,7 +114,7 @@ def main() -> None:
     import lmdiag
 
     model = lmdiag.load_model(args.model, dtype=args.dtype, bos=args.bos)
-    ours = {
+    of_lmdiag = {
         config: by_contrast(model, args.data, config)
         for config in {TASKS[task] for task in args.tasks}
     }
@@ -109,9 +123,16 @@ def main() -> None:
         "softmax_dtype": args.softmax_dtype,
         "add_bos_token": True if args.bos == "always" else None,
     }
-    samples = samples_of_lm_eval(args.model, args.data, args.tasks, **options)
-    for task in args.tasks:
-        compare(task, samples[task], ours[TASKS[task]])
+    name = str(Path(args.model).resolve()) if Path(args.model).is_dir() else args.model
+    samples = samples_of_lm_eval(name, args.data, args.tasks, **options)
+    rows = [r for task in args.tasks for r in compare(task, samples[task], of_lmdiag[TASKS[task]])]
+    keep(
+        "lm-evaluation-harness", f"lm-eval {version('lm_eval')}",
+        "The causal demo model and the demo data set, float32: the tasks of "
+        "`datasets/lmdiag/lm-evaluation-harness`, contrast by contrast",
+        "python tests/peers/compare_lm_eval.py eval/lmdiag/models/demo/causal DATA "
+        f"--tasks {' '.join(args.tasks)}", rows,
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

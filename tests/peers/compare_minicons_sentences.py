@@ -3,7 +3,8 @@
     python tests/peers/compare_minicons_sentences.py MODEL [MODEL ...] [--n 300]
 
 Run by hand, with a Python that has both lmdiag and minicons (0.3.39 was compared); each MODEL is a
-folder with a masked or causal model in float32. Ends with an error if a word differs by more than
+folder with a masked or causal model in float32; figures of the demo models are kept for
+docs/reproduced.md. Ends with an error if a word differs by more than
 `TOLERANCE` for a reason that is not listed here:
 
 - Marks. In minicons' `within_word_l2r` a word ends where the tokenizer's own splitting ends it,
@@ -22,10 +23,13 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from records import keep
 
 TOLERANCE = 1e-4
 """Nats; both are float32."""
@@ -83,30 +87,30 @@ def compare(folder: str, texts: Sequence[str], pll: str | None) -> Counter[str]:
     from lmdiag.types import Sentence
 
     model = load(folder, LoadOptions(**({"pll": pll} if pll else {})))
-    ours = ask(model, [Sentence(text) for text in texts], top=5)
+    answers = ask(model, [Sentence(text) for text in texts], top=5)
     reference = SentenceReference(Path(folder), model.info.kind, pll=pll or "within-word")
     scorer = open_minicons(folder, pll is not None)
-    theirs = token_scores(scorer, texts, reference, METRICS[pll] if pll else None)
+    of_tokens = token_scores(scorer, texts, reference, METRICS[pll] if pll else None)
     counts, largest = Counter[str](), 0.0
-    for text, answer, scores in zip(texts, ours, theirs, strict=True):
+    for text, answer, scores in zip(texts, answers, of_tokens, strict=True):
         split = reference.split(text)
         assert len(scores) == len(split.ids), text
         exact = None
         for number, word in enumerate(answer.words):
-            own = [p for p, owner in zip(scores, split.owners, strict=True) if owner == number]
+            parts = [p for p, owner in zip(scores, split.owners, strict=True) if owner == number]
             if word.log_prob is None:
                 counts["first word" if word.n_tokens else "unknown word"] += 1
-                assert (None in own) == bool(word.n_tokens), (text, word)
+                assert (None in parts) == bool(word.n_tokens), (text, word)
                 continue
-            gap = abs(sum(own) - word.log_prob)
+            gap = abs(sum(parts) - word.log_prob)
             largest = max(largest, gap if gap <= TOLERANCE else 0)
             if gap <= TOLERANCE:
                 counts["equal"] += 1
                 continue
             exact = exact or with_minicons_words(reference, text)
             explained = exact[number].log_prob
-            assert abs(sum(own) - explained) <= TOLERANCE, (text, word, own, explained)
-            assert pll == "within-word", (text, word, own)
+            assert abs(sum(parts) - explained) <= TOLERANCE, (text, word, parts, explained)
+            assert pll == "within-word", (text, word, parts)
             counts["marks inside the word"] += 1
     print(f"  {pll or 'causal'}: {dict(counts)}, largest difference of equal words {largest:.1e}")
     return counts
@@ -123,11 +127,26 @@ def main() -> None:
     from transformers import AutoConfig
 
     texts = sentences(args.n)
+    rows = []
     for folder in args.models:
         (architecture,) = AutoConfig.from_pretrained(folder).architectures
         print(f"{folder}: {len(texts)} sentences")
         for pll in METRICS if architecture.endswith("ForMaskedLM") else (None,):
-            assert compare(folder, texts, pll)["equal"] > len(texts)
+            counts = compare(folder, texts, pll)
+            assert counts["equal"] > len(texts)
+            for what, n in counts.items():
+                name = f"{Path(folder).name}, {pll or 'chain rule'}: {what}"
+                same = f"< {TOLERANCE:.0e} nats" if what == "equal" else "explained"
+                rows.append((name, f"{n} words", f"{n} words", same))
+    keep(
+        "minicons", f"minicons {version('minicons')}",
+        f"The demo models, float32: every word of {len(texts)} sentences. The script checks why "
+        "words differ: minicons scores unknown tokens, for which lmdiag has no probability; "
+        "punctuation belongs to its word in lmdiag, and is shown while the word is predicted in "
+        "minicons",
+        "python tests/peers/compare_minicons_sentences.py eval/lmdiag/models/demo/causal "
+        f"eval/lmdiag/models/demo/masked --n {args.n}", rows,
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

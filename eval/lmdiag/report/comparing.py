@@ -152,13 +152,13 @@ def differences(pairs: Sequence[RunPair]) -> list[Plot]:
     for i, pair in enumerate(pairs, start=1):
         rows = [
             {
-                "group": title, "label": visible(label), "n": one.n, "first": one.a,
-                "second": one.b, "difference": one.difference, "low": one.ci_low,
-                "high": one.ci_high, "p_adjusted": one.p_adjusted,
+                "group": title, "label": visible(label), "n": result.n, "first": result.a,
+                "second": result.b, "difference": result.difference, "low": result.ci_low,
+                "high": result.ci_high, "p_adjusted": result.p_adjusted,
             }
             for title, comparisons in pair.groups
-            for label, one in comparisons
-            if is_percent(one)
+            for label, result in comparisons
+            if is_percent(result)
         ]  # fmt: skip
         if rows:
             caption = (

@@ -297,8 +297,8 @@ def headlines(task: str, sources: Sequence[Source]) -> list[HeadlineFigure]:
             for place, line in places.items()
             for human in [place._replace(measure=f"human_{place.measure}")]
         ]
-        if found := [row for row in rows if any(row.figures)]:
-            return found
+        if present_rows := [row for row in rows if any(row.figures)]:
+            return present_rows
     return []
 
 

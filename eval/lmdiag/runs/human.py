@@ -51,12 +51,12 @@ def ask_about_words(
     """
     if not table.procedure.word:
         raise BadInput(f"{table.name}: which column has the words? Name it, --word COLUMN")
-    texts, words = table.running_texts(), table.of_words(table.procedure.word)
+    texts = table.running_texts()
     info = model.info
     facts = [info.id, info.commit, info.dtype, str(info.quantization), str(info.server)]
     facts += [options.unit, str(options.bos), str(options.pll), *texts.values()]
     identity = json.dumps(facts)
-    name = f"texts-{hashlib.sha256(identity.encode()).hexdigest()[:12]}"
+    name = f"words-{hashlib.sha256(identity.encode()).hexdigest()[:12]}"
     folder = output and output / model_slug(info.id, info.revision, info.name) / name
     file = folder and folder / "surprisals.json"
     if file and file.is_file():
@@ -66,21 +66,12 @@ def ask_about_words(
         rows = word_surprisals(
             model, [*texts.values()], batch_size=batch_size, journal=journal, label=label
         )
-        asked = [[row.word, row.surprisal] for row in rows]
+        asked = [row.surprisal for row in rows]
         if folder and file:
             folder.mkdir(parents=True, exist_ok=True)
             write_atomically(file, json.dumps(asked).encode())
             shutil.rmtree(folder / "journal", ignore_errors=True)
-    read = [text for text, _ in asked]
-    if read != words:
-        i = next(
-            (i for i, pair in enumerate(zip(words, read, strict=False)) if pair[0] != pair[1]), 0
-        )
-        raise BadInput(
-            f"{table.where(int(table.first_rows[i]))}: column {table.procedure.word}: the model "
-            f"read {[*read, ''][i]!r} where {words[i]!r} stands"
-        )
     in_units = math.log(2) if table.procedure.units == "nats" else 1.0
-    values = np.array([math.nan if bits is None else bits * in_units for _, bits in asked])
+    values = np.array([math.nan if bits is None else bits * in_units for bits in asked])
     warning = text_warning(model, {f"text {name}": text for name, text in texts.items()}, "text")
     return SurprisalSource(info.name or info.id, values[table.word], note=warning or "")

@@ -25,6 +25,7 @@ class WordSurprisal(NamedTuple):
 
     Attributes:
         text: number of the text, from 1.
+        position: of the word in the text, from 1.
         word: as it stands in the text; blanks separate words.
         start: position of its first character in the text, from 0.
         surprisal: -log2 p, bits; None for a word without a probability, see `schema.WordSpan`.
@@ -32,6 +33,7 @@ class WordSurprisal(NamedTuple):
     """
 
     text: int
+    position: int
     word: str
     start: int
     surprisal: float | None
@@ -65,10 +67,12 @@ def word_surprisals(
     rows = []
     for number, text in enumerate(texts, start=1):
         before = len(text) - len(text.lstrip())
-        for span in words.get(text.strip(), ()):
+        for position, span in enumerate(words.get(text.strip(), ()), start=1):
             start, end = before + span.start, before + span.end
             bits = None if span.log_prob is None else 0.0 - span.log_prob / math.log(2)
-            rows.append(WordSurprisal(number, text[start:end], start, bits, span.n_tokens))
+            rows.append(
+                WordSurprisal(number, position, text[start:end], start, bits, span.n_tokens)
+            )
     return rows
 
 
@@ -89,7 +93,8 @@ def to_arrow(
 
     from lmdiag.analysis.human import log_frequencies
 
-    types = (pa.int64(), pa.string(), pa.int64(), pa.float64(), pa.int64())
+    whole = pa.int64()
+    types = (whole, whole, pa.string(), whole, pa.float64(), whole)
     schema = pa.schema(list(zip(WordSurprisal._fields, types, strict=True)))
     table = pa.Table.from_pylist([row._asdict() for row in rows], schema)
     words = [row.word for row in rows]

@@ -62,7 +62,8 @@ def print_results(
     if line := " · ".join(framing):
         _print_line(line, "dim", console)
     for design in designs:
-        _print_part(f"{design.title}: conditions", design.grids, design.remarks, console)
+        grids, remarks = ((), design.remarks[:1]) if design.is_long else design[2:4]
+        _print_part(f"{design.title}: conditions", grids, remarks, console)
     _print_sections(results, console)
 
 
