@@ -86,7 +86,7 @@ def render(
         designs=designs,
         views=views,
         comparisons=pairs,
-        comparison_notes=notes([r for pair in pairs for r in pair.comparisons], RESAMPLES),
+        comparison_notes=notes([c for pair in pairs for c in pair.comparisons], RESAMPLES),
         p_text=p_text,
         is_percent=is_percent,
         model_facts=model_facts,
@@ -132,7 +132,7 @@ def _shade(figure: Figure | None, column: HeadlineFigure) -> int:
     """The shade of a cell, 0 to 8: of 100 percent, else between the lowest and highest value."""
     if figure is None or figure.value is None:
         return 0
-    values = [other.value for other in column.figures if other and other.value is not None]
+    values = [x.value for x in column.figures if x and x.value is not None]
     low, high = (0.0, 1.0) if figure.is_percent else (min(values), max(values))
     return round(8 * (figure.value - low) / (high - low)) if high > low else 0
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -149,8 +148,8 @@ def print_fit(fit: HumanFit, console: Console) -> None:
 
 def print_comparisons(comparisons: Sequence[Comparison], console: Console) -> None:
     """Prints a table for each pair of models, task and setting."""
-    several = len({result.second for result in comparisons}) > 1
-    groups = groupby(comparisons, key=lambda result: (result.second, result.task, result.setting))
+    several = len({row.second for row in comparisons}) > 1
+    groups = groupby(comparisons, key=lambda row: (row.second, row.task, row.setting))
     for (second, task, setting), group in groups:
         other = run_letter(second)
         title = f"A and {other}, " * several + task + f", {setting}" * (setting != "none")
@@ -160,17 +159,16 @@ def print_comparisons(comparisons: Sequence[Comparison], console: Console) -> No
         _print_grid(Grid(title, ("",), (*facts, *figures), rows), console, "bold")
 
 
-def _comparison_row(result: Comparison) -> GridRow:
-    bounds = [numbers.number(bound, result.statistic) for bound in (result.ci_low, result.ci_high)]
-    interval = "" if math.isnan(result.ci_low) else f"[{', '.join(bounds)}]"
+def _comparison_row(row: Comparison) -> GridRow:
+    interval = numbers.bounds(row.ci_low, row.ci_high, row.statistic)
     cells = (
-        CellText(str(result.n)),
-        *(CellText(numbers.number(value, result.statistic)) for value in (result.a, result.b)),
-        CellText(numbers.signed(result.difference, result.statistic), interval),
-        CellText(p_text(result)),
-        CellText(numbers.p_value(result.p_adjusted)),
+        CellText(str(row.n)),
+        *(CellText(numbers.number(value, row.statistic)) for value in (row.a, row.b)),
+        CellText(numbers.signed(row.difference, row.statistic), interval),
+        CellText(p_text(row)),
+        CellText(numbers.p_value(row.p_adjusted)),
     )
-    return GridRow((visible(comparison_label(result)),), 0, cells)
+    return GridRow((visible(comparison_label(row)),), 0, cells)
 
 
 # ---- a multiverse --------------------------------------------------------------------------------
