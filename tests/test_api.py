@@ -168,15 +168,8 @@ def test_only_what_was_measured_in_the_same_way_is_compared(api: Fixture) -> Non
 
 
 def test_predictions_of_a_run_know_how_they_were_made(command: Commands) -> None:
-    arguments = [
-        "run",
-        "--model",
-        command.models["gpt2"],
-        "--data",
-        command.data,
-        "--tasks",
-        "role88",
-    ]
+    arguments = ["run", "--model", command.models["gpt2"], "--data", command.data]
+    arguments += ["--tasks", "role88"]
     options = ["--unit", "word", "--bos", "never", "--output", command.folder, "--quiet"]
     assert command(*arguments, *options)[0] == 0
     run = lmdiag.load_run(next((command.folder / "gpt2").iterdir()))
@@ -223,24 +216,18 @@ def test_surprisals_are_the_log_probabilities_of_predictions_in_bits(api: Fixtur
         assert (-sums * math.log(2)).tolist() == pytest.approx(nats, abs=1e-4)
 
 
-def test_a_text_without_words_has_no_rows(api: Fixture) -> None:
+def test_texts_and_words_without_surprisals(api: Fixture) -> None:
     for texts in ("", [], [" ", "\n"]):
         frame = api.models["bert"].surprisals(texts)
         assert frame.columns.tolist() == ["text", "word", "start", "surprisal", "n_tokens"]
         assert (len(frame), frame["surprisal"].dtype) == (0, np.float64)
-
-
-def test_what_precedes_all_words_has_no_surprisal(api: Fixture) -> None:
+    with pytest.raises(BadInput, match=r"text 2 is None: give texts as strings"):
+        api.models["bert"].surprisals(["A robin", None])  # type: ignore[list-item]
     frame = lmdiag.load_model(str(api.folders["gpt2"]), bos="never").surprisals("A robin")
     assert frame["surprisal"].isna().tolist() == [True, False]
     assert frame["n_tokens"].min() > 0
     alone = lmdiag.load_model(str(api.folders["gpt2"]), bos="never").surprisals("Robin")
     assert (alone["surprisal"].isna().all(), alone["surprisal"].dtype) == (True, np.float64)
-
-
-def test_texts_that_are_none_are_refused(api: Fixture) -> None:
-    with pytest.raises(BadInput, match=r"text 2 is None: give texts as strings"):
-        api.models["bert"].surprisals(["A robin", None])  # type: ignore[list-item]
 
 
 @pytest.mark.parametrize(
@@ -275,9 +262,3 @@ def test_numbers_of_numpy_are_taken_and_short_lists_are_named(api: Fixture) -> N
     measures = lmdiag.measure(predictions, rows)
     assert "accuracy@5" not in measures
     assert "not computed: accuracy@5: " in str(measures)
-
-
-def test_names_are_there_without_being_imported() -> None:
-    assert {"load_stimuli", "load_model", "load_run", "measure", "compare"} <= set(dir(lmdiag))
-    with pytest.raises(AttributeError, match="no attribute 'mesure'"):
-        _ = lmdiag.mesure

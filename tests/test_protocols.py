@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from dataclasses import replace
 from hashlib import sha256
@@ -56,15 +55,11 @@ def test_signatures_and_folders(name: str) -> None:
     assert signature(Protocol(), "1a2b3c4d") == start
     assert signature(protocol, "1a2b3c4d") == f"{start}|{part}"
     assert protocol_slug(protocol) == f"diagnostics-token-{folder}"
-
-
-def test_another_prompt_is_another_run() -> None:
-    """Two runs share a folder and a journal only if their identities are equal."""
+    # another run: runs share a folder and a journal only if their identities are equal
     info = model_info(kind="causal")
-    protocols = [Protocol(), *(protocol for protocol, *_ in CHANGED.values())]
-    protocols += [Protocol(prompt="{context} …"), Protocol(first_letter="upper")]
-    identities = [json.dumps(identity(info, each, "1a2b3c4d")) for each in protocols]
-    assert len(set(identities)) == len(set(map(protocol_slug, protocols))) == len(protocols)
+    assert identity(info, protocol, "1a2b3c4d") != identity(info, Protocol(), "1a2b3c4d")
+    assert protocol_problem(Protocol()) is None  # the leaderboard takes the default alone
+    assert "it was not made with the default" in str(protocol_problem(protocol))
 
 
 @pytest.mark.parametrize(
@@ -74,12 +69,7 @@ def test_another_prompt_is_another_run() -> None:
         ({"pll": "original"}, "masked", "word", "a masked model on rows with a blank: it is left"),
         ({"bos": "always"}, "masked", "sentence", "--bos always has no effect with a masked model"),
         ({"bos": "never"}, "seq2seq", "word", "with an encoder-decoder: it is left out"),
-        (
-            {"final_period": "never"},
-            "causal",
-            "word",
-            "--final-period never has no effect",
-        ),
+        ({"final_period": "never"}, "causal", "word", "--final-period never has no effect"),
         ({"unit": "word"}, "masked", "sentence", "with a masked model on whole sentences"),
     ],
 )
@@ -123,13 +113,6 @@ def test_options_without_effect_do_not_enter_the_signature(
     with pytest.warns(UserWarning, match="has no effect"):
         predictions = model.predict(rows)
     assert (predictions.pll, predictions.final_period) == ("within-word", "always")
-
-
-@pytest.mark.parametrize("name", CHANGED)
-def test_the_leaderboard_takes_the_default_protocol_alone(name: str) -> None:
-    protocol, *_ = CHANGED[name]
-    assert protocol_problem(Protocol()) is None
-    assert "it was not made with the default" in str(protocol_problem(protocol))
 
 
 def test_facts_in_reports() -> None:
@@ -208,11 +191,7 @@ def test_commands_that_are_refused(command: Commands, chatty: Path) -> None:
     start = ["run", "--data", command.data, "--output", command.folder, "--model"]
     masked, causal = command.models["bert"], command.models["gpt2"]
     for (model, *options), told in {
-        (
-            chatty,
-            "--instruction",
-            "Go on.",
-        ): "option instruction is the user's turn of a chat: give",
+        (chatty, "--instruction", "Go on."): "instruction is the user's turn of a chat: give",
         (chatty, "--chat", "--bos", "never"): "options chat and bos exclude each other",
         (chatty, "--prompt", "x" * 5000): "option prompt must be a text, or a file",
         (chatty, "--prompt", "no-such.txt"): "where the context goes, not 'no-such.txt'",
@@ -229,16 +208,7 @@ def test_commands_that_are_refused(command: Commands, chatty: Path) -> None:
 def test_whole_sentences_are_refused(command: Commands, chatty: Path) -> None:
     file = command.folder / "sentences.csv"
     file.write_text("sentence\nA robin is a bird.\n", "utf-8")
-    start = [
-        "run",
-        "--data",
-        file,
-        "--output",
-        command.folder / "out",
-        "--quiet",
-        "--model",
-        chatty,
-    ]
+    start = ["run", "--data", file, "--output", command.folder, "--quiet", "--model", chatty]
     for options in (
         ["--chat"], ["--prompt", PROMPT], ["--final-period", "never"], ["--first-letter", "upper"]
     ):  # fmt: skip

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from runs import model_info, perfect
@@ -175,18 +174,13 @@ def test_figures_beside_a_run(data_dir: Path) -> None:
     assert published_beside(replace(results, tasks={"neg136": {"none": undefined}})) == {}
 
 
-@pytest.mark.parametrize(
-    ("value", "bounds", "is_within"),
-    [(38.9, (0.38912, 0.5), True), (38.8, (0.38912, 0.5), False), (38.9, (None, None), None)],
-)
-def test_rounding_does_not_put_a_figure_outside(
-    value: float, bounds: Any, is_within: bool | None
-) -> None:
-    published = PublishedFigure("", "", "", pick()[0].place, value, None, 18)
-    assert published.is_within(Figure(0.4, 18, *bounds)) is is_within
-
-
-def test_human_facts_of_the_papers() -> None:
+def test_rounding_does_not_put_a_figure_outside_and_human_facts_are_known() -> None:
+    place = pick()[0].place
+    for value, bounds, is_within in (
+        (38.9, (0.38912, 0.5), True), (38.8, (0.38912, 0.5), False), (38.9, (None, None), None),
+    ):  # fmt: skip
+        published = PublishedFigure("", "", "", place, value, None, 18)
+        assert published.is_within(Figure(0.4, 18, *bounds)) is is_within
     facts = {fact["fact"]: fact["value"] for fact in human_facts("role88")}
     assert facts == {"mean cloze difference of appropriate and reversed contexts": 0.233}
     assert len(list(human_facts("cprag102"))) == 4

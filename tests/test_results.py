@@ -157,11 +157,7 @@ def test_every_option_changes_the_signature_and_the_directory(change: dict[str, 
     plain = Protocol(perturb=("trunc",))
     assert signature(changed, "1a2b3c4d") != signature(plain, "1a2b3c4d")
     assert protocol_slug(changed) != protocol_slug(plain)
-
-
-def test_tasks_have_directories_of_their_own() -> None:
     assert protocol_slug(Protocol()) == "diagnostics-token"
-    assert protocol_slug(Protocol(tasks=("agreement",))) == "agreement-token"
     assert protocol_slug(Protocol(perturb=("shuf", "obj"))) == "diagnostics-token-shuf+obj"
 
 
@@ -204,19 +200,6 @@ def test_folders_of_the_same_last_name_have_directories_of_their_own(
 
 
 # ---- run directories -----------------------------------------------------------------------------
-
-
-def test_an_interrupted_run_is_resumed_and_a_finished_one_recognised(tmp_path: Path) -> None:
-    for _ in range(2):
-        folder = RunDirectory(tmp_path / "run")
-        assert folder.open(IDENTITY, overwrite=False) is False
-        folder.close()
-    folder = RunDirectory(tmp_path / "run")
-    folder.open(IDENTITY, overwrite=False)
-    (folder.path / "predictions.parquet").write_bytes(b"made by the run")
-    folder.finish(own_results())
-    folder.close()
-    assert RunDirectory(tmp_path / "run").open(IDENTITY, overwrite=False) is True
 
 
 @pytest.mark.parametrize("finished", [True, False])

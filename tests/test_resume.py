@@ -12,14 +12,11 @@ from sentence_texts import write_table
 
 BLANKS = ["--tasks", "neg136", "agreement", "--limit", "8"]
 SETTINGS = ["--perturb", "all", "--shuffles", "4", "--batch-size", "8"]
-WORDS = ["--tasks", "neg136", "--unit", "word", "--batch-size", "4"]
 CASES = {
     "blanks": ("bert", ["--kills", "8", "--seed", "20"], SETTINGS, 8),
     "every step": ("bert", ["--every-step"], BLANKS, 20),
     "random moments": ("bert", ["--kills", "40", "--seed", "20"], SETTINGS, 40),
-    "whole words": ("bert", ["--kills", "6", "--seed", "3"], WORDS, 6),
     "sentences": ("bert", ["--kills", "4", "--seed", "1"], None, 4),
-    "sentences, masked": ("bert", ["--kills", "10", "--seed", "1"], None, 10),
     "sentences, causal": ("gpt2", ["--kills", "10", "--seed", "1"], None, 10),
 }
 """Case -> model, options of `killed_runs`, of the run (None for sentences), and how many kills."""

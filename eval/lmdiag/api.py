@@ -348,13 +348,13 @@ def compare(
     given = (first, *others)
     if not others:
         raise BadInput("compare takes two or more results of `measure`, or two or more runs")
-    if len({isinstance(one, Measures) for one in given}) > 1:
+    if len({isinstance(model, Measures) for model in given}) > 1:
         raise BadInput("compare takes results of `measure`, or runs, but not both")
     sides = [
-        one.side(number)
-        if isinstance(one, Measures)
-        else side_of(one if isinstance(one, Run) else load_run(one))
-        for number, one in enumerate(given, start=1)
+        model.side(number)
+        if isinstance(model, Measures)
+        else side_of(model if isinstance(model, Run) else load_run(model))
+        for number, model in enumerate(given, start=1)
     ]
     compared = compare_runs(
         *sides, seed=seed, resamples=resamples, across=across, tasks=tasks, measures=measures

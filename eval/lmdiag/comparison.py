@@ -253,8 +253,8 @@ def side_of(run: Run) -> Side:
         for (name, _), part in sorted(run.predictions[task].items()):
             if name == setting:
                 rows = run.stimuli[task]
-                for one in scores(rows, part, results.protocol, model.cased, model.kind):
-                    by_measure.setdefault(one.name, []).append(one)
+                for part_scores in scores(rows, part, results.protocol, model.cased, model.kind):
+                    by_measure.setdefault(part_scores.name, []).append(part_scores)
         return {name: average(several) for name, several in by_measure.items()}
 
     name = model.name or model.id
@@ -311,9 +311,9 @@ def average(several: Sequence[Scores]) -> Scores:
 
 def _on_common_items(several: Sequence[Scores]) -> tuple[list[str], list[stats.Values]]:
     """The items that all have, in the order of the first, and the values of each on them."""
-    places = [{item: i for i, item in enumerate(one.items)} for one in several]
+    places = [{item: i for i, item in enumerate(part.items)} for part in several]
     items = [item for item in places[0] if all(item in place for place in places)]
-    values = zip((one.values for one in several), places, strict=True)
+    values = zip((part.values for part in several), places, strict=True)
     return items, [of[[place[item] for item in items]] for of, place in values]
 
 

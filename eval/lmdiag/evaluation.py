@@ -65,12 +65,12 @@ def summarise(
     measured: list[dict[str, Measure]] = []
     for scores in of_runs:
         measured.append({})
-        for one in scores:
+        for measure in scores:
             by = {
                 column: {x: figure_of(of[x]) for x in diagnostic.levels_in_order(column, of)}
-                for column, of in one.by.items()
+                for column, of in measure.by.items()
             }
-            measured[-1][one.name] = Measure(**vars(figure_of(one)), by=by)
+            measured[-1][measure.name] = Measure(**vars(figure_of(measure)), by=by)
     shuffled = bool(runs) and is_shuffled(task, runs[0].perturbation)
     first_words = [words[0] for run in runs for words in run.words if words]
     return SettingResults(
@@ -78,7 +78,7 @@ def summarise(
         _unscored(rows, runs, "unscorable"),
         censored=_unscored(rows, runs, "censored"),
         without_first=sum(word.log_prob is None and word.n_tokens > 0 for word in first_words),
-        equal_contrasts=max((one.equal for scores in of_runs for one in scores), default=0),
+        equal_contrasts=max((measure.equal for scores in of_runs for measure in scores), default=0),
     )
 
 
@@ -132,7 +132,7 @@ def scores_of_run(
         rows, vars(run), k=k, threshold=threshold, cased=cased, left_only=kind == "causal"
     )
     left_out = () if run.perturbation == NONE else HUMAN_MEASURES
-    return [one for one in computed if not one.name.startswith(left_out)]
+    return [measure for measure in computed if not measure.name.startswith(left_out)]
 
 
 def figure_of(scores: Scores) -> Figure:
@@ -242,7 +242,10 @@ def measures_needing(
             top_log_probs=[None for _ in given],
             words=[words if x else None for x, words in zip(given, spans, strict=False)],
         )
-        return {one.name: len(one.items) for one in scores(stimuli, run, protocol, True, kind)}
+        return {
+            measure.name: len(measure.items)
+            for measure in scores(stimuli, run, protocol, True, kind)
+        }
 
     left = n_items(missing)
     return {name: n > left.get(name, 0) for name, n in n_items(()).items()}
@@ -312,11 +315,11 @@ def not_computed(stimuli: Stimuli, run: Predictions, protocol: Protocol) -> list
             reasons |= {
                 f"formulas on regions: the predictions have no words, {whole}": not any(run.words)
             }
-            computed = {one.name: one for one in declared.score(columns, vars(run))}
-            if one := computed.get("prediction_accuracy"):
-                counts = f"{len(one.left_out)} of {len(one.items) + len(one.left_out)}"
+            computed = {measure.name: measure for measure in declared.score(columns, vars(run))}
+            if measure := computed.get("prediction_accuracy"):
+                counts = f"{len(measure.left_out)} of {len(measure.items) + len(measure.left_out)}"
                 line = "predictions on items read a region without a probability"
-                reasons |= {f"prediction_accuracy: {counts} {line}": bool(one.left_out)}
+                reasons |= {f"prediction_accuracy: {counts} {line}": bool(measure.left_out)}
     else:
         ranks = zip(run.log_prob, run.rank, strict=True)
         unranked = sum(p is not None and rank is None for p, rank in ranks)

@@ -60,12 +60,12 @@ def by_step(names: Iterable[str]) -> list[str]:
 
     def parts(name: str) -> list[str | int]:
         """The name as texts and numbers in turn; numbers compare by their value."""
-        found = _NUMBER.split(name)  # text, digits, unit, text, digits, unit, text
+        pieces = _NUMBER.split(name)  # text, digits, unit, text, digits, unit, text
         numbers = [
             int(digits) * _UNITS[(unit or "").lower()]
-            for digits, unit in zip(found[1::3], found[2::3], strict=True)
+            for digits, unit in zip(pieces[1::3], pieces[2::3], strict=True)
         ]
-        return [part for pair in zip(found[::3], [*numbers, 0], strict=True) for part in pair]
+        return [part for pair in zip(pieces[::3], [*numbers, 0], strict=True) for part in pair]
 
     return sorted(names, key=parts)
 

@@ -53,12 +53,16 @@ def declared() -> dict[str, Diagnostic]:
 
 def built_in() -> dict[str, Diagnostic]:
     """Returns name -> diagnostic for all built-in ones, in their order."""
-    return {name: each for name, each in declared().items() if not each.is_form}
+    return {name: diagnostic for name, diagnostic in declared().items() if not diagnostic.is_form}
 
 
 def forms() -> list[str]:
     """Returns the names of the forms of data that are not rows with a blank."""
-    return [name for name, each in declared().items() if each.is_form and each.asks == "sentence"]
+    return [
+        name
+        for name, diagnostic in declared().items()
+        if diagnostic.is_form and diagnostic.asks == "sentence"
+    ]
 
 
 def get(task: str, form: str = "") -> Diagnostic:
@@ -68,5 +72,5 @@ def get(task: str, form: str = "") -> Diagnostic:
         task: name of the task.
         form: of the data, see `lmdiag.stimuli.Stimuli`; "" for rows with a blank.
     """
-    own = built_in().get(task) if not form else None
-    return own or replace(declared()[form or "custom"], name=task, title=task, short_title=task)
+    built = built_in().get(task) if not form else None
+    return built or replace(declared()[form or "custom"], name=task, title=task, short_title=task)

@@ -302,16 +302,16 @@ class Diagnostic:
         Every column beyond the core and the diagnostic's own is a break-down if it has a few
         distinct values, or is declared as one.
         """
-        own = {column.name for column in self.columns}
-        found = self.own_levels(rows)
+        columns = {column.name for column in self.columns}
+        by_column = self.own_levels(rows)
         for name in rows:
-            if name in self.core_columns or (name in own and name not in self.breakdowns):
+            if name in self.core_columns or (name in columns and name not in self.breakdowns):
                 continue
             levels = levels_of(rows[name])
             is_declared = name in self.breakdowns and len(set(levels) - {None}) > 1
-            if name in own or is_declared or is_factor(levels):
-                found[name] = levels
-        return found
+            if name in columns or is_declared or is_factor(levels):
+                by_column[name] = levels
+        return by_column
 
     def score(
         self,
@@ -356,7 +356,7 @@ class Diagnostic:
 
     def perturbation(self, name: str) -> Perturbation | None:
         """Returns the perturbation of a name, None where there is none."""
-        return next((each for each in self.perturbations if each.name == name), None)
+        return next((p for p in self.perturbations if p.name == name), None)
 
     def setting_label(self, setting: str) -> str:
         """Returns the heading of a setting; without perturbations there is no original to name."""
@@ -369,7 +369,7 @@ class Diagnostic:
 
     def settings_in_order(self, settings: Iterable[str]) -> list[str]:
         """Returns settings in the order of the paper's tables."""
-        order = ["none", *(each.name for each in self.perturbations)]
+        order = ["none", *(p.name for p in self.perturbations)]
         known = [name for name in order if name in set(settings)]
         return known + [name for name in settings if name not in known]
 

@@ -37,9 +37,9 @@ def accuracy(
     words, expected = trials.predictions["top_words"], trials.rows["expected"]
     first = np.array([_first_match(words[i], expected[i], fold) for i in where])
     by = {name: select(labels, where) for name, labels in (levels or trials.levels).items()}
-    found = {rank: np.where(np.isnan(first), np.nan, first <= rank) for rank in k}
+    hits = {rank: np.where(np.isnan(first), np.nan, first <= rank) for rank in k}
     return [
-        build(f"accuracy@{rank}", trials.ids[where], found[rank], "proportion", by)
+        build(f"accuracy@{rank}", trials.ids[where], hits[rank], "proportion", by)
         for rank in k
         if rank <= _shortest(words, where)
     ]

@@ -125,11 +125,11 @@ class LocalModel:
         """What the answer to a question depends on."""
         if isinstance(encoded, EncodedSentence):
             return encoded.key
-        own = (*encoded.key, top, self._verb_ids if encoded.question.number else ())
+        key = (*encoded.key, top, self._verb_ids if encoded.question.number else ())
         if self.words is None:
-            return own
+            return key
         opens = opens_line(encoded.query.context)
-        return *own, self.words.reuse.__name__, opens
+        return *key, self.words.reuse.__name__, opens
 
     def encode(self, question: Question | Sentence) -> EncodedQuestion | EncodedSentence:
         """Returns a question as token ids; see `Model.encode` for the errors."""

@@ -32,17 +32,17 @@ TESTS = {
 
 def notes(comparisons: Sequence[Comparison], resamples: int) -> list[str]:
     """Returns how the columns of a table of comparisons were computed, and on what."""
-    has_interval = [not math.isnan(one.ci_low) for one in comparisons]
-    few = any(one.n < 8 for one in comparisons)
-    present = [text for name, text in TESTS.items() if any(one.test == name for one in comparisons)]
-    same = dict.fromkeys((one.measure, one.same_as) for one in comparisons if one.same_as)
-    n_tests = sum(not math.isnan(one.p) and not one.same_as for one in comparisons)
+    has_interval = [not math.isnan(c.ci_low) for c in comparisons]
+    few = any(c.n < 8 for c in comparisons)
+    present = [text for name, text in TESTS.items() if any(c.test == name for c in comparisons)]
+    same = dict.fromkeys((c.measure, c.same_as) for c in comparisons if c.same_as)
+    n_tests = sum(not math.isnan(c.p) and not c.same_as for c in comparisons)
     lines = {
         f"95% intervals of differences: paired bootstrap over items, {resamples:,} resamples"
         + ("; none for fewer than 8 items" if few else ""): any(has_interval),
         f"p: {'; '.join(present)}": bool(present),
         f"{UNDEFINED}: the two do not differ in any item, so there is nothing to test": any(
-            one.test == "none" for one in comparisons
+            c.test == "none" for c in comparisons
         ),
         f"p adj.: by Holm's method over the {n_tests} distinct tests": n_tests > 1,
     }
@@ -53,9 +53,10 @@ def notes(comparisons: Sequence[Comparison], resamples: int) -> list[str]:
     ]
 
 
-def p_text(one: Comparison) -> str:
+def p_text(comparison: Comparison) -> str:
     """Returns the p-value of a comparison with the letter of its test, e.g. `.043 m`."""
-    return UNDEFINED if math.isnan(one.p) else f"{numbers.p_value(one.p)} {one.test[0]}"
+    p = numbers.p_value(comparison.p)
+    return p if p == UNDEFINED else f"{p} {comparison.test[0]}"
 
 
 class RunPair(NamedTuple):
@@ -74,34 +75,27 @@ class RunPair(NamedTuple):
 
     def at(self, place: Place) -> Comparison | None:
         """Returns the comparison of the figures at an address; None where there is none."""
-        return next(
-            (
-                one
-                for one in self.comparisons
-                if Place(one.task, one.setting, one.measure, one.by, one.level) == place
-            ),
-            None,
-        )
+        places = ((c.task, c.setting, c.measure, c.by, c.level) for c in self.comparisons)
+        return dict(zip(places, self.comparisons, strict=True)).get(place)
 
-    def color(self, one: Comparison) -> int:
+    def color(self, comparison: Comparison) -> int:
         """Returns the number of the colour of the model with the larger figure; 0 for neither."""
-        if not one.difference or math.isnan(one.difference):
-            return 0
-        return self.colors[one.difference < 0]
+        difference = comparison.difference
+        return self.colors[difference < 0] if difference and not math.isnan(difference) else 0
 
     @property
     def groups(self) -> list[tuple[str, list[tuple[str, Comparison]]]]:
         """Title of each task and setting, and the measures there by name."""
         return [
-            (_title(*key), [(name(one), one) for one in part])
-            for key, part in groupby(self.comparisons, key=lambda one: (one.task, one.setting))
+            (_title(*key), [(name(c), c) for c in part])
+            for key, part in groupby(self.comparisons, key=lambda c: (c.task, c.setting))
         ]
 
     @property
     def reach(self) -> float:
         """The largest bound of any interval in percent, in either direction: the end of a scale."""
-        bounds = [abs(bound) for one in self.comparisons if is_percent(one)
-                  for bound in (one.ci_low, one.ci_high)]  # fmt: skip
+        bounds = [abs(bound) for c in self.comparisons if is_percent(c)
+                  for bound in (c.ci_low, c.ci_high)]  # fmt: skip
         return max((bound for bound in bounds if not math.isnan(bound)), default=1.0) or 1.0
 
 
@@ -134,7 +128,7 @@ def compared(runs: Sequence[Run], sources: Sequence[Source]) -> list[RunPair]:
         RunPair(
             sources[0].label,
             sources[i].label,
-            [one for one in comparisons if one.second == number],
+            [c for c in comparisons if c.second == number],
             (1, min(number, MOST_BESIDE) + 1),
         )
         for number, i in enumerate(shown[1:], start=1)
@@ -158,13 +152,13 @@ def differences(pairs: Sequence[RunPair]) -> list[Plot]:
     for i, pair in enumerate(pairs, start=1):
         rows = [
             {
-                "group": title, "label": visible(label), "n": one.n, "first": one.a,
-                "second": one.b, "difference": one.difference, "low": one.ci_low,
-                "high": one.ci_high, "p_adjusted": one.p_adjusted,
+                "group": title, "label": visible(label), "n": result.n, "first": result.a,
+                "second": result.b, "difference": result.difference, "low": result.ci_low,
+                "high": result.ci_high, "p_adjusted": result.p_adjusted,
             }
             for title, comparisons in pair.groups
-            for label, one in comparisons
-            if is_percent(one)
+            for label, result in comparisons
+            if is_percent(result)
         ]  # fmt: skip
         if rows:
             caption = (

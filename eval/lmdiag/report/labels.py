@@ -163,9 +163,8 @@ def run_letter(number: int) -> str:
     return (run_letter(first - 1) if first else "") + chr(ord("A") + last)
 
 
-def comparison_label(one: Comparison) -> str:
+def comparison_label(comparison: Comparison) -> str:
     """Returns what was compared: the measure, and the level of a break-down."""
-    label = measure_label(one.measure)
-    if not one.by:
-        return label
-    return f"{label}, {diagnostics.get(one.task).level_label(one.by, one.level)}"
+    label, by = measure_label(comparison.measure), comparison.by
+    level = diagnostics.get(comparison.task).level_label(by, comparison.level) if by else ""
+    return f"{label}, {level}" if level else label

@@ -284,7 +284,7 @@ def headlines(task: str, sources: Sequence[Source]) -> list[HeadlineFigure]:
     """
     present = measured(task, sources)
     for declared in (present.diagnostic.headlines, diagnostics.get("").headlines):
-        lines = [line for each in declared for line in expanded(each, present)]
+        lines = [line for shape_line in declared for line in expanded(shape_line, present)]
         places = {_place(line, Line(), task): line for line in lines}
         rows = [
             HeadlineFigure(
@@ -297,8 +297,8 @@ def headlines(task: str, sources: Sequence[Source]) -> list[HeadlineFigure]:
             for place, line in places.items()
             for human in [place._replace(measure=f"human_{place.measure}")]
         ]
-        if found := [row for row in rows if any(row.figures)]:
-            return found
+        if present_rows := [row for row in rows if any(row.figures)]:
+            return present_rows
     return []
 
 

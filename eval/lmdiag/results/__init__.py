@@ -2,7 +2,7 @@
 
 - `figure`: `Figure`, a value with its interval; `Place`, its address.
 - `results`: `Results`, the content of `results.json`.
-- `predictions`: `predictions.parquet` and `agreement.parquet`.
+- `predictions`: `predictions.parquet`; `external`: predictions of other programs.
 - `folder`: the directory of a run; `run`: a finished run, read back.
 - `signatures`: what makes two runs comparable, and the names of directories.
 - `published`: figures of the papers.

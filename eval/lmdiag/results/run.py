@@ -146,15 +146,15 @@ def joined_results(results: Sequence[Results]) -> list[Results]:
 def _groups(results: Sequence[Results]) -> list[list[int]]:
     """Positions of the results that are joined, group by group."""
 
-    def shared(one: Results) -> tuple[Any, ...]:
-        protocol = asdict(one.protocol) | dict.fromkeys(("tasks", "perturb", "verbs"))
-        return one.model, protocol
+    def shared(result: Results) -> tuple[Any, ...]:
+        protocol = asdict(result.protocol) | dict.fromkeys(("tasks", "perturb", "verbs"))
+        return result.model, protocol
 
     groups: list[list[int]] = []
-    for i, one in enumerate(results):
+    for i, result in enumerate(results):
         for group in groups:
             tasks = {task for j in group for task in results[j].tasks}
-            if shared(results[group[0]]) == shared(one) and tasks.isdisjoint(one.tasks):
+            if shared(results[group[0]]) == shared(result) and tasks.isdisjoint(result.tasks):
                 group.append(i)
                 break
         else:

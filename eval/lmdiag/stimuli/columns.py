@@ -56,6 +56,11 @@ _RULES: Mapping[str, Sequence[tuple[str, str]]] = {
 }
 """Column -> patterns that none of its texts may have, what is wrong with those that do."""
 
+_COMPILED = {
+    name: [(re.compile(pattern, re.IGNORECASE).search, message) for pattern, message in rules]
+    for name, rules in _RULES.items()
+}
+
 
 # ---- types ---------------------------------------------------------------------------------------
 
@@ -231,11 +236,10 @@ def check(columns: Mapping[str, Sequence[Any]], table: RawTable) -> None:
     """
     core = diagnostics.get("", table.form).core_columns
     for name in [name for name in core if name in columns and name in _RULES]:
-        rows = [[cell] if isinstance(cell, str) else cell for cell in columns[name]]
-        problems = {
-            text: text_problem(name, text) for text in {text for row in rows for text in row}
-        }
+        cells = [columns[name]] if name != "expected" else columns[name]
+        problems = {text: text_problem(name, text) for text in {t for cell in cells for t in cell}}
         if any(problems.values()):
+            rows = columns[name] if name == "expected" else [[text] for text in columns[name]]
             found = ((row, problems[text]) for row, texts in enumerate(rows) for text in texts)
             row, problem = next(place for place in found if place[1])
             raise table.error(row, f"the column {name} {problem}")
@@ -259,7 +263,7 @@ def check(columns: Mapping[str, Sequence[Any]], table: RawTable) -> None:
 
 def text_problem(column: str, text: str) -> str:
     """Returns what is wrong with a text in a core column; "" if nothing is."""
-    for pattern, message in _RULES[column]:
-        if match := re.search(pattern, text, re.IGNORECASE):
+    for search, message in _COMPILED[column]:
+        if match := search(text):
             return message.format(match[0])
     return ""

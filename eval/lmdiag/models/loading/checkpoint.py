@@ -162,8 +162,8 @@ def _hub_commit(model_id: str, revision: str | None) -> str:
     try:
         config = hf_hub_download(model_id, "config.json", revision=revision)
     except tuple(refusals) as error:
-        told = next(told for kind, told in refusals.items() if isinstance(error, kind))
-        raise BadInput(told) from error
+        message = next(line for kind, line in refusals.items() if isinstance(error, kind))
+        raise BadInput(message) from error
     except (errors.LocalEntryNotFoundError, OSError) as error:
         status = getattr(getattr(error.__cause__, "response", None), "status_code", None)
         why = f"answers {status}" if status else "cannot be reached"

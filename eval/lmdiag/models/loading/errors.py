@@ -64,16 +64,16 @@ def one_line_errors(model_id: str) -> Iterator[None]:
                 "--device-map auto, or another device"
             ) from error
         if "set_default_language" in str(error):
-            told = (
+            problem = (
                 'has an adapter for each language and no default: set "default_language" in its '
                 "config.json to the language of the texts, e.g. en_XX"
             )
         else:
-            told = (
+            problem = (
                 f"cannot read a short text ({first_line(error)}): check that its config.json "
                 "belongs to its weights, or try another --kind or --attention eager"
             )
-        raise BadInput(f"model {model_id} {told}") from error
+        raise BadInput(f"model {model_id} {problem}") from error
 
 
 def is_out_of_memory(error: BaseException) -> bool:

@@ -124,9 +124,9 @@ def read_reply(content: bytes, prompt: Ids) -> Reply:
         raise WrongReply(
             f"gives no log-probability for {lacking} of {len(nats)} tokens of a prompt"
         )
-    told = [-math.inf if value and value <= LOWEST else value for value in nats]
+    known = [-math.inf if value and value <= LOWEST else value for value in nats]
     lists = (logprobs.top_logprobs or [])[generated:]
-    return Reply(told, texts, _top_tokens((lists[0] if lists else None) or {}))
+    return Reply(known, texts, _top_tokens((lists[0] if lists else None) or {}))
 
 
 def _recorded(records: Sequence[dict[str, Any] | None], prompt: Ids) -> _NatsAndTexts:
@@ -193,5 +193,5 @@ def _top_tokens(record: dict[str, Any]) -> list[tuple[int | str, float]]:
     total = math.fsum(map(math.exp, values.values()))
     if total > LARGEST_SUM:
         raise WrongReply(f"gives {len(values)} top tokens with {total:.4f} of probability together")
-    told = [(token_id(name), nats) for name, nats in values.items() if nats > LOWEST]
-    return sorted(told, key=lambda item: (-item[1], str(item[0]).rjust(10)))
+    known = [(token_id(name), nats) for name, nats in values.items() if nats > LOWEST]
+    return sorted(known, key=lambda item: (-item[1], str(item[0]).rjust(10)))

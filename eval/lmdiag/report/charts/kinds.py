@@ -228,7 +228,7 @@ def _shuffles(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
         rows: list[dict[str, Any]] = []
         times = 0
         for name in distinct(data.table(*chart.measures), "measure"):
-            for perturbation in (one for one in data.diagnostic.perturbations if one.shuffled):
+            for perturbation in (p for p in data.diagnostic.perturbations if p.shuffled):
                 setting = perturbation.name
                 figures = data.table(name, setting=setting, model=data.sources[i].label)
                 if figures.empty:

@@ -186,7 +186,7 @@ def _levels(cells: Iterable[CellText]) -> list[float]:
 def signs(grids: Iterable[Grid]) -> list[str]:
     """Returns a line for each sign that figures of the tables have, with its meaning."""
     rows = [row for grid in grids for row in grid.rows]
-    published, own = (
+    published, computed = (
         [cell.value for row in rows if row.is_published == is_published for cell in row.cells]
         for is_published in (True, False)
     )
@@ -195,7 +195,7 @@ def signs(grids: Iterable[Grid]) -> list[str]:
         "* the published figure lies outside our 95% interval": any(
             text.endswith("*") for text in published
         ),
-        CHANCE_LEGEND: any(text.endswith(chance) for text in own),
-        "± standard deviation over shuffles": any("±" in text for text in own),
+        CHANCE_LEGEND: any(text.endswith(chance) for text in computed),
+        "± standard deviation over shuffles": any("±" in text for text in computed),
     }
     return [line for line, is_needed in lines.items() if is_needed]

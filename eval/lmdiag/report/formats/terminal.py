@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from lmdiag.analysis.fit import HumanFit
     from lmdiag.comparison import Comparison
     from lmdiag.results.multiverse import Multiverse
+    from lmdiag.stimuli import Stimuli
 
 _NARROW = 18
 """Characters that the label of a row keeps where there is little room: the rest wraps."""
@@ -47,9 +47,19 @@ _UNLIMITED = 10_000
 
 
 def print_results(
-    results: Results, console: Console | None = None, designs: Sequence[Design] = ()
+    results: Results,
+    console: Console | None = None,
+    designs: Sequence[Design] = (),
+    stimuli: Mapping[str, Stimuli] = {},
 ) -> None:
-    """Prints what was evaluated, the conditions of own data, then the tables of each diagnostic."""
+    """Prints what was evaluated, the conditions of own data, then the tables of each diagnostic.
+
+    Args:
+        results: of the run.
+        console: where to print; standard output by default.
+        designs: see `lmdiag.report.designs.designs_of`.
+        stimuli: of the run, which have the formulas of predictions.
+    """
     console = console or _standard()
     model = results.model
     *facts, commit = model_facts(model)
@@ -63,8 +73,9 @@ def print_results(
     if line := " · ".join(framing):
         _print_line(line, "dim", console)
     for design in designs:
-        _print_part(f"{design.title}: conditions", design.grids, design.remarks, console)
-    _print_sections(results, console)
+        grids, remarks = ((), design.remarks[:1]) if design.is_long else design[2:4]
+        _print_part(f"{design.title}: conditions", grids, remarks, console)
+    _print_sections(results, console, stimuli)
 
 
 def print_setting(
@@ -105,8 +116,10 @@ def _standard(width: int | None = None) -> Console:
     return Console(highlight=False, width=width)
 
 
-def _print_sections(results: Results, console: Console) -> None:
-    for section in sections([results]):
+def _print_sections(
+    results: Results, console: Console, stimuli: Mapping[str, Stimuli] = {}
+) -> None:
+    for section in sections([results], {task: x.columns() for task, x in stimuli.items()}):
         remarks = [*section.remarks, *filter(None, section.signatures)]
         _print_part(section.title, section.tables, remarks, console)
 
@@ -135,8 +148,8 @@ def print_fit(fit: HumanFit, console: Console) -> None:
 
 def print_comparisons(comparisons: Sequence[Comparison], console: Console) -> None:
     """Prints a table for each pair of models, task and setting."""
-    several = len({one.second for one in comparisons}) > 1
-    groups = groupby(comparisons, key=lambda one: (one.second, one.task, one.setting))
+    several = len({row.second for row in comparisons}) > 1
+    groups = groupby(comparisons, key=lambda row: (row.second, row.task, row.setting))
     for (second, task, setting), group in groups:
         other = run_letter(second)
         title = f"A and {other}, " * several + task + f", {setting}" * (setting != "none")
@@ -146,17 +159,16 @@ def print_comparisons(comparisons: Sequence[Comparison], console: Console) -> No
         _print_grid(Grid(title, ("",), (*facts, *figures), rows), console, "bold")
 
 
-def _comparison_row(one: Comparison) -> GridRow:
-    bounds = [numbers.number(bound, one.statistic) for bound in (one.ci_low, one.ci_high)]
-    interval = "" if math.isnan(one.ci_low) else f"[{', '.join(bounds)}]"
+def _comparison_row(row: Comparison) -> GridRow:
+    interval = numbers.bounds(row.ci_low, row.ci_high, row.statistic)
     cells = (
-        CellText(str(one.n)),
-        *(CellText(numbers.number(value, one.statistic)) for value in (one.a, one.b)),
-        CellText(numbers.signed(one.difference, one.statistic), interval),
-        CellText(p_text(one)),
-        CellText(numbers.p_value(one.p_adjusted)),
+        CellText(str(row.n)),
+        *(CellText(numbers.number(value, row.statistic)) for value in (row.a, row.b)),
+        CellText(numbers.signed(row.difference, row.statistic), interval),
+        CellText(p_text(row)),
+        CellText(numbers.p_value(row.p_adjusted)),
     )
-    return GridRow((visible(comparison_label(one)),), 0, cells)
+    return GridRow((visible(comparison_label(row)),), 0, cells)
 
 
 # ---- a multiverse --------------------------------------------------------------------------------
@@ -258,9 +270,9 @@ def _column(grid: Grid, i: int, is_beside: bool) -> list[Text]:
 
     sign = tuple(CHANCE_SIGNS.values())
     cells = [(row.is_published, row.cells[i]) for row in grid.rows]
-    own = [cell for is_published, cell in cells if not is_published]
-    space = max(len(cell.interval) for cell in own)
-    is_marked = any(cell.value.endswith(sign) for cell in own)
+    computed = [cell for is_published, cell in cells if not is_published]
+    space = max(len(cell.interval) for cell in computed)
+    is_marked = any(cell.value.endswith(sign) for cell in computed)
     texts = []
     for is_published, (value, interval, *_) in cells:
         if is_marked and value and not value.endswith(sign) and not is_published:
