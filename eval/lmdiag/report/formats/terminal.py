@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from lmdiag.analysis.fit import HumanFit
     from lmdiag.comparison import Comparison
     from lmdiag.results.multiverse import Multiverse
+    from lmdiag.stimuli import Stimuli
 
 _NARROW = 18
 """Characters that the label of a row keeps where there is little room: the rest wraps."""
@@ -47,9 +48,19 @@ _UNLIMITED = 10_000
 
 
 def print_results(
-    results: Results, console: Console | None = None, designs: Sequence[Design] = ()
+    results: Results,
+    console: Console | None = None,
+    designs: Sequence[Design] = (),
+    stimuli: Mapping[str, Stimuli] = {},
 ) -> None:
-    """Prints what was evaluated, the conditions of own data, then the tables of each diagnostic."""
+    """Prints what was evaluated, the conditions of own data, then the tables of each diagnostic.
+
+    Args:
+        results: of the run.
+        console: where to print; standard output by default.
+        designs: see `lmdiag.report.designs.designs_of`.
+        stimuli: of the run, which have the formulas of predictions.
+    """
     console = console or _standard()
     model = results.model
     *facts, commit = model_facts(model)
@@ -65,7 +76,7 @@ def print_results(
     for design in designs:
         grids, remarks = ((), design.remarks[:1]) if design.is_long else design[2:4]
         _print_part(f"{design.title}: conditions", grids, remarks, console)
-    _print_sections(results, console)
+    _print_sections(results, console, stimuli)
 
 
 def print_setting(
@@ -106,8 +117,10 @@ def _standard(width: int | None = None) -> Console:
     return Console(highlight=False, width=width)
 
 
-def _print_sections(results: Results, console: Console) -> None:
-    for section in sections([results]):
+def _print_sections(
+    results: Results, console: Console, stimuli: Mapping[str, Stimuli] = {}
+) -> None:
+    for section in sections([results], {task: x.columns() for task, x in stimuli.items()}):
         remarks = [*section.remarks, *filter(None, section.signatures)]
         _print_part(section.title, section.tables, remarks, console)
 
@@ -222,6 +235,7 @@ def _parts(grid: Grid, console: Console) -> list[Table]:
     """
     for is_beside, room in ((True, None), (False, None), (False, _NARROW)):
         table = _drawn(grid, is_beside, room)
+        table.columns[0].min_width = room
         width = console.measure(table, options=console.options.update(max_width=_UNLIMITED)).maximum
         if width <= console.width:
             return [_drawn(grid, is_beside, room and room + console.width - width)]
