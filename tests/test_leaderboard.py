@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 import yaml
+from filelock import FileLock
 from hostile import HOSTILE
 from hub.boards import build, edit, request, run_of, write_request
 from limits import HANG
@@ -295,14 +296,18 @@ def test_memory_is_not_limited_where_an_accelerator_may_be_used(
 # ---- the site ------------------------------------------------------------------------------------
 
 
-def test_other_directories_are_left_alone(
+def test_other_directories_and_another_leaderboard_are_left_alone(
     board: Board, demo_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = add(board, "org/model")
-    for out, message in ((tmp_path, "is not a leaderboard directory: choose an empty one"),
-                         (file, "is a file: name a directory")):  # fmt: skip
+    for out, message in (
+        (tmp_path, "is not a leaderboard directory: choose an empty one"),
+        (file, "is a file: name a directory"),
+        (tmp_path / "board", f"another lmdiag leaderboard is at work in {board.runs}"),
+    ):
         command = ["leaderboard", str(tmp_path), "--data", str(demo_dir), "--out", str(out)]
-        assert main(command) == 2
+        with FileLock(board.runs / ".lock"):
+            assert main(command) == 2
         assert message in capsys.readouterr().err
 
 

@@ -189,7 +189,7 @@ def test_sign_flips_by_hand(differences: list[float], p: float) -> None:
     assert stats.sign_flip(array(*differences)) == pytest.approx(p, nan_ok=True)
 
 
-@given(st.lists(st.integers(-30, 30).map(lambda x: x / 10), min_size=2, max_size=10))
+@given(st.lists(st.integers(-30, 30).map(lambda x: x / 8), min_size=2, max_size=10))
 def test_all_sign_flips_are_scipys(differences: list[float]) -> None:
     values = array(*differences)
     if not values.any():

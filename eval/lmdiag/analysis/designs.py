@@ -154,11 +154,11 @@ def analyse_table(
     complete = {key: wide.dropna() for key, wide in means.items()}
     scores = {key: effect_scores(wide, levels) for key, wide in complete.items()}
     models = dict(iter(table.groupby("model", sort=False)))
-    first, *others = models
+    first = next(iter(models), "")
     gaps = {
-        (suite, f"{first} - {other}"): (scores[suite, first] - scores[suite, other]).dropna()
-        for suite in dict.fromkeys(suite for suite, _ in scores)
-        for other in others
+        (suite, f"{first} - {model}"): (scores[suite, first] - table).dropna()
+        for (suite, model), table in scores.items()
+        if model != first and (suite, first) in scores
     }
     fitted = {"": table} if re.search(r"(?<!\w)model(?!\w)", formula) else models
     return Analysis(
@@ -257,8 +257,8 @@ def _response(table: DataFrame, response: str) -> Series:
         return (bits < worse).astype(float).where(good & ~unknown)
     if response == "correct" and {"expected", "top_word"} <= columns:
         pairs = table[["top_word", "expected"]].dropna().map(str.lower)
-        hits = pairs.apply(lambda row: row["top_word"] in row["expected"].split("|"), axis=1)
-        return hits.astype(float).reindex(table.index)
+        hits = [word in expected.split("|") for word, expected in pairs.to_numpy()]
+        return pd.Series(hits, pairs.index, dtype=float).reindex(table.index)
     if response == "correct":
         raise BadInput("correct needs the columns good and contrast, or expected and top_word")
     names = [str(name) for name in table if pd.api.types.is_numeric_dtype(table[name])]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import cache
 from itertools import permutations
 from typing import Any
 
@@ -72,17 +71,10 @@ def _compare_counts(pairs: _Pairs, parts: Mapping[int, Scores]) -> _Results:
     values = pd.DataFrame({i: pd.Series(part.values, part.items) for i, part in parts.items()})
     right, wrong = (values == 1).astype(float), (values == 0).astype(float)
     both, wins = (right + wrong).T @ (right + wrong), right.T @ wrong
-    first = next(iter(pairs.values()))
-
-    @cache
-    def compare(n: int, won: int, lost: int) -> tuple[float, ...]:
-        verdicts = np.repeat([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], [won, lost, n - won - lost], 1)
-        items = np.arange(n).astype(object)
-        a, b = (Scores(first.a.name, items, of_side, "proportion") for of_side in verdicts)
-        return _compare_pair(first._replace(a=a, b=b))
-
     counts = {(i, j): (both.at[i, j], wins.at[i, j], wins.at[j, i]) for i, j in pairs}
-    return {key: compare(*map(int, of_pair)) for key, of_pair in counts.items()}
+    examples = {of_pair: pairs[key] for key, of_pair in counts.items()}
+    results = {of_pair: _compare_pair(pair) for of_pair, pair in examples.items()}
+    return {key: results[of_pair] for key, of_pair in counts.items()}
 
 
 def _compare_means(pairs: _Pairs, parts: Mapping[int, Scores]) -> _Results:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lmdiag.results import Run
 
 _MOST_SUITES = 12
-"""Suites with different conditions whose effects a report shows."""
+"""Suites with different conditions in a chart, and on the terminal."""
 
 _TEST = {
     "n": "n", "estimate": "difference", "t": "t", "df": "df", "p": "p", "p_sign_flip": "p exact",
@@ -36,12 +36,16 @@ _FIGURES = ("estimate", "mean")
 
 
 class Design(NamedTuple):
-    """The conditions of a task as a report shows them: plots, tables and remarks."""
+    """The conditions of a task as a report shows them: plots, tables and remarks.
+
+    The tables of many suites are too long for the terminal.
+    """
 
     title: str
     plots: list[Plot]
     grids: list[Grid]
     remarks: list[str]
+    is_long: bool = False
 
 
 def designs_of(runs: Sequence[Run], region: str = "") -> list[Design]:
@@ -80,15 +84,16 @@ def _design(runs: Sequence[Run], task: str, whole: Analysis, region: str) -> Des
             chosen = analyse_table(table, region=region, conditions=conditions)
         if not n_suites and (regions := _regions(table, conditions)):  # charts of suites have them
             plots.append(condition_plot(f"{name}-regions", regions, " in each region"))
-    if n_suites > _MOST_SUITES:
-        remark = f"{n_suites} suites have different conditions: `lmdiag analyse` tests each suite"
-        return Design(visible(task), [], [], [f"{remark}, --filter suite=NAME one of them"])
-    plots.insert(0, condition_plot(f"{name}-conditions", {"": chosen}, part))
-    named = (
-        f"conditions: {' x '.join(chosen.conditions)}{', each suite by itself' * bool(n_suites)}"
-    )
-    grids = [*analysis_grids(chosen, part)]
-    return Design(visible(task), plots, grids, [named, *analysis_remarks(chosen)])
+    is_long, grids = n_suites > _MOST_SUITES, [*analysis_grids(chosen, part)]
+    remark = f"conditions: {' x '.join(chosen.conditions)}"
+    if n_suites:
+        remark = f"{n_suites} suites with different conditions, each tested by itself"
+    if is_long:
+        grids = [grid for grid in grids if grid.label_headings[0] == "effect"]
+        remark += "; `lmdiag analyse` prints the effects, with --filter suite=NAME those of one"
+    else:
+        plots.insert(0, condition_plot(f"{name}-conditions", {"": chosen}, part))
+    return Design(visible(task), plots, grids, [remark, *analysis_remarks(chosen)], is_long)
 
 
 def _regions(table: DataFrame, conditions: Sequence[str]) -> dict[str, Analysis]:

@@ -46,6 +46,8 @@ def concatenate(parts: Sequence[RawTable]) -> RawTable:
         BadInput: their forms or columns differ.
     """
     first = parts[0]
+    if len(parts) == 1:
+        return first
     names = dict.fromkeys(name for part in parts for name in part.columns)
     for part in parts:
         if part.form != first.form:

@@ -51,7 +51,7 @@ def dot_chart(data: pd.DataFrame, *, percent: bool = True) -> Any:
     labels, names = distinct(data, "label"), distinct(data, "series")
     longest = max(parts.text_width(line) for label in labels for line in label.split("\n"))
     looks = {"color": COLORS, "shape": SHAPES}
-    place = {"y": parts.labels(data, "label", labelLimit=260)}
+    place = {"y": parts.labels(data, "label")}
     place["yOffset"] = alt.YOffset("series:N", sort=None)
     channels = place | parts.series("series", looks, names, room=parts.WIDTH - 20 - longest)
     form = ".1%" if percent else ".3~f"

@@ -1,0 +1,204 @@
+"""The task files for lm-evaluation-harness, lighteval and Inspect: what they ask, what they score.
+
+None of these programs is installed here. Stand-ins take the place of the classes that the files
+construct; tests/peers compares the figures of the real programs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import sys
+from collections import Counter
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+FOLDER = Path(__file__).resolve().parents[2] / "datasets/lmdiag"
+HARNESS = FOLDER / "lm-evaluation-harness"
+TASKS = sorted(path.stem for path in HARNESS.glob("lmdiag_*.yaml"))
+
+MODULES = (
+    "lighteval.metrics.metrics_sample", "lighteval.metrics.utils.metric_utils",
+    "lighteval.tasks.lighteval_task", "lighteval.tasks.requests", "inspect_ai.dataset",
+    "inspect_ai.model", "inspect_ai.scorer", "inspect_ai.solver",
+)  # fmt: skip
+
+
+class Given(SimpleNamespace):
+    """What a class of the two programs was called with; positional arguments by number."""
+
+    LOGPROBS = "logprobs"
+
+    def __init__(self, *values: Any, **named: Any) -> None:
+        super().__init__(**{f"_{i}": value for i, value in enumerate(values)}, **named)
+
+
+def unchanged(*given: Any, **named: Any) -> Any:
+    """A decorator with or without arguments that leaves functions as they are."""
+    return given[0] if given and not named else unchanged
+
+
+class StandIn(ModuleType):
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return unchanged if name in ("task", "metric", "scorer") else Given
+
+
+@pytest.fixture
+def stand_ins(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in MODULES:
+        for parts in range(1, name.count(".") + 2):
+            inside = ".".join(name.split(".")[:parts])
+            monkeypatch.setitem(sys.modules, inside, StandIn(inside))
+
+
+class Loader(yaml.SafeLoader):
+    """Reads a function's name where lm-evaluation-harness reads the function."""
+
+
+Loader.add_constructor("!function", lambda loader, node: loader.construct_scalar(node))
+
+
+def read(name: str) -> dict[str, Any]:
+    """A file of lm-evaluation-harness with what it includes."""
+    own = yaml.load((HARNESS / name).read_text("utf-8"), Loader=Loader)
+    return (read(own["include"]) if "include" in own else {}) | own
+
+
+@pytest.fixture(scope="module")
+def contrasts(import_file: Any) -> ModuleType:
+    """The functions that the files name."""
+    return import_file(HARNESS / "contrasts.py")
+
+
+def rows_of(data: Path, config: str) -> list[dict[str, Any]]:
+    return pq.read_table(data / config).to_pylist()
+
+
+def contrasts_of(data: Path, config: str) -> dict[str, list[dict[str, Any]]]:
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for row in rows_of(data, config):
+        groups.setdefault(row["contrast"], []).append(row)
+    return groups
+
+
+# ---- lm-evaluation-harness -----------------------------------------------------------------------
+
+
+def test_every_contrast_is_asked_once_with_the_texts_of_its_rows(
+    contrasts: ModuleType, demo_dir: Path
+) -> None:
+    asked: dict[str, list[str]] = {}
+    for task in TASKS:
+        config = read(f"{task}.yaml")
+        assert (config["task"], config["output_type"]) == (task, "multiple_choice")
+        assert (config["dataset_path"], config["test_split"]) == ("lmdiag", "test")
+        assert config["num_fewshot"] == 0
+        groups = contrasts_of(demo_dir, config["dataset_name"])
+        function = getattr(contrasts, config["process_docs"].removeprefix("contrasts."))
+        docs = function(rows_of(demo_dir, config["dataset_name"]))
+        for name in ("doc_to_text", "doc_to_choice", "doc_to_target"):
+            assert config[name] in {*docs.column_names, "{{targets[0]}}"}
+        measured = contrasts.measures(docs[0], [(-1.0, False)] * len(docs[0]["choices"]))
+        assert [metric["metric"] for metric in config["metric_list"]] == list(measured)
+        assert {metric["aggregation"] for metric in config["metric_list"]} == {"mean"}
+        asked.setdefault(config["dataset_name"], []).extend(docs["contrast"])
+        for doc in docs:
+            rows = groups[doc["contrast"]]
+            n = len(rows)
+            texts = [f"{row['context']} {row['target']}" for row in rows]
+            if task == "lmdiag_agreement":
+                texts = [text[0].upper() + text[1:] for text in texts]
+            assert [f"{doc['shared']} {choice}" for choice in doc["choices"][:n]] == texts
+            assert [i for i, row in enumerate(rows) if row["good"]] == [doc["good"]]
+            assert doc["targets"] == [row["target"] for row in rows]
+            if parts := doc["choices"][n:]:
+                assert [f"{doc['shared']} {part}" for part in parts] == doc["contexts"]
+            else:
+                assert len(set(doc["contexts"])) == 1
+    for config, names in asked.items():
+        assert sorted(names) == sorted(contrasts_of(demo_dir, config))
+    group = read("lmdiag.yaml")
+    assert sorted([*group["task"], "lmdiag_agreement"]) == TASKS
+    assert "aggregate_metric_list" not in group
+
+
+@pytest.mark.parametrize(
+    ("log_probs", "good", "acc", "at_threshold"),
+    [
+        # p(insect | an) = e^-3 / e^-1 = 0.135; p(tool | a) = e^-2.5 / e^-0.25 = 0.105
+        ((-3.0, -2.5, -1.0, -0.25), 0, 1, 1),
+        ((-3.0, -2.5, -1.0, -0.25), 1, 0, 0),
+        (tuple(map(math.log, (0.2, 0.209))), 1, 1, 0),
+        (tuple(map(math.log, (0.2, 0.2))), 1, 0, 0),  # a tie is not a preference
+    ],
+)
+def test_measures_of_a_contrast(
+    contrasts: ModuleType, log_probs: tuple[float, ...], good: int, acc: float, at_threshold: float
+) -> None:
+    """What belongs to the contexts, after the two choices, is subtracted."""
+    doc = {"targets": ["insect", "tool"], "good": good}
+    measures = contrasts.measures(doc, [(value, False) for value in log_probs])
+    assert measures == {"acc": acc, "sensitivity@0.01": at_threshold}
+
+
+# ---- lighteval and Inspect -----------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("stand_ins")
+def test_lighteval_asks_every_contrast_once(
+    import_file: Any, demo_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks = import_file(FOLDER / "lighteval/diagnostics.py")
+    monkeypatch.setattr(tasks, "load_dataset", lambda data, name, split: rows_of(demo_dir, name))
+    asked: dict[str, Counter[str]] = {}
+    for table in tasks.TASKS_TABLE:
+        for row in rows_of(demo_dir, table.hf_subset):
+            if doc := table.prompt_function(row, table.name):
+                contrast, n = doc.specific, len(doc.specific["targets"])
+                asked.setdefault(table.hf_subset, Counter())[contrast["contrast"]] += 1
+                texts = [f"{contrast['shared']} {choice}" for choice in contrast["choices"][:n]]
+                assert [f"{doc._0}{choice}" for choice in doc._1[:n]] == texts
+                assert doc._2 == contrast["good"]
+    assert set(asked) == {"cprag102", "role88", "neg136", "agreement"}
+    for config, counts in asked.items():
+        assert counts == Counter(list(contrasts_of(demo_dir, config)))
+    # p(good) = e^-1 - 0.36 = 0.008 above p(bad): preferred, but not by more than 0.01
+    doc = Given(specific={"targets": ["bird", "tool"], "good": 0})
+    measures = tasks.Preference().compute(doc, Given(logprobs=[-1.0, math.log(0.36)]))
+    assert measures == {"acc": 1.0, "sensitivity@0.01": 0.0}
+
+
+@pytest.mark.usefixtures("stand_ins")
+def test_inspect_asks_every_context_once_and_reads_the_first_tokens(
+    import_file: Any, demo_dir: Path
+) -> None:
+    tasks = import_file(FOLDER / "inspect-ai/diagnostics.py")
+    rows = rows_of(demo_dir, "neg136")
+    samples = tasks.samples(rows)
+    assert [sample._0 for sample in samples] == list(dict.fromkeys(row["context"] for row in rows))
+    first = next(sample for sample in samples if sample._0 == "A robin is a")
+    assert (first.target, first.metadata["contrasts"]) == (["bird"], [["bird", "tree"]])
+    two_contexts = tasks.samples(rows_of(demo_dir, "role88"))
+    assert not any("contrasts" in sample.metadata for sample in two_contexts)
+    for tokens, *expected in (
+        # "bird" is second: not in the first word, among the first five, and above "tree"
+        (["Ġfish", "Ġbird", "Ġtree"], 0, 1, 1),
+        # "bird" without the mark of a word's beginning continues a word
+        (["bird", "Ġtree", "Ġbird"], 0, 1, 0),
+        # "tree" is not in the list: the contrast is not compared
+        (["Ġbird", "Ġfish"], 1, 1, math.nan),
+    ):
+        entries = [Given(token=token, logprob=-float(i)) for i, token in enumerate(tokens, start=1)]
+        logprobs = Given(content=[Given(top_logprobs=entries)])
+        state = Given(output=Given(choices=[Given(logprobs=logprobs)]), metadata=first.metadata)
+        score = asyncio.run(tasks.first_tokens()(state, None))
+        names = ("accuracy_at_1", "accuracy_at_5", "preference")
+        assert [score.value[name] for name in names] == pytest.approx(expected, nan_ok=True)
+        assert score.metadata == {"compared": int(not math.isnan(score.value["preference"]))}
