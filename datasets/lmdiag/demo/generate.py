@@ -26,7 +26,7 @@ PAIRS = 20
 TEMPLATES: dict[str, Any] = json.loads((DEMO / "templates.json").read_text("utf-8"))
 """What is generated, from which words.
 
-- categories: category -> its two subjects: the nouns of Fischler et al. (1983), after Ettinger (2020)
+- categories: category -> its two subjects, after Fischler et al. (1983) and Ettinger (2020)
 - mismatches: for each subject, in order, the category that it does not belong to
 - vocabulary: name of a list -> its words, as singular/plural or without change
 - ML, blimp: file stem -> template of the kind of Marvin & Linzen (2018), of BLiMP. A list in upper
