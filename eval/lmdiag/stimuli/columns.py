@@ -166,13 +166,13 @@ def converted(table: RawTable, task: str) -> dict[str, list[Any]]:
         for column in diagnostic.core
         if column.name in columns or column.default is not None
     }
-    own = {
+    typed = {
         column.name: _converted(table, column, columns[column.name])
         for column in diagnostic.columns
         if column.name in columns and column.type != "text"
     }
     further = {name: list(values) for name, values in columns.items() if name not in core}
-    return core | further | own
+    return core | further | typed
 
 
 def missing_column(table: RawTable, name: str, rule: str) -> BadInput:
