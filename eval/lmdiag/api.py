@@ -162,9 +162,10 @@ class LanguageModel:
             quiet: no progress bar.
 
         Returns:
-            a row per word: `text` (number of the text, from 1), `word`, `start` (position of its
-            first character in the text, from 0), `surprisal` (bits; NaN for a word without a
-            probability) and `n_tokens` (0 for a word that the tokenizer cannot represent).
+            a row per word: `text` (number of the text, from 1), `position` (of the word, from 1),
+            `word`, `start` (place of its first character in the text, from 0), `surprisal` (bits;
+            NaN for a word without a probability) and `n_tokens` (0 for a word that the tokenizer
+            cannot represent).
 
         Raises:
             BadInput: the model is an encoder-decoder, or something is not a text.
