@@ -217,11 +217,9 @@ def test_figures_have_the_width_of_a_column(plots: dict[str, list[Plot]], tmp_pa
     assert int.from_bytes(header) == pytest.approx(8 / 2.54 * 300, abs=12)
 
 
-def test_colours_come_from_the_style_sheet_and_data_keep_their_text() -> None:
-    assert palette()["var(--c1)"].startswith("#")
-    spec = {"mark": {"color": "var(--c1)"}, "data": {"values": [{"x": "var(--c1)"}]}}
-    assert resolved(spec)["mark"]["color"] == palette()["var(--c1)"]
-    assert resolved(spec)["data"] == spec["data"]
+def test_colours_of_a_file_come_from_the_style_sheet_and_data_keep_their_text() -> None:
+    spec = {"mark": "var(--c1)", "data": {"values": [{"x": "var(--c1)"}]}}
+    assert resolved(spec) == spec | {"mark": palette()["var(--c1)"]}
     assert "var(" not in json.dumps(resolved(json.loads(theme())))
 
 
