@@ -215,6 +215,8 @@ def test_a_mixed_model_has_a_likelihood_ratio_and_a_baseline_without_slopes_of_s
     assert math.isnan(model.ci_low)
     formula = "y ~ surprisal + a + (surprisal | s) + (1 + a + scale(surprisal) || i:j)"
     assert without_terms(formula, "surprisal") == "y ~ a + (1 | s) + (1 + a || i:j)"
+    formula = "y ~ 0 + a + surprisal + (0 + surprisal | s) + (1 | i)"
+    assert without_terms(formula, "surprisal") == "y ~ 0 + a + (1 | i)"
 
 
 # ---- bad input ----------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from rich.console import Console
 from lmdiag import diagnostics
 from lmdiag.report import numbers
 from lmdiag.report.formats import latex_text, markdown_text, render_tables
-from lmdiag.report.formats.terminal import print_results
+from lmdiag.report.formats.terminal import print_overview, print_results
 from lmdiag.report.items import Choice
 from lmdiag.report.sections import sections
 from lmdiag.results import Results
@@ -98,6 +98,16 @@ def test_no_table_is_wider_than_the_terminal_or_cut_off(width: int) -> None:
         tables = [line for block in blocks if "────" in block for line in block.splitlines()]
         assert max(map(len, tables)) <= width
         assert not [line for line in tables if "…" in line]
+
+
+def test_names_of_models_break_at_hyphens() -> None:
+    names = ("org/a-model-with-a-very-long-name-of-many-words-v2.1-instruct", "org/b")
+    stream = io.StringIO()
+    runs = [results({"neg136": neg136()}, name) for name in names]
+    print_overview(runs, Console(file=stream, width=60))
+    first = [line for line in stream.getvalue().splitlines() if line.startswith("org/a-")]
+    assert len(first) > 1
+    assert all(line.split()[0].endswith("-") for line in first)
 
 
 # ---- contents ------------------------------------------------------------------------------------

@@ -263,9 +263,10 @@ def _shuffles(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
 def _cutoffs(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
     """EW and MW over cut-offs: of one run in one chart, of several runs a chart per measure."""
     names = ("mw@top=*", "mw@bottom=*", "ew@top=*", "ew@bottom=*")
-    table = _with_cutoffs(data, data.table(*names))
-    if table.empty:
+    table = data.table(*names)
+    if table.empty:  # a server gives no whole distribution
         return
+    table = _with_cutoffs(data, table)
     several = len(data.runs) > 1
     for group in (("MW",), ("EW",)) if several else (("MW", "EW"),):
         caption = (

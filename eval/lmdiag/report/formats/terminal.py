@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -232,28 +233,31 @@ def _parts(grid: Grid, console: Console) -> list[Table]:
 
     It fits with intervals beside their figures, below them, or where labels wrap, too.
     """
-    for is_beside, label in ((True, None), (False, None), (False, _NARROW)):
-        table = _drawn(grid, is_beside)
-        table.columns[0].max_width = label
+    for is_beside, room in ((True, None), (False, None), (False, _NARROW)):
+        table = _drawn(grid, is_beside, room)
+        table.columns[0].min_width = room
         width = console.measure(table, options=console.options.update(max_width=_UNLIMITED)).maximum
-        table.columns[0].max_width = None
         if width <= console.width:
-            return [table]
+            return [_drawn(grid, is_beside, room and room + console.width - width)]
     return [part for half in grid.halves() for part in _parts(half, console)] or [table]
 
 
-def _drawn(grid: Grid, is_beside: bool) -> Table:
+def _drawn(grid: Grid, is_beside: bool, room: int | None) -> Table:
+    """The table for rich; labels of rows have so many characters of room, None for no limit."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    longest = max(len(row.labels[0]) + 2 * row.depth for row in grid.rows)
     table = Table(
         box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="dim",
         padding=(0, 0, 0, 1),  # rich puts one more blank between columns
     )  # fmt: skip
-    labels = ("  " * row.depth + ": ".join(row.labels) for row in grid.rows)
-    table.add_column(Text(grid.label_headings[0]), overflow="fold", min_width=min(longest, _NARROW))
+    labels = []
+    for row in grid.rows:
+        label, indent = ": ".join(row.labels), "  " * row.depth
+        lines = textwrap.wrap(label, room - len(indent)) if room else [label]
+        labels.append("\n".join(indent + line for line in lines))
+    table.add_column(Text(grid.label_headings[0]), overflow="fold")
     for heading in grid.headings:
         title = Text("\n".join([heading.label, *heading.facts]))
         style = "" if heading.is_figure else "dim"
