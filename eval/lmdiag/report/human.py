@@ -191,8 +191,7 @@ def _marks(rows: Sequence[_Row], by: str, by_title: str, title: str) -> Any:
     data = DataFrame(rows)
     is_named = by == "term"
     channels = parts.series("model", {"color": COLORS}, distinct(data, "model"))
-    shown = tooltip(data, "model, row, word, n, term")
-    shown += tooltip(data, "surprisal, value, low, high", ".4~g")
+    shown = tooltip(data, "model, row, word, n, term", "surprisal, value, low, high", ".4~g")
     height = 240
     if is_named:
         channels |= {"y": parts.labels(data, by), "yOffset": alt.YOffset("model:N", sort=None)}
