@@ -123,15 +123,15 @@ def human_plots(fit: HumanFit) -> list[Plot]:
     """Returns the charts: predictive power of models, response by surprisal, coefficients."""
     left = sides(fit.full)[0]
     response = visible(names_in(left)[0])
-    title = f"delta log-likelihood per {'row' if fit.models[0].deltas is None else 'word'}"
+    is_mixed = fit.models[0].deltas is None
+    title = f"delta log-likelihood per {'row' if is_mixed else 'word'}"
     power, terms, binned = list[_Row](), list[_Row](), list[_Row]()
     is_few = fit.models[0].n <= _FEW
     for number, model in enumerate(fit.models):
         name = {"model": visible(model.name)}
-        power.append(name | {
-            "surprisal": model.mean_surprisal, "value": model.per_word, "n": model.n,
-            "low": model.ci_low, "high": model.ci_high,
-        })  # fmt: skip
+        bounds = {} if model.deltas is None else {"low": model.ci_low, "high": model.ci_high}
+        place = {"surprisal": model.mean_surprisal, "value": model.per_word, "n": model.n}
+        power.append(name | place | bounds)
         for term in model.terms[1:]:
             ends = dict(zip(("low", "high"), term_interval(term), strict=True))
             terms.append(name | {"term": visible(term.term), "value": term.estimate} | ends)
@@ -143,7 +143,8 @@ def human_plots(fit: HumanFit) -> list[Plot]:
     return [
         Plot(
             "human", "power",
-            f"Predictive power: {title} against mean surprisal, a mark per model.{lines}",
+            f"Predictive power: {title} against mean surprisal, a mark per model."
+            f"{'' if is_mixed else lines}",
             _marks(power, "surprisal", "mean surprisal, bits", title),
         ),
         Plot(
@@ -190,8 +191,7 @@ def _marks(rows: Sequence[_Row], by: str, by_title: str, title: str) -> Any:
     data = DataFrame(rows)
     is_named = by == "term"
     channels = parts.series("model", {"color": COLORS}, distinct(data, "model"))
-    shown = tooltip(data, "model, row, word, n, term")
-    shown += tooltip(data, "surprisal, value, low, high", ".4~g")
+    shown = tooltip(data, "model, row, word, n, term", "surprisal, value, low, high", ".4~g")
     height = 240
     if is_named:
         channels |= {"y": parts.labels(data, by), "yOffset": alt.YOffset("model:N", sort=None)}
