@@ -213,6 +213,8 @@ def test_a_mixed_model_has_a_likelihood_ratio_and_a_baseline_without_slopes_of_s
     assert fit.baseline == "rt ~ position + (1 + position | s)"
     assert model.p == pytest.approx(chi2.sf(2 * model.delta_log_likelihood, 1))
     assert math.isnan(model.ci_low)
+    other = fitted(frame, "a", profile="michaelov2024", formula=fit.full).models[0]
+    assert other.aic == model.aic  # no row is repeated
     formula = "y ~ surprisal + a + (surprisal | s) + (1 + a + scale(surprisal) || i:j)"
     assert without_terms(formula, "surprisal") == "y ~ a + (1 | s) + (1 + a || i:j)"
     formula = "y ~ 0 + a + surprisal + (0 + surprisal | s) + (1 | i)"

@@ -114,12 +114,20 @@ def test_a_column_of_a_runs_items_is_a_human_measure(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("width", [1400, 420])
+@pytest.mark.parametrize(
+    ("width", "more"),
+    [(1400, ()), (420, ()), (420, ("--formula", "rt ~ surprisal + (1 | text)"))],
+)
 def test_the_page_draws_its_charts_and_fits_the_screen(
-    width: int, table: Path, tmp_path: Path, command: Commands, new_page: NewPage
+    width: int,
+    more: tuple[str, ...],
+    table: Path,
+    tmp_path: Path,
+    command: Commands,
+    new_page: NewPage,
 ) -> None:
     file = tmp_path / "fit.html"
-    arguments = ("--human", table, "--response", "rt", "--surprisal", "good", "<b>")
+    arguments = ("--human", table, "--response", "rt", "--surprisal", "good", "<b>", *more)
     assert command("fit", *arguments, "--report", file)[0] == 0
     page = new_page(viewport={"width": width, "height": 900})
     page.goto(file.as_uri())
