@@ -1,29 +1,27 @@
-"""Kills real runs with SIGKILL, resumes them, and prints what was observed.
+"""Kills a real run with SIGKILL at each of its operations on files, resumes it, and counts.
 
 Run by `test_resume.py` as a program of its own, because it forks: a child that is forked after the
 imports is a whole `lmdiag run` without the seconds that importing torch takes. Nothing is computed
-before the fork, so no thread is lost by it.
+before the fork, so no thread is lost by it. By hand, with the arguments of a run:
 
-Half of the kills fall at a random moment of the run, half at an operation on one of its files:
-before it is opened, renamed or removed, or while it is written, with its last bytes missing.
+    PYTHONPATH=tests python -m killed_runs FOLDER 1 --model demo:masked --data demo/lmdiag --quiet
+
+What a killed run leaves changes only where it opens, renames or removes a file, makes or removes a
+folder, or writes: a kill falls before each of the first, and into each write, which loses its last
+bytes. So every state that a kill at any moment can leave is resumed once.
 """
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import itertools
 import json
 import os
-import random
 import signal
 import sys
-import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-
-from limits import HANG
 
 from lmdiag.cli import main
 
@@ -39,18 +37,15 @@ IMPORTED = (
 
 OPERATIONS = {"open", "os.rename", "os.remove", "os.rmdir", "os.mkdir"}
 """Audit events of the interpreter that come just before an operation on a file."""
-STEPS = 40
-"""More operations than a short run has: a kill at a later one would never come."""
 
 
-def run(arguments: list[str], output: Path, kill_at: int = 0, seconds: float = HANG) -> bool:
+def run(arguments: list[str], output: Path, kill_at: int = 0) -> bool:
     """Forks a run; returns whether it finished, or was killed.
 
     Args:
         arguments: of `lmdiag run`.
         output: its `--output`.
         kill_at: number of the operation on files in `output` at which it dies; 0 for none.
-        seconds: after which it is killed.
     """
     child = os.fork()
     if not child:
@@ -58,12 +53,7 @@ def run(arguments: list[str], output: Path, kill_at: int = 0, seconds: float = H
         if kill_at:
             die_at(kill_at, output)
         os._exit(main(["run", *arguments, "--output", str(output)]))
-    end = time.monotonic() + seconds
-    while not (ended := os.waitpid(child, os.WNOHANG))[0]:
-        if time.monotonic() > end:
-            os.kill(child, signal.SIGKILL)
-        time.sleep(0.002)
-    code = os.waitstatus_to_exitcode(ended[1])
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     assert code in (0, -signal.SIGKILL), code
     return code == 0
 
@@ -86,79 +76,36 @@ def die_at(step: int, folder: Path) -> None:
     sys.addaudithook(hook)
 
 
-def note_journal(output: Path, facts: Counter[str]) -> None:
-    """Counts killed runs that left a journal or a torn record, and questions asked twice."""
-    lines = [line for path in output.rglob("journal/*.jsonl") for line in path.open("rb")]
-    whole = [json.loads(line.partition(b" ")[2]) for line in lines if line.endswith(b"\n")]
-    numbers = [number for batch, _ in whole for number in batch]
-    facts["midway"] += bool(lines)
-    facts["torn"] += len(whole) < len(lines)
-    facts["twice"] += len(numbers) - len(set(numbers))
+def every_step(folder: Path, arguments: list[str], stride: int) -> Counter[str]:
+    """Kills a run at its first operation on a file, another at a later one, and so on; resumes.
 
-
-def data_files(output: Path) -> dict[str, bytes]:
-    """The predictions of the one run in a folder."""
-    return {path.name: path.read_bytes() for path in output.rglob("*.parquet")}
-
-
-def note_files(output: Path, expected: dict[str, bytes], facts: Counter[str]) -> None:
-    """Counts finished runs, those with the right predictions, and missing or needless files."""
-    (results,) = output.rglob("results.json")
-    there = {path.name for path in results.parent.iterdir()} - {".lock"}
-    facts["runs"] += 1
-    facts["same"] += data_files(output) == expected
-    facts["left"] += len(there ^ {"results.json", "predictions.parquet", "report.html"})
-
-
-def random_kills(folder: Path, arguments: list[str], kills: int, seed: int) -> Counter[str]:
-    """Kills runs until there were so many kills; each is resumed until it finishes."""
-    began = time.monotonic()
+    With a stride of 1 each operation is met, with a larger one every second, third and so on.
+    Counts kills, those that left a journal or a torn record, questions that were saved twice,
+    resumed runs with the predictions of an undisturbed one, and files that are missing or needless.
+    """
     assert run(arguments, folder / "undisturbed")
-    duration = time.monotonic() - began
-    rng, facts, finished = random.Random(seed), Counter[str](), False
-    while facts["kills"] < kills or not finished:
-        output = folder / f"run{facts['runs']}"
-        if facts["kills"] == kills:
-            finished = run(arguments, output)
-        elif facts["kills"] % 2:
-            finished = run(arguments, output, rng.randint(1, STEPS))
-        else:
-            finished = run(arguments, output, seconds=rng.uniform(0, duration))
-        if finished:
-            note_files(output, data_files(folder / "undisturbed"), facts)
-        else:
-            facts["kills"] += 1
-            note_journal(output, facts)
-    return facts
-
-
-def every_step(folder: Path, arguments: list[str]) -> Counter[str]:
-    """Kills a run at its first operation on a file, another at its second, and so on; resumes."""
-    assert run(arguments, folder / "undisturbed")
+    (expected,) = (folder / "undisturbed").rglob("*.parquet")
     facts = Counter[str]()
-    while not run(arguments, output := folder / f"step{facts['kills']}", facts["kills"] + 1):
+    for step in itertools.count(1, stride):
+        if run(arguments, output := folder / f"step{step}", step):
+            return facts
         facts["kills"] += 1
-        note_journal(output, facts)
+        lines = [line for path in output.rglob("journal/*.jsonl") for line in path.open("rb")]
+        whole = [json.loads(line.partition(b" ")[2]) for line in lines if line.endswith(b"\n")]
+        keys = [key for batch, _ in whole for key in batch]
+        facts["midway"] += bool(lines)
+        facts["torn"] += len(whole) < len(lines)
+        facts["twice"] += len(keys) - len({*keys})
         assert run(arguments, output)
-        note_files(output, data_files(folder / "undisturbed"), facts)
-    return facts
-
-
-def program() -> Counter[str]:
-    """Reads the command line and does what it says; see the top of this file."""
-    parser = argparse.ArgumentParser(description=program.__doc__)
-    parser.add_argument("--kills", type=int, default=30)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--every-step", action="store_true", help="a kill at each operation once")
-    parser.add_argument("--folder", type=Path, required=True, help="where the runs go")
-    parser.add_argument("arguments", nargs="*", help="of `lmdiag run`, after --")
-    args = parser.parse_args()
-    for name in IMPORTED:
-        importlib.import_module(name)
-    if args.every_step:
-        return every_step(args.folder, args.arguments)
-    return random_kills(args.folder, args.arguments, args.kills, args.seed)
+        (results,) = output.rglob("results.json")
+        there = {path.name for path in results.parent.iterdir()} - {".lock"}
+        right = {"results.json", "predictions.parquet", "report.html"}
+        facts["same"] += (results.parent / expected.name).read_bytes() == expected.read_bytes()
+        facts["left"] += len(there ^ right)
+    raise AssertionError  # no run has endless operations
 
 
 if __name__ == "__main__":
-    print(json.dumps(program()))
+    for module in IMPORTED:
+        importlib.import_module(module)
+    print(json.dumps(every_step(Path(sys.argv[1]), sys.argv[3:], int(sys.argv[2]))))

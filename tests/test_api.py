@@ -219,7 +219,8 @@ def test_surprisals_are_the_log_probabilities_of_predictions_in_bits(api: Fixtur
 def test_texts_and_words_without_surprisals(api: Fixture) -> None:
     for texts in ("", [], [" ", "\n"]):
         frame = api.models["bert"].surprisals(texts)
-        assert frame.columns.tolist() == ["text", "word", "start", "surprisal", "n_tokens"]
+        columns = ["text", "position", "word", "start", "surprisal", "n_tokens"]
+        assert frame.columns.tolist() == columns
         assert (len(frame), frame["surprisal"].dtype) == (0, np.float64)
     with pytest.raises(BadInput, match=r"text 2 is None: give texts as strings"):
         api.models["bert"].surprisals(["A robin", None])  # type: ignore[list-item]

@@ -5,6 +5,7 @@ sets.
 from __future__ import annotations
 
 import math
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 from pairs_of_sentences import FILES, SIZES, write_set
 from runs import make_run, model_info, predictions_of
 
-from lmdiag import cli, diagnostics, stimuli
+from lmdiag import diagnostics, stimuli
 from lmdiag.evaluation import evaluate
 from lmdiag.hub.benchmark import columns, protocol_problem
 from lmdiag.hub.publish import plan_data
@@ -63,7 +64,9 @@ def rows(data: str, task: str | None = None) -> list[dict[str, Any]]:
 # ---- rows ----------------------------------------------------------------------------------------
 
 
-def test_a_pair_of_negation_has_the_four_conditions_of_neg136(tmp_path: Path) -> None:
+def test_a_pair_of_negation_has_the_four_conditions_of_neg136(
+    demo_dir: Path, tmp_path: Path
+) -> None:
     found = rows(file(tmp_path, NEGATION))
     assert [(r["id"], f"{r['context']} {r['target']}", r["good"]) for r in found] == [
         ("neg1500_gen-1-TA", "A robin is a bird", True),
@@ -77,17 +80,7 @@ def test_a_pair_of_negation_has_the_four_conditions_of_neg136(tmp_path: Path) ->
     assert {(r["item"], r["subset"], r["natural"], r["right_context"]) for r in found} == {
         ("1", "simp", None, "")
     }
-
-
-def test_the_columns_are_those_of_the_small_sets(demo_dir: Path, tmp_path: Path) -> None:
-    small = {task: set(stimuli.load(str(demo_dir), task).columns()) for task in DIAGNOSTICS}
-    (gen, role) = file(tmp_path, NEGATION), file(tmp_path, ROLES, "ROLE-1500.txt")
-    assert set(stimuli.load(gen).columns()) == small["neg136"]
-    norms = {"expected_cloze", "target_cloze", "target_cloze_strict", "expected_responses"}
-    assert set(stimuli.load(role).columns()) == small["role88"] - norms | {"pair"}
-
-
-def test_the_determiner_fits_the_target_whatever_the_file_says(tmp_path: Path) -> None:
+    assert found[0].keys() == stimuli.load(str(demo_dir), "neg136").columns().keys()
     fitting = {"an": "insect uncle iPod hour Orange", "a": "bird utensil unit herb union"}
     for determiner, targets in fitting.items():
         wrong = "a" if determiner == "an" else "an"
@@ -97,7 +90,9 @@ def test_the_determiner_fits_the_target_whatever_the_file_says(tmp_path: Path) -
             assert contexts == {f"A thing is {determiner}", f"A thing is not {determiner}"}
 
 
-def test_a_pair_of_roles_has_two_contrasts_one_for_each_target(tmp_path: Path) -> None:
+def test_a_pair_of_roles_has_two_contrasts_one_for_each_target(
+    demo_dir: Path, tmp_path: Path
+) -> None:
     found = rows(file(tmp_path, ROLES, "ROLE-1500.txt"))
     chef = "the cook saw which chef the waiter had"
     waiter = "the cook saw which waiter the chef had"
@@ -110,40 +105,36 @@ def test_a_pair_of_roles_has_two_contrasts_one_for_each_target(tmp_path: Path) -
     assert [r["contrast"] for r in found] == ["role1500-1-a"] * 2 + ["role1500-1-b"] * 2
     nouns = [(r["object"], r["subject"]) for r in found[:2]]
     assert nouns == [("chef", "waiter"), ("waiter", "chef")]
-    assert {r["pair"] for r in found} == {"reversal"}
-
-
-@pytest.mark.parametrize(
-    ("second", "kind"),
-    [
-        ("The cook saw which head waiter the chef had paid,", "reversal"),
-        ("the cook saw which head waiter the chef had called,", "other"),  # the same verb
-        ("the cook saw which chef the head waiter had paid,", "other"),  # the same nouns
-        ("the guest saw which head waiter the chef had paid,", "other"),
-        ("the cook saw which head waiters had money,", "other"),
-    ],
-)
-def test_pairs_that_reverse_nothing_are_a_level_of_their_own(
-    tmp_path: Path, second: str, kind: str
-) -> None:
-    text = f"the cook saw which chef the head waiter had called,\n{second}\n"
-    data = file(tmp_path, text, "ROLE-1500.txt")
-    assert {r["pair"] for r in rows(data)} == {kind}
+    norms = {"expected_cloze", "target_cloze", "target_cloze_strict", "expected_responses"}
+    small = stimuli.load(str(demo_dir), "role88").columns().keys()
+    assert found[0].keys() == small - norms | {"pair"}
+    for second, kind in {
+        "The cook saw which head waiter the chef had paid,": "reversal",
+        "the cook saw which head waiter the chef had called,": "other",  # the same verb
+        "the cook saw which chef the head waiter had paid,": "other",  # the same nouns
+        "the guest saw which head waiter the chef had paid,": "other",
+        "the cook saw which head waiters had money,": "other",
+    }.items():
+        text = f"the cook saw which chef the head waiter had called,\n{second}\n"
+        assert {r["pair"] for r in rows(file(tmp_path, text, "ROLE-1500.txt"))} == {kind}
 
 
 @pytest.mark.parametrize("name", SIZES)
 def test_the_authors_files_have_this_many_pairs(tmp_path: Path, name: str) -> None:
     path = write_set(tmp_path, name)
-    assert path.read_text().endswith(",") == (name == "ROLE-1500")  # no line feed at its end
     found = stimuli.load(str(path)).columns()
-    assert len(set(found["item"])) == SIZES[name]
     published = diagnostics.get(stimuli.tasks(str(path))[0]).published_rows
     assert len(found["id"]) == 4 * SIZES[name] == published
-    assert len(set(found["contrast"])) == 2 * SIZES[name]
+    assert (len(set(found["item"])), len(set(found["contrast"]))) == (SIZES[name], 2 * SIZES[name])
     assert sum(map(bool, found["expected"])) == SIZES[name] * (2 if name == "ROLE-1500" else 1)
     without = path.with_name(f"{name.lower().replace('-', '_')}.txt")
     without.write_bytes(path.read_bytes().rstrip(b"\n").replace(b"\n", b"\r\n"))
     assert stimuli.load(str(without)).fingerprint == stimuli.load(str(path)).fingerprint
+    from datasets import Dataset
+
+    lines = Dataset.from_dict({"text": path.read_text().splitlines()})
+    task = stimuli.tasks(str(path))[0]
+    assert stimuli.load(lines, task).fingerprint == stimuli.load(str(path)).fingerprint
 
 
 def test_blanks_empty_lines_and_misprints_of_the_subject_do_no_harm(tmp_path: Path) -> None:
@@ -159,49 +150,46 @@ def test_blanks_empty_lines_and_misprints_of_the_subject_do_no_harm(tmp_path: Pa
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (NEGATION + "A dog is an animal,", r"GEN.txt:3: the pair of this .* odd number .* 3; add"),
-        ("A robin is a bird\nA robin is not a tree,", r"GEN.txt:1: .*no comma at its end: 'A rob"),
-        (NEGATION + "bird,\nA dog is not a cat,", r"GEN.txt:3: expected a sentence whose last wo"),
-        ("A robin is not a tree,\nA robin is a bird,", r":1: the first sentence of a pair must be"),
-        ("A robin is a bird,\nA robin is a fish,", r":2: the second sentence .*'SUBJECT is not a"),
-        ("A robin flies,\nA robin is not a fish,", r":1: the first sentence .*, not 'A robin fl"),
-        (NEGATION + "A robin is a bird,\nA trout is not a tree,",
-         r":4: its subject 'A trout' is not that of the line before, 'A robin': the two"),
-    ],
-)  # fmt: skip
-def test_mistakes_name_the_line(
-    tmp_path: Path, text: str, message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    data = file(tmp_path, text)
-    with pytest.raises(BadInput, match=message) as refusal:
-        stimuli.load(data)
-    assert "\n" not in str(refusal.value)
-    score = ["score", "--task", "neg1500_gen", "--predictions", "none.jsonl", "--data", data]
-    assert cli.main(score) == 2
-    assert str(refusal.value) in capsys.readouterr().err
+MISTAKES = {
+    NEGATION + "A dog is an animal,": r"GEN.txt:3: the pair of this .* odd number .* 3; add",
+    "A robin is a bird\nA robin is not a tree,": r"GEN.txt:1: .*no comma at its end: 'A rob",
+    NEGATION + "bird,\nA dog is not a cat,": r"GEN.txt:3: expected a sentence whose last wo",
+    "A robin is not a tree,\nA robin is a bird,": r":1: the first sentence of a pair must be",
+    "A robin is a bird,\nA robin is a fish,": r":2: the second sentence .*'SUBJECT is not a",
+    "A robin flies,\nA robin is not a fish,": r":1: the first sentence .*, not 'A robin fl",
+    NEGATION + "A robin is a bird,\nA trout is not a tree,":
+        r":4: its subject 'A trout' is not that of the line before, 'A robin': the two",
+}  # fmt: skip
 
 
-def test_other_text_files_are_refused_with_the_names_that_are_known(tmp_path: Path) -> None:
-    with pytest.raises(
-        BadInput, match=r"mine.txt is not known by its name: .*ROLE-1500.txt\); giv"
-    ):
-        stimuli.load(file(tmp_path, NEGATION, "mine.txt"))
-    with pytest.raises(BadInput, match=r"it has no README\.md"):  # the folder of that file
-        stimuli.load(str(tmp_path))
+def test_mistakes_name_the_line(tmp_path: Path) -> None:
+    for text, message in MISTAKES.items():
+        with pytest.raises(BadInput, match=message) as refusal:
+            stimuli.load(file(tmp_path, text))
+        assert "\n" not in str(refusal.value)
+    with pytest.raises(BadInput, match=r"mine.txt is not known .*ROLE-1500.txt\); giv"):
+        stimuli.load(file(tmp_path / "..", NEGATION, "mine.txt"))
 
 
 # ---- where they come from ------------------------------------------------------------------------
 
 
-def test_a_folder_of_the_authors_files_has_all_of_them(tmp_path: Path) -> None:
+def test_a_folder_of_the_authors_files_has_all_of_them(demo_dir: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "data"
     for name in FILES.values():
-        write_set(tmp_path / "data", name, 3)
-    (tmp_path / "data/README.md").write_text("# the authors' notes\n")
-    assert stimuli.tasks(str(tmp_path / "data")) == list(EXTENDED)
-    assert len(stimuli.load(str(tmp_path / "data"), "role1500")) == 12
+        write_set(folder, name, 3)
+    (folder / "README.md").write_text("# the authors' notes\n")
+    assert stimuli.tasks(str(folder)) == list(EXTENDED)
+    assert len(stimuli.load(str(folder), "role1500")) == 12
+    # beside the published data set they are neither read nor published
+    both = shutil.copytree(demo_dir, folder, dirs_exist_ok=True)
+    assert stimuli.tasks(str(both)) == stimuli.tasks(str(demo_dir))
+    sent = plan_data(both, "org/lmdiag").files
+    assert sent
+    assert not [path for path in sent if path.endswith(".txt")]
+    assert not {place.task for place in columns()} & set(EXTENDED)
+    problem = protocol_problem(Protocol(tasks=(*DIAGNOSTICS, "role1500")))
+    assert problem == "the leaderboard does not have role1500: submit a run without it"
 
 
 def test_the_data_set_of_the_hub_is_the_file(api: HfApi, tmp_path: Path) -> None:
@@ -219,16 +207,6 @@ def test_the_data_set_of_the_hub_is_the_file(api: HfApi, tmp_path: Path) -> None
     remote, local_rows = stimuli.load(f"org/{name}"), stimuli.load(str(path))
     assert remote.columns() == local_rows.columns()
     assert (remote.source, remote.revision) == (f"org/{name}", commit)
-
-
-def test_the_lines_that_datasets_reads_are_rows_too(tmp_path: Path) -> None:
-    path = write_set(tmp_path, "ROLE-1500", 2)
-    from datasets import Dataset
-
-    lines = Dataset.from_dict({"text": path.read_text().splitlines()})
-    assert stimuli.load(lines, "role1500").fingerprint == stimuli.load(str(path)).fingerprint
-    with pytest.raises(BadInput, match="rows, row 1: the sentence has no comma at its end"):
-        stimuli.load({"text": ["no comma", "none,"]}, "role1500")
 
 
 # ---- planted models ------------------------------------------------------------------------------
@@ -416,27 +394,3 @@ def test_the_papers_figures_stand_beside_a_run_on_all_pairs(extended: Path) -> N
 
 def tops(loaded: stimuli.Stimuli) -> list[list[str] | None]:
     return [["-"] * 5 for _ in range(len(loaded))]
-
-
-# ---- not published -------------------------------------------------------------------------------
-
-
-def test_the_leaderboard_has_no_columns_for_them_and_takes_no_run_with_them() -> None:
-    assert not {place.task for place in columns()} & set(EXTENDED)
-    built_in = diagnostics.built_in()
-    assert {task for task, each in built_in.items() if not each.in_data_set} == {*EXTENDED}
-    problem = protocol_problem(Protocol(tasks=(*DIAGNOSTICS, "role1500")))
-    assert problem == "the leaderboard does not have role1500: submit a run without it"
-
-
-def test_publishing_the_data_leaves_them_out(demo_dir: Path, tmp_path: Path) -> None:
-    import shutil
-
-    folder = tmp_path / "data"
-    shutil.copytree(demo_dir, folder)
-    for name in SIZES:
-        write_set(folder, name, 2)
-    assert stimuli.tasks(str(folder)) == stimuli.tasks(str(demo_dir))  # those of its card
-    sent = plan_data(folder, "org/lmdiag").files
-    assert sent
-    assert not [path for path in sent if path.endswith(".txt")]

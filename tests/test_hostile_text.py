@@ -27,7 +27,7 @@ from lmdiag.report.formats.terminal import print_results
 from lmdiag.report.html import render
 from lmdiag.report.listing import choose
 from lmdiag.results import Run, load_run
-from lmdiag.text import csv_cell, visible
+from lmdiag.text import visible
 
 TEXTS = list(HOSTILE.values())
 FEW = 8
@@ -181,11 +181,3 @@ def test_an_error_is_one_line_without_controls(
     assert error.count("\n") == 1
     assert {c for c in error if unicodedata.category(c) in ("Cc", "Cf", "Cs")} == {"\n"}
     assert visible(" ".join(HOSTILE[name].split())) in error
-
-
-def test_a_cell_of_a_spreadsheet_shows_what_it_holds() -> None:
-    assert csv_cell("word") == "word"
-    assert csv_cell("=1+1") == "'=1+1"
-    assert csv_cell(" +1") == "' +1"
-    assert csv_cell(-0.25) == -0.25
-    assert csv_cell(None) is None

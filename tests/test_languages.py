@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,28 +32,27 @@ def write_tsv(path: Path, language: str) -> None:
     path.write_text("\tphenomenon\tsen\twrong_sen\n" + "".join(rows), "utf-8")
 
 
-@pytest.mark.parametrize(
-    ("good", "bad"),
-    [("sen", "wrong_sen"), ("good_sentence", "bad_sentence"), ("sentence_good", "sentence_bad")],
-)
-@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl"])
-def test_columns_of_published_sets(tmp_path: Path, good: str, bad: str, suffix: str) -> None:
+def test_columns_of_published_sets(tmp_path: Path) -> None:
     """MultiBLiMP, TurBLiMP and BLiMP name the two sentences differently; the rows are the same."""
-    names = [good, bad, "phenomenon", "lang"]
-    values = [[*pair, "agreement", "heb"] for pair in PAIRS["heb"]]
-    path = tmp_path / f"mine{suffix}"
-    mark = "\t" if suffix == ".tsv" else ","
-    lines = [mark.join(row) for row in (names, *values)]
-    if suffix == ".jsonl":
-        lines = [json.dumps(dict(zip(names, row, strict=True))) for row in values]
-    path.write_text("\n".join(lines), "utf-8")
-    rows = stimuli.load(str(path))
-    columns = rows.columns()
-    assert rows.form == "minimal_pairs"
-    assert columns["sentence"] == [text for pair in PAIRS["heb"] for text in pair]
-    assert columns["contrast"] == ["mine-1", "mine-1", "mine-2", "mine-2"]
-    assert columns["language"] == ["heb"] * 4
-    assert not {good, bad, "lang"} & set(columns)
+    pairs = (
+        ("sen", "wrong_sen"), ("good_sentence", "bad_sentence"), ("sentence_good", "sentence_bad"),
+    )  # fmt: skip
+    for (good, bad), suffix in product(pairs, (".csv", ".tsv", ".jsonl")):
+        names = [good, bad, "phenomenon", "lang"]
+        values = [[*pair, "agreement", "heb"] for pair in PAIRS["heb"]]
+        path = tmp_path / f"mine{suffix}"
+        mark = "\t" if suffix == ".tsv" else ","
+        lines = [mark.join(row) for row in (names, *values)]
+        if suffix == ".jsonl":
+            lines = [json.dumps(dict(zip(names, row, strict=True))) for row in values]
+        path.write_text("\n".join(lines), "utf-8")
+        rows = stimuli.load(str(path))
+        columns = rows.columns()
+        assert rows.form == "minimal_pairs"
+        assert columns["sentence"] == [text for pair in PAIRS["heb"] for text in pair]
+        assert columns["contrast"] == ["mine-1", "mine-1", "mine-2", "mine-2"]
+        assert columns["language"] == ["heb"] * 4
+        assert not {good, bad, "lang"} & set(columns)
 
 
 def test_mistakes_are_named_by_the_columns_of_the_file() -> None:

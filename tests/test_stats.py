@@ -323,3 +323,20 @@ def test_a_generator_gives_the_same_again_and_memory_is_bounded() -> None:
     sizes = stats.batch_sizes(10_000, 78_153)
     assert (sum(sizes), max(sizes) * 78_153 <= 4_000_000) == (10_000, True)
     assert stats.batch_sizes(3, 10**9) == [1, 1, 1]
+
+
+def test_the_interval_of_a_correlation_is_scipys() -> None:
+    draw = rng(1)
+    cloze = draw.random(60)
+    pair = [np.column_stack([cloze + draw.random(60) * s, cloze]) for s in (0.5, 2.0)]
+
+    def difference(chosen: Any, axis: int) -> Any:
+        samples = chosen.reshape(-1, 60).astype(int)
+        r = [[scipy.stats.spearmanr(*values[i].T).statistic for values in pair] for i in samples]
+        return -np.diff(np.array(r), axis=1)[:, 0]
+
+    expected = scipy.stats.bootstrap(
+        (np.arange(60),), difference, method="percentile", n_resamples=1000, rng=rng(3)
+    ).confidence_interval
+    interval = stats.paired_bootstrap(pair[0], pair[1], "spearman", rng(2), resamples=4000)
+    assert interval == pytest.approx(tuple(expected), abs=0.04)

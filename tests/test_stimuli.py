@@ -94,17 +94,6 @@ def test_a_sample_has_whole_contrasts_evenly_over_the_break_downs(demo_dir: Path
     assert Counter(stimuli.load(rows, limit=6).columns()["voice"]) == {"a": 3, "b": 3}
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_a_break_down_of_some_rows_takes_nothing_from_the_others(data_dir: Path, seed: int) -> None:
-    """Only the rows of nat are natural or less natural."""
-    few = stimuli.load(str(data_dir), "neg136", limit=40, seed=seed).columns()
-    for name in ("subset", "polarity"):
-        assert set(Counter(few[name]).values()) == {20}
-    assert Counter(few["natural"]) == {None: 20, True: 10, False: 10}
-    polarities = Counter(zip(few["subset"], few["polarity"], strict=True))
-    assert set(polarities.values()) == {10}
-
-
 def test_the_same_sample_everywhere(demo_dir: Path) -> None:
     """It is a function of the contrasts and the seed: this is the list on any machine."""
     few = stimuli.load(str(demo_dir), "cprag102", limit=6)
@@ -443,33 +432,24 @@ def test_a_directory_of_your_own_with_configs(tmp_path: Path) -> None:
 # ---- verbs ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_verbs_of_a_csv(tmp_path: Path) -> None:
+    for text in (
         "singular,plural\ngoes,go\nhas,have\n",
         "goes,go\nhas,have\n",
         "idx,sing,plur,freq\n_,goes,go,_\n_,has,have,_\n",
         "plural,singular\ngo,goes\n\nhave , has\nhave,has\n",
-    ],
-)
-def test_verbs_of_a_csv(tmp_path: Path, text: str) -> None:
-    assert stimuli.load_verbs(own(tmp_path, text)) == [("goes", "go"), ("has", "have")]
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("singular,plural\ngoes,\n", "own.csv:2: expected a singular and a plural form"),
-        ("goes,go\nhas\n", "own.csv:2: 1 fields, expected 2"),
-        ("a,b,c\n", "own.csv:1: name the columns singular,plural"),
-        ("a,A,b\n", "own.csv:1: name the columns singular,plural"),
-        ("singular,plural\n", "own.csv has no verbs"),
-        ("", "own.csv:1: the header must name each column once"),
-    ],
-)
-def test_mistakes_in_verbs_are_named(tmp_path: Path, text: str, message: str) -> None:
-    with pytest.raises(BadInput, match=message):
-        stimuli.load_verbs(own(tmp_path, text))
+    ):
+        assert stimuli.load_verbs(own(tmp_path, text)) == [("goes", "go"), ("has", "have")]
+    for text, message in {
+        "singular,plural\ngoes,\n": "own.csv:2: expected a singular and a plural form",
+        "goes,go\nhas\n": "own.csv:2: 1 fields, expected 2",
+        "a,b,c\n": "own.csv:1: name the columns singular,plural",
+        "a,A,b\n": "own.csv:1: name the columns singular,plural",
+        "singular,plural\n": "own.csv has no verbs",
+        "": "own.csv:1: the header must name each column once",
+    }.items():
+        with pytest.raises(BadInput, match=message):
+            stimuli.load_verbs(own(tmp_path, text))
 
 
 def test_verbs_of_a_data_set(data_dir: Path, demo_dir: Path, tmp_path: Path) -> None:

@@ -57,7 +57,6 @@ from lmdiag.types import BadInput
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from lmdiag.analysis.mixed import Coding
     from lmdiag.models import LoadOptions, Model
     from lmdiag.runs.surprisals import WordColumn
 
@@ -163,9 +162,10 @@ class LanguageModel:
             quiet: no progress bar.
 
         Returns:
-            a row per word: `text` (number of the text, from 1), `word`, `start` (position of its
-            first character in the text, from 0), `surprisal` (bits; NaN for a word without a
-            probability) and `n_tokens` (0 for a word that the tokenizer cannot represent).
+            a row per word: `text` (number of the text, from 1), `position` (of the word, from 1),
+            `word`, `start` (place of its first character in the text, from 0), `surprisal` (bits;
+            NaN for a word without a probability) and `n_tokens` (0 for a word that the tokenizer
+            cannot represent).
 
         Raises:
             BadInput: the model is an encoder-decoder, or something is not a text.
@@ -283,22 +283,18 @@ def fit(
 def analyse(
     source: DataFrame | Run | str | Path | Sequence[Run | str | Path],
     *,
-    response: str = "",
-    conditions: Sequence[str] = (),
-    formula: str = "",
     region: str = "",
-    coding: Coding = "sum",
-    filters: Sequence[str] = (),
     task: str = "",
+    **design: Any,
 ) -> Analysed:
     """Analyses the conditions of items: cell means, effects over items, mixed models.
 
     Args:
         source: runs or their directories; or a table with a column `item`, made by `run.items()` or
             another program, or its file (csv, tsv or Parquet).
-        response, conditions, formula, region, coding, filters: see
-            `lmdiag.analysis.designs.analyse_table`.
+        region: see `lmdiag.analysis.designs.analyse_table`.
         task: of runs with several tasks.
+        design: response, conditions, formula, coding, filters; likewise.
 
     Raises:
         BadInput: there are no items, no conditions or no such columns; the formula cannot be
@@ -308,17 +304,7 @@ def analyse(
     from lmdiag.analysis.items import items_of
 
     table = items_of(source, task=task, per="region" if region else "row")
-    return Analysed(
-        analyse_table(
-            table,
-            response=response,
-            conditions=conditions,
-            formula=formula,
-            region=str(region),
-            coding=coding,
-            filters=filters,
-        )
-    )
+    return Analysed(analyse_table(table, region=str(region), **design))
 
 
 Comparable = Measures | Run | str | Path

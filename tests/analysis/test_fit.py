@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import chi2
 from wordfreq import word_frequency
 
 from lmdiag.analysis.fit import HumanFit, ModelFit, fit_surprisals
@@ -205,9 +206,19 @@ def test_formulas_have_products_and_functions() -> None:
     assert fit.baseline == "log(rt) ~ log_frequency + scale(length)"
 
 
-def test_the_baseline_of_a_mixed_model_has_no_slope_of_surprisal() -> None:
+def test_a_mixed_model_has_a_likelihood_ratio_and_a_baseline_without_slopes_of_surprisal() -> None:
+    frame = corpus().assign(s=np.arange(60) % 6)
+    fit = fitted(frame, "a", formula="rt ~ surprisal + position + (1 + position | s)")
+    (model,) = fit.models
+    assert fit.baseline == "rt ~ position + (1 + position | s)"
+    assert model.p == pytest.approx(chi2.sf(2 * model.delta_log_likelihood, 1))
+    assert math.isnan(model.ci_low)
+    other = fitted(frame, "a", profile="michaelov2024", formula=fit.full).models[0]
+    assert other.aic == model.aic  # no row is repeated
     formula = "y ~ surprisal + a + (surprisal | s) + (1 + a + scale(surprisal) || i:j)"
     assert without_terms(formula, "surprisal") == "y ~ a + (1 | s) + (1 + a || i:j)"
+    formula = "y ~ 0 + a + surprisal + (0 + surprisal | s) + (1 | i)"
+    assert without_terms(formula, "surprisal") == "y ~ 0 + a + (1 | i)"
 
 
 # ---- bad input ----------------------------------------------------------------------------------

@@ -53,14 +53,5 @@ def test_the_example_of_newman() -> None:
     check(reproduced.newman())
 
 
-@pytest.mark.slow
-def test_minimal_pairs(agreement_dir: Path) -> None:
-    check(reproduced.pairs_of_agreement(agreement_dir))
-
-
-def test_suites_of_syntaxgym(public_suites: Path) -> None:
-    check(reproduced.suites(public_suites))
-
-
 def test_the_page_has_what_comparisons_with_other_programs_kept() -> None:
     assert "\n".join(reproduced.peers()) in reproduced.PAGE.read_text("utf-8")

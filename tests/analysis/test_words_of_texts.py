@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,30 +14,15 @@ import lmdiag
 from lmdiag.analysis.regression import term_interval
 from lmdiag.types import BadInput
 
+WORDS = "the robin is not a bird tree hammer saw daisy of near old river while sang"
+
 
 def texts(n: int, rng: np.random.Generator) -> pd.DataFrame:
     """Three texts of words that the demo model knows and some that it does not."""
-    words = [
-        "the",
-        "robin",
-        "is",
-        "not",
-        "a",
-        "bird",
-        "tree",
-        "hammer",
-        "saw",
-        "daisy",
-        "of",
-        "near",
-        "old",
-        "river",
-        "while",
-        "sang",
-    ]
     frame = pd.DataFrame({"text": np.sort(rng.integers(3, size=n)), "row": range(n)})
     frame["position"] = frame.groupby("text").cumcount()
-    return frame.assign(word=rng.choice(words, n), log_frequency=rng.normal(0, 1, n))
+    frame = frame.assign(word=rng.choice(WORDS.split(), n), log_frequency=rng.normal(0, 1, n))
+    return frame.assign(rt=rng.normal(300, 20, n))
 
 
 def test_a_planted_slope_is_recovered_from_texts_of_2000_words() -> None:
@@ -65,7 +51,6 @@ def test_an_interrupted_fit_resumes_and_a_finished_one_is_not_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     frame = texts(60, np.random.default_rng(0))
-    frame["rt"] = np.random.default_rng(1).normal(300, 20, 60)
     model = lmdiag.load_model("demo:causal")
     answer, asked = model.model.answer, list[int]()
 
@@ -90,7 +75,6 @@ def test_an_interrupted_fit_resumes_and_a_finished_one_is_not_asked(
 
 def test_a_control_token_among_the_words_is_noted() -> None:
     frame = texts(60, np.random.default_rng(0))
-    frame["rt"] = np.random.default_rng(1).normal(300, 20, 60)
     frame.loc[7, "word"] = "[SEP]"
     (note,) = (
         x for x in lmdiag.fit(frame, models="demo:masked", response="rt").notes if "tok" in x
@@ -99,31 +83,27 @@ def test_a_control_token_among_the_words_is_noted() -> None:
     assert "([SEP] in text 0)" in note
 
 
-@pytest.mark.parametrize(
-    ("row", "word", "message"),
-    [
-        (7, "ice cream", "rows:8: column word 'ice cream' contains a blank; a row is one word"),
-        (7, "", "rows:8: column word is empty; a row is one word"),
-    ],
-)
-def test_rows_are_single_words(row: int, word: str, message: str) -> None:
-    frame = texts(60, np.random.default_rng(0)).assign(rt=1.0)
-    frame.loc[row, "word"] = word
-    with pytest.raises(BadInput) as refused:
-        lmdiag.fit(frame, models="demo:causal", response="rt")
-    assert str(refused.value) == message
-
-
-def test_the_rows_of_a_word_have_one_word() -> None:
-    frame = texts(60, np.random.default_rng(0)).assign(rt=1.0)
+def several_words(frame: pd.DataFrame) -> pd.DataFrame:
     other = frame.assign(word=frame["word"].where(frame["row"] != 9, "other"))
-    with pytest.raises(BadInput, match=r"rows:70: column word: 'other' stands where rows:10 has"):
-        lmdiag.fit(pd.concat([frame, other]), models="demo:causal", response="rt")
+    return pd.concat([frame, other])
 
 
-def test_there_must_be_surprisals_and_known_options() -> None:
-    frame = texts(60, np.random.default_rng(0)).assign(rt=1.0)
-    with pytest.raises(BadInput, match="name a model to ask, or a column"):
-        lmdiag.fit(frame, response="rt")
-    with pytest.raises(BadInput, match="fit has no option 'lag': choose from response"):
-        lmdiag.fit(frame, surprisal="row", response="rt", lag=1)
+@pytest.mark.parametrize(
+    ("changed", "chosen", "message"),
+    [
+        (lambda f: f.replace({"word": {"robin": "ice cream"}}), {"models": "demo:causal"},
+         "column word 'ice cream' contains a blank; a row is one word"),
+        (lambda f: f.replace({"word": {"robin": ""}}), {"models": "demo:causal"},
+         "column word is empty; a row is one word"),
+        (several_words, {"models": "demo:causal"},
+         "rows:70: column word: 'other' stands where rows:10 has"),
+        (lambda f: f, {}, "name a model to ask, or a column"),
+        (lambda f: f, {"surprisal": "row", "lag": 1}, "fit has no option 'lag': choose from resp"),
+    ],
+)  # fmt: skip
+def test_words_and_options_that_cannot_be_used(
+    changed: Callable[[pd.DataFrame], pd.DataFrame], chosen: dict[str, Any], message: str
+) -> None:
+    frame = changed(texts(60, np.random.default_rng(0)))
+    with pytest.raises(BadInput, match=message):
+        lmdiag.fit(frame, response="rt", **chosen)

@@ -29,24 +29,6 @@ def table(tmp_path: Path) -> Path:
     return tmp_path / "human.csv"
 
 
-def test_the_documented_command_prints_the_published_figures(
-    human: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = human / "kuribayashi-2024"
-    times = folder / "data/NS/all.txt.annotation.filtered.averaged_rt.csv"
-    surprisals = folder / "results/NS/gpt2/surprisal.json"
-    command = ["fit", "--human", str(times), "--surprisal", str(surprisals)]
-    assert main([*command, "--profile", "kuribayashi2024", "--json"]) == 0
-    printed = json.loads(capsys.readouterr().out)
-    (model,) = printed["models"]
-    assert {"signature", "models"} <= printed.keys()
-    assert {"name", "n", "aic", "ci_low", "ci_high", "coefficients", "left_out"} <= model.keys()
-    assert (model["name"], model["n"]) == ("gpt2", 9198)
-    assert model["delta_log_likelihood"] == pytest.approx(143.552527, abs=1e-6)
-    assert model["per_word"] == pytest.approx(0.015606928328501978)
-    assert round(model["coefficients"]["surprisal"], 4) == 2.0211
-
-
 def test_tables_and_files(table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["fit", "--human", str(table), "--response", "rt", "--surprisal", "good", "<b>"]
     page, words = tmp_path / "fit.html", tmp_path / "words.csv"
@@ -116,7 +98,10 @@ def test_a_column_of_a_runs_items_is_a_human_measure(
         "task=role88", "--json", "--residuals", words,
     )  # fmt: skip
     assert code == 0, err
-    (model,) = json.loads(out)["models"]
+    printed = json.loads(out)
+    (model,) = printed["models"]
+    assert {"signature", "models", "full", "baseline", "units", "comparisons"} <= printed.keys()
+    assert {"name", "n", "aic", "ci_low", "ci_high", "coefficients", "left_out"} <= model.keys()
     for name in ("pearson", "spearman"):
         measure = run.results.measure("role88", "none", name)
         assert model[name]["value"] == pytest.approx(-measure.value)
@@ -129,12 +114,20 @@ def test_a_column_of_a_runs_items_is_a_human_measure(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("width", [1400, 420])
+@pytest.mark.parametrize(
+    ("width", "more"),
+    [(1400, ()), (420, ()), (420, ("--formula", "rt ~ surprisal + (1 | text)"))],
+)
 def test_the_page_draws_its_charts_and_fits_the_screen(
-    width: int, table: Path, tmp_path: Path, command: Commands, new_page: NewPage
+    width: int,
+    more: tuple[str, ...],
+    table: Path,
+    tmp_path: Path,
+    command: Commands,
+    new_page: NewPage,
 ) -> None:
     file = tmp_path / "fit.html"
-    arguments = ("--human", table, "--response", "rt", "--surprisal", "good", "<b>")
+    arguments = ("--human", table, "--response", "rt", "--surprisal", "good", "<b>", *more)
     assert command("fit", *arguments, "--report", file)[0] == 0
     page = new_page(viewport={"width": width, "height": 900})
     page.goto(file.as_uri())

@@ -68,7 +68,10 @@ def test_simple_negation_is_the_published_one(
     generate: ModuleType, demo_dir: Path, data_dir: Path
 ) -> None:
     """It follows from 18 subjects, 9 categories and their pairing."""
-    assert (len(generate.CATEGORIES), sum(map(len, generate.CATEGORIES.values()))) == (9, 18)
+    assert (
+        len(generate.TEMPLATES["categories"]),
+        sum(map(len, generate.TEMPLATES["categories"].values())),
+    ) == (9, 18)
     demo, published = (
         {
             (row["context"], row["target"], row["good"])

@@ -14,7 +14,7 @@ from transformers import (
 )
 
 from lmdiag.models import load
-from lmdiag.types import BadInput, Query, Question
+from lmdiag.types import BadInput, Query, Question, Sentence
 from models.toys import asked
 
 NEAR = Question(Query("The old woman", "near the sea."), ("tree", "sparrows", "trees"))
@@ -59,3 +59,8 @@ def test_no_blank_to_fill() -> None:
     )  # fmt: skip
     with pytest.raises(BadInput, match=r"^model toy is not supported: pegasus is an enc"):
         asked(PegasusForConditionalGeneration(config).eval(), tokenizer, "seq2seq")
+
+
+def test_whole_sentences_are_refused(family_dir: Callable[[str], Path]) -> None:
+    with pytest.raises(BadInput, match="is an encoder-decoder, which gives no probability of"):
+        load(str(family_dir("t5"))).encode(Sentence("A robin is a bird."))

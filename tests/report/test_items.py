@@ -13,6 +13,7 @@ import pytest
 from runs import make_run
 
 from lmdiag import diagnostics
+from lmdiag.display import Measures
 from lmdiag.protocol import Protocol
 from lmdiag.report.formats import render_tables
 from lmdiag.report.items import MAX_LISTED, Choice, Item, items, run_scores
@@ -302,3 +303,16 @@ def test_chosen_sentences_are_written_word_by_word(forms: dict[str, Run]) -> Non
     (shown,) = choose([forms["sentences"]], ["s3"])
     markdown = render_tables("markdown", [forms["sentences"].results], [shown])
     assert "| The horse raced past barn 3. | The –, horse " in markdown
+
+
+def test_predictions_and_measures_show_themselves_in_notebooks(forms: dict[str, Run]) -> None:
+    run = forms["suites"]
+    (said,) = run.predictions["gym"].values()
+    frame = said.to_frame()
+    assert [*frame.columns] == ["id", "log_prob", "n_tokens", "words", "perturbation", "run"]
+    first = frame.words[0]
+    assert frame.log_prob[0] == pytest.approx(sum(word.log_prob for word in first))
+    shown = Measures(said, run.stimuli["gym"], run.results.protocol, cased=True)
+    assert "two_predictions" in str(shown)
+    assert "contrast" not in shown._repr_html_()
+    assert "not computed" not in str(shown)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from browser import NewPage
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 NAMES = (
     "org/pythia-70m", "org/pythia-160m", "org/pythia-1.4b", "bert-base-uncased",
     "bert-large-uncased", "org/a-model-with-a-very-long-name-of-many-words-v2.1-instruct",
+    *(f"org/other{i}" for i in range(14)),
 )  # fmt: skip
 
 
@@ -27,35 +28,10 @@ NAMES = (
 def many(demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
     """Twenty models: two families, and others."""
     folder = tmp_path_factory.mktemp("many")
-    names = [*NAMES, *(f"org/other{i}" for i in range(20 - len(NAMES)))]
+    facts = [{"seed": i, "skill": i % 5, "n_parameters": 10**7 * (i + 1)} for i in range(20)]
     return [
-        load_run(
-            make_run(
-                folder / f"{i}",
-                demo_dir,
-                id=name,
-                seed=i,
-                skill=i % 5,
-                n_parameters=10**7 * (i + 1),
-            )
-        )
-        for i, name in enumerate(names)
-    ]
-
-
-@pytest.fixture(scope="module")
-def checkpoints(demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
-    """Thirty training steps of a model."""
-    folder = tmp_path_factory.mktemp("steps")
-    facts: list[dict[str, Any]] = [
-        {"training_step": 2**i // 2, "revision": f"step{2**i // 2}", "commit": f"{i:040}"}
-        for i in range(30)
-    ]
-    return [
-        load_run(
-            make_run(folder / f"{i}", demo_dir, ONE_TASK, id="org/x", skill=i / 6, seed=i, **each)
-        )
-        for i, each in enumerate(facts)
+        load_run(make_run(folder / str(one["seed"]), demo_dir, id=name, **one))
+        for name, one in zip(NAMES, facts, strict=True)
     ]
 
 
@@ -85,14 +61,8 @@ def test_figures_stand_against_the_number_of_parameters(many: list[Run]) -> None
     assert values == sorted(values, reverse=True)
 
 
-@pytest.fixture(scope="module")
-def page_of_many(many: list[Run], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("page") / "report.html"
-    path.write_text(render(many))
-    return path
-
-
-def opened(page: Page, path: Path) -> Page:
+def opened(page: Page, runs: list[Run], path: Path) -> Page:
+    path.write_text(render(runs))
     assert path.stat().st_size < 1.5e6
     page.goto(path.as_uri())
     page.wait_for_selector("html[data-drawn]")
@@ -104,10 +74,10 @@ def opened(page: Page, path: Path) -> Page:
 @pytest.mark.slow
 @pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (800, "dark"), (420, "light")])
 def test_the_page_of_twenty_models(
-    new_page: NewPage, page_of_many: Path, width: int, scheme: str
+    new_page: NewPage, many: list[Run], tmp_path: Path, width: int, scheme: str
 ) -> None:
     new = new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    page = opened(new, page_of_many)
+    page = opened(new, many, tmp_path / "report.html")
     assert page.evaluate("document.documentElement.scrollWidth") == width
     assert page.locator("figure[data-name^=role88-pairs]").count() == 2  # of the first models
     region = page.get_by_role("region", name="Models")
@@ -144,13 +114,14 @@ def test_the_page_of_twenty_models(
 
 
 @pytest.mark.slow
-def test_the_page_of_thirty_checkpoints(page: Page, checkpoints: list[Run], tmp_path: Path) -> None:
-    path = tmp_path / "report.html"
-    path.write_text(render(checkpoints[::-1]))
-    opened(page, path)
+def test_the_page_of_thirty_checkpoints(page: Page, demo_dir: Path, tmp_path: Path) -> None:
+    runs = []
+    for i in range(30):
+        step = {"training_step": 2**i // 2, "revision": f"step{2**i // 2}", "commit": f"{i:040}"}
+        facts = {"id": "org/x", "skill": i / 6, "seed": i, **step}
+        runs.append(load_run(make_run(tmp_path / f"{i}", demo_dir, ONE_TASK, **facts)))
+    opened(page, runs[::-1], tmp_path / "report.html")
     steps = page.locator("#section-headline .models tbody th").all_inner_texts()
-    assert steps[:3] == ["step 0", "step 1", "step 2"]
-    assert len(steps) == 30
-    figure = page.locator("figure[data-name=role88-steps]")
-    titles = figure.locator("svg text").all_text_contents()
+    assert (steps[:3], len(steps)) == (["step 0", "step 1", "step 2"], 30)
+    titles = page.locator("figure[data-name=role88-steps] svg text").all_text_contents()
     assert {"accuracy@5", "sensitivity", "training step"} <= set(titles)

@@ -20,7 +20,7 @@ from lmdiag.protocol import Protocol
 from lmdiag.report.html import render
 from lmdiag.results import Run, load_run
 
-from .forms import run_on, write_pairs, write_suites
+from .forms import ORDER, run_on, write_pairs, write_suites
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -205,6 +205,21 @@ def test_every_kind_of_chart_is_drawn_folded_ones_when_they_are_opened(
         folded.locator("summary").click()
         folded.locator(".plot svg").nth(folded.locator("figure").count() - 1).wait_for()
     assert page.locator("figure").count() == page.locator(".plot svg:visible").count() > 5
+
+
+def test_regions_that_no_prediction_reads_are_shown_by_a_checkbox(
+    page: Page, pages: dict[str, Path]
+) -> None:
+    figure = chart(opened(page, pages["suites"]), "gym-regions-1-center-embed")
+    page.locator("details.further:has(figure) > summary").click()
+    figure.locator("svg").wait_for()
+    assert "1 intro" not in figure.locator("svg text").all_text_contents()
+    figure.get_by_role("checkbox", name="all regions").check()
+    figure.locator("svg text", has_text="1 intro").wait_for()
+    # the tables have predictions by their formulas
+    rows = page.get_by_role("region", name="By prediction").locator("tbody th").all_inner_texts()
+    assert f"two_predictions: {ORDER}" in rows
+    assert not [row for row in rows if re.search(r"/\d$", row)]
 
 
 def test_charts_are_saved_as_svg_png_and_csv(

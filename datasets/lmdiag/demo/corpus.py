@@ -49,29 +49,15 @@ def _a(word: str) -> str:
     return f"{'an' if word[0] in 'aeiou' else 'a'} {word}"
 
 
-_CATEGORY_FRAMES = (
-    "the {member} is {a_category}.",
-    "every {member} is {a_category}.",
-    "this {member} is {a_category}.",
-    "it is {a_member}, so it is {a_category}.",
-    "{a_member} and another {category} were in the picture.",
-    "the {category} that we saw was {a_member}.",
-    "she likes the {member} more than any other {category}.",
-    "of course the {member} is {a_wider}.",
-    "the {adjective} {member} is not {other}.",
-    "{a_member} is {adjective}.",
-)
-
-
 def _category(rng: random.Random) -> str:
     """What is what: a robin is a bird."""
     words = lexicon()
     category = rng.choice(list(words["categories"]))
     members = words["categories"][category]
     member = rng.choice(members)
-    frames: tuple[str, ...] = _CATEGORY_FRAMES
+    frames: list[str] = list(words["category_frames"])
     if member in members[ASKED_ABOUT:]:
-        frames += ("{a_member} is {a_category}.",) * 4 + ("{a_member} is {a_wider}.",)
+        frames += ["{a_member} is {a_category}."] * 4 + ["{a_member} is {a_wider}."]
     adjective, other = rng.sample(words["adjectives"], 2)
     return rng.choice(frames).format(
         member=member,

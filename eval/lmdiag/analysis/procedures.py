@@ -177,7 +177,7 @@ def procedure_for(
     if profile is not None and profile not in PROFILES:
         raise BadInput(f"no profile {profile!r}: choose from {', '.join(PROFILES)}")
     chosen = chosen or Procedure()
-    published = _published(columns, profile) if profile else Procedure()
+    published = _published(columns, profile, chosen) if profile else Procedure()
     values = vars(_DEFAULT).copy()
     for record in (published, chosen):
         values |= {
@@ -195,13 +195,13 @@ def procedure_for(
     return Procedure(**values)
 
 
-def _published(columns: Collection[str], profile: str) -> Procedure:
-    """The procedure of a profile that a table has the columns for."""
+def _published(columns: Collection[str], profile: str, chosen: Procedure) -> Procedure:
+    """The procedure of a profile that a table has the columns for, or whose formula is replaced."""
     from lmdiag.analysis.regression import names_in
 
     needed = [{*names_in(how.formula)} - {SURPRISAL} for how in PROFILES[profile]]
     for how, names in zip(PROFILES[profile], needed, strict=True):
-        if names <= {*columns}:
+        if chosen.formula or names <= {*columns}:
             return how
     lists = "; or ".join(", ".join(sorted(names)) for names in needed)
     raise BadInput(f"profile {profile} needs the columns {lists}: rename yours")

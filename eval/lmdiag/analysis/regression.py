@@ -108,16 +108,16 @@ def without_terms(formula: str, pattern: str) -> str:
             factors = [term.factors for term in Formula(terms, _ordering="none")]
         except FormulaicError as error:
             raise _unreadable(formula, error) from None
-        texts = (
+        texts = [
             ":".join(quoted(f.expr) if f.eval_method.name == "LOOKUP" else f.expr for f in term)
             for term in factors
-        )
+        ]
         gone = re.compile(pattern)
-        return " + ".join(text for text in texts if not any(map(gone.fullmatch, names_in(text))))
+        others = [text for text in texts if not any(map(gone.fullmatch, names_in(text)))]
+        return " + ".join(others if "1" in texts else ["0", *others])
 
-    random = [
-        f"({kept(slopes)} {bar} {group.strip()})" for slopes, bar, group in _BARS.findall(right)
-    ]
+    parts = [(kept(slopes), bar, group.strip()) for slopes, bar, group in _BARS.findall(right)]
+    random = [f"({' '.join(part)})" for part in parts if part[0] != "0"]
     fixed = kept(re.sub(rf"\+?\s*{_BARS.pattern}", "", right)).removeprefix("1 + ")
     return f"{left} ~ {' + '.join([fixed, *random])}"
 

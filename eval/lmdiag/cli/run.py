@@ -185,7 +185,7 @@ def _finish(run: Run, *, as_json: bool) -> None:
     designs = designs_of([run])
     write_report(run, designs)
     if not as_json:
-        print_results(run.results, designs=designs)
+        print_results(run.results, designs=designs, stimuli=run.stimuli)
         print(f"\nSaved in {visible(str(run.path))}: {', '.join(saved_files(run.path))}")
         return
     for task, rows in run.stimuli.items():

@@ -193,14 +193,14 @@ class Chart:
     """A chart of the report.
 
     Attributes:
-        kind: which function of `lmdiag.report.charts` draws it.
+        kind: a key of `lmdiag.report.charts.kinds.CHART_KINDS`.
         title: of the chart; "" for the usual one.
         by, levels: the break-down that it shows, or the levels that it is restricted to; without
             `levels`, all that there are.
         measures: that it shows; a `*` at the end stands for everything that begins so.
     """
 
-    kind: Literal["figures", "scatter", "levels", "regions", "cloze", "shuffles", "cutoffs"]
+    kind: str
     title: str = ""
     by: str = ""
     levels: tuple[str, ...] = ()

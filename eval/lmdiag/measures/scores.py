@@ -96,12 +96,6 @@ def positions(labels: Labels, where: Where | None = None) -> dict[str, NDArray[n
     return {level: np.array(place, dtype=np.intp) for level, place in places.items()}
 
 
-def select(values: Sequence[Any], where: Where) -> list[Any]:
-    """Returns some of the values."""
-    chosen: list[Any] = objects(values)[where].tolist()
-    return chosen
-
-
 def objects(values: Sequence[Any]) -> Items:
     """Returns the values as an array of objects, (n,)."""
     array = np.empty(len(values), dtype=object)

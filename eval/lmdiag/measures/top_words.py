@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from lmdiag.measures.scores import Columns, Labels, Scores, Statistic, build, select
+from lmdiag.measures.scores import Columns, Labels, Scores, Statistic, build
 from lmdiag.measures.trials import Trials
 
 VOWELS = frozenset("aeiou")
@@ -36,7 +36,7 @@ def accuracy(
     fold = str if cased else str.casefold
     words, expected = trials.predictions["top_words"], trials.rows["expected"]
     first = np.array([_first_match(words[i], expected[i], fold) for i in where])
-    by = {name: select(labels, where) for name, labels in (levels or trials.levels).items()}
+    by = {name: [of[i] for i in where] for name, of in (levels or trials.levels).items()}
     hits = {rank: np.where(np.isnan(first), np.nan, first <= rank) for rank in k}
     return [
         build(f"accuracy@{rank}", trials.ids[where], hits[rank], "proportion", by)
@@ -87,7 +87,7 @@ def determiner_match(trials: Trials, k: Sequence[int]) -> list[Scores]:
         [fits(word, context.rsplit(maxsplit=1)[-1].lower()) for word in lists[i] or ()]
         for context, i in first.items()
     ]
-    by = {"polarity": select(rows["polarity"], where)}
+    by = {"polarity": [rows["polarity"][i] for i in where]}
     scores = []
     for rank in k:
         if rank <= _shortest(lists, where):

@@ -32,21 +32,17 @@ TESTS = {
 
 def notes(comparisons: Sequence[Comparison], resamples: int) -> list[str]:
     """Returns how the columns of a table of comparisons were computed, and on what."""
-    has_interval = [not math.isnan(result.ci_low) for result in comparisons]
-    few = any(result.n < 8 for result in comparisons)
-    present = [
-        text for name, text in TESTS.items() if any(result.test == name for result in comparisons)
-    ]
-    same = dict.fromkeys(
-        (result.measure, result.same_as) for result in comparisons if result.same_as
-    )
-    n_tests = sum(not math.isnan(result.p) and not result.same_as for result in comparisons)
+    has_interval = [not math.isnan(c.ci_low) for c in comparisons]
+    few = any(c.n < 8 for c in comparisons)
+    present = [text for name, text in TESTS.items() if any(c.test == name for c in comparisons)]
+    same = dict.fromkeys((c.measure, c.same_as) for c in comparisons if c.same_as)
+    n_tests = sum(not math.isnan(c.p) and not c.same_as for c in comparisons)
     lines = {
         f"95% intervals of differences: paired bootstrap over items, {resamples:,} resamples"
         + ("; none for fewer than 8 items" if few else ""): any(has_interval),
         f"p: {'; '.join(present)}": bool(present),
         f"{UNDEFINED}: the two do not differ in any item, so there is nothing to test": any(
-            result.test == "none" for result in comparisons
+            c.test == "none" for c in comparisons
         ),
         f"p adj.: by Holm's method over the {n_tests} distinct tests": n_tests > 1,
     }
@@ -57,9 +53,10 @@ def notes(comparisons: Sequence[Comparison], resamples: int) -> list[str]:
     ]
 
 
-def p_text(result: Comparison) -> str:
+def p_text(comparison: Comparison) -> str:
     """Returns the p-value of a comparison with the letter of its test, e.g. `.043 m`."""
-    return UNDEFINED if math.isnan(result.p) else f"{numbers.p_value(result.p)} {result.test[0]}"
+    p = numbers.p_value(comparison.p)
+    return p if p == UNDEFINED else f"{p} {comparison.test[0]}"
 
 
 class RunPair(NamedTuple):
@@ -78,37 +75,27 @@ class RunPair(NamedTuple):
 
     def at(self, place: Place) -> Comparison | None:
         """Returns the comparison of the figures at an address; None where there is none."""
-        return next(
-            (
-                result
-                for result in self.comparisons
-                if Place(result.task, result.setting, result.measure, result.by, result.level)
-                == place
-            ),
-            None,
-        )
+        places = ((c.task, c.setting, c.measure, c.by, c.level) for c in self.comparisons)
+        return dict(zip(places, self.comparisons, strict=True)).get(place)
 
-    def color(self, result: Comparison) -> int:
+    def color(self, comparison: Comparison) -> int:
         """Returns the number of the colour of the model with the larger figure; 0 for neither."""
-        if not result.difference or math.isnan(result.difference):
-            return 0
-        return self.colors[result.difference < 0]
+        difference = comparison.difference
+        return self.colors[difference < 0] if difference and not math.isnan(difference) else 0
 
     @property
     def groups(self) -> list[tuple[str, list[tuple[str, Comparison]]]]:
         """Title of each task and setting, and the measures there by name."""
         return [
-            (_title(*key), [(name(result), result) for result in part])
-            for key, part in groupby(
-                self.comparisons, key=lambda result: (result.task, result.setting)
-            )
+            (_title(*key), [(name(c), c) for c in part])
+            for key, part in groupby(self.comparisons, key=lambda c: (c.task, c.setting))
         ]
 
     @property
     def reach(self) -> float:
         """The largest bound of any interval in percent, in either direction: the end of a scale."""
-        bounds = [abs(bound) for result in self.comparisons if is_percent(result)
-                  for bound in (result.ci_low, result.ci_high)]  # fmt: skip
+        bounds = [abs(bound) for c in self.comparisons if is_percent(c)
+                  for bound in (c.ci_low, c.ci_high)]  # fmt: skip
         return max((bound for bound in bounds if not math.isnan(bound)), default=1.0) or 1.0
 
 
@@ -141,7 +128,7 @@ def compared(runs: Sequence[Run], sources: Sequence[Source]) -> list[RunPair]:
         RunPair(
             sources[0].label,
             sources[i].label,
-            [result for result in comparisons if result.second == number],
+            [c for c in comparisons if c.second == number],
             (1, min(number, MOST_BESIDE) + 1),
         )
         for number, i in enumerate(shown[1:], start=1)

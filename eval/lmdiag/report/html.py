@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,6 @@ from lmdiag.report.charts.kinds import TaskRuns, plots
 from lmdiag.report.charts.models import model_figures, ranked_plots, trend_plots
 from lmdiag.report.comparing import compared, differences, in_detail, is_percent, notes, p_text
 from lmdiag.report.designs import Design, designs_of
-from lmdiag.report.formats.grid import Grid
 from lmdiag.report.items import items
 from lmdiag.report.labels import (
     are_checkpoints,
@@ -60,7 +59,10 @@ def render(
     is_table = len(sources) > MOST_BESIDE
     views = [
         _view(section, _task_runs(section.task, several, sources), chosen)
-        for section in sections([source.results for source in sources])
+        for section in sections(
+            [source.results for source in sources],
+            {task: rows.columns() for run in several for task, rows in run.stimuli.items()},
+        )
     ]
     for view in views:
         view["headlines"] = headlines(view["section"].task, [sources[i] for i in close])
@@ -84,7 +86,7 @@ def render(
         designs=designs,
         views=views,
         comparisons=pairs,
-        comparison_notes=notes([r for pair in pairs for r in pair.comparisons], RESAMPLES),
+        comparison_notes=notes([c for pair in pairs for c in pair.comparisons], RESAMPLES),
         p_text=p_text,
         is_percent=is_percent,
         model_facts=model_facts,
@@ -130,7 +132,7 @@ def _shade(figure: Figure | None, column: HeadlineFigure) -> int:
     """The shade of a cell, 0 to 8: of 100 percent, else between the lowest and highest value."""
     if figure is None or figure.value is None:
         return 0
-    values = [other.value for other in column.figures if other and other.value is not None]
+    values = [x.value for x in column.figures if x and x.value is not None]
     low, high = (0.0, 1.0) if figure.is_percent else (min(values), max(values))
     return round(8 * (figure.value - low) / (high - low)) if high > low else 0
 
@@ -165,8 +167,6 @@ def _view(section: Section, data: TaskRuns, chosen: Sequence[str]) -> dict[str, 
     return {
         "diagnostic": diagnostic,
         "section": section._replace(
-            tables=_with_formulas(section.tables, columns),
-            further=_with_formulas(section.further, columns),
             remarks=unread * has_unread + section.remarks,
         ),
         "plots": [plot for plot in plots(data) if plot.kind != repeated],
@@ -174,22 +174,3 @@ def _view(section: Section, data: TaskRuns, chosen: Sequence[str]) -> dict[str, 
         "models": [source.label for source in data.sources],
         "total": len(data.items[0]),
     }
-
-
-def _with_formulas(grids: Sequence[Grid], columns: Mapping[str, Sequence[Any]]) -> list[Grid]:
-    """The tables with predictions of suites by their formulas, not by their numbers."""
-    suites = dict(zip(columns.get("suite", ()), columns.get("formulas", ()), strict=False))
-    texts = {
-        visible(f"{suite}/{number}"): f"{suite}: {text}" if len(suites) > 1 else text
-        for suite, formulas in suites.items()
-        for number, text in enumerate(formulas, start=1)
-    }
-    return [
-        grid._replace(
-            rows=tuple(
-                row._replace(labels=(texts.get(row.labels[0], row.labels[0]), *row.labels[1:]))
-                for row in grid.rows
-            )
-        )
-        for grid in grids
-    ]

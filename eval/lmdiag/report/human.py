@@ -35,22 +35,19 @@ _FEW = 500
 
 def fit_grid(fit: HumanFit) -> Grid:
     """Returns a row of texts per model."""
-    columns = (
-        "n", "delta log-lik.", "per word", "95% interval", "p", "AIC", "baseline AIC",
-        "mean surprisal", "per bit",
-    )  # fmt: skip
-    rows = []
+    rows, labels = [], dict[str, str]()
     for model in fit.models:
-        cells = (
-            f"{model.n:,}", f"{model.delta_log_likelihood:.3f}", f"{model.per_word:.5f}",
-            f"[{model.ci_low:.5f}, {model.ci_high:.5f}]", p_value(model.p), f"{model.aic:.2f}",
-            f"{model.baseline_aic:.2f}", f"{model.mean_surprisal:.3f}", f"{model.per_bit:.4g}",
-        )  # fmt: skip
-        texts = tuple(CellText("" if "nan" in cell.lower() else cell) for cell in cells)
-        rows.append(GridRow((visible(model.name),), 0, texts))
-    headings = tuple(Heading(label, is_figure=True) for label in columns)
+        labels = {
+            "n": f"{model.n:,}", "delta log-lik.": f"{model.delta_log_likelihood:.3f}",
+            "per word": f"{model.per_word:.5f}",
+            "95% interval": f"[{model.ci_low:.5f}, {model.ci_high:.5f}]", "p": p_value(model.p),
+            "AIC": f"{model.aic:.2f}", "baseline AIC": f"{model.baseline_aic:.2f}",
+            "mean surprisal": f"{model.mean_surprisal:.3f}", "per bit": f"{model.per_bit:.4g}",
+        }  # fmt: skip
+        cells = tuple(CellText("" if "nan" in cell.lower() else cell) for cell in labels.values())
+        rows.append(GridRow((visible(model.name),), 0, cells))
     caption = f"{visible(sides(fit.full)[0])}: predictive power of surprisal"
-    return Grid(caption, ("model",), headings, tuple(rows))
+    return Grid(caption, ("model",), tuple(Heading(x, is_figure=True) for x in labels), tuple(rows))
 
 
 def method_lines(fit: HumanFit) -> Iterator[str]:
@@ -126,15 +123,15 @@ def human_plots(fit: HumanFit) -> list[Plot]:
     """Returns the charts: predictive power of models, response by surprisal, coefficients."""
     left = sides(fit.full)[0]
     response = visible(names_in(left)[0])
-    title = f"delta log-likelihood per {'row' if fit.models[0].deltas is None else 'word'}"
+    is_mixed = fit.models[0].deltas is None
+    title = f"delta log-likelihood per {'row' if is_mixed else 'word'}"
     power, terms, binned = list[_Row](), list[_Row](), list[_Row]()
     is_few = fit.models[0].n <= _FEW
     for number, model in enumerate(fit.models):
         name = {"model": visible(model.name)}
-        power.append(name | {
-            "surprisal": model.mean_surprisal, "value": model.per_word, "n": model.n,
-            "low": model.ci_low, "high": model.ci_high,
-        })  # fmt: skip
+        bounds = {} if model.deltas is None else {"low": model.ci_low, "high": model.ci_high}
+        place = {"surprisal": model.mean_surprisal, "value": model.per_word, "n": model.n}
+        power.append(name | place | bounds)
         for term in model.terms[1:]:
             ends = dict(zip(("low", "high"), term_interval(term), strict=True))
             terms.append(name | {"term": visible(term.term), "value": term.estimate} | ends)
@@ -146,7 +143,8 @@ def human_plots(fit: HumanFit) -> list[Plot]:
     return [
         Plot(
             "human", "power",
-            f"Predictive power: {title} against mean surprisal, a mark per model.{lines}",
+            f"Predictive power: {title} against mean surprisal, a mark per model."
+            f"{'' if is_mixed else lines}",
             _marks(power, "surprisal", "mean surprisal, bits", title),
         ),
         Plot(
@@ -193,8 +191,7 @@ def _marks(rows: Sequence[_Row], by: str, by_title: str, title: str) -> Any:
     data = DataFrame(rows)
     is_named = by == "term"
     channels = parts.series("model", {"color": COLORS}, distinct(data, "model"))
-    shown = tooltip(data, "model, row, word, n, term")
-    shown += tooltip(data, "surprisal, value, low, high", ".4~g")
+    shown = tooltip(data, "model, row, word, n, term", "surprisal, value, low, high", ".4~g")
     height = 240
     if is_named:
         channels |= {"y": parts.labels(data, by), "yOffset": alt.YOffset("model:N", sort=None)}
@@ -215,19 +212,11 @@ def human_page(fit: HumanFit) -> str:
     Raises:
         BadInput: a data file of the package is missing.
     """
-    return (
-        environment()
-        .get_template("human.html.j2")
-        .render(
-            title=f"{visible(sides(fit.full)[0])} and surprisal",
-            names=[model.name for model in fit.models],
-            fit=fit,
-            grid=fit_grid(fit),
-            reasons=list(dict.fromkeys(reason for m in fit.models for reason in m.left_out)),
-            p_value=p_value,
-            plots=human_plots(fit),
-            remarks=list(method_lines(fit)),
-            interval=term_interval,
-            **frame("report", charts=True),
-        )
-    )
+    template = environment().get_template("human.html.j2")
+    return template.render(
+        title=f"{visible(sides(fit.full)[0])} and surprisal", fit=fit, grid=fit_grid(fit),
+        names=[model.name for model in fit.models], plots=human_plots(fit),
+        reasons=list(dict.fromkeys(reason for m in fit.models for reason in m.left_out)),
+        remarks=list(method_lines(fit)), p_value=p_value, interval=term_interval,
+        **frame("report", charts=True),
+    )  # fmt: skip

@@ -293,19 +293,19 @@ def items(run: Run, task: str, setting: str = NONE) -> list[Item]:
     ]
 
 
-def _choices(rows: Columns, predictions: Predictions, cased: bool) -> Iterator[Choice]:
+def _choices(rows: Columns, answers: Predictions, cased: bool) -> Iterator[Choice]:
     """The rows with their answers."""
     nothing = [None] * len(rows["id"])
     if "sentence" in rows:
         columns = {name: rows[name] for name in ("id", "condition")}
         regions = [of or () for of in rows.get("regions", nothing)]
-        spans = [words or () for words in predictions.words or nothing]
+        spans = [words or () for words in answers.words or nothing]
         columns |= {"context": rows["sentence"], "regions": regions, "spans": spans}
-        columns |= {"n_tokens": predictions.n_tokens}
+        columns |= {"n_tokens": answers.n_tokens}
     else:
         names = ("id", "context", "right_context", "target", "expected")
-        columns = {name: rows[name] for name in names} | {"rank": predictions.rank}
-        columns |= {"words": predictions.top_words, "word_log_probs": predictions.top_log_probs}
-    columns |= {"good": rows.get("good", nothing), "log_prob": predictions.log_prob}
+        columns = {name: rows[name] for name in names} | {"rank": answers.rank}
+        columns |= {"words": answers.top_words, "word_log_probs": answers.top_log_probs}
+    columns |= {"good": rows.get("good", nothing), "log_prob": answers.log_prob}
     for values in zip(*columns.values(), strict=True):
         yield Choice(cased=cased, **dict(zip(columns, values, strict=True)))

@@ -163,9 +163,8 @@ def run_letter(number: int) -> str:
     return (run_letter(first - 1) if first else "") + chr(ord("A") + last)
 
 
-def comparison_label(result: Comparison) -> str:
+def comparison_label(comparison: Comparison) -> str:
     """Returns what was compared: the measure, and the level of a break-down."""
-    label = measure_label(result.measure)
-    if not result.by:
-        return label
-    return f"{label}, {diagnostics.get(result.task).level_label(result.by, result.level)}"
+    label, by = measure_label(comparison.measure), comparison.by
+    level = diagnostics.get(comparison.task).level_label(by, comparison.level) if by else ""
+    return f"{label}, {level}" if level else label

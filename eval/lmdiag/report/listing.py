@@ -55,27 +55,27 @@ def _listed(of_runs: Sequence[Item], diagnostic: Diagnostic, setting: str) -> di
     what a list is sorted by, of the first run; `rows` are the rows of each distinct context, each
     as every run has it, or `columns` the words or regions of the sentences.
     """
-    item = of_runs[0]
-    expecting = next((choice for choice in item.choices if choice.expected), None)
-    rows = [list(row) for row in zip(*(run_item.choices for run_item in of_runs), strict=True)]
+    first = of_runs[0]
+    expecting = next((choice for choice in first.choices if choice.expected), None)
+    rows = [list(row) for row in zip(*(item.choices for item in of_runs), strict=True)]
     contexts = dict.fromkeys(row[0].sentence for row in rows)
     return {
-        "item": item,
+        "item": first,
         "setting": setting,
-        "anchor": visible(item.id if setting == NONE else f"{setting}:{item.id}"),
+        "anchor": visible(first.id if setting == NONE else f"{setting}:{first.id}"),
         "tags": {
             f"{by}={level}": diagnostic.level_label(by, level)
-            for by, level in item.levels.items()
+            for by, level in first.levels.items()
             if by not in diagnostic.untagged
         },
-        "good": item.good if item.is_compared else item.order,
-        "difference": item.held if item.predictions else item.difference,
+        "good": first.good if first.is_compared else first.order,
+        "difference": first.held if first.predictions else first.difference,
         "place": expecting and (expecting.place or "none"),
-        "verdicts": [run_item.verdict for run_item in of_runs],
-        "predictions": list(zip(*(run_item.predictions for run_item in of_runs), strict=True)),
+        "verdicts": [item.verdict for item in of_runs],
+        "predictions": list(zip(*(item.predictions for item in of_runs), strict=True)),
         "rows": rows,
         "contexts": [[row for row in rows if row[0].sentence == text] for text in contexts],
-        "columns": _columns(rows) if item.choices[0].is_sentence else [],
+        "columns": _columns(rows) if first.choices[0].is_sentence else [],
     }
 
 

@@ -39,23 +39,27 @@ def _range(texts: Sequence[str]) -> str:
 
 def interval(figure: Figure) -> str:
     """E.g. `[20.3, 61.4]`; "" without one, and where a standard deviation is shown instead."""
-    if figure.ci_low is None or figure.ci_high is None or figure.sd is not None:
-        return ""
-    low, high = (number(bound, figure.statistic) for bound in (figure.ci_low, figure.ci_high))
-    return f"[{low}, {high}]"
+    is_shown = figure.sd is None
+    return bounds(figure.ci_low, figure.ci_high, figure.statistic) if is_shown else ""
 
 
-def published(figure: PublishedFigure | None, computed: Figure) -> str:
-    """A published figure and the computed one minus it, e.g. `38.9 (+5.6)`; "" without one.
+def bounds(low: float | None, high: float | None, statistic: Statistic | None) -> str:
+    """Two bounds in brackets; "" where they are not defined."""
+    ends = [number(bound, statistic) for bound in (low, high)]
+    return "" if UNDEFINED in ends else f"[{', '.join(ends)}]"
 
-    A star marks a figure that lies outside the computed interval.
+
+def published(reported: PublishedFigure | None, figure: Figure) -> str:
+    """The published figure and the run's minus it, e.g. `38.9 (+5.6)`; "" without one.
+
+    A star marks a figure that lies outside the run's interval.
     """
-    if figure is None:
+    if reported is None:
         return ""
-    spread = "" if figure.sd is None else f" ± {figure.sd:.1f}"
-    star = "*" if figure.is_within(computed) is False else ""
+    spread = "" if reported.sd is None else f" ± {reported.sd:.1f}"
+    star = "*" if reported.is_within(figure) is False else ""
     return (
-        f"{figure.value:.1f}{spread} ({signed(figure.difference(computed) / 100, 'share')}){star}"
+        f"{reported.value:.1f}{spread} ({signed(reported.difference(figure) / 100, 'share')}){star}"
     )
 
 

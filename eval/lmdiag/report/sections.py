@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from lmdiag.report.formats.grid import Grid, signs
 from lmdiag.report.labels import measure_label
@@ -38,12 +38,23 @@ class Section(NamedTuple):
     remarks: list[str]
 
 
-def sections(runs: Sequence[Results]) -> list[Section]:
-    """Returns a section per task that any of the runs has, in order of appearance."""
+def sections(
+    runs: Sequence[Results], rows: Mapping[str, Mapping[str, Sequence[Any]]] = {}
+) -> list[Section]:
+    """Returns a section per task that any of the runs has, in order of appearance.
+
+    Args:
+        runs: the results.
+        rows: task -> the columns of its rows, where they are known: predictions of suites are then
+            shown by their formulas.
+    """
     all_sources = sources_of(runs)
     shown = []
     for task in dict.fromkeys(task for run in runs for task in run.tasks):
-        tables, further = tables_of(task, all_sources)
+        tables, further = (
+            [_with_formulas(grid, rows.get(task, {})) for grid in grids]
+            for grids in tables_of(task, all_sources)
+        )
         sources = having(task, all_sources)
         settings = [source.results.tasks[task] for source in sources]
         unperturbed = (of.get("none", next(iter(of.values()))) for of in settings)
@@ -59,6 +70,19 @@ def sections(runs: Sequence[Results]) -> list[Section]:
         title = sources[0].results.diagnostic(task).title
         shown.append(Section(task, title, tables, further, signatures, remarks))
     return shown
+
+
+def _with_formulas(grid: Grid, rows: Mapping[str, Sequence[Any]]) -> Grid:
+    """The table with predictions of suites by their formulas, not by their numbers."""
+    suites = dict(zip(rows.get("suite", ()), rows.get("formulas", ()), strict=False))
+    texts = {
+        visible(f"{suite}/{number}"): f"{suite}: {text}" if len(suites) > 1 else text
+        for suite, formulas in suites.items()
+        for number, text in enumerate(formulas, start=1)
+    }
+    labels = [(texts.get(row.labels[0], row.labels[0]), *row.labels[1:]) for row in grid.rows]
+    shown = zip(grid.rows, labels, strict=True)
+    return grid._replace(rows=tuple(row._replace(labels=label) for row, label in shown))
 
 
 def _notes(task: str, runs: Sequence[Results]) -> Iterator[str]:

@@ -284,7 +284,7 @@ def headlines(task: str, sources: Sequence[Source]) -> list[HeadlineFigure]:
     """
     present = measured(task, sources)
     for declared in (present.diagnostic.headlines, diagnostics.get("").headlines):
-        lines = [line for headline in declared for line in expanded(headline, present)]
+        lines = [line for shape_line in declared for line in expanded(shape_line, present)]
         places = {_place(line, Line(), task): line for line in lines}
         rows = [
             HeadlineFigure(

@@ -28,7 +28,7 @@ class WordSurprisal(NamedTuple):
         position: of the word in the text, from 1.
         word: as it stands in the text; blanks separate words.
         start: position of its first character in the text, from 0.
-        surprisal: -log2 p, bits; None for a word without a probability, see `schema.WordSpan`.
+        surprisal: -log2 p, bits; None for a word without a probability, see `types.WordSpan`.
         n_tokens: its sub-tokens; 0 where the tokenizer cannot represent it.
     """
 

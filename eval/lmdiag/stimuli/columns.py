@@ -91,19 +91,19 @@ def _truth(value: Any) -> bool | None:
     return _TRUTH[str(value).lower()]
 
 
-def words(value: Any) -> list[str] | None:
-    """Returns a list of words; None for a missing value.
+def words(value: Any) -> list[str]:
+    """Returns a list of words; an empty one for a missing value.
 
     Raises:
         ValueError: it is neither a list of words nor text that is one. Commas and semicolons
             outside a written list are refused: "a, b" as one word would never be predicted, and
             accuracy would be 0 without a hint.
 
-    >>> words("bird|tree"), words('["bird", "tree"]'), words(["bird"])
-    (['bird', 'tree'], ['bird', 'tree'], ['bird'])
+    >>> words("bird|tree"), words('["bird", "tree"]'), words(None)
+    (['bird', 'tree'], ['bird', 'tree'], [])
     """
     if value is None or value == "":
-        return None
+        return []
     if isinstance(value, str) and value.startswith("["):  # the notation of JSON and of Python
         try:
             if re.search(r"""(['"])\s*\1""", value):  # no comma between two: Python joins them
@@ -120,14 +120,13 @@ def words(value: Any) -> list[str] | None:
     return [word.strip() for word in value.split("|")]
 
 
-_TYPES: Mapping[str, tuple[Callable[[Any], Any], type]] = {
+_TYPES: Mapping[str, tuple[Callable[[Any], Any], type | None]] = {
     "text": (_text, str),
     "number": (_number, float),
     "boolean": (_truth, bool),
-    "words": (words, list),
+    "words": (words, None),
 }
-"""Type of a column -> its converter; the type of values of which a whole column is kept as it is,
-with lists as the exception."""
+"""Type of a column -> its converter, and the type of values that it returns as they are."""
 
 
 # ---- conversion ----------------------------------------------------------------------------------
@@ -152,7 +151,9 @@ def converted(table: RawTable, task: str) -> dict[str, list[Any]]:
     columns = {name: table.columns[name] for name in table.columns if _is_kept(table, name, needed)}
     for name in needed:
         if name not in columns:
-            raise missing_column(table, name, f"every row needs {' and '.join(needed)}")
+            other = ", or a sentence, or sentence_good and sentence_bad" * ("target" in needed)
+            rule = f"every row needs {' and '.join(needed)}{other}"
+            raise missing_column(table, name, rule)
     for there, other in (("good", "contrast"), ("contrast", "good")):
         if there in columns and other not in columns:
             raise BadInput(
@@ -165,19 +166,18 @@ def converted(table: RawTable, task: str) -> dict[str, list[Any]]:
         for column in diagnostic.core
         if column.name in columns or column.default is not None
     }
-    own = {
+    typed = {
         column.name: _converted(table, column, columns[column.name])
         for column in diagnostic.columns
         if column.name in columns and column.type != "text"
     }
     further = {name: list(values) for name, values in columns.items() if name not in core}
-    return core | further | own
+    return core | further | typed
 
 
 def missing_column(table: RawTable, name: str, rule: str) -> BadInput:
     """Returns the error that a column is missing: what may be meant, and what is there."""
     close, found = suggest(name, table.columns), truncated(", ".join(table.columns))
-    rule += ", or a sentence, or sentence_good and sentence_bad" if "target" in rule else ""
     return BadInput(f"{table.name}: the column {name} is missing{close}; found: {found}; {rule}")
 
 
@@ -193,7 +193,7 @@ def _is_kept(table: RawTable, name: str, needed: Sequence[str]) -> bool:
 def _converted(table: RawTable, column: Column, values: Sequence[Any]) -> list[Any]:
     """The values of a column in its type, or an error that names the first bad row."""
     convert, unchanged = _TYPES[column.type]
-    if column.type != "words" and set(map(type, values)) == {unchanged}:
+    if set(map(type, values)) == {unchanged}:
         return list(values)
     found = []
     for row, value in enumerate(values):
@@ -207,8 +207,6 @@ def _converted(table: RawTable, column: Column, values: Sequence[Any]) -> list[A
 def _filled(table: RawTable, column: Column, values: Sequence[Any]) -> list[Any]:
     """The values of a core column, of which none may be missing if it has no default."""
     found = _converted(table, column, values)
-    if column.type == "words":
-        return [words or [] for words in found]
     if column.default is None and None in found:
         r_note = " (NA is R's missing value: save the word NA as JSON lines)"
         is_text = table.name.endswith((".csv", ".tsv"))

@@ -51,7 +51,7 @@ def dot_chart(data: pd.DataFrame, *, percent: bool = True) -> Any:
     labels, names = distinct(data, "label"), distinct(data, "series")
     longest = max(parts.text_width(line) for label in labels for line in label.split("\n"))
     looks = {"color": COLORS, "shape": SHAPES}
-    place = {"y": parts.labels(data, "label", labelLimit=260)}
+    place = {"y": parts.labels(data, "label")}
     place["yOffset"] = alt.YOffset("series:N", sort=None)
     channels = place | parts.series("series", looks, names, room=parts.WIDTH - 20 - longest)
     form = ".1%" if percent else ".3~f"
@@ -64,10 +64,9 @@ def dot_chart(data: pd.DataFrame, *, percent: bool = True) -> Any:
     if has(data, "published"):
         diamond = parts.only("published").mark_point(**_DIAMOND)
         layers.append(diamond.encode(**place, x="published:Q"))
-    shown = tooltip(data, "label, series") + tooltip(data, "value, low, high, sd", form)
-    shown += tooltip(data, "n") + tooltip(data, "chance, human, published", form)
+    numbers = "value, low, high, sd, chance, human, published"
+    shown = tooltip(data, "label, series, n, versus_chance", numbers, form)
     x = parts.numeric("x", "value", percent=percent)
-    shown += tooltip(data, "versus_chance")
     layers += parts.points(data, "x", **channels, x=x, tooltip=shown)
     gap = 10 if len(labels) <= _FEW_LABELS else 4
     lines = max(label.count("\n") + 1 for label in labels)
@@ -93,12 +92,12 @@ def shuffle_chart(data: pd.DataFrame, colors: Sequence[str] = COLORS) -> Any:
     below = place | {"yOffset": alt.value(13)}
     circles = parts.only("value").mark_circle(color=colors[0], opacity=0.6)
     size = alt.Size("shuffles:Q", scale=alt.Scale(range=[8, 320]), legend=None)
-    shown = tooltip(data, "label, shuffles") + tooltip(data, "value", ".1%")
+    shown = tooltip(data, "label, shuffles", "value")
     tick = alt.Chart().mark_tick(color=colors[1], thickness=2, size=30, strokeDash=DASHED)
     sd = _within_sd("mean").mark_rule(color=INK, strokeWidth=5, opacity=0.3)
     diamond = parts.only("published").mark_point(**_DIAMOND)
     mean = parts.only("mean").mark_point(color=INK, filled=True, size=36, opacity=1)
-    columns = tooltip(data, "mean, sd, not shuffled, published", ".1%")
+    columns = tooltip(data, "label", "mean, sd, not shuffled, published")
     layers = [
         circles.encode(**place, x=parts.numeric("x", "value"), size=size, tooltip=shown),
         tick.encode(**place, x="not shuffled:Q"),
@@ -121,8 +120,7 @@ def difference_chart(data: pd.DataFrame, reach: float, colors: Sequence[str]) ->
     """
     sign = alt.when("datum.difference > 0").then(alt.value(colors[0]))
     color = sign.when("datum.difference < 0").then(alt.value(colors[1]))
-    shown = tooltip(data, "label") + tooltip(data, "difference, low, high", "+.1%")
-    shown += tooltip(data, "first, second", ".1%") + tooltip(data, "p_adjusted", ".3f")
+    shown = tooltip(data, "label, n", "difference, low, high", "+.1%")
     dots = parts.points(
         data,
         "x",
@@ -131,7 +129,7 @@ def difference_chart(data: pd.DataFrame, reach: float, colors: Sequence[str]) ->
             "x", "difference", domain=[-reach, reach], nice=True, axis={"format": "+%"}
         ),
         color=color.otherwise(alt.value(MUTED)),
-        tooltip=shown + tooltip(data, "n"),
+        tooltip=shown + tooltip(data, "", "first, second, p_adjusted"),
     )
     zero = alt.Chart().mark_rule(color=MUTED).encode(x=alt.XDatum(0))
     chart = parts.layered(data, zero, *dots, width=320, height=alt.Step(18))
@@ -170,12 +168,12 @@ def cutoff_chart(data: pd.DataFrame) -> Any:
     y = parts.numeric("y", "value", domain=[max(0, min(0.48, lowest - 0.02)), 1])
     band = alt.Chart().mark_area(opacity=0.1, tooltip=None)
     dots = alt.Chart().mark_point(filled=True, size=36, opacity=1)
-    shown = tooltip(data, "series, cut-off") + tooltip(data, "value, low, high, chance", ".1%")
+    shown = tooltip(data, "series, cut-off, n, versus_chance", "value, low, high, chance")
     layers = [
         line.encode(**curve, y=y),
         band.encode(**curve, y="low:Q", y2="high:Q"),
         *parts.reference_lines(data, "y"),
-        dots.encode(x=x, y=y, **looks, tooltip=shown + tooltip(data, "versus_chance, n")),
+        dots.encode(x=x, y=y, **looks, tooltip=shown),
         between,
     ]
     return parts.layered(data, *layers, height=190)
@@ -208,8 +206,7 @@ def trend_chart(data: pd.DataFrame, *, is_step: bool, percent: bool) -> Any:
     joined = "true" if is_step else f"datum.family != '{OTHER_MODELS}'"
     line = alt.Chart().transform_filter(joined).mark_line(strokeWidth=1.5, tooltip=None)
     form = ".1%" if percent else ".3~f"
-    shown = tooltip(data, "model, figure, at") + tooltip(data, "value, low, high", form)
-    shown += tooltip(data, "n") + tooltip(data, "chance, human", form)
+    shown = tooltip(data, "model, figure, at, n", "value, low, high, chance, human", form)
     layers = [
         *parts.reference_lines(data, "y"),
         line.encode(x=x, y=y, color=looks["color"]),
@@ -258,8 +255,7 @@ def curve_chart(
     margin = {"minExtent": CHOICES_WIDTH, "maxExtent": CHOICES_WIDTH}
     options: dict[str, Any] = {"domain": [low - room, high + room], "zero": False}
     axis = margin | {"format": "%" if percent else ".3~g"}
-    shown = tooltip(data, "protocol") + tooltip(data, "value, low, high, chance", form)
-    shown += tooltip(data, "versus_chance") + tooltip(data, "p, p_adjusted", ".3f")
+    numbers = "value, low, high, chance, p, p_adjusted"
     x = alt.X("place:O", axis=None)
     layers = parts.points(
         data,
@@ -269,7 +265,7 @@ def curve_chart(
         color=alt.value(color),
         fillOpacity=alt.when("datum.solid").then(alt.value(1)).otherwise(alt.value(0)),
         size=alt.when("datum.default").then(alt.value(150)).otherwise(alt.value(44)),
-        tooltip=shown + tooltip(data, "n"),
+        tooltip=tooltip(data, "protocol, n, versus_chance", numbers, form),
     )
     layers[-1].mark = alt.MarkDef("point", opacity=1, strokeWidth=1.3, fill=color)
     curve = alt.layer(*parts.reference_lines(data, "y"), *layers).properties(height=150)
@@ -371,7 +367,7 @@ def pair_chart(
     texts = "item, context, other context, good word, bad word, rank of good, rank of bad"
     unit = "bits of {}" if bits else "p({})"
     titles = {name: unit.format(name) for name in ("good", "bad")}
-    shown = tooltip(data, texts) + tooltip(data, "good, bad", ".1f" if bits else ".3g", **titles)
+    shown = tooltip(data, texts, "good, bad", ".1f" if bits else ".3g", **titles)
     return _item_marks(data, *lines, height=300, **channels, tooltip=shown)
 
 
@@ -400,7 +396,7 @@ def density_chart(
         x2="bad_end",
         y2="good_end",
         opacity=alt.Opacity("contrasts:Q", scale=shades, legend=None),
-        tooltip=tooltip(data, "good, bad", ".2g") + tooltip(data, "contrasts"),
+        tooltip=tooltip(data, "contrasts", "good, bad", ".2g"),
     )  # fmt: skip
     return parts.layered(data, _line([(end, end) for end in ends], axes), cells, height=300)
 
@@ -409,7 +405,7 @@ def cloze_chart(data: pd.DataFrame, ends: Ends, colors: Sequence[str] = COLORS) 
     """Returns the probability of each target against its human cloze probability.
 
     Args:
-        data: item, context, `human cloze`, word, p, rank, kind.
+        data: item, context, `human cloze`, word, probability, rank, kind.
         ends: of the axis of the model's probabilities.
         colors: of the kinds `appropriate` and `reversed`.
     """
@@ -418,8 +414,8 @@ def cloze_chart(data: pd.DataFrame, ends: Ends, colors: Sequence[str] = COLORS) 
     }  # fmt: skip
     channels = parts.series("kind", looks, ["appropriate", "reversed"])
     channels["x"] = alt.X("human cloze:Q", title="human cloze probability")
-    channels["y"] = _item_axis("y", "p", "model's probability", ends, False)
-    shown = tooltip(data, "item, context, word, rank") + tooltip(data, "p, human cloze", ".3g")
+    channels["y"] = _item_axis("y", "probability", "model's probability", ends, False)
+    shown = tooltip(data, "item, context, word, rank", "probability, human cloze", ".3g")
     return _item_marks(data, height=230, **channels, tooltip=shown)
 
 
@@ -456,7 +452,7 @@ def means_chart(
     ends = {"domainMin": possible[0]} if data["low"].min() < possible[0] else {}
     ends |= {"domainMax": possible[1]} if data["high"].max() > possible[1] else {}
     value = parts.numeric("y", "value", percent=False, title=y, zero=False, **ends)
-    shown = tooltip(data, "panel, level, series, n") + tooltip(data, "value, low, high", ".2f")
+    shown = tooltip(data, "panel, level, series, n", "value, low, high", ".2f")
     shape = looks["shape"]
     layers = parts.points(data, "y", 52, **place, y=value, shape=shape, tooltip=shown)
     if is_path:  # without a domain, so that the symbols of the legend are not dashed

@@ -176,10 +176,8 @@ def _levels(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
     if len(data.runs) > 1 and len(table):
         table = table[table["measure"] == table["measure"].iloc[0]]
         title += f" ({table['label'].iloc[0]})"
-    levels = chart.levels or data.diagnostic.levels_in_order(by, distinct(table, "level"))
-    labels = {x: broken(visible(data.diagnostic.level_label(by, x))) for x in levels}
-    table = _in_order(table, "level", levels)
-    table["label"] = table["level"].map(labels)
+    table = _with_labels(data, chart, table)
+    levels = distinct(table, "level")
     groups = dict.fromkeys(levels, "")
     if len(levels) > _MOST_LEVELS:
         counted = {x: f"part {1 + i // _MOST_LEVELS}" for i, x in enumerate(levels)}
@@ -189,6 +187,14 @@ def _levels(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
         about = f"{title}: {group}" if group else title
         for plot in _dotted(chart.kind, f"{name}-{name_part(str(group))}", about, rows):
             yield plot._replace(is_further=bool(group))
+
+
+def _with_labels(data: TaskRuns, chart: Chart, table: pd.DataFrame) -> pd.DataFrame:
+    """The figures of the levels of a chart, in their order and with their labels."""
+    levels = chart.levels or data.diagnostic.levels_in_order(chart.by, distinct(table, "level"))
+    labels = {x: broken(visible(data.diagnostic.level_label(chart.by, x))) for x in levels}
+    ordered = _in_order(table, "level", levels)
+    return ordered.assign(label=ordered["level"].map(labels))
 
 
 def _owners(data: TaskRuns, by: str) -> dict[str, str]:
@@ -257,9 +263,10 @@ def _shuffles(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
 def _cutoffs(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
     """EW and MW over cut-offs: of one run in one chart, of several runs a chart per measure."""
     names = ("mw@top=*", "mw@bottom=*", "ew@top=*", "ew@bottom=*")
-    table = _with_cutoffs(data, data.table(*names))
-    if table.empty:
+    table = data.table(*names)
+    if table.empty:  # a server gives no whole distribution
         return
+    table = _with_cutoffs(data, table)
     several = len(data.runs) > 1
     for group in (("MW",), ("EW",)) if several else (("MW", "EW"),):
         caption = (
@@ -270,12 +277,9 @@ def _cutoffs(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
         yield Plot(chart.kind, f"cutoffs-{'-'.join(group).lower()}", caption, drawn)
     by = data.table(*names, by=chart.by)
     if len(by) and not several:
-        levels = data.diagnostic.levels_in_order(chart.by, distinct(by, "level"))
-        labels = [broken(visible(data.diagnostic.level_label(chart.by, x))) for x in levels]
-        panels = by["level"].map(dict(zip(levels, labels, strict=True)))
-        small = _in_order(_with_cutoffs(data, by.assign(panel=panels)), "panel", labels)
+        by = _with_labels(data, chart, by).rename(columns={"label": "panel"})
         caption = f"MW and EW by cut-off in each {chart.by}; left of the line top, right bottom."
-        drawn = drawing.cutoff_chart(small)
+        drawn = drawing.cutoff_chart(_with_cutoffs(data, by))
         yield Plot(chart.kind, f"cutoffs-{name_part(chart.by)}s", caption, drawn)
 
 
@@ -284,9 +288,8 @@ def _with_cutoffs(data: TaskRuns, table: pd.DataFrame) -> pd.DataFrame:
     parts = table["measure"].str.split("[@=]", expand=True, regex=True).reindex(columns=range(3))
     score = parts[0].str.upper()
     cut = parts[1].str.cat([f"{float(x):g}" for x in parts[2]], " ")
-    return table.assign(score=score, **{"cut-off": cut}) if len(data.runs) > 1 else table.assign(
-        score=score, series=score, **{"cut-off": cut}
-    )  # fmt: skip
+    series = table["series"] if len(data.runs) > 1 else score
+    return table.assign(score=score, series=series, **{"cut-off": cut})
 
 
 # ---- items ---------------------------------------------------------------------------------------
@@ -360,7 +363,7 @@ def _cloze(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
             {
                 "item": visible(item.id), "context": visible(choice.sentence),
                 "human cloze": cloze[choice.id], "word": visible(choice.target),
-                "p": choice.probability, "rank": choice.rank,
+                "probability": choice.probability, "rank": choice.rank,
                 "kind": "appropriate" if choice.good else "reversed",
             }
             for item in items
@@ -369,7 +372,9 @@ def _cloze(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
         )
         for items in data.items
     ]  # fmt: skip
-    ends = drawing.ends_of([p for table in tables if len(table) for p in table["p"]], bits=False)
+    ends = drawing.ends_of(
+        [p for table in tables if len(table) for p in table["probability"]], bits=False
+    )
     for i, table in enumerate(tables):
         correlations = ", ".join(
             f"{name.title()} {numbers.number(figure.value, figure.statistic)}"

@@ -12,7 +12,7 @@ from lmdiag import diagnostics
 from lmdiag.report.charts import Plot, name_part
 from lmdiag.report.charts.drawing import OTHER_MODELS, dot_chart, trend_chart
 from lmdiag.report.charts.kinds import figure_row
-from lmdiag.report.charts.parts import COLORS, broken, has
+from lmdiag.report.charts.parts import COLORS, has
 from lmdiag.report.tables import HeadlineFigure, Source, headlines
 from lmdiag.text import visible
 from lmdiag.training_steps import trained_model
@@ -70,9 +70,7 @@ def ranked_plots(sources: Sequence[Source]) -> list[Plot]:
     plots = []
     for title, figure in model_figures(sources):
         data = _table(figure, sources).sort_values("value", ascending=False, kind="stable")
-        chart = dot_chart(
-            data.assign(label=data["model"].map(broken), series=""), percent=_is_percent(figure)
-        )
+        chart = dot_chart(data.assign(label=data["model"], series=""), percent=_is_percent(figure))
         caption = f"{title}: {visible(figure.label)}. {_reading(data, 'horizontal')}"
         name = f"{name_part(figure.place.task)}-models-{name_part(figure.label)}"
         plots.append(Plot("models", name, caption, chart))

@@ -128,20 +128,27 @@ def series(
     return channels
 
 
-def tooltip(data: pd.DataFrame, columns: str, form: str = "", **titles: str) -> list[Any]:
+def tooltip(
+    data: pd.DataFrame, texts: str, numbers: str = "", form: str = ".1%", **titles: str
+) -> list[Any]:
     """Returns the tooltips of those columns that have values.
 
     Args:
         data: of the chart.
-        columns: names, separated by commas.
-        form: of numbers, as d3 writes it; "" for text and counts.
+        texts: names of columns of text and counts, separated by commas.
+        numbers: names of columns of numbers.
+        form: of numbers, as d3 writes it; p-values have three decimals.
         titles: of columns, where these are not their names.
     """
     known = _TITLES | titles
-    shown = {name: known.get(name, name) for name in columns.split(", ") if has(data, name)}
-    if not form:
-        return [alt.Tooltip(f"{name}:N", title=title) for name, title in shown.items()]
-    return [alt.Tooltip(f"{name}:Q", title=title, format=form) for name, title in shown.items()]
+    forms = dict.fromkeys(numbers.split(", "), form) | {"p": ".3f", "p_adjusted": ".3f"}
+    names = [name for name in f"{texts}, {numbers}".split(", ") if has(data, name)]
+    return [
+        alt.Tooltip(f"{name}:Q", title=known.get(name, name), format=forms[name])
+        if name in forms
+        else alt.Tooltip(f"{name}:N", title=known.get(name, name))
+        for name in names
+    ]
 
 
 # ---- marks ---------------------------------------------------------------------------------------

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import os
 import sys
-from collections.abc import Iterable, Sequence
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from lmdiag.analysis.fit import HumanFit
     from lmdiag.comparison import Comparison
     from lmdiag.results.multiverse import Multiverse
+    from lmdiag.stimuli import Stimuli
 
 _NARROW = 18
 """Characters that the label of a row keeps where there is little room: the rest wraps."""
@@ -47,9 +48,19 @@ _UNLIMITED = 10_000
 
 
 def print_results(
-    results: Results, console: Console | None = None, designs: Sequence[Design] = ()
+    results: Results,
+    console: Console | None = None,
+    designs: Sequence[Design] = (),
+    stimuli: Mapping[str, Stimuli] = {},
 ) -> None:
-    """Prints what was evaluated, the conditions of own data, then the tables of each diagnostic."""
+    """Prints what was evaluated, the conditions of own data, then the tables of each diagnostic.
+
+    Args:
+        results: of the run.
+        console: where to print; standard output by default.
+        designs: see `lmdiag.report.designs.designs_of`.
+        stimuli: of the run, which have the formulas of predictions.
+    """
     console = console or _standard()
     model = results.model
     *facts, commit = model_facts(model)
@@ -65,7 +76,7 @@ def print_results(
     for design in designs:
         grids, remarks = ((), design.remarks[:1]) if design.is_long else design[2:4]
         _print_part(f"{design.title}: conditions", grids, remarks, console)
-    _print_sections(results, console)
+    _print_sections(results, console, stimuli)
 
 
 def print_setting(
@@ -106,8 +117,10 @@ def _standard(width: int | None = None) -> Console:
     return Console(highlight=False, width=width)
 
 
-def _print_sections(results: Results, console: Console) -> None:
-    for section in sections([results]):
+def _print_sections(
+    results: Results, console: Console, stimuli: Mapping[str, Stimuli] = {}
+) -> None:
+    for section in sections([results], {task: x.columns() for task, x in stimuli.items()}):
         remarks = [*section.remarks, *filter(None, section.signatures)]
         _print_part(section.title, section.tables, remarks, console)
 
@@ -136,8 +149,8 @@ def print_fit(fit: HumanFit, console: Console) -> None:
 
 def print_comparisons(comparisons: Sequence[Comparison], console: Console) -> None:
     """Prints a table for each pair of models, task and setting."""
-    several = len({result.second for result in comparisons}) > 1
-    groups = groupby(comparisons, key=lambda result: (result.second, result.task, result.setting))
+    several = len({row.second for row in comparisons}) > 1
+    groups = groupby(comparisons, key=lambda row: (row.second, row.task, row.setting))
     for (second, task, setting), group in groups:
         other = run_letter(second)
         title = f"A and {other}, " * several + task + f", {setting}" * (setting != "none")
@@ -147,17 +160,16 @@ def print_comparisons(comparisons: Sequence[Comparison], console: Console) -> No
         _print_grid(Grid(title, ("",), (*facts, *figures), rows), console, "bold")
 
 
-def _comparison_row(result: Comparison) -> GridRow:
-    bounds = [numbers.number(bound, result.statistic) for bound in (result.ci_low, result.ci_high)]
-    interval = "" if math.isnan(result.ci_low) else f"[{', '.join(bounds)}]"
+def _comparison_row(row: Comparison) -> GridRow:
+    interval = numbers.bounds(row.ci_low, row.ci_high, row.statistic)
     cells = (
-        CellText(str(result.n)),
-        *(CellText(numbers.number(value, result.statistic)) for value in (result.a, result.b)),
-        CellText(numbers.signed(result.difference, result.statistic), interval),
-        CellText(p_text(result)),
-        CellText(numbers.p_value(result.p_adjusted)),
+        CellText(str(row.n)),
+        *(CellText(numbers.number(value, row.statistic)) for value in (row.a, row.b)),
+        CellText(numbers.signed(row.difference, row.statistic), interval),
+        CellText(p_text(row)),
+        CellText(numbers.p_value(row.p_adjusted)),
     )
-    return GridRow((visible(comparison_label(result)),), 0, cells)
+    return GridRow((visible(comparison_label(row)),), 0, cells)
 
 
 # ---- a multiverse --------------------------------------------------------------------------------
@@ -221,28 +233,31 @@ def _parts(grid: Grid, console: Console) -> list[Table]:
 
     It fits with intervals beside their figures, below them, or where labels wrap, too.
     """
-    for is_beside, label in ((True, None), (False, None), (False, _NARROW)):
-        table = _drawn(grid, is_beside)
-        table.columns[0].max_width = label
+    for is_beside, room in ((True, None), (False, None), (False, _NARROW)):
+        table = _drawn(grid, is_beside, room)
+        table.columns[0].min_width = room
         width = console.measure(table, options=console.options.update(max_width=_UNLIMITED)).maximum
-        table.columns[0].max_width = None
         if width <= console.width:
-            return [table]
+            return [_drawn(grid, is_beside, room and room + console.width - width)]
     return [part for half in grid.halves() for part in _parts(half, console)] or [table]
 
 
-def _drawn(grid: Grid, is_beside: bool) -> Table:
+def _drawn(grid: Grid, is_beside: bool, room: int | None) -> Table:
+    """The table for rich; labels of rows have so many characters of room, None for no limit."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    longest = max(len(row.labels[0]) + 2 * row.depth for row in grid.rows)
     table = Table(
         box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="dim",
         padding=(0, 0, 0, 1),  # rich puts one more blank between columns
     )  # fmt: skip
-    labels = ("  " * row.depth + ": ".join(row.labels) for row in grid.rows)
-    table.add_column(Text(grid.label_headings[0]), overflow="fold", min_width=min(longest, _NARROW))
+    labels = []
+    for row in grid.rows:
+        label, indent = ": ".join(row.labels), "  " * row.depth
+        lines = textwrap.wrap(label, room - len(indent)) if room else [label]
+        labels.append("\n".join(indent + line for line in lines))
+    table.add_column(Text(grid.label_headings[0]), overflow="fold")
     for heading in grid.headings:
         title = Text("\n".join([heading.label, *heading.facts]))
         style = "" if heading.is_figure else "dim"
