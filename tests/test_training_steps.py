@@ -34,3 +34,12 @@ def test_names_are_sorted_by_their_numbers() -> None:
         "stage1-step10", "stage2-step1", "step9", "step1000-tokens2B", "step2k", "step_2", "v",
     ]  # fmt: skip
     assert by_step(["10", "9", "x", ""]) == ["", "9", "10", "x"]
+
+
+def test_forms_of_a_step() -> None:
+    forms = {
+        "step-1000": 1000, "step_20k": 20_000, "1000-steps": 1000, "100k-steps": 100_000,
+        "stage1-step140000-tokens294B": 140_000, "iter_0010000": 10_000, "step1M": 1_000_000,
+        "step0": 0, "main": None, "v1.0": None, "step3b2f": None, "0123456789abcdef": None,
+    }  # fmt: skip
+    assert {name: training_step(name) for name in forms} == forms

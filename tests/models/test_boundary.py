@@ -73,13 +73,6 @@ class TestItems:
         assert names(ENDED, found.continues) >= {"a", "b", "a</w>", "b</w>", "ab</w>"}
         assert found.certain
 
-    def test_only_words(self) -> None:
-        tokenizer = wordlevel("bird", "tree", ".")
-        found = boundaries(tokenizer)
-        assert names(tokenizer, found.starts) == {"bird", "tree"}
-        assert not found.continues.any()
-        assert found.certain
-
 
 class TestWords:
     @pytest.mark.parametrize(
@@ -122,17 +115,6 @@ class TestWords:
     def test_byte_level(self, pieces: tuple[str, ...], word: str | None, goes_on: bool) -> None:
         assert look(BYTES, *pieces) == Prefix(word, goes_on)
 
-    def test_words_without_a_mark(self) -> None:
-        assert look(BYTES, "b", "i", bare=True) == Prefix("bi", True)
-        assert look(BYTES, "Ġb", bare=True) == Prefix(None, False)
-        assert look(SPACED, "a", bare=True) == Prefix("a", True)
-        assert look(SPACED, "▁ab", bare=True) == Prefix(None, False)
-
-    def test_marked_ends(self) -> None:
-        assert look(ENDED, "b") == Prefix(None, True)
-        assert look(ENDED, "b", "a", "ab</w>") == Prefix("baab", False)
-        assert look(ENDED, "b", ".</w>") == Prefix(None, False)
-
     def test_combining_marks_are_letters(self) -> None:
         tokenizer = sentencepiece("▁e\u0301", "\u0301")
         assert look(tokenizer, "▁e", "\u0301").word == "e\u0301"
@@ -168,10 +150,6 @@ class TestEnd:
         log_probs = torch.zeros(3, len(PIECES)).log_softmax(-1)
         expected = torch.tensor(9 / 11).log().expand(3)
         torch.testing.assert_close(boundaries(PIECES).end(log_probs), expected)
-
-    def test_certain(self) -> None:
-        log_probs = torch.randn(3, len(ENDED)).log_softmax(-1)
-        assert boundaries(ENDED).end(log_probs).tolist() == [0.0, 0.0, 0.0]
 
     def test_no_mass(self) -> None:
         found = boundaries(PIECES)

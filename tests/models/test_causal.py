@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 from tokenizer_files import byte_level, sentencepiece
 
 from lmdiag.types import BadInput, Query, Question
-from models.toys import alone, ask, asked, gpt2
+from models.toys import asked, gpt2
 
 TOKENIZER = byte_level("Ġ b", "Ġb i", "Ġbi r", "Ġbir d", "Ġ t", "Ġt r", "Ġtr e", "Ġtre e", "Ġ a")
 NETWORK = gpt2(len(TOKENIZER))
@@ -39,14 +37,6 @@ class TestRows:
         assert [partial.pieces for partial in encoded.partials] == [(), (bird,), (bird, s)]
         assert encoded.words["birdsx"] == (bird, s, x)
         assert encoded.words["tre"] == (*ids("Ġtre"),)
-
-    def test_words_that_part_ways(self) -> None:
-        """The distribution at the blank is read once, in the first row."""
-        encoded = MODEL.encode(Question(Query("a"), ("birds", "trees")))
-        assert [list(row.ids) for row in encoded.rows] == [ids("a", "Ġbird"), ids("a", "Ġtree")]
-        assert [row.reads for row in encoded.rows] == [(0, 1), (1,)]
-        followed = [partial.pieces for partial in encoded.partials]
-        assert followed == [(), (*ids("Ġbird"),), (*ids("Ġtree"),)]
 
     def test_end_tokens_never_follow_the_context(self) -> None:
         tokenizer = byte_level(end=True)
@@ -86,41 +76,3 @@ class TestBos:
         tokenizer.bos_token = None
         with pytest.raises(BadInput, match="model toy: its tokenizer has no beginning-of-sequence"):
             asked(gpt2(len(tokenizer)), tokenizer, "causal", bos="always")
-
-
-class TestNumbers:
-    """Against the whole model on one row, in float64."""
-
-    def test_a_word_without_its_blank_is_another(self) -> None:
-        """GPT-2's `bird` without a blank never passes for the word."""
-        tokenizer = byte_level("b i", "bi r", "bir d", "Ġ bird")
-        model = asked(gpt2(len(tokenizer)), tokenizer, "causal")
-        (answer,) = ask(model, Question(Query("a"), ("bird",)), top=len(tokenizer))
-        shown = dict(zip(answer.top_words, answer.top_log_probs, strict=True))
-        assert shown["bird"] == answer.words["bird"].log_prob
-        assert shown["##bird"] != shown["bird"]
-
-    @pytest.mark.parametrize("context", ["the new", "the"])
-    def test_pieces_across_the_boundary(self, context: str) -> None:
-        """`new york` is one piece: the word is still scored after the text's own pieces.
-
-        The context keeps the split that it has as plain text, and york the pieces that it has
-        elsewhere after a space: p(york | the new) = p(▁york | ▁the ▁new).
-        """
-        tokenizer = sentencepiece("▁new", "▁new▁york", "▁york", "▁the", split=False)
-        network = gpt2(len(tokenizer))
-        model = asked(network, tokenizer, "causal")
-        (answer,) = ask(model, Question(Query(context), ("york",)), top=3)
-        prompt = tokenizer.convert_tokens_to_ids([f"▁{word}" for word in context.split()])
-        york = tokenizer.convert_tokens_to_ids("▁york")
-        exact = alone(network, prompt, len(prompt) - 1)[york]
-        assert answer.words["york"].log_prob == pytest.approx(float(exact), abs=1e-5)
-        assert answer.words["york"].n_tokens == 1
-
-    def test_words_exclude_each_other(self) -> None:
-        """Words of equally many pieces, all there are, have at most the mass of 1."""
-        letters = "abcdefgh"
-        words = tuple(one + other for one in letters for other in letters)
-        (answer,) = ask(MODEL, Question(Query("be a"), words), top=3)
-        total = math.fsum(math.exp(score.log_prob or 0.0) for score in answer.words.values())
-        assert 0 < total <= 1

@@ -123,29 +123,6 @@ def test_the_questions_are_not_in_the_corpus() -> None:
             assert not any(asked in sentence for sentence in texts)
 
 
-def test_verb_forms() -> None:
-    forms = {"cry": "cries", "play": "plays", "push": "pushes", "go home": "goes home"}
-    assert [singular(plural) for plural in forms] == list(forms.values())
-
-
-def test_most_words_of_the_demo_data_are_one_token(demo_dir: Path) -> None:
-    import pyarrow.parquet as parquet
-
-    rows = [
-        row
-        for config in ("cprag102", "role88", "neg136")
-        for file in (demo_dir / config).glob("*.parquet")
-        for row in parquet.read_table(file).to_pylist()
-    ]
-    words = {word for row in rows for word in (row["target"], *row["expected"])}
-    assert len(words) > 50
-    for name in NAMES:
-        tokenizer = AutoTokenizer.from_pretrained(demo_folder(name))
-        start = "" if name == "masked" else " "
-        whole = [word for word in words if len(tokenizer.tokenize(start + word)) == 1]
-        assert 0.9 * len(words) <= len(whole) < len(words)
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_a_folder_is_a_model_like_any_other(name: str) -> None:
     folder = demo_folder(name)

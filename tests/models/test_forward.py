@@ -101,18 +101,13 @@ def test_every_question_is_in_one_batch(
 
 
 class TestLayout:
-    @pytest.mark.parametrize("name", ["bert", "roberta", "gpt2", "llama"])
-    def test_layouts_agree(self, name: str, family_dir: FamilyDir) -> None:
-        """Rows beyond the width of a pack, too."""
-        reader = (model := load(str(family_dir(name)))).reader
-        assert reader.layout == "packed"
+    def test_rows_beyond_the_width_of_a_pack(self, family_dir: FamilyDir) -> None:
+        reader = (model := load(str(family_dir("bert")))).reader
         reader.width = 24
         rows = [row for question in some_questions(25) for row in model.encode(question).rows]
         assert {len(row.ids) > 24 for row in rows} == {True, False}
-        found = {}
-        for reader.layout in ("packed", "equal", "alone"):
-            found[reader.layout] = reader.read(rows)
-            assert (found[reader.layout] - found["packed"]).abs().max() < 3e-5
+        packed, reader.layout = reader.read(rows), "alone"
+        assert (packed - reader.read(rows)).abs().max() < 3e-5
 
     def test_one_row_at_a_time(self) -> None:
         """A model that takes no more is asked row by row."""
@@ -166,20 +161,9 @@ class TestGate:
         reader.gate = None
         assert (cut - reader.read(rows)).abs().max() < 1e-5
 
-    @pytest.mark.parametrize("otherwise", ["by name", "unnamed"])
-    def test_a_model_that_projects_otherwise(self, otherwise: str) -> None:
-        """What a hook does not see, or the model does not name, is projected everywhere and cut."""
+    def test_a_model_that_does_not_name_its_projection(self) -> None:
         network = gpt2(len(BYTES))
-        call = type(network.lm_head).__call__
-
-        class ByName(torch.nn.Linear):
-            def __call__(self, states: torch.Tensor) -> torch.Tensor:
-                return call(self, input=states)
-
-        if otherwise == "by name":
-            network.lm_head.__class__ = ByName
-        else:
-            network.get_output_embeddings = lambda: None  # type: ignore[method-assign]
+        network.get_output_embeddings = lambda: None  # type: ignore[method-assign]
         reader = asked(network, BYTES, "causal").reader
         assert reader.gate is None
         assert (reader.read(ROWS) - right(gpt2(len(BYTES)))).abs().max() < 1e-5
@@ -231,12 +215,6 @@ class TestCausality:
         """Alibi, sliding windows, recurrences; `test_families` has float32."""
         self.check_in_half_precision(family_dir(family.name))
 
-    def test_broken_numbers_are_not_taken_for_it(self) -> None:
-        """NaN is refused where it is met, with the context."""
-        network = gpt2(len(BYTES))
-        network.lm_head.register_forward_hook(lambda _, __, logits: logits * torch.nan)
-        assert asked(network, BYTES, "causal").reader.causal
-
     def check_in_half_precision(self, folder: Path) -> None:
         network = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16).eval()
         reader = Reader(network, 0, causal=True)
@@ -260,16 +238,6 @@ class TestNumbers:
         for row, tokens, nats in zip(rows, ids.tolist(), values.tolist(), strict=True):
             assert tokens == sorted(range(7), key=lambda token: (-row[token], token))[:top]
             assert nats == [row[token] for token in tokens]
-
-    @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-    def test_the_tanh_form_of_gelu_is_one_operation(self, dtype: torch.dtype) -> None:
-        """In float32, and with the numbers of the seven operations of transformers."""
-        network = gpt2(len(BYTES)).to(dtype)
-        seven = network.transformer.h[0].mlp.act
-        act = asked(network, BYTES, "causal").reader.model.transformer.h[0].mlp.act
-        assert isinstance(act, torch.nn.GELU) == (dtype == torch.float32)
-        states = torch.linspace(-6, 6, 1001)
-        assert (act(states) - seven(states)).abs().max() < 1e-6
 
     @pytest.mark.parametrize("value", [torch.nan, torch.inf, -torch.inf])
     @pytest.mark.parametrize("kind", ["masked", "causal"])
@@ -323,13 +291,6 @@ class TestMemory:
         largest = 0
         with pytest.raises(BadInput, match="model toy runs out of memory on the one text 'a'"):
             model.answer(batch, 5)
-
-    def test_other_errors_pass(self) -> None:
-        model = asked(gpt2(len(BYTES)), BYTES, "causal")
-        refusing(model.reader.model, lambda _: True)
-        with pytest.raises(ValueError, match="not so"):
-            model.answer([model.encode(Question(Query("a"), ()))], 5)
-        assert model.answer([], 5) == []
 
 
 @pytest.mark.parametrize("unit", ["token", "word"])

@@ -30,9 +30,8 @@ def chat(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     """The name of a chat, its tokenizer, and a small model that reads it."""
     tokenizer = chat_tokenizer(request.param, tmp_path_factory.mktemp("chat"))
     network = gpt2(len(tokenizer), n_positions=512)
-    return request.param, tokenizer, network, asked(
-        network, tokenizer, "causal", chat=True, instruction="Go on."
-    )  # fmt: skip
+    options = {"chat": True, "instruction": "Go on."}
+    return request.param, tokenizer, asked(network, tokenizer, "causal", **options)
 
 
 def by_hand(tokenizer: PreTrainedTokenizerFast, context: str) -> tuple[str, list[int]]:
@@ -46,98 +45,71 @@ def by_hand(tokenizer: PreTrainedTokenizerFast, context: str) -> tuple[str, list
     return text, list(ids)
 
 
-class TestChats:
-    def test_ids_are_those_of_the_template(self, chat: Any) -> None:
-        name, tokenizer, _, model = chat
-        assert model.prompt == CHATS[name].prompt
-        for context in CONTEXTS:
-            text, ids = by_hand(tokenizer, context)
-            assert text == model.prompt.replace("{context}", context)
-            encoded = model.encode(Question(Query(context), WORDS))
-            for word in WORDS:
-                whole = tokenizer(f"{text} {word}", add_special_tokens=False).input_ids
-                assert whole[: len(ids)] == ids
-                assert list(encoded.words[word]) == whole[len(ids) :]
-            assert all(list(row.ids[: len(ids)]) == ids for row in encoded.rows)
-            assert encoded.rows[0].reads[0] == len(ids) - 1
-
-    def test_log_probabilities(self, chat: Any) -> None:
-        """Against the whole model in float64, on the template's ids and the word's pieces."""
-        _, tokenizer, network, model = chat
-        for context in CONTEXTS:
-            (answer,) = ask(model, Question(Query(context), WORDS))
-            text, ids = by_hand(tokenizer, context)
-            for word in WORDS:
-                pieces = tokenizer(f"{text} {word}", add_special_tokens=False).input_ids[len(ids) :]
-                exact = sum(
-                    float(alone(network, ids + pieces[:n], len(ids) + n - 1)[piece])
-                    for n, piece in enumerate(pieces)
-                )
-                assert answer.words[word].log_prob == pytest.approx(exact, abs=1e-5)
-                assert answer.words[word].n_tokens == len(pieces)
-
-    def test_no_other_token_stands_before_the_template(self, chat: Any) -> None:
-        """Tokenizers that add a beginning-of-sequence token do not add a second one."""
-        name, tokenizer, _, model = chat
-        (row,) = model.encode(Question(Query("A"), ("bird",))).rows[:1]
-        assert model.info.bos == (name not in ("qwen-3", "chatml"))
-        assert list(row.ids).count(tokenizer.bos_token_id) == model.info.bos
-
-    def test_its_own_control_tokens_are_not_warned_about(self, chat: Any) -> None:
-        name, _, _, model = chat
-        control = CHATS[name].tokens.split()[-1]
-        rows = {"context": ["A robin is a"], "target": ["bird"]}
-        assert control_warning(model, [Setting(load_stimuli(rows))]) is None
-        rows["context"] = [f"A robin {control} is a"]
-        line = control_warning(model, [Setting(load_stimuli(rows))])
-        assert line is not None
-        assert control in line
+def test_ids_are_those_of_the_template(chat: Any) -> None:
+    """And there is no second beginning-of-sequence token before the template's."""
+    name, tokenizer, model = chat
+    assert model.prompt == CHATS[name].prompt
+    assert model.info.bos == (name not in ("qwen-3", "chatml"))
+    for context in CONTEXTS:
+        text, ids = by_hand(tokenizer, context)
+        assert text == model.prompt.replace("{context}", context)
+        encoded = model.encode(Question(Query(context), WORDS))
+        for word in WORDS:
+            whole = tokenizer(f"{text} {word}", add_special_tokens=False).input_ids
+            assert [*ids, *encoded.words[word]] == whole
+        assert all(list(row.ids[: len(ids)]) == ids for row in encoded.rows)
+        assert encoded.rows[0].reads[0] == len(ids) - 1
+        assert ids.count(tokenizer.bos_token_id) == model.info.bos
 
 
-class TestRefusedChats:
-    def refused(self, template: str | dict[str, str] | None, **options: Any) -> str:
-        tokenizer = byte_level()
-        tokenizer.chat_template = template
-        with pytest.raises(BadInput) as caught:
-            asked(gpt2(len(tokenizer)), tokenizer, "causal", chat=True, **options)
-        message = str(caught.value)
-        assert "\n" not in message
-        assert message.startswith("model toy")
-        assert "--prompt" in message
-        return message
+def test_control_tokens_of_the_template_are_not_warned_about(chat: Any) -> None:
+    name, _, model = chat
+    control = CHATS[name].tokens.split()[-1]
+    rows = {"context": ["A robin is a"], "target": ["bird"]}
+    assert control_warning(model, [Setting(load_stimuli(rows))]) is None
+    rows["context"] = [f"A robin {control} is a"]
+    assert control in (control_warning(model, [Setting(load_stimuli(rows))]) or "")
 
-    def test_no_template(self) -> None:
-        assert "has no chat template: leave out --chat" in self.refused(None)
 
-    @pytest.mark.parametrize(
-        ("template", "message"),
-        [
-            ("{{ raise_exception('no\nassistant') }}", "turn of the user and one of the assistant"),
-            ("{{ messages[0].content }}", "cannot be used for a turn of the user"),
-            ("{{ messages[1].content[:8] }}", "cannot be used for a turn of the user"),
-            ("{{ messages[1].content | upper }}", "cannot be used for a turn of the user"),
-            ("{% for %}{{ content }}", "cannot be used for a turn of the user"),
-            (
-                "{{ messages[1].content }}{{ messages[1].content | replace('a', 'o') }}",
-                "changes the text of the assistant's turn",
-            ),
-            (
-                "{{ messages[1].content | length }}: {{ messages[1].content }}",
-                "puts before the assistant's turn depends on the turn",
-            ),
-            ("{{ '{context}' ~ messages[1].content }}", "depends on the turn"),
-        ],
-    )
-    def test_templates_that_cannot_be_continued(self, template: str, message: str) -> None:
-        assert message in self.refused(template)
+CANNOT = "cannot be used for a turn of the user"
 
-    def test_the_default_one_of_several_is_taken(self) -> None:
-        """Some tokenizers have a template for tools, too."""
-        tokenizer = byte_level()
-        tokenizer.chat_template = {"default": "A:{{ messages[1].content }}", "tool_use": "{{ no }}"}
-        model = asked(gpt2(len(tokenizer)), tokenizer, "causal", chat=True)
-        assert model.prompt == "A:{context}"
-        assert "cannot be used" in self.refused({"tool_use": "{{ messages[1].content }}"})
+
+@pytest.mark.parametrize(
+    ("template", "message"),
+    [
+        (None, "has no chat template: leave out --chat"),
+        ({"tool_use": "{{ messages[1].content }}"}, CANNOT),
+        ("{{ raise_exception('no\nassistant') }}", "turn of the user and one of the assistant"),
+        ("{{ messages[0].content }}", CANNOT),
+        ("{{ messages[1].content[:8] }}", CANNOT),
+        ("{{ messages[1].content | upper }}", CANNOT),
+        ("{% for %}{{ content }}", CANNOT),
+        (
+            "{{ messages[1].content }}{{ messages[1].content | replace('a', 'o') }}",
+            "changes the text of the assistant's turn",
+        ),
+        (
+            "{{ messages[1].content | length }}: {{ messages[1].content }}",
+            "puts before the assistant's turn depends on the turn",
+        ),
+        ("{{ '{context}' ~ messages[1].content }}", "depends on the turn"),
+    ],
+)
+def test_templates_that_cannot_be_continued(template: Any, message: str) -> None:
+    tokenizer = byte_level()
+    tokenizer.chat_template = template
+    with pytest.raises(BadInput, match=r"^model toy.*--prompt") as caught:
+        asked(gpt2(len(tokenizer)), tokenizer, "causal", chat=True)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_default_one_of_several_templates_is_taken() -> None:
+    """Some tokenizers have a template for tools, too."""
+    tokenizer = byte_level()
+    tokenizer.chat_template = {"default": "A:{{ messages[1].content }}", "tool_use": "{{ no }}"}
+    model = asked(gpt2(len(tokenizer)), tokenizer, "causal", chat=True)
+    assert model.prompt == "A:{context}"
 
 
 PROMPTED = byte_level("Ġ b", "Ġb i", "Ġbi r", "Ġbir d", "b i", "bi r", "bir d", "Ġ a")
@@ -152,32 +124,24 @@ def prompted(prompt: str, context: str, word: str = "bird", **options: Any) -> l
 
 
 class TestPrompts:
-    def test_around_a_context(self) -> None:
-        assert prompted("b: {context}", "a a") == ["b", ":", "Ġa", "Ġa", "Ġbird"]
-        assert prompted("{context} b:", "a") == ["a", "Ġb", ":", "Ġbird"]
-        assert prompted("{context}", "a") == ["a", "Ġbird"]
-        assert prompted("b: {context}", "a", bos="always") == ["<|end|>", "b", ":", "Ġa", "Ġbird"]
-
-    @pytest.mark.parametrize("prompt", ["b:{context}", "b: {context}"])
-    def test_an_empty_context(self, prompt: str) -> None:
-        """One space stands before the word, whether the prompt ends with one or not."""
-        assert prompted(prompt, "") == ["b", ":", "Ġbird"]
-
-    def test_no_space_after_a_line_break(self) -> None:
-        assert prompted("{context}\n", "a") == ["a", "Ċ", "bird"]
-        assert prompted("b\n{context}", "") == ["b", "Ċ", "bird"]
-
-    @pytest.mark.parametrize("tokenizer", [PROMPTED, sentencepiece("▁bird", "▁a", "bi")])
-    @pytest.mark.parametrize("prompt", ["{context}\n", "b: {context}"])
-    def test_whole_words(self, tokenizer: PreTrainedTokenizerFast, prompt: str) -> None:
-        """Words of the list are spelled as they stand there, and have the candidates' scores."""
-        model = asked(gpt2(len(tokenizer)), tokenizer, "causal", prompt=prompt, unit="word")
-        (first,) = ask(model, Question(Query("a"), ()), top=5)
-        assert len(first.top_words) == 5
-        (second,) = ask(model, Question(Query("a"), first.top_words), top=5)
-        scores = [second.words[word] for word in first.top_words]
-        assert [score.rank for score in scores] == [1, 2, 3, 4, 5]
-        assert [score.log_prob for score in scores] == pytest.approx(first.top_log_probs, abs=2e-5)
+    @pytest.mark.parametrize(
+        ("prompt", "context", "tokens"),
+        [
+            ("b: {context}", "a a", "b : Ġa Ġa Ġbird"),
+            ("{context} b:", "a", "a Ġb : Ġbird"),
+            ("{context}", "a", "a Ġbird"),
+            # One space stands before the word, whether the prompt ends with one or not.
+            ("b:{context}", "", "b : Ġbird"),
+            ("b: {context}", "", "b : Ġbird"),
+            # No space after a line break.
+            ("{context}\n", "a", "a Ċ bird"),
+            ("b\n{context}", "", "b Ċ bird"),
+        ],
+    )
+    def test_around_a_context(self, prompt: str, context: str, tokens: str) -> None:
+        assert prompted(prompt, context) == tokens.split()
+        if context:
+            assert prompted(prompt, context, bos="always") == ["<|end|>", *tokens.split()]
 
     def test_a_whole_word_after_a_line_break(self) -> None:
         """No word before it has to end: log p(bird | a, line break) + log E, in float64."""
@@ -218,117 +182,61 @@ class TestPrompts:
             load(str(family_dir(name)), LoadOptions(**options))
 
 
+PIECES = wordpiece("a", "A", "robin", "Robin", "is", "bird", "##s", ".", "near", '"', lower=False)
+
+
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("query", "options", "tokens"),
     [
-        (
-            {"prompt": "Go on."},
-            "option prompt must be a text, or a file with a text, that has {con",
-        ),
-        ({"prompt": "{context} {context}"}, "in it once, where the context goes, not '{context} {"),
-        ({"prompt": "a {context}", "chat": True}, "options chat and prompt exclude each other"),
-        ({"bos": "always", "chat": True}, "options chat and bos exclude each other"),
-        (
-            {"chat": True, "instruction": "Go on: {context}"},
-            "option instruction must not have {con",
-        ),
-        ({"chat": "yes"}, "option chat must be True or False"),
-        ({"final_period": "no"}, "option final_period must be one of always, never"),
-        ({"first_letter": "up"}, "option first_letter must be one of as-is, upper, lower"),
+        (Query("a robin is a"), {}, "a robin is a [MASK] ."),
+        (Query("a robin is a"), {"final_period": "never"}, "a robin is a [MASK]"),
+        (Query("a robin", "is near ."), {"final_period": "never"}, "a robin [MASK] is near ."),
+        (Query("a robin"), {"first_letter": "upper"}, "A robin [MASK] ."),
+        (Query("A robin"), {"first_letter": "lower"}, "a robin [MASK] ."),
+        (Query("A Robin"), {"first_letter": "as-is"}, "A Robin [MASK] ."),
+        (Query('" Robin'), {"first_letter": "lower"}, '" robin [MASK] .'),
+        (Query("", "is near ."), {"first_letter": "upper"}, "[MASK] is near ."),
     ],
 )
-def test_options_that_exclude_each_other(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(BadInput) as caught:
-        LoadOptions(**options)
-    assert message in str(caught.value)
-
-
-PIECES = wordpiece("a", "A", "robin", "Robin", "is", "bird", "##s", ".", "near", '"', lower=False)
-LETTERS = byte_level("Ġ a", "Ġ b")
-
-
-def masked(query: Query, word: str = "bird", **options: Any) -> list[str]:
+def test_final_period_and_first_letter(query: Query, options: Any, tokens: str) -> None:
     """The tokens that a small masked model reads."""
     model = asked(bert(len(PIECES)), PIECES, "masked", **options)
-    return PIECES.convert_ids_to_tokens(model.encode(Question(query, (word,))).rows[0].ids)
+    (row,) = model.encode(Question(query, ("bird",))).rows
+    assert PIECES.convert_ids_to_tokens(row.ids) == ["[CLS]", *tokens.split(), "[SEP]"]
 
 
-class TestFinalPeriod:
-    ROBIN = Query("a robin is a")
-
-    def test_masked(self) -> None:
-        left = ["[CLS]", "a", "robin", "is", "a", "[MASK]"]
-        assert masked(self.ROBIN) == [*left, ".", "[SEP]"]
-        assert masked(self.ROBIN, final_period="never") == [*left, "[SEP]"]
-
-    def test_words_of_several_pieces(self) -> None:
-        model = asked(bert(len(PIECES)), PIECES, "masked", final_period="never")
-        encoded = model.encode(Question(self.ROBIN, ("birds",)))
-        left = ["[CLS]", "a", "robin", "is", "a"]
-        assert [PIECES.convert_ids_to_tokens(row.ids) for row in encoded.rows] == [
-            [*left, "[MASK]", "[SEP]"],
-            [*left, "[MASK]", "[MASK]", "[SEP]"],
-            [*left, "bird", "[MASK]", "[SEP]"],
-        ]
-
-    def test_a_text_right_of_the_blank_stays(self) -> None:
-        query = Query("a robin", "is near .")
-        assert masked(query, final_period="never") == masked(query)
-        assert masked(query)[-3:] == ["near", ".", "[SEP]"]
-
-    @pytest.mark.parametrize("name", ["t5", "bart"])
-    def test_encoder_decoders(self, name: str, family_dir: Callable[[str], Path]) -> None:
-        tokenizer = AutoTokenizer.from_pretrained(family_dir(name))
-        left = tokenizer("A robin is a").input_ids[:-1]  # without </s>
-        filler = "<mask>" if name == "bart" else "<extra_id_0>"
-        for choice, end in (("always", [".", "</s>"]), ("never", ["</s>"])):
-            options = LoadOptions(final_period=choice)  # type: ignore[arg-type]
-            model = load(str(family_dir(name)), options)
-            (row, *_) = model.encode(Question(Query("A robin is a"), ("bird",))).rows
-            assert list(row.source) == left + tokenizer.convert_tokens_to_ids([filler, *end])
-
-    def test_causal_models_do_not_see_it(self) -> None:
-        encoded = [
-            asked(gpt2(len(LETTERS)), LETTERS, "causal", final_period=choice).encode(
-                Question(Query("a b"), ("a",))
-            )
-            for choice in ("always", "never")
-        ]
-        assert encoded[0] == encoded[1]
+def test_words_of_several_pieces_without_a_period() -> None:
+    model = asked(bert(len(PIECES)), PIECES, "masked", final_period="never")
+    rows = model.encode(Question(Query("a robin is a"), ("birds",))).rows
+    assert [PIECES.convert_ids_to_tokens(row.ids)[5:] for row in rows] == [
+        ["[MASK]", "[SEP]"],
+        ["[MASK]", "[MASK]", "[SEP]"],
+        ["bird", "[MASK]", "[SEP]"],
+    ]
 
 
-class TestFirstLetter:
-    @pytest.mark.parametrize(
-        ("context", "choice", "tokens"),
-        [
-            ("a robin", "upper", ["A", "robin"]),
-            ("A robin", "lower", ["a", "robin"]),
-            ("A Robin", "as-is", ["A", "Robin"]),
-            ('" Robin', "lower", ['"', "robin"]),
-            ("", "upper", []),
-        ],
-    )
-    def test_masked(self, context: str, choice: str, tokens: list[str]) -> None:
-        read = masked(Query(context, "is near ."), first_letter=choice)
-        assert read == ["[CLS]", *tokens, "[MASK]", "is", "near", ".", "[SEP]"]
+@pytest.mark.parametrize("name", ["t5", "bart"])
+@pytest.mark.parametrize("period", ["always", "never"])
+def test_encoder_decoders(name: str, period: Any, family_dir: Callable[[str], Path]) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(family_dir(name))
+    left = tokenizer("a robin is a").input_ids[:-1]  # without </s>
+    blank = ["<mask>" if name == "bart" else "<extra_id_0>", *["."][: period == "always"], "</s>"]
+    model = load(str(family_dir(name)), LoadOptions(final_period=period, first_letter="lower"))
+    (row, *_) = model.encode(Question(Query("A robin is a"), ("bird",))).rows
+    assert list(row.source) == left + tokenizer.convert_tokens_to_ids(blank)
 
-    def test_of_the_context_not_of_the_prompt(self) -> None:
-        read = prompted("b: {context}", "a a", first_letter="upper")
-        assert read == ["b", ":", "Ġ", "A", "Ġa", "Ġbird"]
 
-    def test_encoder_decoders(self, family_dir: Callable[[str], Path]) -> None:
-        tokenizer = AutoTokenizer.from_pretrained(family_dir("t5"))
-        model = load(str(family_dir("t5")), LoadOptions(first_letter="lower"))
-        (row, *_) = model.encode(Question(Query("The robin is a"), ("bird",))).rows
-        left = tokenizer("the robin is a").input_ids[:-1]  # without </s>
-        end = tokenizer.convert_tokens_to_ids(["<extra_id_0>", ".", "</s>"])
-        assert list(row.source) == left + end
+def test_causal_models() -> None:
+    """They read no period; the first letter is that of the context and not of the prompt."""
+    assert prompted("{context}", "a", final_period="never") == prompted("{context}", "a")
+    read = prompted("b: {context}", "a a", first_letter="upper")
+    assert read == ["b", ":", "Ġ", "A", "Ġa", "Ġbird"]
 
 
 @pytest.mark.parametrize(
     "options", [{"prompt": "b: {context}"}, {"final_period": "never"}, {"first_letter": "lower"}]
 )
 def test_whole_sentences_have_no_context(options: dict[str, Any]) -> None:
-    model: LocalModel = asked(gpt2(len(LETTERS)), LETTERS, "causal", **options)
+    model: LocalModel = asked(gpt2(len(PROMPTED)), PROMPTED, "causal", **options)
     with pytest.raises(BadInput, match=r"--prompt, .* are for data with a blank: leave them out"):
         model.encode(Sentence("A robin is a bird."))

@@ -20,11 +20,10 @@ import transformers
 from families import FAMILIES
 from transformers import AutoConfig
 
-from lmdiag.models.loading.checkpoint import model_digest, resolve
+from lmdiag.models.loading.checkpoint import model_digest
 from lmdiag.models.loading.kinds import detect
 from lmdiag.models.loading.load import load_parts
 from lmdiag.models.loading.options import LoadOptions
-from lmdiag.training_steps import training_step
 from lmdiag.types import BadInput
 
 from .refusals import edit, refusal
@@ -72,11 +71,6 @@ def test_loading_is_quiet(
     assert logging.getLogger("transformers").level == level
 
 
-def test_home_folder(bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", str(bert.parent))
-    assert load_parts("~/my-bert").kind == "masked"
-
-
 class TestKinds:
     @pytest.mark.parametrize("name", FAMILIES)
     def test_every_family_is_known(self, name: str, family_dir: FamilyDir) -> None:
@@ -102,33 +96,8 @@ class TestKinds:
         config = getattr(transformers, name)(architectures=architectures)
         assert detect("some-model", config) == kind
 
-    def test_a_bert_decoder_looks_to_the_left_alone(self, bert: Path) -> None:
-        parts = load_parts(str(bert), LoadOptions(kind="causal"))
-        assert parts.kind == "causal"
-        first, second = (parts.model(torch.tensor([[2, 9, 10, n]])).logits for n in (11, 12))
-        assert torch.equal(first[:, :3], second[:, :3])
-        assert not torch.equal(first[:, 3], second[:, 3])
-
 
 class TestCheckpoint:
-    @pytest.mark.parametrize(
-        ("name", "step"),
-        [
-            ("step1000", 1000), ("step-1000", 1000), ("step_20k", 20_000), ("1000-steps", 1000),
-            ("checkpoint-500", 500), ("global_step95000", 95_000), ("step0", 0),
-            ("stage1-step140000-tokens294B", 140_000), ("seed_0-step_1900k", 1_900_000),
-            ("iter_0010000", 10_000), ("step1M", 1_000_000), ("100k-steps", 100_000),
-            ("main", None), ("v1.0", None), ("footstep9", None), ("step3b2f", None),
-            ("0123456789abcdef", None), ("bert-base-uncased", None),
-        ],
-    )  # fmt: skip
-    def test_training_step(self, name: str, step: int | None) -> None:
-        assert training_step(name) == step
-
-    def test_folder_of_a_checkpoint(self, bert: Path) -> None:
-        folder = bert.rename(bert.with_name("checkpoint-1500"))
-        assert resolve(str(folder)).training_step == 1500
-
     def test_digest_follows_what_decides_the_answers(self, bert: Path) -> None:
         before = model_digest(bert)
         assert len(before) == len("sha256:") + 16
@@ -201,17 +170,6 @@ class TestWeights:
         assert "--trust-remote-code" in refusal(bert)
         parts = load_parts(str(bert), LoadOptions(trust_remote_code=True))
         assert (type(parts.model).__name__, parts.kind) == ("MyModel", "masked")
-
-    def test_added_tokens_beyond_the_embeddings_do_no_harm(
-        self, family_dir: FamilyDir, tmp_path: Path
-    ) -> None:
-        """Gemma 3 has one for pictures, which no text makes."""
-        folder = shutil.copytree(family_dir("gpt2"), tmp_path / "gpt2")
-        content = json.loads((folder / "tokenizer.json").read_text("utf-8"))
-        added = content["added_tokens"]
-        added.append(added[0] | {"id": 440, "content": "<picture>"})
-        (folder / "tokenizer.json").write_text(json.dumps(content), "utf-8")
-        assert load_parts(str(folder)).tokenizer.convert_tokens_to_ids("<picture>") == 440
 
 
 def test_weights_that_are_larger_than_the_free_memory(

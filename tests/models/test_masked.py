@@ -7,9 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from tokenizer_files import wordpiece
 
 from lmdiag.models import load
@@ -49,11 +46,6 @@ class TestRows:
         assert [row.reads for row in encoded.rows] == [(5,), (5,), (6,), (6,)]
         assert encoded.length == 8 + 3 * 9
 
-    def test_right_context(self) -> None:
-        (row,) = MODEL.encode(Question(Query("the tree", "near the robin."), ("is",))).rows
-        right = ids("near", "the", "robin", ".")
-        assert list(row.ids) == [CLS, *ids("the", "tree"), MASK, *right, SEP]
-
     def test_too_long(self) -> None:
         """[CLS], 60 words, two masks, the period and [SEP] are 65 tokens."""
         question = Question(Query("robin" + " a" * 59), ("birds",))
@@ -75,13 +67,6 @@ def test_the_distribution_of_one_mask_also_serves_longer_words() -> None:
     assert answer.words["penguin"] == (None, None, 0)
 
 
-@pytest.mark.parametrize("words", [(), ("penguin",)])
-def test_nothing_to_score(words: tuple[str, ...]) -> None:
-    (answer,) = ask(MODEL, Question(ROBIN, words), top=3)
-    assert answer.words == dict.fromkeys(words, (None, None, 0))
-    assert len(answer.top_words) == 3
-
-
 def some_questions(count: int) -> list[Question]:
     """Returns questions of unlike lengths, with words of one and of several pieces."""
     rng = random.Random(0)
@@ -94,20 +79,6 @@ def some_questions(count: int) -> list[Question]:
         )
         for _ in range(count)
     ]
-
-
-WORDS = st.lists(st.sampled_from(["a", "the", "robin", "is", "bird", "near"]), max_size=8)
-
-
-@given(st.lists(WORDS, min_size=1, max_size=5))
-@settings(max_examples=25)
-def test_distributions_sum_to_one(contexts: list[list[str]]) -> None:
-    """All items together have probability 1, the empty context included."""
-    questions = [Question(Query(" ".join(words)), ("carpet",)) for words in contexts]
-    answers = ask(MODEL, *questions, top=len(TOKENIZER))
-    for answer in answers:
-        assert torch.tensor(answer.top_log_probs).exp().sum() == pytest.approx(1, abs=1e-5)
-        assert list(answer.top_log_probs) == sorted(answer.top_log_probs, reverse=True)
 
 
 def test_model_info(family_dir: Callable[[str], Path]) -> None:

@@ -259,25 +259,6 @@ class TestBruteForce:
         check_words(answer, said, words)
 
 
-class TestSinglePieces:
-    """Where all words are single items, both units are the paper's."""
-
-    @pytest.mark.parametrize("kind", ["causal", "masked"])
-    def test_same(self, kind: Kind) -> None:
-        tokenizer = WHOLE if kind == "causal" else wordpiece("a", "ab", "bird", "b", ".")
-        network = random((gpt2 if kind == "causal" else bert)(len(tokenizer)), 3)
-        question = Question(Query("a ab"), ("bird", "b"))
-        (token,), (word,) = (
-            ask(asked(network, tokenizer, kind, unit=unit), question, top=len(tokenizer))
-            for unit in ("token", "word")
-        )
-        shown = [each for each in token.top_words if each.isalpha()]
-        assert list(word.top_words) == shown
-        for candidate, score in token.words.items():
-            assert word.words[candidate].log_prob == pytest.approx(score.log_prob, abs=1e-6)
-            assert word.words[candidate].rank == shown.index(candidate) + 1
-
-
 class TestOrder:
     def test_ties_by_token_ids(self) -> None:
         """A model that prefers nothing: the words of one piece, in the order of their ids."""
@@ -299,13 +280,6 @@ class TestOrder:
         assert answer.top_words == ("w0", "w1", "w2", "w3")
         # None of the four is more probable than w4, which the list leaves out for its id alone.
         assert [answer.words[word].rank for word in ("w3", "w4")] == [1, 1]
-
-    def test_no_more_words(self) -> None:
-        """A list that holds all words of a vocabulary is short, and knows every rank."""
-        model = asked(random(gpt2(len(WHOLE)), 3), WHOLE, "causal", unit="word")
-        (answer,) = ask(model, Question(Query("a"), ("a", "ab", "b", "bird")), top=9)
-        assert sorted(answer.top_words) == ["a", "ab", "b", "bird"]
-        assert [answer.words[word].rank for word in answer.top_words] == [1, 2, 3, 4]
 
 
 class TestCandidates:
@@ -357,15 +331,6 @@ class TestBadInput:
         model = asked(network, SPACED, "causal", unit="word")
         with pytest.raises(BadInput, match="NaN or infinite logits for the context 'a'"):
             ask(model, Question(Query("a"), ("b",)))
-
-    def test_no_room_for_a_word(self) -> None:
-        network = random(gpt2(len(SPACED), n_positions=24), 5)
-        model = asked(network, SPACED, "causal", unit="word")
-        context = "a " * 23 + "a"
-        with pytest.raises(BadInput, match="reads at most 24"):
-            ask(model, Question(Query(context), ("b",)))
-        with pytest.raises(BadInput, match="reads at most 24"):
-            ask(model, Question(Query(context), ()))
 
     def test_no_word_can_begin(self) -> None:
         network = random(gpt2(len(SPACED), tie_word_embeddings=False), 5)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,7 +22,6 @@ import lmdiag
 from lmdiag import models, types
 from lmdiag.models import LoadOptions, Model
 from lmdiag.models.server import client as requests
-from lmdiag.models.server.client import Client
 from lmdiag.models.server.served import score_word
 from lmdiag.types import BadInput, Query, Question, Sentence
 
@@ -126,8 +126,7 @@ def test_a_word_below_what_the_server_tells_is_censored(weights: Weights) -> Non
 def test_lists_are_as_long_as_the_servers(weights: Weights, most: int, length: int) -> None:
     with Engine(weights) as engine:
         engine.most = most
-        served = load(engine)
-        assert len(asked(served, "A robin is a", top=30).top_words) == length
+        assert len(asked(load(engine), "A robin is a", top=30).top_words) == length
 
 
 LISTED = [(id, math.log(p)) for id, p in enumerate([0.4, 0.2, 0.1])]
@@ -161,20 +160,23 @@ def shifted(_: Document, document: Document) -> Document:
     return document
 
 
-def restless() -> Callable[[Document, Document], Document]:
-    count = iter(range(1000))
-
-    def spoil(_: Document, document: Document) -> Document:
-        first = document["choices"][0]["prompt_logprobs"][1]
-        next(iter(first.values()))["logprob"] -= 0.01 * next(count)
-        return document
-
-    return spoil
+def restless(_: Document, document: Document, count: Any = count()) -> Document:  # noqa: B008
+    next(iter(document["choices"][0]["prompt_logprobs"][1].values()))["logprob"] -= next(count)
+    return document
 
 
 def top(change: Callable[[Document], object]) -> Callable[[Document, Document], Document]:
     def spoil(_: Document, document: Document) -> Document:
         change(document["choices"][0]["logprobs"]["top_logprobs"][-1])
+        return document
+
+    return spoil
+
+
+def prompt(change: Callable[[list[Any]], object]) -> Callable[[Document, Document], Document]:
+    def spoil(_: Document, document: Document) -> Document:
+        choice = document["choices"][0]
+        choice["prompt_logprobs"] = change(choice["prompt_logprobs"])
         return document
 
     return spoil
@@ -191,29 +193,24 @@ def value(text: str) -> Callable[[Document, Document], Answer]:
     return spoil
 
 
-def prompt(change: Callable[[list[Any]], object]) -> Callable[[Document, Document], Document]:
-    def spoil(_: Document, document: Document) -> Document:
-        choice = document["choices"][0]
-        choice["prompt_logprobs"] = change(choice["prompt_logprobs"])
-        return document
-
-    return spoil
-
-
 def raw(body: bytes | Callable[[], Iterator[bytes]], status: int = 200, **headers: str) -> Any:
     named = {name.replace("_", "-"): text for name, text in headers.items()}
     return lambda *_: Answer(body if isinstance(body, bytes) else body(), status, named)
 
 
-def drops() -> Iterator[bytes]:
+def blanks(size: int, pause: float) -> Iterator[bytes]:
+    """A body without an end."""
     while True:
-        time.sleep(0.05)
-        yield b" "
+        time.sleep(pause)
+        yield b" " * size
 
 
 def endless() -> Iterator[bytes]:
-    while True:
-        yield b" " * 2**16
+    return blanks(2**16, 0)
+
+
+def drops() -> Iterator[bytes]:
+    return blanks(1, 0.05)
 
 
 PACKED = gzip.compress(bytes(2**20) * 80, 1)
@@ -227,7 +224,7 @@ SPOILED: dict[str, tuple[Callable[[Document, Document], Any], str]] = {
     "warm": (top(lambda t: t.update({k: 0.1 * v - 5 for k, v in t.items()})), CONTRADICTS),
     "no distribution": (top(lambda t: t.update(dict.fromkeys(t, -0.1))), "of probability together"),
     "no list": (top(lambda t: t.clear()), "gives no list of the most probable next tokens"),
-    "restless": (restless(), "gives other log-probabilities when the same is asked again"),
+    "restless": (restless, "gives other log-probabilities when the same is asked again"),
     # numbers
     "NaN": (value("NaN"), "should be a finite number, not nan"),
     "-inf": (value("-Infinity"), "should be a finite number, not -inf"),
@@ -277,34 +274,29 @@ def test_a_server_whose_answers_cannot_be_used_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("model", "options", "said"),
     [
-        ({"tokenizer": None}, "--server needs the tokenizer"),
-        ({"unit": "word"}, "--unit word needs the whole distribution"),
-        ({"kind": "masked"}, "--kind masked is not for a server"),
-        ({"revision": "main"}, "--revision is for weights in this process"),
-        ({"server": "localhost:8000"}, "is not an address"),
-        ({"server": "http://user:secret@"}, "is not an address"),
+        ("tiny", {"tokenizer": None}, "--server needs the tokenizer"),
+        ("tiny", {"unit": "word"}, "--unit word needs the whole distribution"),
+        ("tiny", {"kind": "masked"}, "--kind masked is not for a server"),
+        ("tiny", {"revision": "main"}, "--revision is for weights in this process"),
+        ("tiny", {"server": "localhost:8000"}, "is not an address"),
+        ("tiny", {"server": "http://user:secret@"}, "is not an address"),
+        ("tiny", {"server": "http://127.0.0.1:9"}, "127.0.0.1:9/v1 gave no answer in 4 attempts ("),
+        ("tiny", {"tokenizer": "gpt2"}, "give --tokenizer the one of the model that is served"),
+        ("tinny", {}, "has no model tinny (did you mean 'tiny'?)"),
     ],
 )
 def test_options_that_a_server_cannot_follow(
-    weights: Weights, options: dict[str, Any], said: str
+    weights: Weights, model: str, options: dict[str, Any], said: str, tiny_models: dict[str, Path]
 ) -> None:
+    if options.get("tokenizer"):
+        options = {"tokenizer": str(tiny_models["gpt2"])}
     with Engine(weights) as engine:
-        line = refused(lambda: load(engine, **options))
+        given = {"server": engine.url, "tokenizer": TOKENIZER} | options
+        line = refused(lambda: models.load(model, LoadOptions(**given)))
     assert said in line
     assert "secret" not in line
-
-
-def test_another_model_tokenizer_or_server(weights: Weights, tiny_models: dict[str, Path]) -> None:
-    with Engine(weights) as engine:
-        options = LoadOptions(server=engine.url, tokenizer=TOKENIZER)
-        line = refused(lambda: models.load("tinny", options))
-        assert "has no model tinny (did you mean 'tiny'?)" in line
-        line = refused(lambda: load(engine, tokenizer=str(tiny_models["gpt2"])))
-        assert "give --tokenizer the one of the model that is served" in line
-    line = refused(lambda: load(engine))
-    assert line.startswith(f"server {engine.url}/v1 gave no answer in 4 attempts (")
 
 
 # ---- requests ------------------------------------------------------------------------------------
@@ -328,22 +320,6 @@ def test_requests_go_side_by_side_and_faults_pass(weights: Weights) -> None:
         assert served.answer(questions(served), 5) == undisturbed
         assert len(engine.bodies) - before >= 128 * 5 / 4 - 1
         assert engine.most_at_once == 4
-
-
-def test_an_error_does_not_wait_for_other_requests(weights: Weights) -> None:
-    def spoil(body: Document, _: Document) -> Answer:
-        if body["number"] != 7:
-            engine.end.wait(HANG)
-        return refusal(400, "no")
-
-    async def ask(number: int) -> bytes:
-        return await client.send("completions", {"logprobs": 1, "prompt": [0, 0], "number": number})
-
-    with Engine(weights) as engine:
-        engine.spoil = spoil
-        client = Client(engine.url, 8)
-        assert "(status 400: no)" in refused(lambda: client.gather(map(ask, range(8))))
-        assert not engine.end.is_set()
 
 
 @pytest.mark.parametrize("ends_by", ["an error", "Ctrl-C"])
@@ -374,31 +350,23 @@ def test_the_process_ends_while_requests_hang(weights: Weights, ends_by: str) ->
     assert ("ServerRefusal" if ends_by == "an error" else "KeyboardInterrupt") in err
 
 
-def test_the_key_goes_to_the_server_and_into_no_message(
-    weights: Weights, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("key", ["sesame", None])
+def test_secrets_are_sent_and_not_told(
+    weights: Weights, key: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "of-someone-else")
-    monkeypatch.setenv("LMDIAG_SERVER_KEY", "sesame")
+    """A key of the environment, or a password in the address."""
+    monkeypatch.setenv("OPENAI_API_KEY", "of-someone-else" if key else "")
+    monkeypatch.setenv("LMDIAG_SERVER_KEY", key or "")
     with Engine(weights) as engine:
-        engine.key = "sesame"
-        load(engine)
-        assert {*engine.keys} == {"Bearer sesame"}
-        engine.key = "another"
-        line = refused(lambda: load(engine))
-    assert "status 401" in line
-    assert "LMDIAG_SERVER_KEY" in line
-    assert "sesame" not in line
-    monkeypatch.setenv("LMDIAG_SERVER_KEY", "open\nsesame")
-    assert "sesame" not in refused(lambda: load(engine))
-
-
-def test_a_password_in_the_address_is_used_and_not_recorded(weights: Weights) -> None:
-    with Engine(weights) as engine:
-        served = load(engine, server=engine.url.replace("//", "//me:secret@"))
-    assert {*engine.keys} == {"Basic bWU6c2VjcmV0"}
-    assert served.info.server == f"{engine.url}/v1"
-    assert served.device == f"server {engine.url}/v1"
-    with Engine(weights) as engine:
+        address = engine.url if key else engine.url.replace("//", "//me:secret@")
+        served = load(engine, server=address)
+        assert {*engine.keys} == {"Bearer sesame" if key else "Basic bWU6c2VjcmV0"}
+        assert served.info.server == f"{engine.url}/v1"
+        assert served.device == f"server {engine.url}/v1"
         engine.key = "another"  # the engine quotes the header
-        line = refused(lambda: load(engine, server=engine.url.replace("//", "//me:secret@")))
-    assert "(status 401: invalid key Basic ***)" in line
+        line = refused(lambda: load(engine, server=address))
+        assert "LMDIAG_SERVER_KEY" in line
+        scheme = "Bearer" if key else "Basic"
+        assert f"(status 401: invalid key {scheme} ***)" in line
+        monkeypatch.setenv("LMDIAG_SERVER_KEY", "open\nsesame")
+        assert "sesame" not in refused(lambda: load(engine))

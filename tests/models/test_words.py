@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 from families import FAMILIES
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from tokenizer_files import byte_level, ending, names, sentencepiece, wordpiece
 from tokenizers import AddedToken, Tokenizer, models
 from transformers import PreTrainedTokenizerFast
 
-import lmdiag
 from lmdiag import cli
 from lmdiag.models.tokens.controls import control_names
 from lmdiag.models.tokens.spelling import Spelling, is_cased
@@ -79,15 +75,6 @@ class TestWord:
     ) -> None:
         assert names(tokenizer, Spelling(tokenizer).after(word, context)) == pieces
 
-    @given(st.text("abirdst ", min_size=1, max_size=8).map(lambda w: w.strip() or "a"))
-    @settings(max_examples=60)
-    def test_pieces_spell_the_word(self, word: str) -> None:
-        """Text and pieces put together decode to the sentence, whatever the word."""
-        spelling = Spelling(GPT2)
-        pieces = spelling.after(word, "the bird")
-        assert pieces is not None
-        assert GPT2.decode([*spelling.text("the bird"), *pieces]) == f"the bird {word}"
-
     def test_pieces_that_cross_the_boundary(self) -> None:
         """The text keeps its own pieces; different words have different pieces."""
         spelling = Spelling(PHRASES)
@@ -132,21 +119,6 @@ class TestAround:
 
 
 class TestTokenizer:
-    @pytest.mark.parametrize(
-        ("tokenizer", "opening", "closing"),
-        [
-            (BERT, (2,), (3,)),
-            (sentencepiece("▁the", bos=True), (1,), ()),
-            (byte_level(end=True), (), (0,)),
-            (GPT2, (), ()),
-        ],
-    )
-    def test_special_tokens_around_a_text(
-        self, tokenizer: PreTrainedTokenizerFast, opening: tuple[int], closing: tuple[int]
-    ) -> None:
-        spelling = Spelling(tokenizer)
-        assert (spelling.opening, spelling.closing) == (opening, closing)
-
     def test_nothing_spelt(self) -> None:
         cyrillic = Tokenizer(models.BPE({"ж": 0, "у": 1, "к": 2}, []))
         with pytest.raises(BadInput, match="drops plain English words"):
@@ -267,28 +239,15 @@ class TestControls:
             assert names(tokenizer, Spelling(tokenizer).after(word, "a bird")) == pieces
 
     def test_one_warning(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        """Two contrasts, the second with [MASK] in its contexts."""
-        file = tmp_path / "rows.jsonl"
-        rows = [
-            {
-                "id": f"{item}-{target}", "item": item, "condition": "c", "context": context,
-                "target": target, "good": target == "bird", "contrast": item, "right_context": "",
-                "expected": [],
-            }
-            for item, context in (("plain", "A robin is a"), ("masked", "A [MASK] is a"))
-            for target in ("bird", "tree")
-        ]  # fmt: skip
-        file.write_text("\n".join(map(json.dumps, rows)), "utf-8")
+        """Two rows, the second with [MASK] in its context."""
+        file = tmp_path / "rows.csv"
+        file.write_text("id,context,target\na,A robin is a,bird\nb,A [MASK] is a,bird\n")
         model = str(FAMILIES["bert"].make(tmp_path / "bert"))
-        line = (
-            f"2 contexts contain the text of a control token, which model {model} reads as the "
-            "token itself and not as text ([MASK] in row masked-bird, [MASK] in row masked-tree): "
-            "rewrite these rows if this is not intended"
-        )
-        with pytest.warns(UserWarning, match="control token") as caught:
-            lmdiag.load_model(model).predict(lmdiag.load_stimuli(str(file), "rows"))
-        assert [str(each.message) for each in caught] == [line]
         capsys.readouterr()
-        options = ["--data", str(file), "--tasks", "rows", "--output", str(tmp_path / "out")]
-        assert cli.main(["run", "--model", model, "--quiet", *options]) == 0
-        assert capsys.readouterr().err == f"lmdiag: warning: {line}\n"
+        options = ["--data", str(file), "--output", str(tmp_path / "out"), "--quiet"]
+        assert cli.main(["run", "--model", model, *options]) == 0
+        assert capsys.readouterr().err == (
+            "lmdiag: warning: 1 context contains the text of a control token, which model "
+            f"{model} reads as the token itself and not as text ([MASK] in row b): rewrite these "
+            "rows if this is not intended\n"
+        )

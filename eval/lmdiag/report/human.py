@@ -197,7 +197,7 @@ def _marks(rows: Sequence[_Row], by: str, by_title: str, title: str) -> Any:
         channels |= {"y": parts.labels(data, by), "yOffset": alt.YOffset("model:N", sort=None)}
         height = max(40, 14 * len(rows) + 8 * len(distinct(data, by)))
     else:
-        channels["x"] = numeric("x", by, percent=False, title=by_title)
+        channels["x"] = numeric("x", by, percent=False, title=by_title, zero=False, padding=8)
     on = "x" if is_named else "y"
     channels[on] = numeric(on, "value", percent=False, title=title, zero=is_named)
     return parts.layered(data, *parts.points(data, on, **channels, tooltip=shown), height=height)

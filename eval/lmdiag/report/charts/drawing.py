@@ -455,6 +455,7 @@ def means_chart(
     shown = tooltip(data, "panel, level, series, n", "value, low, high", ".2f")
     shape = looks["shape"]
     layers = parts.points(data, "y", 52, **place, y=value, shape=shape, tooltip=shown)
+    layers[0].mark.clip = bool(ends)
     if is_path:  # without a domain, so that the symbols of the legend are not dashed
         looks_of_lines = alt.Scale(range=_DASHES)
         dashes = alt.StrokeDash("series:N", sort=names, legend=None, scale=looks_of_lines)

@@ -167,7 +167,7 @@ def points(data: pd.DataFrame, on: str, area: int = 48, **channels: Any) -> list
     layers = [drawn.mark_point(filled=True, size=area, opacity=1).encode(**channels)]
     if has(data, "low"):
         ends = {key: channels[key] for key in channels if key in _OF_INTERVALS}
-        rules = only("low").mark_rule(strokeWidth=1.5, opacity=0.6, clip=True, tooltip=None)
+        rules = only("low").mark_rule(strokeWidth=1.5, opacity=0.6, tooltip=None)
         layers.insert(0, rules.encode(**ends | {on: "low:Q", f"{on}2": "high:Q"}))
     return layers
 
