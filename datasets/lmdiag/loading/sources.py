@@ -166,7 +166,7 @@ def _downloaded(url: str, digest: str) -> bytes:
 
     instead = "use --source demo, or --source DIR with a copy of the repository"
     verbosity = logging.get_verbosity()
-    logging.set_verbosity(logging.ERROR)  # it warns of each attempt
+    logging.set_verbosity_error()  # type: ignore[no-untyped-call]  # a line per attempt
     try:
         answer = utils.http_backoff(  # type: ignore[attr-defined]
             "GET", url, max_retries=ATTEMPTS - 1, base_wait_time=PAUSE
