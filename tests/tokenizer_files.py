@@ -24,6 +24,7 @@ from tokenizers import (
     normalizers,
     pre_tokenizers,
     processors,
+    trainers,
 )
 from transformers import PreTrainedTokenizerFast
 
@@ -320,6 +321,19 @@ def byte_level(*merges: str, end: bool = False) -> PreTrainedTokenizerFast:
     vocab = {name: index for index, name in enumerate(names)}
     template = "$A <|end|>" if end else ""
     return _fast(_byte_level(vocab, pairs), template, bos="<|end|>", eos="<|end|>", unk=None)
+
+
+def trained_bytes(texts: Sequence[str], size: int) -> PreTrainedTokenizerFast:
+    """GPT-2's convention, trained: in other scripts some merges cross or split characters."""
+    trainer = trainers.BpeTrainer(
+        vocab_size=size,
+        special_tokens=["<|end|>"],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer = _byte_level({}, [])
+    tokenizer.train_from_iterator(texts, trainer)
+    return _fast(tokenizer, bos="<|end|>", eos="<|end|>", unk=None)
 
 
 def sentencepiece(

@@ -51,10 +51,6 @@ _DATED = (
 _LLAMA_TOKENS = "<|start_header_id|> <|end_header_id|> <|eot_id|>"
 
 CHATS = {
-    "llama-3": Chat(
-        "llama3", _LLAMA_TOKENS, "{{ bos_token }}" + _TURNS + _LLAMA,
-        "<|begin_of_text|>" + _LLAMA_TURNS,
-    ),
     # Llama 3.2 writes today's date.
     "llama-3.2": Chat(
         "llama3", _LLAMA_TOKENS,

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tokenizer_files import byte_level
-from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+from tokenizer_files import byte_level, trained_bytes
+from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
 from lmdiag.types import Sentence
@@ -53,24 +53,9 @@ def unigram(normalizer: normalizers.Normalizer) -> PreTrainedTokenizerFast:
     )  # fmt: skip
 
 
-def trained() -> PreTrainedTokenizerFast:
-    """Byte-level BPE with merges across characters: some pieces end inside one."""
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(
-        vocab_size=380, special_tokens=["<|end|>"], initial_alphabet=alphabet, show_progress=False
-    )
-    tokenizer.train_from_iterator(TEXTS * 3, trainer)
-    return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, bos_token="<|end|>", eos_token="<|end|>"
-    )
-
-
 TOKENIZERS = {
     "bytes": byte_level,
-    "merged bytes": trained,
+    "merged bytes": lambda: trained_bytes(TEXTS * 3, 380),
     "unigram NFKC": lambda: unigram(normalizers.NFKC()),
     "unigram": lambda: unigram(normalizers.Sequence([])),
 }

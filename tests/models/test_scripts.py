@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+from tokenizer_files import trained_bytes
+from tokenizers import Tokenizer, decoders, models, normalizers
 from transformers import PreTrainedTokenizerFast
 
 from lmdiag.models.tokens.spelling import is_joined
@@ -16,21 +17,11 @@ PARTS = (
     "我", "喜欢", "猫", "小", "狗", "他", "也", "，", "。", "แมว", "กิน", "ปลา", "I", "like", "1",
 )  # fmt: skip
 """Words of which the tokenizers have items, with and without a space before them."""
-END = "<|endoftext|>"
 
 
 def byte_level(*merged: str) -> PreTrainedTokenizerFast:
     """A tokenizer in the way of GPT-2; `merged` are texts of which it has one item each."""
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(
-        vocab_size=500, special_tokens=[END], initial_alphabet=alphabet, show_progress=False
-    )
-    texts = [*PARTS, *(f" {part}" for part in PARTS), *merged]
-    tokenizer.train_from_iterator(texts * 9, trainer)
-    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token=END, eos_token=END)
+    return trained_bytes([*PARTS, *(f" {part}" for part in PARTS), *merged] * 9, 500)
 
 
 def metaspace() -> PreTrainedTokenizerFast:

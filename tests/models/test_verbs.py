@@ -14,7 +14,7 @@ from tokenizer_files import wordpiece
 from verbs_by_definition import ew_mw
 
 from lmdiag.measures import AGREEMENT_LAYOUT, CUTOFFS
-from lmdiag.models import agreement, load
+from lmdiag.models import load
 from lmdiag.models.agreement import BOTTOM_CUTOFFS, TOP_CUTOFFS, Verbs
 from lmdiag.types import Query, Question
 from models.toys import asked, bert
@@ -54,10 +54,10 @@ def test_layout_is_that_of_the_measures() -> None:
 def test_literal_definition(seed: int, spread: float, n_verbs: int) -> None:
     """Flat, peaked and tied distributions, few verbs and many."""
     generator = torch.Generator().manual_seed(seed)
-    logits = spread * torch.randn(3, 80, generator=generator, dtype=torch.float64)
+    logits = spread * torch.randn(11, 80, generator=generator, dtype=torch.float64)
     log_probs = logits.round(decimals=1).log_softmax(-1)  # rounded: some are equal
     pairs = torch.randperm(80, generator=generator)[: 2 * n_verbs].view(-1, 2).tolist()
-    plural = [True, False, True]
+    plural = [number % 3 != 1 for number in range(11)]  # more than are sorted at a time
     for row, label, found in zip(
         log_probs, plural, Verbs.of(pairs).agreement(log_probs, plural), strict=True
     ):
@@ -82,28 +82,14 @@ def test_no_verbs() -> None:
     assert set(found) == {None}
 
 
-def test_contexts_are_independent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In pieces, to bound the memory, as all at once."""
-    log_probs = torch.randn(7, 50, generator=torch.Generator().manual_seed(1)).log_softmax(-1)
-    pairs, plural = [(1, 2), (3, 4), (5, 6)], [True, False, True, True, False, False, True]
-    whole = Verbs.of(pairs).agreement(log_probs, plural)
-    monkeypatch.setattr(agreement, "_AT_ONCE", 2)
-    assert Verbs.of(pairs).agreement(log_probs, plural) == whole
-
-
 class TestModel:
     TOKENIZER = wordpiece("the", "key", "is", "are", "laugh", "##s", "laughs", "run", ".", "it")
 
-    @pytest.mark.parametrize(
-        ("pairs", "n"),
-        [
-            ([("is", "are"), ("laughs", "laugh"), ("runs", "run"), ("sings", "sing")], 2),
-            ([("is", "are"), ("Is", "are"), ("is", "are")], 1),  # doubled pairs count once
-        ],
-    )
-    def test_only_verbs_of_single_tokens(self, pairs: list[tuple[str, str]], n: int) -> None:
+    def test_only_verbs_of_single_tokens(self) -> None:
+        """Counted once each."""
         model = asked(bert(len(self.TOKENIZER)), self.TOKENIZER, "masked")
-        assert model.set_verbs(pairs) == n
+        pairs = [("is", "are"), ("laughs", "laugh"), ("runs", "run"), ("sings", "sing")]
+        assert model.set_verbs([*pairs, ("Is", "are"), ("is", "are")]) == 2
 
     def test_answers(self) -> None:
         """Questions with a number have the values of their own distribution, others none."""

@@ -97,15 +97,15 @@ def _values(nats: NDArray[np.floating], ascending: NDArray[np.floating], forms: 
     from_end, bottom_shares = _cut(mass, BOTTOM_CUTOFFS)
     top, top_shares = _cut(mass[::-1], TOP_CUTOFFS[:-1])
     bottom = size - from_end  # the number of items before those that are kept
-    whole = _kept_in_top(probabilities, ranks, np.array([size]))
-    without_item = np.concatenate(
-        [_kept_in_top(probabilities, ranks, top), _kept_in_bottom(probabilities, ranks, bottom)]
-    )
-    with_item = np.concatenate(
-        [
-            _kept_in_top(probabilities, ranks, top + 1),
-            _kept_in_bottom(probabilities, ranks, bottom - 1),
-        ]
+    whole = _kept(probabilities, ranks, np.array([size]), top=True)
+    without_item, with_item = (
+        np.concatenate(
+            [
+                _kept(probabilities, ranks, top + n, top=True),
+                _kept(probabilities, ranks, bottom - n, top=False),
+            ]
+        )
+        for n in (0, 1)
     )
     step = np.concatenate([top_shares, bottom_shares])[:, None] * (with_item - without_item)
     cut = np.where(np.isnan(without_item), with_item, without_item + step)
@@ -138,32 +138,21 @@ def _cut(mass: _Floats, cutoffs: Sequence[float]) -> tuple[_Ints, _Floats]:
     return places, (np.array(cutoffs) - (cumulative[places] - item)) / item
 
 
-def _kept_in_top(probabilities: _Floats, ranks: _Ints, n_kept: _Ints) -> _Floats:
-    """Returns (cut-offs, 3) EW, MW and mass over the forms that are among the first ones."""
-    verbs = ranks.min(0) < n_kept[:, None]
-    right, wrong = ((form < n_kept[:, None]) for form in ranks)
-    return _summarize(probabilities, verbs, right, wrong)
-
-
-def _kept_in_bottom(probabilities: _Floats, ranks: _Ints, n_left_out: _Ints) -> _Floats:
-    """Returns (cut-offs, 3) EW, MW and mass over verbs both of whose forms come later."""
-    verbs = ranks.min(0) >= n_left_out[:, None]
-    return _summarize(probabilities, verbs, verbs, verbs)
-
-
-def _summarize(
-    probabilities: _Floats,
-    verbs: NDArray[np.bool],
-    right: NDArray[np.bool],
-    wrong: NDArray[np.bool],
-) -> _Floats:
-    """Returns (cut-offs, 3) EW, MW and mass; NaN if no verb is kept.
+def _kept(probabilities: _Floats, ranks: _Ints, places: _Ints, *, top: bool) -> _Floats:
+    """Returns (cut-offs, 3) EW, MW and mass over the forms before or from some places.
 
     Args:
         probabilities: (2, verbs), the right forms first.
-        verbs: (cut-offs, verbs) whether a verb counts for EW.
-        right, wrong: (cut-offs, verbs) whether its forms count for MW.
+        ranks: (2, verbs) of the forms.
+        places: (cut-offs,) ranks at which the items are cut.
+        top: whether forms before the place are kept, and a verb counts for EW if either is; else
+            verbs both of whose forms are at the place or after it. NaN if no verb is kept.
     """
+    if top:
+        right, wrong = ((form < places[:, None]) for form in ranks)
+        verbs = right | wrong
+    else:
+        verbs = right = wrong = ranks.min(0) >= places[:, None]
     better = probabilities[0] > probabilities[1]
     on_right = right @ probabilities[0]
     mass = on_right + wrong @ probabilities[1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, cast
 
@@ -29,7 +30,7 @@ from lmdiag.models.loading.options import LoadOptions
 from lmdiag.models.sentences import SentenceScorer
 from lmdiag.models.tokens.controls import control_names
 from lmdiag.models.tokens.encoders import QuestionEncoder
-from lmdiag.models.tokens.framing import SLOT, Framing
+from lmdiag.models.tokens.framing import Framing
 from lmdiag.models.tokens.questions import EncodedQuestion
 from lmdiag.models.tokens.sentences import EncodedSentence, SentenceEncoder
 from lmdiag.models.tokens.spelling import is_cased, opens_line
@@ -48,40 +49,35 @@ _VERB_QUERY = Query("The old man", "it.")
 """Shows whether the form of a verb is a single token."""
 
 
+@dataclass(eq=False)
 class LocalModel:
     """Implements `lmdiag.models.Model` with weights of transformers.
 
     Attributes:
         info: what a run records about it.
-        encoder: turns questions into rows.
-        reader: turns rows into distributions.
-        vocabulary: shows the items of the distributions.
-        prompt: what stands around contexts; see `Model`.
-        words: answers in unit `word`; None in unit `token`.
-        sentences: turns sentences into rows; None for encoder-decoders.
         parts, options: what it was put together from.
+        encoder: turns questions into rows.
+        sentences: turns sentences into rows; None for encoder-decoders.
+        reader: turns rows into distributions.
+        words: answers in unit `word`; None in unit `token`.
+        prompt: what stands around contexts; see `Model`.
+        vocabulary: shows the items of the distributions.
     """
 
-    def __init__(
-        self,
-        info: ModelInfo,
-        parts: Parts,
-        options: LoadOptions,
-        encoder: QuestionEncoder,
-        reader: Reader,
-    ) -> None:
-        self.info = info
-        self.parts = parts
-        self.options = options
-        self.encoder = encoder
-        self.reader = reader
-        self.vocabulary = Vocabulary(parts.tokenizer)
-        self.prompt = "" if encoder.framing.prompt == SLOT else encoder.framing.prompt
-        self.words: WordSearch | None = None
-        self.sentences: SentenceEncoder | None = None
-        self._verbs: Verbs | None = None
-        self._verb_ids: list[tuple[int, int]] = []
-        self._fits: int | None = None
+    info: ModelInfo
+    parts: Parts
+    options: LoadOptions
+    encoder: QuestionEncoder
+    sentences: SentenceEncoder | None
+    reader: Reader
+    words: WordSearch | None = None
+    _verbs: Verbs | None = None
+    _verb_ids: list[tuple[int, int]] = field(default_factory=list)
+    _fits: int | None = None
+
+    def __post_init__(self) -> None:
+        self.prompt = self.encoder.framing.shown
+        self.vocabulary = Vocabulary(self.parts.tokenizer)
 
     @property
     def device(self) -> str:
@@ -114,7 +110,7 @@ class LocalModel:
         keeps_dtype = options.dtype != "auto" or options.unit == self.options.unit
         if not (keeps_dtype or on_cpu or is_float32):
             return None
-        return assemble(self.info.id, self.parts, options, self.reader.again())
+        return assemble(self.info.id, self.parts, options)
 
     def key(self, encoded: EncodedQuestion | EncodedSentence, top: int) -> str:
         """Returns what identifies a question: where two keys are equal, so are the answers."""
@@ -241,19 +237,13 @@ def load_local(model_id: str, options: LoadOptions, *, folder: str | None = None
     return assemble(model_id, parts, options)
 
 
-def assemble(
-    model_id: str,
-    parts: Parts,
-    options: LoadOptions,
-    reader: Reader | None = None,
-) -> LocalModel:
+def assemble(model_id: str, parts: Parts, options: LoadOptions) -> LocalModel:
     """Puts a loaded network and its tokenizer together.
 
     Args:
         model_id: Hub id or folder.
         parts: the network and its tokenizer.
         options: how it is queried.
-        reader: of the same network, its layout not chosen yet; None for a new one.
 
     Raises:
         BadInput: see `load_local`.
@@ -279,25 +269,19 @@ def assemble(
         quantization=options.quantization,
         attention=getattr(parts.model.config, "_attn_implementation", None),
     )
-    reader = reader or _reader(parts)
-    model = LocalModel(info, parts, options, encoder, reader)
+    # Padding tokens that were added to a tokenizer after training often have no embedding.
+    pad = parts.tokenizer.pad_token_id
+    n_embeddings = len(cast("torch.Tensor", parts.model.get_input_embeddings().weight))
+    reader = Reader(
+        parts.model,
+        pad if pad is not None and pad < n_embeddings else 0,
+        causal=parts.kind == "causal",
+        first_position=first_position(parts),
+    )
+    model = LocalModel(info, parts, options, encoder, sentences, reader)
     with one_line_errors(model_id):
         choose_layout(reader, encoder, options.packing, model_id)
         if options.unit == "word":
             check_precision(parts.model, model_id)
             model.words = WordSearch(encoder, reader, model.vocabulary, info)
-    model.sentences = sentences
     return model
-
-
-def _reader(parts: Parts) -> Reader:
-    """Returns a reader of the network, its layout not chosen yet."""
-    # Padding tokens that were added to a tokenizer after training often have no embedding.
-    pad = parts.tokenizer.pad_token_id
-    embeddings = cast("torch.Tensor", parts.model.get_input_embeddings().weight)
-    return Reader(
-        parts.model,
-        pad if pad is not None and pad < len(embeddings) else 0,
-        causal=parts.kind == "causal",
-        first_position=first_position(parts),
-    )

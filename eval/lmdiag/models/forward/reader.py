@@ -71,10 +71,6 @@ class Reader:
             # Its sparse attention draws blocks at random, and depends on the length of the batch.
             cast("Any", model.base_model).set_attention_type("original_full")
 
-    def again(self) -> Reader:
-        """Returns a reader of the same model whose layout is not chosen yet."""
-        return Reader(self.model, self._pad, causal=self.causal, first_position=self.first_position)
-
     @property
     def device(self) -> torch.device:
         """Where the model's inputs go; accelerate moves them on where weights are offloaded."""

@@ -52,11 +52,6 @@ class Checkpoint:
         with _readable(self.id):
             return self.revision or model_digest(Path(self.location))
 
-    @property
-    def folder(self) -> Path | None:
-        """The local folder; None for a Hub repository."""
-        return Path(self.location) if self.revision is None else None
-
     def file(self, name: str) -> Path | None:
         """Returns the path of a file, fetched if necessary; None if the checkpoint has none."""
         if self.revision is None:

@@ -10,7 +10,7 @@ import os
 import reprlib
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
@@ -155,38 +155,32 @@ def _load_model(
 
 def _device(checkpoint: Checkpoint, options: LoadOptions) -> torch.device:
     """Returns the device of the model; of several, the one where it begins."""
+    name, remedy = options.device, "leave device out"
     if options.device_map not in (None, *DEVICE_MAPS):
-        return _existing(checkpoint, "--device-map", str(options.device_map))
-    if options.device is not None:
-        return _existing(checkpoint, "device", options.device)
-    accelerator = torch.accelerator.current_accelerator(check_available=True)
-    return accelerator or torch.device("cpu")
-
-
-def _existing(checkpoint: Checkpoint, option: str, name: str) -> torch.device:
-    """Returns the device of this name, or refuses."""
-    advice = f"leave {option} out" + (" or give auto" if option == "--device-map" else "")
-    missing = BadInput(
-        f"model {checkpoint.id}: there is no device {reprlib.repr(name)} here: {advice}"
-    )
-    try:
+        name, remedy = options.device_map, "leave --device-map out or give auto"
+    if name is None:
+        accelerator = torch.accelerator.current_accelerator(check_available=True)
+        return accelerator or torch.device("cpu")
+    with suppress(Exception):  # every backend has its own error for a missing device
         device = torch.empty(0, device=name).device
-    except Exception as error:  # every backend has its own error for a missing device
-        raise missing from error
-    if device.type == "meta":  # torch's name for shapes without memory
-        raise missing
-    return device
+        if device.type != "meta":  # torch's name for shapes without memory
+            return device
+    raise BadInput(f"model {checkpoint.id}: there is no device {reprlib.repr(name)} here: {remedy}")
 
 
 def _arguments(
     checkpoint: Checkpoint, config: PretrainedConfig, options: LoadOptions, device: torch.device
 ) -> dict[str, Any]:
     """Returns the arguments of `from_pretrained` that the options ask for."""
+    dtype: str = options.dtype
+    on_processor = device.type == "cpu" and options.device_map is None
+    if dtype == "auto" and (on_processor or options.unit == "word"):
+        dtype = "float32"
     arguments: dict[str, Any] = {
         "revision": checkpoint.revision,
         "trust_remote_code": options.trust_remote_code,
         "use_safetensors": None if options.allow_pickle else True,
-        "dtype": _dtype(options, device),
+        "dtype": dtype,
     }
     if options.attention is not None:
         arguments["attn_implementation"] = options.attention
@@ -204,13 +198,6 @@ def _arguments(
     if options.tp:
         arguments["distributed_config"] = _tensor_parallel(checkpoint, config, options)
     return arguments
-
-
-def _dtype(options: LoadOptions, device: torch.device) -> str:
-    on_processor = device.type == "cpu" and options.device_map is None
-    if options.dtype == "auto" and (on_processor or options.unit == "word"):
-        return "float32"
-    return options.dtype
 
 
 def _tensor_parallel(

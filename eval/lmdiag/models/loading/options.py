@@ -5,7 +5,6 @@ from __future__ import annotations
 import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -82,7 +81,7 @@ class LoadOptions(Asking, Loading, Serving):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, hint in _hints().items():
+        for name, hint in get_type_hints(LoadOptions).items():
             _check(name, getattr(self, name), hint)
         self._check_framing()
         if self.server is None and (self.tokenizer is not None or self.in_flight != IN_FLIGHT):
@@ -124,30 +123,20 @@ class LoadOptions(Asking, Loading, Serving):
         return cls(**keywords)
 
 
-@cache
-def _hints() -> dict[str, Any]:
-    """Returns option -> its type."""
-    return get_type_hints(LoadOptions)
-
-
 def _check(name: str, value: object, hint: Any) -> None:
     """Refuses a value that the type of an option does not allow."""
-    members = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-    if value is None and NoneType in members:
+    kind, *others = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    if value is None and NoneType in others:
         return
-    kind = members[0]
+    choices: tuple[str, ...] = get_args(kind) if isinstance(value, str) else ()
     if kind is int:
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise BadInput(
-                f"option {name} must be a whole number from 1 up, not {reprlib.repr(value)}"
-            )
+        allowed, what = type(value) is int and value >= 1, "a whole number from 1 up"
     elif kind is bool:
-        if not isinstance(value, bool):
-            raise BadInput(f"option {name} must be True or False, not {reprlib.repr(value)}")
-    elif not isinstance(value, str):
-        raise BadInput(f"option {name} must be a string, not {reprlib.repr(value)}")
-    elif (choices := get_args(kind)) and value not in choices:
-        raise BadInput(
-            f"option {name} must be one of {', '.join(choices)}, not "
-            f"{reprlib.repr(value)}{suggest(value, choices)}"
-        )
+        allowed, what = isinstance(value, bool), "True or False"
+    elif choices:
+        allowed, what = value in choices, f"one of {', '.join(choices)}"
+    else:
+        allowed, what = isinstance(value, str), "a string"
+    if not allowed:
+        similar = suggest(str(value), choices)
+        raise BadInput(f"option {name} must be {what}, not {reprlib.repr(value)}{similar}")

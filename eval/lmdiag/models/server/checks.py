@@ -83,18 +83,14 @@ class Connection:
             **DIALECTS[self.dialect],
         }
         reply = read_reply(await self.client.send("completions", body), prompt)
-        return replace(reply, top=[(self._identify(name), nats) for name, nats in reply.top])
+        return replace(reply, top=[(self._ids.get(name, name), nats) for name, nats in reply.top])
 
     def ask_in_turn(self, prompts: Sequence[Ids], top: int) -> list[Reply]:
         """Asks prompts one after the other: engines may round otherwise for several at a time."""
         return [self.client.gather([self.ask(prompt, top)])[0] for prompt in prompts]
 
-    def _identify(self, name: int | str) -> int | str:
-        """Returns the id of a token that a server names by its text; the text if none is known."""
-        return self._ids.get(name, name) if isinstance(name, str) else name
-
     @cached_property
-    def _ids(self) -> dict[str, int]:
+    def _ids(self) -> dict[int | str, int]:
         """Text -> id of the only token that has it."""
         texts = []
         for id in range(self.n_items):

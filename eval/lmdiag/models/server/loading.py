@@ -10,7 +10,6 @@ from lmdiag.models.server.checks import CONTEXTS, Connection, connect
 from lmdiag.models.server.client import Client, ServerRefusal, WrongReply
 from lmdiag.models.server.replies import ModelList, parsed
 from lmdiag.models.server.served import ServedModel, question_prompts
-from lmdiag.models.tokens.framing import SLOT
 from lmdiag.models.tokens.spelling import is_cased
 from lmdiag.models.tokens.vocabulary import Vocabulary
 from lmdiag.text import shortened, suggest
@@ -61,9 +60,8 @@ def load_served(model_id: str, options: LoadOptions) -> ServedModel:
         sentence_bos=bool(sentences.opening),
         server=client.address,
     )
-    prompt = "" if encoder.framing.prompt == SLOT else encoder.framing.prompt
     connection = connect(connection, contexts)
-    return ServedModel(info, prompt, connection, tokenizer, encoder, sentences)
+    return ServedModel(info, encoder.framing.shown, connection, tokenizer, encoder, sentences)
 
 
 def _longest_input(client: Client, model_id: str) -> int | None:

@@ -45,6 +45,11 @@ class Framing:
         """Returns what the knobs do; `prompt` is theirs, or what a chat template makes of it."""
         return cls(prompt, asking.first_letter)
 
+    @property
+    def shown(self) -> str:
+        """The prompt as a run records it; "" for none."""
+        return "" if self.prompt == SLOT else self.prompt
+
     def apply(self, query: Query) -> Query:
         """Returns the query as the model reads it.
 
