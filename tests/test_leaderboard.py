@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 import shutil
 import sys
@@ -24,12 +23,11 @@ from parsed import ParsedPage
 from runs import WITH_AGREEMENT, make_run
 
 from lmdiag.cli import main
-from lmdiag.comparison import compare_runs
+from lmdiag.comparison import compare_all, compare_runs
 from lmdiag.hub.benchmark import columns, leaderboard_figures
 from lmdiag.hub.requests import RunRequest, parse_request
 from lmdiag.leaderboard import board as board_module
 from lmdiag.leaderboard.board import Board
-from lmdiag.leaderboard.comparisons import comparisons
 from lmdiag.leaderboard.entries import Row, ranked, read_requests
 from lmdiag.results import Figure, load_run, read_results
 from lmdiag.types import BadInput
@@ -217,21 +215,20 @@ def test_two_rows_are_compared_as_by_the_command(demo_dir: Path, tmp_path: Path)
         )
         for i, (name, (kind, skill)) in enumerate(kinds.items())
     ]
-    found = comparisons(runs)
+    found = compare_all(runs, columns())
     seen = set()
     for i, j in permutations(range(3), 2):
         expected = {(x.task, x.measure, x.by, x.level): x for x in compare_runs(runs[i], runs[j])}
         for place, column in columns().items():
-            number = found["columns"][column.task_id][i][j]
+            result = found[place].get((i, j))
             x = expected.get((place.task, place.measure, place.by, place.level))
             if x is not None:
-                numbers = [None if math.isnan(v) else pytest.approx(v, abs=1e-6)
-                           for v in (x.difference, x.ci_low, x.ci_high, x.p)]  # fmt: skip
-                assert list(found["results"][number]) == numbers
+                values = (x.difference, x.ci_low, x.ci_high, x.p)
+                assert result == pytest.approx(values, abs=1e-9, nan_ok=True)
                 seen.add((column.task_id, x.test))
             elif place.measure in ("ew", "mw"):
                 assert 2 in (i, j)
-                assert number is None  # other contexts
+                assert result is None  # other contexts
     assert {("agreement_ew", "sign-flip"), ("agreement_mw", "sign-flip"),
             ("role88_sensitivity", "mcnemar")} <= seen  # fmt: skip
 

@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import permutations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -345,3 +346,88 @@ def _test(
     if statistic in ("share", "mean"):
         return "sign-flip", stats.sign_flip(a - b, rng)
     return "permutation", stats.swap_test(a, b, statistic, rng)
+
+
+# ---- every two runs ------------------------------------------------------------------------------
+
+_Numbered = Mapping[tuple[int, int], Pair]
+"""Numbers of two runs -> their scores."""
+_Results = dict[tuple[int, int], tuple[float, ...]]
+"""Numbers of two runs -> difference, first minus second; ends of its 95% interval; p."""
+
+
+def compare_all(runs: Sequence[Run], places: Collection[Place]) -> dict[Place, _Results]:
+    """Compares every two runs, with the numbers of `compare_runs` before p is adjusted.
+
+    What random draws make of a run is computed once for all its pairs: the mean of resampled items
+    and the sum of items with random signs are linear, so those of a difference are differences.
+
+    Args:
+        runs: on the same rows.
+        places: of the figures; those that not all runs have are left out.
+
+    Returns:
+        for each figure, numbers of two runs -> difference, first minus second; lower and upper end
+        of its 95% interval; p. Pairs that cannot be compared are left out.
+    """
+    sides = [*map(side_of, runs)]
+    compared = {}
+    for place in places:
+        if all((place.task, place.setting) in side.settings for side in sides):
+            numbers = permutations(range(len(runs)), 2)
+            pairs = {(i, j): x for i, j in numbers if (x := pair_at(sides[i], sides[j], place))}
+            compared[place] = _compare_figure(pairs)
+    return compared
+
+
+def _compare_figure(pairs: _Numbered) -> _Results:
+    """Compares one figure of all pairs of runs."""
+    parts = {i: pair.a for (i, _), pair in pairs.items()}
+    statistics = {part.statistic for part in parts.values()}
+    if statistics == {"proportion"}:
+        return _compare_counts(pairs, parts)
+    done = _compare_means(pairs, parts) if statistics <= {"share", "mean"} else {}
+    return {key: done.get(key) or _single(pair) for key, pair in pairs.items()}
+
+
+def _single(pair: Pair) -> tuple[float, ...]:
+    (result,) = compare_pairs([pair], seed=0, resamples=RESAMPLES)
+    return result.difference, result.ci_low, result.ci_high, result.p
+
+
+def _compare_counts(pairs: _Numbered, parts: Mapping[int, Scores]) -> _Results:
+    """Compares proportions once for each number of items, of wins and of losses."""
+    import pandas as pd
+
+    values = pd.DataFrame({i: pd.Series(part.values, part.items) for i, part in parts.items()})
+    right, wrong = (values == 1).astype(float), (values == 0).astype(float)
+    both, wins = (right + wrong).T @ (right + wrong), right.T @ wrong
+    counts = {(i, j): (both.at[i, j], wins.at[i, j], wins.at[j, i]) for i, j in pairs}
+    examples = {of_pair: pairs[key] for key, of_pair in counts.items()}
+    results = {of_pair: _single(pair) for of_pair, pair in examples.items()}
+    return {key: results[of_pair] for key, of_pair in counts.items()}
+
+
+def _compare_means(pairs: _Numbered, parts: Mapping[int, Scores]) -> _Results:
+    """Compares means of rows on the same items, with random draws that all pairs share.
+
+    Left out are pairs whose sign-flip test is exact, and those that differ by the same everywhere.
+    """
+    rows_on: dict[tuple[str, ...], list[int]] = {}
+    for i, part in parts.items():
+        rows_on.setdefault(tuple(part.items), []).append(i)
+    results: _Results = {}
+    for items, rows in rows_on.items():
+        if len(items) <= stats.MOST_EXACT:
+            continue
+        values = np.column_stack([parts[i].values for i in rows])
+        rng = next(iter(pairs.values())).generator(seed=0)
+        means = stats.resampled_means(values, rng, RESAMPLES).T.copy()
+        sums = stats.random_flips(values, rng).T.copy()
+        for a, b in permutations(range(len(rows)), 2):
+            d = values[:, a] - values[:, b]
+            if np.count_nonzero(d) > stats.MOST_EXACT and np.ptp(d):
+                interval = stats.percentiles(means[a] - means[b])
+                p = stats.flip_p(sums[a] - sums[b], d)
+                results[rows[a], rows[b]] = (float(d.mean()), *interval, p)
+    return results

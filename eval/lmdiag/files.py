@@ -172,9 +172,9 @@ def _check_numbers(value: Any, finite: bool) -> None:
         raise ValueError("a number is too large")
 
 
-def read_json(path: Path) -> Any:
-    """Returns the value in a JSON file of at most `MAX_DOCUMENT` bytes; its numbers are finite."""
-    return parse_json(read_text(path, MAX_DOCUMENT), str(path), finite=True)
+def read_json(path: Path, most: int = MAX_DOCUMENT) -> Any:
+    """Returns the value in a JSON file of at most so many bytes; its numbers are finite."""
+    return parse_json(read_text(path, most), str(path), finite=True)
 
 
 def read_json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:

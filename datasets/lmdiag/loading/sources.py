@@ -162,8 +162,11 @@ def _downloaded(url: str, digest: str) -> bytes:
     """The content at an address, whose SHA-256 is checked; tried again after temporary failures."""
     from httpx2 import HTTPError
     from huggingface_hub import utils
+    from huggingface_hub.utils import logging
 
     instead = "use --source demo, or --source DIR with a copy of the repository"
+    verbosity = logging.get_verbosity()
+    logging.set_verbosity_error()  # type: ignore[no-untyped-call]  # a line per attempt
     try:
         answer = utils.http_backoff(  # type: ignore[attr-defined]
             "GET", url, max_retries=ATTEMPTS - 1, base_wait_time=PAUSE
@@ -172,6 +175,8 @@ def _downloaded(url: str, digest: str) -> bytes:
     except (HTTPError, OSError) as error:  # OSError: HF_HUB_OFFLINE is set
         reason = str(error).partition("\n")[0].rstrip(".")
         raise BadInput(f"{url} cannot be fetched ({reason}); {instead}") from error
+    finally:
+        logging.set_verbosity(verbosity)
     actual = hashlib.sha256(answer.content).hexdigest()
     if actual != digest:
         raise BadInput(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from lmdiag import diagnostics
@@ -39,9 +38,8 @@ def protocol_problem(protocol: Protocol) -> str | None:
     The leaderboard has the default protocol on all rows of the three diagnostics; other published
     diagnostics may be added.
     """
-    default = Protocol(tasks=protocol.tasks, verbs=protocol.verbs)
-    names = [field.name for field in fields(Protocol)]
-    changed = [name for name in names if getattr(protocol, name) != getattr(default, name)]
+    default = vars(Protocol(tasks=protocol.tasks, verbs=protocol.verbs))
+    changed = [name for name, value in vars(protocol).items() if value != default[name]]
     published = [x.name for x in diagnostics.built_in().values() if x.in_data_set]
     if missing := [task for task in DIAGNOSTICS if task not in protocol.tasks]:
         return f"it lacks {', '.join(missing)}, which the leaderboard shows"

@@ -174,8 +174,6 @@ def _offer_figures(model: str, results: Results, data: str, revision: str, link:
 
     entries = []
     for task_id, figure in leaderboard_figures(results).items():
-        if figure.value is None or not 0 <= figure.value <= 1:  # huggingface_hub writes any value
-            raise BadInput(f"{task_id}: {figure.value} is not a proportion; it is not sent")
         low, high = figure.ci_low, figure.ci_high
         interval = "" if low is None else f", 95% interval {low:.3f}-{high:.3f}"
         entries.append(

@@ -8,6 +8,7 @@ replaces it.
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -15,15 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from lmdiag import diagnostics
+from lmdiag.comparison import compare_all
 from lmdiag.files import real_path, resource_path
 from lmdiag.hub.benchmark import columns
 from lmdiag.hub.client import is_on_hub
 from lmdiag.hub.publish import SITE_INDEX
 from lmdiag.leaderboard.board import Board
-from lmdiag.leaderboard.comparisons import comparisons
 from lmdiag.leaderboard.entries import Entry, Row
 from lmdiag.report.charts.output import svg
-from lmdiag.report.numbers import count
 from lmdiag.report.page import environment, frame
 from lmdiag.results import REPORT
 from lmdiag.results.published import human_facts
@@ -32,8 +32,6 @@ from lmdiag.types import BadInput
 
 _FACTS = "id", "commit", "kind", "architecture", "dtype", "quantization", "n_parameters", "cased"
 """On a model, in `leaderboard.json`."""
-
-
 _KINDS = {"masked": "var(--c1)", "causal": "var(--c2)", "seq2seq": "var(--c3)"}
 """Kind of model -> colour of its points."""
 
@@ -109,7 +107,7 @@ def _page(rows: Sequence[Row], others: Sequence[Entry], board: Board, data: str)
             groups.setdefault(place.task, []).append(asdict(column) | facts)
     overview = [x for of_task in groups.values() for x in of_task if x["is_overview"]]
     names = {x.task_id: f"{titles[place.task]}, {x.label}" for place, x in columns().items()}
-    compared = comparisons([row.run for row in rows])
+    compared = _compared(rows)
     return environment().get_template("leaderboard.html.j2").render(
         **frame("leaderboard"),
         groups=groups,
@@ -124,6 +122,23 @@ def _page(rows: Sequence[Row], others: Sequence[Entry], board: Board, data: str)
         fingerprints={task: x.fingerprint for task, x in board.stimuli.items()},
         facts=[fact for task in board.tasks for fact in human_facts(task)],
     )  # fmt: skip
+
+
+def _compared(rows: Sequence[Row]) -> dict[str, Any]:
+    """Returns the distinct results of comparing every two rows, and where each of them belongs.
+
+    A result is difference, ends of the interval and p, six digits each, None where undefined.
+    `columns` has for each first row, for each second one, the index of their result.
+    """
+    index: dict[tuple[float | None, ...], int] = {}
+    tables = {}
+    for place, results in compare_all([row.run for row in rows], columns()).items():
+        table: list[list[int | None]] = [[None] * len(rows) for _ in rows]
+        for (i, j), result in results.items():
+            rounded = tuple(None if math.isnan(x) else round(x, 6) + 0.0 for x in result)
+            table[i][j] = index.setdefault(rounded, len(index))
+        tables[columns()[place].task_id] = table
+    return {"results": [*index], "columns": tables}
 
 
 def _chart(column: Mapping[str, Any], rows: Sequence[Row]) -> str:
@@ -144,12 +159,12 @@ def _chart(column: Mapping[str, Any], rows: Sequence[Row]) -> str:
     ]  # fmt: skip
     ends = min(sizes) / 4, max(sizes) * 4  # which has a power of ten in it
     ticks = [10**i for i in range(16) if ends[0] < 10**i < ends[1]]
-    labels = "".join(f"datum.value == {tick} ? '{count(tick)}' : " for tick in ticks) + "''"
-    x = alt.X("size:Q", title="parameters").scale(type="log", domain=ends, nice=False)
+    axis = alt.Axis(values=ticks, labelExpr="replace(format(datum.value, '~s'), 'G', 'B')")
+    x = alt.X("size:Q", title="parameters", axis=axis).scale(type="log", domain=ends, nice=False)
     color = alt.Color("kind:N").scale(domain=[*_KINDS], range=[*_KINDS.values()]).legend(None)
     y = alt.Y("value:Q", title=None).scale(domain=[0, 1]).axis(format="%", tickCount=5)
     whole = alt.Chart(alt.InlineData(values=data))
-    points = whole.encode(x=x.axis(values=ticks, labelExpr=labels), color=color)
+    points = whole.encode(x=x, color=color)
     layers = [
         whole.mark_rule(strokeDash=[3, 2], color="var(--muted)").encode(y="max(chance):Q"),
         points.mark_rule(strokeWidth=1.5, opacity=0.5).encode(y="low:Q", y2="high:Q"),
