@@ -37,6 +37,32 @@ def double() -> Iterator[None]:
         torch.set_default_dtype(before)
 
 
+def load(folder: Path, kind: str, attention: str) -> tuple[Any, Any]:
+    """Returns the tokenizer of a folder, and its model in float64."""
+    import torch
+    import transformers
+
+    name = {"masked": "MaskedLM", "causal": "CausalLM", "seq2seq": "Seq2SeqLM"}[kind]
+    model_class = getattr(transformers, f"AutoModelFor{name}")
+    with double():
+        model = model_class.from_pretrained(
+            folder, dtype=torch.float64, attn_implementation=attention
+        ).eval()
+    if hasattr(model.base_model, "set_attention_type"):  # BigBird
+        model.base_model.set_attention_type("original_full")
+    return transformers.AutoTokenizer.from_pretrained(folder), model
+
+
+def run(model: Any, **inputs: list[int]) -> Any:
+    """Returns the (tokens, vocabulary) float64 log-probabilities of one row."""
+    import torch
+
+    cache = {} if "MaskedLM" in type(model).__name__ else {"use_cache": False}
+    tensors = {name: torch.tensor([ids]) for name, ids in inputs.items()}
+    with torch.inference_mode(), double():
+        return model(**tensors, **cache).logits[0].double().log_softmax(-1)
+
+
 @dataclass(frozen=True)
 class Scored:
     """A word at a blank, by the reference.
@@ -71,23 +97,12 @@ class Reference:
         bos: str = "auto",
         attention: str = "eager",
     ) -> None:
-        import torch
-        import transformers
-
         self.kind = kind
         self.bos = bos
         self._known: dict[tuple[tuple[int, ...], int, tuple[int, ...]], Any] = {}
         self._ends: Any = None
         self.speller = Speller(folder, convention)
-        self.tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-        name = {"masked": "MaskedLM", "causal": "CausalLM", "seq2seq": "Seq2SeqLM"}[kind]
-        model_class = getattr(transformers, f"AutoModelFor{name}")
-        with double():
-            self.model = model_class.from_pretrained(
-                folder, dtype=torch.float64, attn_implementation=attention
-            ).eval()
-        if hasattr(self.model.base_model, "set_attention_type"):  # BigBird
-            self.model.base_model.set_attention_type("original_full")
+        self.tokenizer, self.model = load(folder, kind, attention)
 
     def score(self, context: str, right: str, word: str, tolerance: float = 1e-5) -> Scored | None:
         """Returns the word's score; None for a word that the vocabulary cannot spell."""
@@ -172,22 +187,11 @@ class Reference:
         if key not in self._known:
             if len(self._known) > 100:
                 self._known.clear()
-            self._known[key] = self._run(ids, position, source)
+            inputs = {"input_ids": ids}
+            if source is not None:
+                inputs = {"input_ids": source, "decoder_input_ids": ids}
+            self._known[key] = run(self.model, **inputs)[position]
         return self._known[key]
-
-    def _run(self, ids: list[int], position: int, source: list[int] | None) -> Any:
-        import torch
-
-        inputs = {"input_ids": torch.tensor([ids])}
-        if source is not None:
-            inputs = {
-                "input_ids": torch.tensor([source]),
-                "decoder_input_ids": torch.tensor([ids]),
-            }
-        cache = {} if self.kind == "masked" else {"use_cache": False}
-        with torch.inference_mode(), double():
-            logits = self.model(**inputs, **cache).logits
-        return torch.log_softmax(logits[0, position].double(), dim=-1)
 
     def _around(
         self, context: str, right: str, word: str, pieces: list[int]

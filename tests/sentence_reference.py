@@ -15,7 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from reference import double
+from reference import load, run
 from spelling import Speller, read_bytes
 
 
@@ -75,21 +75,9 @@ class SentenceReference:
         attention: str = "eager",
         window: int | None = None,
     ) -> None:
-        import torch
-        import transformers
-
         self.kind, self.bos, self.pll = kind, bos, pll
         self.window = window
-        self.tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-        name = {"masked": "AutoModelForMaskedLM", "causal": "AutoModelForCausalLM"}[kind]
-        with double():
-            self.model = (
-                getattr(transformers, name)
-                .from_pretrained(folder, dtype=torch.float64, attn_implementation=attention)
-                .eval()
-            )
-        if hasattr(self.model.base_model, "set_attention_type"):  # BigBird
-            self.model.base_model.set_attention_type("original_full")
+        self.tokenizer, self.model = load(folder, kind, attention)
         self._ends = None if convention is None else self._items_that_end(folder, convention)
 
     def words(self, text: str, cuts: tuple[int, ...] = ()) -> list[ReferenceWord]:
@@ -186,7 +174,7 @@ class SentenceReference:
         stride = max(1, width // 2)
         for start in range(0, max(1, len(ids) - width + stride), stride):
             row = [*opening, *ids[start : start + width]]
-            for place, distribution in enumerate(self._run(row)):
+            for place, distribution in enumerate(run(self.model, input_ids=row)):
                 n = start + place - len(opening) + 1
                 is_here = start <= n < start + width or n == len(ids)
                 if is_here and found[n] is None:
@@ -216,19 +204,10 @@ class SentenceReference:
                 if later == n or (same and self.pll == "within-word"):
                     shown[later] = self.tokenizer.mask_token_id
             row = [*opening, *shown[start : start + width], *closing]
-            values.append(float(self._run(row)[len(opening) + n - start][token]))
+            values.append(float(run(self.model, input_ids=row)[len(opening) + n - start][token]))
         return values
 
     # ---- the model ---------------------------------------------------------------------------
-
-    def _run(self, ids: list[int]) -> Any:
-        """Returns the (tokens, vocabulary) log-probabilities of one row, float64."""
-        import torch
-
-        cache = {} if self.kind == "masked" else {"use_cache": False}
-        with torch.inference_mode(), double():
-            logits = self.model(input_ids=torch.tensor([ids]), **cache).logits[0]
-        return logits.double().log_softmax(-1)
 
     def _items_that_end(self, folder: Path, convention: str) -> Any:
         """Returns which items of the vocabulary begin with white space, or end the text."""

@@ -76,44 +76,47 @@ class TestItems:
 
 class TestWords:
     @pytest.mark.parametrize(
-        ("pieces", "word", "goes_on"),
+        ("tokenizer", "pieces", "word", "goes_on"),
         [
-            (("▁",), None, True),
-            (("▁ab",), "ab", True),
-            (("▁ab", "b'"), None, True),
-            (("▁ab", "b'", "a"), "abb'a", True),
-            (("▁ab", "-", "a"), "ab-a", True),
-            (("▁ab", "-"), None, True),
-            (("▁ab", "-", "-"), None, False),
-            (("▁ab", "'", "-"), None, False),
-            (("▁ab", "b."), None, False),
-            (("▁ab", "▁ab"), None, False),
-            (("▁", "▁ab"), None, False),
-            (("▁-", "a"), None, False),
-            (("a",), None, False),
-            (("▁ab", "</s>"), None, False),
+            (SPACED, "▁", None, True),
+            (SPACED, "▁ab", "ab", True),
+            (SPACED, "▁ab b'", None, True),
+            (SPACED, "▁ab b' a", "abb'a", True),
+            (SPACED, "▁ab - a", "ab-a", True),
+            (SPACED, "▁ab -", None, True),
+            (SPACED, "▁ab - -", None, False),
+            (SPACED, "▁ab ' -", None, False),
+            (SPACED, "▁ab b.", None, False),
+            (SPACED, "▁ab ▁ab", None, False),
+            (SPACED, "▁ ▁ab", None, False),
+            (SPACED, "▁- a", None, False),
+            (SPACED, "a", None, False),
+            (SPACED, "▁ab </s>", None, False),
+            (BYTES, "Ġb Ã", None, True),  # the first half of é
+            (BYTES, "Ġb Ã ©", "bé", True),
+            (BYTES, "Ġb ©", None, False),  # a second half without a first
+            (BYTES, "Ġb â Ģ", None, True),
+            (BYTES, "Ġb â Ģ Ļ", None, True),  # ’
+            (BYTES, "Ġb â Ģ Ļ s", "b’s", True),
+            (BYTES, "Ġb â Ģ Ŀ", None, False),  # ”
+            (BYTES, "Ġb 't", "b't", True),
+            (BYTES, "Ġ 7", "7", True),
+            (BYTES, "b", None, False),
+            (ENDED, "b", None, True),
+            (ENDED, "b a ab</w>", "baab", False),
+            (ENDED, "b .</w>", None, False),
         ],
     )
-    def test_sentencepiece(self, pieces: tuple[str, ...], word: str | None, goes_on: bool) -> None:
-        assert look(SPACED, *pieces) == Prefix(word, goes_on)
+    def test_after_a_word(
+        self, tokenizer: PreTrainedTokenizerFast, pieces: str, word: str | None, goes_on: bool
+    ) -> None:
+        assert look(tokenizer, *pieces.split()) == Prefix(word, goes_on)
 
-    @pytest.mark.parametrize(
-        ("pieces", "word", "goes_on"),
-        [
-            (("Ġb", "Ã"), None, True),  # the first half of é
-            (("Ġb", "Ã", "©"), "bé", True),
-            (("Ġb", "©"), None, False),  # a second half without a first
-            (("Ġb", "â", "Ģ"), None, True),
-            (("Ġb", "â", "Ģ", "Ļ"), None, True),  # ’
-            (("Ġb", "â", "Ģ", "Ļ", "s"), "b’s", True),
-            (("Ġb", "â", "Ģ", "Ŀ"), None, False),  # ”
-            (("Ġb", "'t"), "b't", True),
-            (("Ġ", "7"), "7", True),
-            (("b",), None, False),
-        ],
-    )
-    def test_byte_level(self, pieces: tuple[str, ...], word: str | None, goes_on: bool) -> None:
-        assert look(BYTES, *pieces) == Prefix(word, goes_on)
+    def test_words_without_a_mark(self) -> None:
+        assert look(BYTES, "b", "i", bare=True) == Prefix("bi", True)
+        assert look(BYTES, "Ġb", bare=True) == Prefix(None, False)
+        assert look(SPACED, "a", bare=True) == Prefix("a", True)
+        assert look(SPACED, "▁ab", bare=True) == Prefix(None, False)
 
     def test_combining_marks_are_letters(self) -> None:
         tokenizer = sentencepiece("▁e\u0301", "\u0301")

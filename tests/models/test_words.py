@@ -99,6 +99,12 @@ class TestAround:
             # No lone `Ġ` before the blank, the blank of what follows kept, none before a period.
             (GPT2, Query("the", "the bird."), ["t", "h", "e"], ["Ġthe", "Ġbird", "."]),
             (GPT2, Query("the"), ["t", "h", "e"], ["."]),
+            # Marks and clitics follow the word directly; a quotation does not.
+            (GPT2, Query("", "’s"), [], ["â", "Ģ", "Ļ", "s"]),
+            (GPT2, Query("", "'s bird"), [], ["'", "s", "Ġbird"]),
+            (GPT2, Query("", "…"), [], ["â", "Ģ", "¦"]),
+            (GPT2, Query("", "'s' the"), [], ["'", "s", "'", "Ġthe"]),
+            (GPT2, Query("", "'so' the"), [], ["Ġ", "'", "s", "o", "'", "Ġthe"]),
         ],
     )
     def test_around(
@@ -108,14 +114,6 @@ class TestAround:
             left,
             right,
         ]
-
-    @pytest.mark.parametrize(
-        ("right", "glued"),
-        [("’s", 1), ("'s bird", 1), (".", 1), ("…", 1), ("’ll the", 1), ("'so' the", 0)],
-    )
-    def test_marks_and_clitics_follow_the_word_directly(self, right: str, glued: int) -> None:
-        first = names(GPT2, Spelling(GPT2).around(Query("the", right))[1])[0]  # type: ignore[index]
-        assert first.startswith("Ġ") != glued
 
 
 class TestTokenizer:
@@ -144,8 +142,13 @@ class TestTokenizer:
         assert is_cased(tokenizer) is cased
 
 
-def with_added_words() -> PreTrainedTokenizerFast:
-    tokenizer = byte_level("Ġ b")
+def with_controls() -> PreTrainedTokenizerFast:
+    """GPT-2's convention with a token in each of the lists that a tokenizer has."""
+    tokenizer = byte_level("Ġ b", "Ġb i")
+    tokenizer.add_special_tokens({"additional_special_tokens": ["<|user|>"]})
+    tokenizer.add_special_tokens({"cls_token": "CLASSIFY"})
+    tokenizer.add_tokens([AddedToken("SYSTEM", special=True)])
+    tokenizer.add_tokens([AddedToken("<|im_start|>", special=False), "[INST]", "</think>"])
     tokenizer.add_tokens([" zebra", "gnu"])
     return tokenizer
 
@@ -167,7 +170,7 @@ class TestShow:
                 {"<0x41>": "##A", "<0xE2>": "##<0xE2>", "<0x0A>": "<0x0A>"},
             ),
             (ending("a</w>", "ab</w>"), {"a</w>": "a", "a": "a##", "ab</w>": "ab"}),
-            (with_added_words(), {" zebra": "zebra", "gnu": "##gnu"}),
+            (with_controls(), {" zebra": "zebra", "gnu": "##gnu"}),
         ],
     )
     def test_show(self, tokenizer: PreTrainedTokenizerFast, expected: dict[str, str]) -> None:
@@ -175,36 +178,26 @@ class TestShow:
         assert {name: vocabulary.show(ids[name]) for name in expected} == expected
 
     @pytest.mark.parametrize(
-        ("tokenizer", "name", "shown"),
+        ("tokenizer", "context", "name", "shown"),
         [
-            (GPT2, "bird", "bird"),
-            (LLAMA, "bird", "##bird"),  # would have a ▁ there, too
-            (BERT, "##s", "##s"),
+            # If the blank opens the text or a line, there is no word to continue.
+            (GPT2, "", "bird", "bird"),
+            (GPT2, "the\n", "bird", "bird"),
+            (LLAMA, "the\n", "bird", "bird"),
+            (LLAMA, "", "bird", "##bird"),  # the text alone begins with a mark
+            (GPT2, "the", "bird", "##bird"),
+            (LLAMA, "the", "bird", "##bird"),
+            (BERT, "", "##s", "##s"),
         ],
     )
-    def test_opening(self, tokenizer: PreTrainedTokenizerFast, name: str, shown: str) -> None:
-        """If the blank opens the text there is no word to continue."""
-        bare = Spelling(tokenizer).is_bare("")
+    def test_opening(
+        self, tokenizer: PreTrainedTokenizerFast, context: str, name: str, shown: str
+    ) -> None:
+        bare = Spelling(tokenizer).is_bare(context)
         assert Vocabulary(tokenizer).show(tokenizer.get_vocab()[name], bare=bare) == shown
-
-    def test_after_a_line_break(self) -> None:
-        """Where the text alone begins with a mark, the first word of a line has none."""
-        assert [Spelling(each).is_bare("the\n") for each in (GPT2, LLAMA)] == [True, True]
-        assert [Spelling(each).is_bare("the") for each in (GPT2, LLAMA)] == [False, False]
 
     def test_beyond_the_tokenizer(self) -> None:
         assert Vocabulary(GPT2).show(50_300) == "[id 50300]"
-
-
-def with_controls() -> PreTrainedTokenizerFast:
-    """GPT-2's convention with a token in each of the lists that a tokenizer has."""
-    tokenizer = byte_level("Ġ b", "Ġb i")
-    tokenizer.add_special_tokens({"additional_special_tokens": ["<|user|>"]})
-    tokenizer.add_special_tokens({"cls_token": "CLASSIFY"})
-    tokenizer.add_tokens([AddedToken("SYSTEM", special=True)])
-    tokenizer.add_tokens([AddedToken("<|im_start|>", special=False), "[INST]", "</think>"])
-    tokenizer.add_tokens([" zebra", "gnu"])
-    return tokenizer
 
 
 class TestControls:
