@@ -26,7 +26,6 @@ from models.comparison import (
     PLAIN,
     QUERIES,
     QUESTIONS,
-    TOLERANCES,
     ask,
     check_family,
     check_same,
@@ -147,22 +146,6 @@ class TestCompany:
         )
         assert AutoTokenizer.from_pretrained(folder).pad_token_id >= model.info.vocab_size
         check_same(ask(plain, QUESTIONS), ask(model, QUESTIONS), "word")
-
-
-@pytest.mark.parametrize("name", family_params(BOS_FAMILIES))
-def test_beginning_of_sequence_by_default(name: str, family_dir: FamilyDir) -> None:
-    folder = str(family_dir(name))
-    default, always, never = (
-        ask(load(folder, LoadOptions(bos=bos)), QUESTIONS) for bos in ("auto", "always", "never")
-    )
-    has_one = name in ("opt", "llama3", "llama", "gemma")
-    check_same(default, always if has_one else never)
-    gaps = [
-        abs(one.top_log_probs[0] - other.top_log_probs[0])
-        for one, other in zip(always, never, strict=True)
-    ]
-    assert max(gaps) > 1000 * TOLERANCES["token"]
-    assert load(folder).info.bos == has_one
 
 
 class TestWholeWords:

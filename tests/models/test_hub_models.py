@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import ClassVar
 
 import pytest
 from hub import LoopbackHub
@@ -46,21 +45,23 @@ def test_once_read_no_network_is_needed(published: str, monkeypatch: pytest.Monk
     assert load_parts(published).commit == commit
 
 
+ANSWERS: dict[str, tuple[int, str, str | None, str]] = {
+    "missing": (401, "RepoNotFound", None, "check the spelling"),
+    "gated": (403, "GatedRepo", None, "ask for access"),
+    "old": (404, "RevisionNotFound", "step1000", "has no revision step1000"),
+    "empty": (404, "EntryNotFound", None, "has no config.json"),
+    "down": (500, "", None, "the Hub answers 500"),
+    "no-entry": (403, "", None, "the Hub answers 403"),
+    "stale": (401, "", None, "does not accept the token"),
+}
+"""Repository -> status and error code of the Hub, revision, and a part of the line."""
+
+
 class Refusing(BaseHTTPRequestHandler):
     """A Hub that refuses everything, each repository in a way of its own."""
 
-    WAYS: ClassVar = {
-        "missing": (401, "RepoNotFound"),
-        "gated": (403, "GatedRepo"),
-        "old": (404, "RevisionNotFound"),
-        "empty": (404, "EntryNotFound"),
-        "down": (500, ""),
-        "no-entry": (403, ""),
-        "stale": (401, ""),
-    }
-
     def do_GET(self) -> None:
-        status, code = self.WAYS[self.path.split("/")[2]]
+        status, code, *_ = ANSWERS[self.path.split("/")[2]]
         self.send_response(status)
         if code:
             self.send_header("X-Error-Code", code)
@@ -96,20 +97,10 @@ def point_to(url: str, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("refusing")
-@pytest.mark.parametrize(
-    ("model", "revision", "told"),
-    [
-        ("org/missing", None, "check the spelling"),
-        ("org/gated", None, "ask for access"),
-        ("org/old", "step1000", "has no revision step1000"),
-        ("org/empty", None, "has no config.json"),
-        ("org/down", None, "the Hub answers 500"),
-        ("org/no-entry", None, "the Hub answers 403"),
-        ("org/stale", None, "does not accept the token"),
-    ],
-)
-def test_the_hub_refuses(model: str, revision: str | None, told: str) -> None:
-    assert told in refusal(model, revision=revision)
+@pytest.mark.parametrize("name", ANSWERS)
+def test_the_hub_refuses(name: str) -> None:
+    *_, revision, told = ANSWERS[name]
+    assert told in refusal(f"org/{name}", revision=revision)
 
 
 @pytest.mark.parametrize(

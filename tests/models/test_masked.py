@@ -27,12 +27,6 @@ def ids(*pieces: str) -> list[int]:
 
 
 class TestRows:
-    def test_one_row_for_words_of_one_piece(self) -> None:
-        encoded = MODEL.encode(Question(ROBIN, ("bird", "tree", "car")))
-        (row,) = encoded.rows
-        assert list(row.ids) == [CLS, *ids("a", "robin", "is", "a"), MASK, *ids("."), SEP]
-        assert row.reads == (5,)
-
     def test_as_many_masks_as_pieces(self) -> None:
         """carpet and carman are car + 1 piece: they share `[MASK] [MASK]` and `car [MASK]`."""
         encoded = MODEL.encode(Question(ROBIN, ("carpet", "carman", "birds")))

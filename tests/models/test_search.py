@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import torch
@@ -18,7 +18,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 from lmdiag.models import Model
 from lmdiag.models.whole_words.search import WordSearch
-from lmdiag.types import Answer, BadInput, Kind, Query, Question
+from lmdiag.types import BadInput, Kind, Query, Question
 from models.toys import ask, asked, bert, gpt2
 
 SPACED = sentencepiece("▁a", "▁ab", "ba", "▁b'", "▁.", "b.")
@@ -28,15 +28,8 @@ BYTES = byte_level("Ġ b", "Ġb i", "' t", "i t")
 WHOLE = wordlevel("a", "ab", "b", "bird")
 
 
-@dataclass(frozen=True)
-class Said:
-    """A word that a model can say, by brute force.
-
-    Attributes:
-        word: the word.
-        pieces: its token ids.
-        log_prob: nats, float64.
-    """
+class Said(NamedTuple):
+    """A word that a model can say, by brute force; nats in float64."""
 
     word: str
     pieces: tuple[int, ...]
@@ -195,24 +188,25 @@ def every_masked_word(toy: Toy, model: Model, context: str, n: int) -> list[Said
     return said
 
 
-def check(answer: Answer, said: Sequence[Said], top: int) -> None:
-    """The list is the best of all words; equal up to rounding may stand in either order."""
+def search(model: Model, **options: int) -> WordSearch:
+    """A search with other bounds than the usual ones."""
+    return WordSearch(model.encoder, model.reader, model.vocabulary, model.info, **options)
+
+
+def check(whole: WordSearch, context: str, said: Sequence[Said], top: int) -> None:
+    """The list is the best of all words, and candidates have their probabilities.
+
+    Words that are equal up to rounding may stand in either order.
+    """
+    assert sum(math.exp(one.log_prob) for one in said) <= 1 + 1e-9
+    words = tuple(one.word for one in said[:: max(1, len(said) // 6)])
+    (answer,) = whole.answer([whole.encode(Question(Query(context), words))], top)
     best = sorted(said, key=lambda one: (-one.log_prob, one.pieces))[:top]
     assert answer.top_log_probs == pytest.approx([one.log_prob for one in best], abs=2e-5)
     known = {one.word: one.log_prob for one in said}
     listed = [known[word] for word in answer.top_words]
     assert listed == pytest.approx(answer.top_log_probs, abs=2e-5)
     assert len(set(answer.top_words)) == len(answer.top_words) == min(top, len(said))
-
-
-def search(model: Model, **options: int) -> WordSearch:
-    """A search with other bounds than the usual ones."""
-    return WordSearch(model.encoder, model.reader, model.vocabulary, model.info, **options)
-
-
-def check_words(answer: Answer, said: Sequence[Said], words: Sequence[str]) -> None:
-    """Candidates have the probabilities that brute force finds."""
-    known = {one.word: one.log_prob for one in said}
     for word in words:
         assert answer.words[word].log_prob == pytest.approx(known[word], abs=2e-5)
 
@@ -228,16 +222,11 @@ class TestBruteForce:
         model = toy_model(toy, "causal", seed)
         context = data.draw(st.sampled_from(["a", "ab b", "b a"]))
         said, bound = every_word(toy, model, context, DEPTH[name], MARGIN.get(name, math.inf))
-        assert sum(math.exp(one.log_prob) for one in said) <= 1 + 1e-9
         # Longer words than those tried may come after so many of them, not before.
         certain = sum(one.log_prob > bound + 1e-4 for one in said)
         assume(certain)
         top = data.draw(st.integers(1, certain))
-        words = tuple(one.word for one in said[:: max(1, len(said) // 6)])
-        whole = search(model, width=width)
-        (answer,) = whole.answer([whole.encode(Question(Query(context), words))], top)
-        check(answer, said, top)
-        check_words(answer, said, words)
+        check(search(model, width=width), context, said, top)
 
     @settings(max_examples=20)
     @given(
@@ -251,12 +240,7 @@ class TestBruteForce:
         toy = TOYS["wordpiece"]
         model = toy_model(toy, "masked", seed)
         said = every_masked_word(toy, model, context, lengths)
-        assert sum(math.exp(one.log_prob) for one in said) <= 1 + 1e-9
-        words = tuple(one.word for one in said[:: max(1, len(said) // 6)])
-        whole = search(model, width=width, lengths=lengths)
-        (answer,) = whole.answer([whole.encode(Question(Query(context), words))], top)
-        check(answer, said, top)
-        check_words(answer, said, words)
+        check(search(model, width=width, lengths=lengths), context, said, top)
 
 
 class TestOrder:

@@ -131,37 +131,6 @@ def test_windows(name: str, options: dict[str, Any], tokens: int, tmp_path: Path
     check(name, folder, texts, **options)
 
 
-@pytest.mark.parametrize("name", ["gpt2", "gpt2-apart", "llama"])
-def test_words_end_at_white_space_alone(name: str, family_dir: FamilyDir) -> None:
-    """In "tool." the mass of the period counts once: as a part of the word, not as its end.
-
-    The reference reads transformers' distributions after each word and adds up the items that begin
-    with white space, or end the text, by what the tokenizer decodes after a letter.
-    """
-    text = 'A (small) hammer, said Zoë, is a "tool".'
-    model = load(str(family_dir(name)), LoadOptions(dtype="float64", unit="word"))
-    (answer,) = answered(model, [text])
-    right = reference(name, family_dir(name))
-    tokens = right.split(text)
-    before = right._before(tokens)
-    letter = right.tokenizer("a", add_special_tokens=False).input_ids
-    alone = right.tokenizer.decode(letter)
-    decoded = [right.tokenizer.decode([*letter, n])[len(alone) :] for n in range(len(before[-1]))]
-    special = right.tokenizer.all_special_ids
-    ends = torch.tensor([n in special or s[:1].isspace() for n, s in enumerate(decoded)])
-    nats, edges = [0.0] * len(tokens.spans), [0.0] * (len(tokens.spans) + 1)
-    for n, (token, word) in enumerate(zip(tokens.ids, tokens.words, strict=True)):
-        nats[word] += float(before[n][token])
-        if n and word != tokens.words[n - 1]:
-            edges[word] = float(before[n][ends].logsumexp(0))
-    edges[-1] = float(before[-1][ends].logsumexp(0))
-    expected = [total + edges[number + 1] - edges[number] for number, total in enumerate(nats)]
-    assert [word.log_prob for word in answer.words] == pytest.approx(expected, abs=1e-5)
-    # They telescope: the probability of the tokens, and of white space or the end after them.
-    assert answer.log_prob == pytest.approx(sum(nats) + edges[-1], abs=1e-5)
-    assert min(edges[1:]) < -0.1  # guards the test: a boundary that is not certain
-
-
 @pytest.mark.parametrize("unit", ["token", "word"])
 @pytest.mark.parametrize("packing", ["always", "never"])
 def test_a_text_of_one_token(unit: str, packing: str, family_dir: FamilyDir) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass
 from itertools import accumulate, chain
 from typing import cast
 
@@ -23,10 +24,11 @@ _OVERFULL = 1.25
 """Rows of more than this many times the tokens of a usual batch are read in parts."""
 
 
+@dataclass(frozen=True)
 class SentenceScorer:
     """Answers questions about sentences.
 
-    Args:
+    Attributes:
         reader: turns rows into probabilities.
         model_id: for messages.
         vocab_size: items over which the softmax runs.
@@ -34,14 +36,16 @@ class SentenceScorer:
             without.
     """
 
-    def __init__(
-        self, reader: Reader, model_id: str, vocab_size: int, boundaries: Boundaries | None = None
-    ) -> None:
-        self._reader = reader
-        self._model_id = model_id
-        self._boundaries = boundaries
-        elements = ELEMENTS_ON_CPU if reader.device.type == "cpu" else ELEMENTS
-        self.most_reads = max(1, elements // vocab_size)
+    reader: Reader
+    model_id: str
+    vocab_size: int
+    boundaries: Boundaries | None = None
+
+    @property
+    def most_reads(self) -> int:
+        """Distributions that are held at a time."""
+        elements = ELEMENTS_ON_CPU if self.reader.device.type == "cpu" else ELEMENTS
+        return max(1, elements // self.vocab_size)
 
     def answer(self, batch: Sequence[EncodedSentence], budget: int) -> list[SentenceAnswer]:
         """Returns the answers to a batch of sentences, in their order.
@@ -68,17 +72,17 @@ class SentenceScorer:
 
     def _read(self, rows: Sequence[TokenRow], ids: Sequence[int]) -> list[list[float]]:
         """Returns the log-probability of each token and, in unit `word`, of its boundary."""
-        wanted = torch.tensor(ids, device=self._reader.device)
+        wanted = torch.tensor(ids, device=self.reader.device)
 
         def pick(
             log_probs: torch.Tensor, reads: torch.Tensor, numbers: Sequence[int]
         ) -> torch.Tensor:
             tokens = log_probs[reads, wanted[numbers].to(reads.device)]
-            if self._boundaries is None:
+            if self.boundaries is None:
                 return tokens[:, None]
-            return torch.stack([tokens, self._boundaries.blank(log_probs)[reads]], dim=1)
+            return torch.stack([tokens, self.boundaries.blank(log_probs)[reads]], dim=1)
 
-        return cast("list[list[float]]", self._reader.read(rows, pick).tolist())
+        return cast("list[list[float]]", self.reader.read(rows, pick).tolist())
 
     def _chunks(
         self, rows: Sequence[TokenRow], n_sentences: int, budget: int
@@ -88,7 +92,7 @@ class SentenceScorer:
         A batch of several sentences of a causal model was planned to fit, common beginnings counted
         once. What may not fit are a long text, and the many rows of masked models.
         """
-        if self._reader.causal and n_sentences > 1:
+        if self.reader.causal and n_sentences > 1:
             yield rows
             return
         rows = [part for row in rows for part in _between_reads(row, self.most_reads)]
@@ -117,7 +121,7 @@ class SentenceScorer:
         """
         if any(map(math.isnan, chain.from_iterable(values))):
             raise BadInput(
-                f"model {self._model_id} gives NaN or infinite logits for the sentence "
+                f"model {self.model_id} gives NaN or infinite logits for the sentence "
                 f"{truncated(encoded.sentence.text)!r}: nothing can be scored; "
                 "try --dtype float32"
             )
@@ -146,14 +150,14 @@ class SentenceScorer:
         words end at white space alone, see `Boundaries.blank`.
         `edges` are the numbers of the tokens at which words begin, and of the one after the last.
         """
-        if self._boundaries is None or span.first == span.last:
+        if self.boundaries is None or span.first == span.last:
             return 0.0
         ends, begins = span.last in edges, span.first in edges and span.first > 0
         after = values[span.last - encoded.scored.start][1] if ends else 0.0
         before = values[span.first - encoded.scored.start][1] if begins else 0.0
         if -math.inf in (before, after):
             raise BadInput(
-                f"model {self._model_id} gives no probability to a boundary of the word "
+                f"model {self.model_id} gives no probability to a boundary of the word "
                 f"{encoded.sentence.text[span.start : span.end]!r} in "
                 f"{truncated(encoded.sentence.text)!r}: use --unit token"
             )

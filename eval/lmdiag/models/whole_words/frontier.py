@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from bisect import insort
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import NamedTuple
 
@@ -67,10 +68,11 @@ class Reading(NamedTuple):
     wanted: Mapping[int, float]
 
 
+@dataclass(eq=False, kw_only=True)
 class Frontier:
     """The search at one blank.
 
-    Args:
+    Attributes:
         boundaries: of words.
         spell: from a word to its pieces at this blank.
         opening: whether no word stands before the blank.
@@ -81,33 +83,26 @@ class Frontier:
         start: log-probability of the partial words without pieces.
         longest: largest `total` of the words that are looked for.
         width: continuations of a node that are opened at first.
-
-    Attributes:
         words: the most probable words so far, at most `top`.
         n_read: nodes that were handed out.
     """
 
-    def __init__(
-        self,
-        boundaries: Boundaries,
-        spell: Callable[[str], Pieces | None],
-        *,
-        opening: bool,
-        bare: bool,
-        top: int,
-        known: Collection[PartialWord],
-        start: float,
-        longest: int,
-        width: int = FIRST_WIDTH,
-    ) -> None:
+    boundaries: Boundaries
+    spell: Callable[[str], Pieces | None]
+    opening: bool
+    bare: bool
+    top: int
+    known: Collection[PartialWord]
+    start: float
+    longest: int
+    width: int
+
+    def __post_init__(self) -> None:
         self.words: list[ListedWord] = []
         self.n_read = 0
-        self._boundaries, self._spell = boundaries, spell
-        self._opening, self._bare = opening, bare
-        self._top, self._longest, self._width = top, longest, width
-        self._reached = {PartialWord((), partial.total): start for partial in known}
+        self._reached = {PartialWord((), partial.total): self.start for partial in self.known}
         self._ended: dict[PartialWord, float] = {}
-        self._seen = set(known)
+        self._seen = set(self.known)
         self._open: list[Node] = []
 
     @property
@@ -129,12 +124,12 @@ class Frontier:
         first = partial not in self._ended
         if first:
             self._ended[partial] = reading.end
-            if not partial.pieces and not partial.total and not self._opening:
+            if not partial.pieces and not partial.total and not self.opening:
                 self._reached[partial] -= reading.end  # given that a word begins here
         reached = self._reached[partial]
         for token, log_prob in reading.wanted.items():
             self._reached[_child(partial, token)] = reached + log_prob
-        if partial.total > self._longest:
+        if partial.total > self.longest:
             return
         if first and partial.pieces and not partial.total:
             self._offer(reached + reading.end, partial)
@@ -153,7 +148,7 @@ class Frontier:
 
         It is known down to the last word of the list, and everywhere if the list has all words.
         """
-        if len(self.words) == self._top and log_prob < -self.words[-1].cost:
+        if len(self.words) == self.top and log_prob < -self.words[-1].cost:
             return None
         return 1 + sum(-listed.cost > log_prob for listed in self.words)
 
@@ -168,11 +163,11 @@ class Frontier:
             return True
         self._seen.add(child)
         complete = len(child.pieces) == child.total
-        if complete or (not child.total and self._boundaries.certain):
+        if complete or (not child.total and self.boundaries.certain):
             self._offer(log_prob, child)
-        if not complete and self._boundaries.look(child.pieces, bare=self._bare).open:
+        if not complete and self.boundaries.look(child.pieces, bare=self.bare).open:
             self._reached[child] = log_prob
-            self._push(Node(-log_prob, child, self._width))
+            self._push(Node(-log_prob, child, self.width))
         return True
 
     def _push(self, node: Node) -> None:
@@ -183,14 +178,14 @@ class Frontier:
         """Puts a partial word into the list if it is a word and belongs there."""
         if log_prob == -math.inf or self._is_late(-log_prob, partial):
             return
-        word = self._boundaries.look(partial.pieces, bare=self._bare).word
-        if word is not None and self._spell(word) == partial.pieces:
+        word = self.boundaries.look(partial.pieces, bare=self.bare).word
+        if word is not None and self.spell(word) == partial.pieces:
             insort(self.words, ListedWord(-log_prob, partial.pieces, word))
-            del self.words[self._top :]
+            del self.words[self.top :]
 
     def _is_late(self, cost: float, partial: PartialWord) -> bool:
         """Whether nothing that starts with these pieces can come before the list's last word."""
-        last = self.words[-1] if len(self.words) == self._top else None
+        last = self.words[-1] if len(self.words) == self.top else None
         return last is not None and (cost, partial.pieces) >= last[:2]
 
 

@@ -37,6 +37,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property, partial
 
 import torch
@@ -68,10 +69,11 @@ NumberedNode = tuple[int, Node]
 """A node, and the number of its question in the batch."""
 
 
+@dataclass(eq=False)
 class WordSearch:
     """Answers questions in unit `word`.
 
-    Args:
+    Attributes:
         encoder: turns questions into rows.
         reader: turns rows into distributions.
         vocabulary: its items.
@@ -79,40 +81,31 @@ class WordSearch:
         lengths: most pieces of a word that is looked for with a masked model.
         most_nodes: of a blank, before the search is given up.
         width: continuations of a node that are opened at first.
-
-    Attributes:
         reuse: what the continuations of a blank reuse, see `forward.reuse`.
     """
 
-    def __init__(
-        self,
-        encoder: QuestionEncoder,
-        reader: Reader,
-        vocabulary: Vocabulary,
-        info: ModelInfo,
-        *,
-        lengths: int = LENGTHS,
-        most_nodes: int = _MOST_NODES,
-        width: int = FIRST_WIDTH,
-    ) -> None:
-        self._encoder = encoder
-        self._reader = reader
-        self._vocabulary = vocabulary
-        self._info = info
-        self._lengths, self._most_nodes, self._width = lengths, most_nodes, width
-        self.reuse = choose_reuse(reader, encoder)
+    encoder: QuestionEncoder
+    reader: Reader
+    vocabulary: Vocabulary
+    info: ModelInfo
+    lengths: int = LENGTHS
+    most_nodes: int = _MOST_NODES
+    width: int = FIRST_WIDTH
+
+    def __post_init__(self) -> None:
+        self.reuse = choose_reuse(self.reader, self.encoder)
 
     @cached_property
     def boundaries(self) -> Boundaries:
         """Where words begin and end in the vocabulary."""
-        return Boundaries(self._vocabulary, self._info.vocab_size)
+        return Boundaries(self.vocabulary, self.info.vocab_size)
 
     @cached_property
     def longest(self) -> int:
         """Most pieces of a word that is looked for; 0 if the model is not told their number."""
-        if not self._encoder.masked:
+        if not self.encoder.masked:
             return 0
-        return self._lengths if bool(self.boundaries.continues.any()) else 1
+        return self.lengths if bool(self.boundaries.continues.any()) else 1
 
     def encode(self, question: Question) -> EncodedQuestion:
         """Returns the rows that every search begins with: the blank and the candidates' pieces.
@@ -121,8 +114,8 @@ class WordSearch:
             BadInput: see `QuestionEncoder.encode`; or words are not told apart in the script of the
                 context.
         """
-        encoded = self._encoder.encode(question, self._rows)
-        if not self._encoder.masked and is_joined(encoded.query.context):
+        encoded = self.encoder.encode(question, self._rows)
+        if not self.encoder.masked and is_joined(encoded.query.context):
             raise BadInput(
                 f"the context {truncated(encoded.text)!r} ends in a script without spaces, in "
                 "which nothing tells where a word ends: use --unit token"
@@ -133,7 +126,7 @@ class WordSearch:
         self, blank: Blank, words: Sequence[Pieces]
     ) -> tuple[list[TokenRow], list[PartialWord]]:
         """Returns a row for each partial word of the candidates, shorter ones first."""
-        end = not (self._encoder.masked or self.boundaries.certain)  # read after a word, too
+        end = not (self.encoder.masked or self.boundaries.certain)  # read after a word, too
         partials = [PartialWord((), total) for total in range(1, self.longest + 1)]
         partials = partials or [PartialWord(())]
         for word in words:
@@ -155,17 +148,17 @@ class WordSearch:
             BadInput: NaN or infinite logits; a search that reaches `most_nodes`, since the model
                 hardly prefers any word to others; a word too long for the model.
         """
-        continue_from = self.reuse(self._reader, [encoded.rows[0] for encoded in batch])
+        continue_from = self.reuse(self.reader, [encoded.rows[0] for encoded in batch])
         frontiers = [self._frontier(encoded, top) for encoded in batch]
         blanks = [
-            (n, Node(0.0, encoded.partials[0], self._width)) for n, encoded in enumerate(batch)
+            (n, Node(0.0, encoded.partials[0], self.width)) for n, encoded in enumerate(batch)
         ]
         agreement: list[tuple[float | None, ...] | None] = []
         for chunk in self._chunks(blanks):
             log_probs = self._read(batch, frontiers, continue_from, chunk)
             agreement += verb_agreement([batch[n] for n, _ in chunk], log_probs, verbs)
         nodes = [
-            (n, Node(0.0, partial, self._width))
+            (n, Node(0.0, partial, self.width))
             for n, encoded in enumerate(batch)
             for partial in encoded.partials[1:]
         ]
@@ -180,21 +173,21 @@ class WordSearch:
 
     def _frontier(self, encoded: EncodedQuestion, top: int) -> Frontier:
         return Frontier(
-            self.boundaries,
-            partial(self._encoder.spell, query=encoded.query),
+            boundaries=self.boundaries,
+            spell=partial(self.encoder.spell, query=encoded.query),
             opening=opens_line(encoded.query.context),
             bare=encoded.bare,
             top=top,
             known=encoded.partials,
             start=-math.log(self.longest or 1),
             longest=self.longest,
-            width=self._width,
+            width=self.width,
         )
 
     def _chunks(self, nodes: Sequence[NumberedNode]) -> Iterator[Sequence[NumberedNode]]:
         """Cuts nodes where their distributions would take too much memory."""
-        elements = _ELEMENTS_ON_CPU if self._reader.device.type == "cpu" else _ELEMENTS
-        size = max(1, elements // self._info.vocab_size)
+        elements = _ELEMENTS_ON_CPU if self.reader.device.type == "cpu" else _ELEMENTS
+        size = max(1, elements // self.info.vocab_size)
         for start in range(0, len(nodes), size):
             yield nodes[start : start + size]
 
@@ -209,13 +202,13 @@ class WordSearch:
         requests = [(n, batch[n].blank.row(node.partial)) for n, node in nodes]
         queries = [batch[n].question.query for n, _ in nodes]
         for (_, row), query in zip(requests, queries, strict=True):
-            self._encoder.check_length([row], query)
+            self.encoder.check_length([row], query)
         log_probs = continue_from(requests)
-        refuse_nan(queries, log_probs, self._info.id)
+        refuse_nan(queries, log_probs, self.info.id)
         for (n, node), reading in zip(nodes, self._readings(batch, nodes, log_probs), strict=True):
             if reading.end == -math.inf and not node.partial.pieces:
                 raise BadInput(
-                    f"model {self._info.id} gives no probability to the beginning of a word after "
+                    f"model {self.info.id} gives no probability to the beginning of a word after "
                     f"{truncated(batch[n].question.query.context)!r}: use --unit token"
                 )
             frontiers[n].read(node.partial, node.width, reading)
@@ -237,7 +230,7 @@ class WordSearch:
         width = min(max(node.width for _, node in nodes), log_probs.shape[-1])
         values, tokens = log_probs.masked_fill(~may_follow, -torch.inf).topk(width)
         values, tokens = values.cpu(), tokens.cpu()
-        masked = self._encoder.masked
+        masked = self.encoder.masked
         ends = [0.0] * len(nodes) if masked else self.boundaries.end(log_probs).tolist()
         wanted = [batch[n].wanted.get(node.partial, ()) for n, node in nodes]
         pairs = [(row, piece) for row, pieces in enumerate(wanted) for piece in pieces]
@@ -257,11 +250,11 @@ class WordSearch:
     ) -> None:
         """Raises `BadInput` for a search that has read too many nodes and is not at its end."""
         for encoded, frontier in zip(batch, frontiers, strict=True):
-            if frontier.n_read > self._most_nodes and not frontier.is_exact:
+            if frontier.n_read > self.most_nodes and not frontier.is_exact:
                 context = truncated(encoded.question.query.context)
                 raise BadInput(
-                    f"model {self._info.id} hardly prefers any word to others after {context!r}: "
-                    f"{self._most_nodes} beginnings of words do not settle which are the most "
+                    f"model {self.info.id} hardly prefers any word to others after {context!r}: "
+                    f"{self.most_nodes} beginnings of words do not settle which are the most "
                     "probable; use --unit token"
                 )
 
