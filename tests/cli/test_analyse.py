@@ -79,4 +79,6 @@ def test_a_singular_fit_is_named_in_the_first_line(
     table.to_csv(tmp_path / "t.csv", index=False)
     command = ["analyse", str(tmp_path / "t.csv"), "--formula", "surprisal ~ a + (1 | item)"]
     assert main(command) == 0
-    assert capsys.readouterr().out.startswith("singular fit: ")
+    out = capsys.readouterr().out
+    assert out.startswith("mixed model: singular fit: ")
+    assert out.count("singular fit") == 1

@@ -13,6 +13,7 @@ import pytest
 from runs import make_run
 
 from lmdiag import diagnostics
+from lmdiag.cli import main
 from lmdiag.display import Measures
 from lmdiag.protocol import Protocol
 from lmdiag.report.formats import render_tables
@@ -168,6 +169,13 @@ def test_pairs_agree_with_sensitivity(forms: dict[str, Run]) -> None:
     for row in (each for item in known for each in item.choices):
         assert row.bits == pytest.approx(sum(part.bits or 0 for part in row.parts))
         assert [part.text for part in row.parts] == row.sentence.split()
+
+
+def test_tables_as_text_name_predictions_by_their_formulas(
+    forms: dict[str, Run], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["report", str(forms["suites"].path), "--format", "markdown"]) == 0
+    assert f"| two_predictions: {ORDER} |" in capsys.readouterr().out.replace("\\", "")
 
 
 def test_items_of_suites_agree_with_their_formulas(forms: dict[str, Run]) -> None:

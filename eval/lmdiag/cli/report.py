@@ -109,7 +109,7 @@ def _tables(options: Options) -> str:
     separate = [read_results(path) for path in options.runs]
     results = joined_results(separate)
     order = training_order(results)
-    chosen, grids = [], []
+    chosen, grids, rows = [], [], {}
     if options.items:
         runs = joined_runs([load_run(path, options.data) for path in options.runs])
         chosen = choose([runs[i] for i in order], options.items)
@@ -118,7 +118,8 @@ def _tables(options: Options) -> str:
         try:
             custom = [load_run(p, options.data) for p, facts in paths if facts.tasks.keys() - known]
             grids = [grid for design in designs_of(custom, options.region) for grid in design.grids]
+            rows = {task: x.columns() for run in custom for task, x in run.stimuli.items()}
         except BadInput:
             if options.region:
                 raise
-    return render_tables(options.format or "csv", [results[i] for i in order], chosen, grids)
+    return render_tables(options.format or "csv", [results[i] for i in order], chosen, grids, rows)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lmdiag.text import csv_cell, visible
@@ -36,11 +36,13 @@ def render_tables(
     runs: Sequence[Results],
     chosen: Sequence[Chosen] = (),
     designs: Sequence[Grid] = (),
+    rows: Mapping[str, Mapping[str, Sequence[Any]]] = {},
 ) -> str:
     """Returns the tables of one or several runs in a format, and the top words of chosen items.
 
-    `designs` are the tables of effects and cells of own data; csv does not have them, and has
-    nothing but the items if there are any.
+    `designs` are the tables of effects and cells of own data, `rows` the columns of tasks whose
+    predictions are shown by their formulas; csv has neither, and nothing but the items if there
+    are any.
     """
     from jinja2 import Environment
     from markupsafe import Markup
@@ -63,7 +65,7 @@ def render_tables(
     env.filters["literal"] = lambda text: Markup(_single_line(text))
     template = env.from_string(resource_path("cards", f"tables.{name}.j2").read_text("utf-8"))
     text = template.render(
-        sections=sections(runs), chosen=chosen, designs=designs, signs=signs,
+        sections=sections(runs, rows), chosen=chosen, designs=designs, signs=signs,
         label_of=lambda task, i: f"{re.sub(r'[^A-Za-z0-9]+', '-', task)}-{i}",
     )  # fmt: skip
     return f"{text.rstrip()}\n"

@@ -130,10 +130,13 @@ def _print_sections(
 
 def print_analysis(analysis: Analysis, console: Console) -> None:
     """Prints the effects of conditions, the cells, and mixed models; a warning of a fit first."""
-    for fit in analysis.mixed.values():
-        if fit.warning:
-            _print_line(fit.warning, "bold", console, wrap=False)
-    _print_part("", analysis_grids(analysis), analysis_remarks(analysis), console)
+    warnings = tuple(fit.warning for fit in analysis.mixed.values() if fit.warning)
+    remarks = [*analysis_remarks(analysis)]
+    for remark in remarks:
+        if remark.endswith(warnings):
+            _print_line(remark, "bold", console, wrap=False)
+    others = [remark for remark in remarks if not remark.endswith(warnings)]
+    _print_part("", analysis_grids(analysis), others, console)
 
 
 def print_fit(fit: HumanFit, console: Console) -> None:
