@@ -127,6 +127,14 @@ def test_all_rows_with_a_published_vocabulary(
 class TestCompany:
     """No number depends on what goes through the model together."""
 
+    @pytest.mark.parametrize("unit", ["token", "word"])
+    @pytest.mark.parametrize("name", family_params(FAMILIES))
+    def test_batches(self, name: str, unit: Unit, loaded: Callable[..., Model]) -> None:
+        model = loaded(name, unit)
+        alone = ask(model, QUESTIONS, 1)
+        check_same(alone, ask(model, QUESTIONS), unit)
+        check_same(alone[::-1], ask(model, QUESTIONS[::-1], 2), unit)
+
     @pytest.mark.parametrize("name", family_params(FAMILIES))
     def test_packing(self, name: str, family_dir: FamilyDir, loaded: Callable[..., Model]) -> None:
         packed, plain = loaded(name), load(str(family_dir(name)), LoadOptions(packing="never"))

@@ -89,6 +89,13 @@ class TestKinds:
         config = getattr(transformers, name)(architectures=architectures)
         assert detect("some-model", config) == kind
 
+    def test_a_bert_decoder_looks_to_the_left_alone(self, bert: Path) -> None:
+        parts = load_parts(str(bert), LoadOptions(kind="causal"))
+        assert parts.kind == "causal"
+        first, second = (parts.model(torch.tensor([[2, 9, 10, n]])).logits for n in (11, 12))
+        assert torch.equal(first[:, :3], second[:, :3])
+        assert not torch.equal(first[:, 3], second[:, 3])
+
 
 class TestCheckpoint:
     def test_digest_follows_what_decides_the_answers(self, bert: Path) -> None:
@@ -136,6 +143,17 @@ class TestWeights:
         model.transformer.save_pretrained(folder)
         again = load_parts(str(folder), LoadOptions(kind="causal")).model
         assert again.lm_head.weight.equal(model.lm_head.weight)
+
+    def test_added_tokens_beyond_the_embeddings_do_no_harm(
+        self, family_dir: FamilyDir, tmp_path: Path
+    ) -> None:
+        """Gemma 3 has one for pictures, which no text makes."""
+        folder = shutil.copytree(family_dir("gpt2"), tmp_path / "gpt2")
+        content = json.loads((folder / "tokenizer.json").read_text("utf-8"))
+        added = content["added_tokens"]
+        added.append(added[0] | {"id": 440, "content": "<picture>"})
+        (folder / "tokenizer.json").write_text(json.dumps(content), "utf-8")
+        assert load_parts(str(folder)).tokenizer.convert_tokens_to_ids("<picture>") == 440
 
     def test_old_names_of_weights(self, bert: Path) -> None:
         """The published BERT has gamma and beta, and no second copy of its tied weights."""
