@@ -47,7 +47,8 @@ def test_trunc_on_all_items(upstream: Path, cprag: stimuli.Stimuli) -> None:
 
 @pytest.mark.parametrize("name", ["shuf", "shuf_trunc"])
 def test_shuffled_texts_on_all_items(upstream: Path, cprag: stimuli.Stimuli, name: str) -> None:
-    texts = contexts(cprag, name, run=3)
+    texts = contexts(cprag, name, run=3, seed=1)
+    items = cprag.columns()["item"]
     moved = 0
     for i, (_, first, second, *_) in enumerate(source_lines(upstream, "CPRAG-102")):
         assert len(set(texts[3 * i : 3 * i + 3])) == 1
@@ -55,7 +56,10 @@ def test_shuffled_texts_on_all_items(upstream: Path, cprag: stimuli.Stimuli, nam
         shuffled, period, rest = texts[3 * i].partition(". ")
         # Periods inside sentence 1 are deleted, so the first one is the one that was added.
         assert (period, rest) == (". ", end)
-        assert Counter(shuffled.split(" ")) == Counter(first.replace(".", "").split(" "))
+        words = first.replace(".", "").split(" ")
+        order = random_order(len(words), items[3 * i], run=3, seed=1)
+        assert shuffled.split(" ") == [words[place] for place in order]
+        assert sorted(order) == [*range(len(words))]
         moved += shuffled != first.removesuffix(".")
     assert moved == 34  # sentences of 7 to 19 words: an unchanged order is all but impossible
 
