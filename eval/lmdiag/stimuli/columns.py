@@ -48,13 +48,16 @@ _RULES: Mapping[str, Sequence[tuple[str, str]]] = {
     "expected": [
         (r"\A\Z", "has an empty word"),
         (
-            r"\A\s.*|.*\s\Z|.*[,;|]\s+\S.*",
-            "has {!r}, which can never be one of the top words: give each word on its own, without "
-            "spaces at its edges",
+            r"\A\s|\s\Z|[,;|]\s+\S",
+            "has {1!r}, which can never be one of the top words: give each word on its own, "
+            "without spaces at its edges",
         ),
     ],
 }
-"""Column -> patterns that none of its texts may have, what is wrong with those that do."""
+"""Column -> patterns that none of its texts may have, what is wrong with those that do.
+
+The patterns take linear time: none begins with a repetition. A message has the match and the text.
+"""
 
 _COMPILED = {
     name: [(re.compile(pattern, re.IGNORECASE).search, message) for pattern, message in rules]
@@ -263,5 +266,5 @@ def text_problem(column: str, text: str) -> str:
     """Returns what is wrong with a text in a core column; "" if nothing is."""
     for search, message in _COMPILED[column]:
         if match := search(text):
-            return message.format(match[0])
+            return message.format(match[0], text)
     return ""
