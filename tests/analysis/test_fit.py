@@ -13,8 +13,9 @@ from wordfreq import word_frequency
 
 from lmdiag.analysis.fit import HumanFit, ModelFit, fit_surprisals
 from lmdiag.analysis.human import read_human, read_surprisals
+from lmdiag.analysis.linear import fold_numbers
 from lmdiag.analysis.procedures import Procedure
-from lmdiag.analysis.regression import fold_numbers, without_terms
+from lmdiag.analysis.regression import without_terms
 from lmdiag.types import BadInput
 
 
@@ -86,7 +87,7 @@ def test_wilcox_equals_a_direct_computation_fold_by_fold() -> None:
             z = (y[test] - x[test][:, columns] @ beta) / sd
             density.append(-(z**2) / 2 - math.log(sd * math.sqrt(2 * math.pi)))
         deltas.append(density[0] - density[1])
-        rows_of_fold = fit.models[0].deltas[test]
+        rows_of_fold = fit.models[0].words["delta"].to_numpy()[test]
         assert rows_of_fold == pytest.approx(deltas[-1], rel=1e-9)
     delta = np.concatenate(deltas)
     (model,) = fit.models
@@ -314,4 +315,4 @@ def test_surprisals_are_joined_by_the_columns_that_tables_share(tmp_path: Path) 
     joined = fitted(unrelated, str(tmp_path / "model.csv"), response="rt")
     direct = fitted(frame, "a", response="rt")
     assert joined.models[0].name == "model"
-    assert joined.models[0].deltas == pytest.approx(direct.models[0].deltas)
+    assert joined.models[0].per_word == pytest.approx(direct.models[0].per_word)

@@ -12,7 +12,7 @@ import pytest
 from scipy.linalg import block_diag
 from scipy.optimize import minimize
 
-from lmdiag.analysis.mixed import fit_mixed
+from lmdiag.analysis.linear import fit_mixed
 from lmdiag.types import BadInput
 
 
