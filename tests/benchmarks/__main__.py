@@ -41,7 +41,7 @@ class Contender:
 
     def __init__(self, command: list[str], stack: ExitStack) -> None:
         self.seconds, self.memory, self.absent = list[float](), 0.0, ""
-        self._errors = stack.enter_context(tempfile.TemporaryFile("w+"))
+        self._errors = stack.enter_context(tempfile.TemporaryFile("w+"))  # noqa: SIM115
         pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": self._errors}
         self._process = subprocess.Popen(command, text=True, **pipes)
         stack.callback(self._process.communicate)
