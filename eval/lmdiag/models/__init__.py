@@ -7,20 +7,17 @@ entry in `_LOADERS`; a model behind a server is one that the options name a serv
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import import_module
 
 from lmdiag.models.loading.options import LoadOptions
 from lmdiag.models.model import Model
-from lmdiag.types import BadInput
 
 __all__ = ["LoadOptions", "Model", "load"]
 
 _LOADERS = {"demo:": "lmdiag.models.demo:load_demo", "": "lmdiag.models.local:load_local"}
 """How the name of a model begins -> module and name of its `load(model_id, options)`."""
 
-_SERVED = "lmdiag.models.server.loading:load_served"
+_SERVED = "lmdiag.models.server.served:load_served"
 
 
 def load(model_id: str, options: LoadOptions | None = None) -> Model:
@@ -37,19 +34,8 @@ def load(model_id: str, options: LoadOptions | None = None) -> Model:
     options = options or LoadOptions()
     start = next(start for start in _LOADERS if model_id.startswith(start))
     module, _, name = (_SERVED if options.server else _LOADERS[start]).partition(":")
-    with _one_line(model_id):
+    from lmdiag.models.loading.errors import one_line_errors
+
+    with one_line_errors(model_id):
         model: Model = getattr(import_module(module), name)(model_id, options)
     return model
-
-
-@contextmanager
-def _one_line(model_id: str) -> Iterator[None]:
-    """Turns any other exception than `BadInput` into one that names the model."""
-    try:
-        yield
-    except BadInput:
-        raise
-    except Exception as error:  # an unusual tokenizer or configuration fails at its first use
-        from lmdiag.models.loading.errors import first_line
-
-        raise BadInput(f"model {model_id} cannot be queried: {first_line(error)}") from error
