@@ -25,7 +25,7 @@ from lmdiag.models.forward.probing import choose_layout
 from lmdiag.models.forward.reader import Reader
 from lmdiag.models.loading.checks import check_precision
 from lmdiag.models.loading.errors import is_out_of_memory, one_line_errors
-from lmdiag.models.loading.load import Parts, load_parts
+from lmdiag.models.loading.load import Parts
 from lmdiag.models.loading.options import LoadOptions
 from lmdiag.models.sentences import SentenceScorer
 from lmdiag.models.tokens.encoders import QuestionEncoder
@@ -206,22 +206,8 @@ class LocalModel:
             return None
 
 
-def load_local(model_id: str, options: LoadOptions, *, folder: str | None = None) -> LocalModel:
-    """Loads a model from the Hub or a folder.
-
-    Args:
-        model_id: Hub id or folder, or the name of a model in `folder`.
-        options: how it is loaded and queried.
-        folder: where it is; None for `model_id`.
-
-    Raises:
-        BadInput: it cannot be loaded or queried; names the model and the remedy.
-    """
-    return assemble(model_id, load_parts(folder or model_id, options), options)
-
-
 def assemble(model_id: str, parts: Parts, options: LoadOptions) -> LocalModel:
-    """Puts a loaded network and its tokenizer together.
+    """Puts a loaded network and its tokenizer together as the model with an id.
 
     Raises:
         BadInput: it cannot be queried; names the model and the remedy.
