@@ -23,7 +23,6 @@ from huggingface_hub import HfApi
 from leaving import LEAVE
 from limits import HANG
 from runs import make_run
-from safetensors.numpy import load_file, save_file
 
 from lmdiag.cli import main
 from lmdiag.hub.benchmark import columns, leaderboard_figures
@@ -49,7 +48,6 @@ ENDLESS = {"type": "Sequence", "normalizers": [
 ]}  # fmt: skip
 """A normaliser of texts that tries some 10^10 ways to match each."""
 TOLD = {
-    "nan": "NaN",
     "code": "own code",
     "large": "has 7,000,000,000 parameters, more than 3,000,000,000",
     "damaged": "has damaged safetensors weights",
@@ -63,10 +61,7 @@ def damage(folder: Path, name: str) -> None:
     (folder / "README.md").write_text(name)
     config = json.loads((folder / "config.json").read_text())
     weights = folder / "model.safetensors"
-    if name == "nan":
-        save_file({key: x * float("nan") for key, x in load_file(weights).items()}, weights,
-                  {"format": "pt"})  # fmt: skip
-    elif name == "code":
+    if name == "code":
         mapped = {"AutoConfig": "code.Config", "AutoModelForMaskedLM": "code.Model"}
         changed = config | {"model_type": "new", "auto_map": mapped}
         (folder / "config.json").write_text(json.dumps(changed))
