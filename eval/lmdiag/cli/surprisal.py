@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -56,8 +57,9 @@ def main(options: Options) -> int:
         return 0
     if not out and sys.stdout.isatty():  # a terminal gets no control characters
         table["word"] = table["word"].map(visible)
-    separator = "\t" if out and out.suffix == ".tsv" else ","
-    text = table.to_csv(sep=separator, index=False, float_format="%.6f", lineterminator="\n")
+    # no word has a tab, and programs that read tab-separated words take quotes for characters
+    tabs = {"sep": "\t", "quoting": csv.QUOTE_NONE} if out and out.suffix == ".tsv" else {}
+    text = table.to_csv(index=False, float_format="%.6f", lineterminator="\n", **tabs)
     if out:
         write_atomically(out, text.encode())
     else:
