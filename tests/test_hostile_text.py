@@ -28,6 +28,7 @@ from lmdiag.report.html import render
 from lmdiag.report.listing import choose
 from lmdiag.results import Run, load_run
 from lmdiag.text import visible
+from lmdiag.types import BadInput
 
 TEXTS = list(HOSTILE.values())
 FEW = 8
@@ -171,7 +172,7 @@ def test_text_from_outside_does_nothing(name: str, form: str, hostile_runs: dict
 def test_an_error_is_one_line_without_controls(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert exits.fail(f"no data at {HOSTILE[name]}: build it", 2) == 2
+    assert exits.end(BadInput(f"no data at {HOSTILE[name]}: build it"), "run", "") == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1
     assert {c for c in error if unicodedata.category(c) in ("Cc", "Cf", "Cs")} == {"\n"}
