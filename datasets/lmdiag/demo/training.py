@@ -80,7 +80,7 @@ def train(name: str, folder: Path, steps: int) -> None:
     others = [p for p in model.parameters() if p.ndim != 2]
     rates = ((embeddings, _EMBEDDING_RATE), (others, _OTHER_RATE))
     slow = [{"params": parameters, "rate": rate} for parameters, rate in rates]
-    optimizers = (
+    optimizers: tuple[torch.optim.Optimizer, ...] = (
         torch.optim.Muon([{"params": matrices, "rate": _MATRIX_RATE}], weight_decay=0.0),
         torch.optim.Adam(slow, betas=(0.9, 0.98)),
     )
