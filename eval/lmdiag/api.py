@@ -294,7 +294,7 @@ def analyse(
             another program, or its file (csv, tsv or Parquet).
         region: see `lmdiag.analysis.designs.analyse_table`.
         task: of runs with several tasks.
-        design: response, conditions, formula, coding, filters; likewise.
+        design: response, conditions, formula, coding; likewise.
 
     Raises:
         BadInput: there are no items, no conditions or no such columns; the formula cannot be

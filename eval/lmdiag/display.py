@@ -167,7 +167,7 @@ class Analysed(Printable):
     Attributes:
         analysis: the figures, see `lmdiag.analysis.designs.Analysis`.
         cells, effects, differences: its pandas tables.
-        mixed: model -> `lmdiag.analysis.mixed.MixedFit`.
+        mixed: model -> `lmdiag.analysis.linear.LinearFit`.
     """
 
     def __init__(self, analysis: Analysis) -> None:

@@ -26,7 +26,7 @@ import pandas as pd
 import torch
 
 from lmdiag import api, stimuli
-from lmdiag.analysis.mixed import fit_mixed
+from lmdiag.analysis.linear import fit_mixed
 from lmdiag.measures import quartiles
 from lmdiag.models.agreement import Verbs
 from lmdiag.types import DIAGNOSTICS

@@ -13,8 +13,9 @@ from wordfreq import word_frequency
 
 from lmdiag.analysis.fit import HumanFit, ModelFit, fit_surprisals
 from lmdiag.analysis.human import read_human, read_surprisals
+from lmdiag.analysis.linear import fold_numbers
 from lmdiag.analysis.procedures import Procedure
-from lmdiag.analysis.regression import fold_numbers, without_terms
+from lmdiag.analysis.regression import without_terms
 from lmdiag.types import BadInput
 
 
@@ -86,7 +87,7 @@ def test_wilcox_equals_a_direct_computation_fold_by_fold() -> None:
             z = (y[test] - x[test][:, columns] @ beta) / sd
             density.append(-(z**2) / 2 - math.log(sd * math.sqrt(2 * math.pi)))
         deltas.append(density[0] - density[1])
-        rows_of_fold = fit.models[0].deltas[test]
+        rows_of_fold = fit.models[0].words["delta"].to_numpy()[test]
         assert rows_of_fold == pytest.approx(deltas[-1], rel=1e-9)
     delta = np.concatenate(deltas)
     (model,) = fit.models
@@ -163,6 +164,11 @@ def test_coefficients_are_per_unit_and_per_bit() -> None:
     assert nats.per_bit == pytest.approx(bits.per_bit)
     assert nats.mean_surprisal == pytest.approx(bits.mean_surprisal)
     assert nats.delta_log_likelihood == pytest.approx(bits.delta_log_likelihood)
+    plain, scaled = (
+        fitted(frame, "a", formula=formula, units="nats").models[0].per_bit
+        for formula in ("rt ~ surprisal + length", "scale(rt) ~ scale(surprisal) + length")
+    )
+    assert scaled == pytest.approx(plain)
 
 
 def test_models_are_compared_on_the_same_rows() -> None:
@@ -307,6 +313,7 @@ def test_surprisals_that_do_not_fit(tmp_path: Path, name: str, text: str, messag
 def test_surprisals_are_joined_by_the_columns_that_tables_share(tmp_path: Path) -> None:
     frame = corpus()
     other = frame[["text", "position", "a"]].rename(columns={"a": "Surprisal"})
+    other = pd.concat([other, other[:9]])  # rows of two readers repeat each other
     other = other.astype({"text": float}).sample(frac=1, random_state=0)
     other.to_csv(tmp_path / "model.csv", index=False)
     # columns of the table with this name belong to other surprisals
@@ -314,4 +321,4 @@ def test_surprisals_are_joined_by_the_columns_that_tables_share(tmp_path: Path) 
     joined = fitted(unrelated, str(tmp_path / "model.csv"), response="rt")
     direct = fitted(frame, "a", response="rt")
     assert joined.models[0].name == "model"
-    assert joined.models[0].deltas == pytest.approx(direct.models[0].deltas)
+    assert joined.models[0].per_word == pytest.approx(direct.models[0].per_word)

@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 
 import lmdiag
-from lmdiag.analysis.regression import term_interval
 from lmdiag.types import BadInput
 
 WORDS = "the robin is not a bird tree hammer saw daisy of near old river while sang"
@@ -39,7 +38,7 @@ def test_a_planted_slope_is_recovered_from_texts_of_2000_words() -> None:
     fit = lmdiag.fit(human, models=model, response="rt", average=True)
     (figures,) = fit.models
     term = next(term for term in figures.terms if term.term == "surprisal")
-    low, high = term_interval(term)
+    low, high = term.interval
     assert low < 2.5 < high
     assert high - low < 0.5
     assert figures.n == 2000 - 3 * 2

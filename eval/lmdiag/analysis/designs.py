@@ -14,7 +14,7 @@ import numpy as np
 
 from lmdiag import stats
 from lmdiag.analysis.items import PARTS, SCORES
-from lmdiag.analysis.mixed import Coding, MixedFit, fit_mixed
+from lmdiag.analysis.linear import Coding, LinearFit, fit_mixed
 from lmdiag.perturb import NONE
 from lmdiag.text import shortened
 from lmdiag.types import BadInput
@@ -71,7 +71,7 @@ class Analysis:
     cells: DataFrame
     effects: DataFrame
     differences: DataFrame
-    mixed: Mapping[str, MixedFit]
+    mixed: Mapping[str, LinearFit]
 
     @property
     def has_models(self) -> bool:
@@ -89,12 +89,10 @@ class Analysis:
         tables = {"cells": self.cells, "effects": self.effects, "mixed": DataFrame(terms)}
         if self.has_models:
             tables["differences"] = self.differences
-        hidden = [] if self.has_models else ["model"]
-        record: dict[str, Any] = {
-            name: table.astype(object).where(table.notna(), None)
-            .drop(columns=hidden, errors="ignore").to_dict("records")
-            for name, table in tables.items()
-        }  # fmt: skip
+        record: dict[str, Any] = {}
+        for name, table in tables.items():
+            shown = table if self.has_models else table.drop(columns="model", errors="ignore")
+            record[name] = shown.astype(object).where(shown.notna(), None).to_dict("records")
         record["mixed"] = record["mixed"] or None
         if warnings := [fit.warning for fit in self.mixed.values() if fit.warning]:
             record["warning"] = warnings[0]
@@ -109,7 +107,6 @@ def analyse_table(
     formula: str = "",
     region: str = "",
     coding: Coding = "sum",
-    filters: Sequence[str] = (),
 ) -> Analysis:
     """Analyses the items of one or several models.
 
@@ -122,17 +119,18 @@ def analyse_table(
             else surprisal.
         conditions: columns; () for those that `find_conditions` finds, in each suite by itself if
             suites have different conditions.
-        formula: of a mixed model, see `lmdiag.analysis.mixed`; fitted to the rows of each model, or
-            to all rows if it has the column `model`.
+        formula: of a mixed model, see `fit_mixed`; fitted to the rows of each model, or to all
+            rows if it has the column `model`.
         region: number or name of the region, in a table with a row per region.
         coding: of conditions and columns of text in the formula, see `fit_mixed`.
-        filters: "COLUMN=VALUE" texts; rows with other values are left out.
 
     Raises:
         BadInput: there is no item column, no condition, no such response or region, no item with
             all cells, or the formula cannot be fitted.
     """
-    table = _chosen(table, region, filters)
+    from pandas import DataFrame, concat
+
+    table = _chosen(table, region)
     response = response or formula.partition("~")[0].strip(" `") or "surprisal"
     table[response] = _response(table, response).replace([np.inf, -np.inf], np.nan)
     if unknown := [name for name in conditions if name not in table]:
@@ -156,19 +154,29 @@ def analyse_table(
     models = dict(iter(table.groupby("model", sort=False)))
     first = next(iter(models), "")
     gaps = {
-        (suite, f"{first} - {model}"): (scores[suite, first] - table).dropna()
-        for (suite, model), table in scores.items()
+        (suite, f"{first} - {model}"): (scores[suite, first] - contrasts).dropna()
+        for (suite, model), contrasts in scores.items()
         if model != first and (suite, first) in scores
     }
     fitted = {"": table} if re.search(r"(?<!\w)model(?!\w)", formula) else models
+
+    def stacked(tables: Mapping[tuple[str, str], DataFrame]) -> DataFrame:
+        """The tables below each other, with the model, and the suite if each is by itself."""
+        if not tables:
+            return DataFrame()
+        whole = concat(tables, names=["suite", "model"]).reset_index(["suite", "model"])
+        texts = whole.select_dtypes(["object", "str"]).columns
+        whole[texts] = whole[texts].fillna("")  # conditions of other suites
+        return whole.reset_index(drop=True).drop(columns=[] if whole["suite"].any() else "suite")
+
     return Analysis(
         response=response,
         conditions=levels,
-        items=_stacked({k: w.melt(ignore_index=False).reset_index() for k, w in complete.items()}),
+        items=stacked({k: w.melt(ignore_index=False).reset_index() for k, w in complete.items()}),
         left_out={k: len(w) - len(complete[k]) for k, w in means.items()},
-        cells=_stacked({key: cell_means(wide) for key, wide in complete.items()}),
-        effects=_stacked({key: effect_tests(table) for key, table in scores.items()}),
-        differences=_stacked({key: effect_tests(table) for key, table in gaps.items()}),
+        cells=stacked({key: _cell_means(wide) for key, wide in complete.items()}),
+        effects=stacked({key: _effect_tests(contrasts) for key, contrasts in scores.items()}),
+        differences=stacked({key: _effect_tests(contrasts) for key, contrasts in gaps.items()}),
         mixed={
             model: fit_mixed(formula, _typed(rows, levels), coding=coding)
             for model, rows in (fitted if formula else {}).items()
@@ -176,23 +184,11 @@ def analyse_table(
     )
 
 
-def _stacked(tables: Mapping[tuple[str, str], DataFrame]) -> DataFrame:
-    """The tables of suites and models below each other, with columns for both."""
-    from pandas import DataFrame, concat
-
-    if not tables:
-        return DataFrame()
-    table = concat(tables, names=["suite", "model"]).reset_index(["suite", "model"])
-    texts = table.select_dtypes(["object", "str"]).columns
-    table[texts] = table[texts].fillna("")  # conditions of other suites
-    return table.reset_index(drop=True).drop(columns=[] if table["suite"].any() else "suite")
-
-
 # ---- the table -----------------------------------------------------------------------------------
 
 
-def _chosen(table: DataFrame, region: str, filters: Sequence[str]) -> DataFrame:
-    """The unperturbed rows of a task and region that pass the filters, with `item` and `model`."""
+def _chosen(table: DataFrame, region: str) -> DataFrame:
+    """The unperturbed rows of a task and region, with `item` and `model`."""
     table = table.set_axis(list(map(str, table.columns)), axis=1)
     if not table.columns.is_unique:
         raise BadInput("the table has two columns of one name: rename one of them")
@@ -201,18 +197,17 @@ def _chosen(table: DataFrame, region: str, filters: Sequence[str]) -> DataFrame:
     if "task" in table and table["task"].nunique() > 1:
         tasks = ", ".join(dict.fromkeys(table["task"]))
         raise BadInput(f"there are several tasks: choose one with --task from {tasks}")
-    for condition in filters:
-        name, sign, value = map(str.strip, condition.partition("="))
-        if not sign or name not in table:
-            known = ", ".join(table)
-            raise BadInput(f"filter {condition!r}: write it as COLUMN=VALUE, columns are {known}")
-        table = _having(table, [name], value, f"filter {condition!r}: choose a value")
-    if region or set(PARTS) <= set(table.columns):
+    has_regions = set(PARTS) <= set(table.columns)
+    if region or (has_regions and table["number"].nunique() > 1):
         names = [name for name in ("number", "name", "region") if name in table]
         if not names:
             raise BadInput("the table has no regions: write it with --per region")
-        if region or table["number"].nunique() > 1:
-            table = _having(table, names, region, "choose a region with --region")
+        texts = table[names].apply(level_texts)
+        table = table[(texts == region).any(axis=1)]
+        if table.empty:
+            known = texts.fillna("").drop_duplicates()[:20].agg(" ".join, axis=1).str.strip()
+            regions = ", ".join(map(shortened, known))
+            raise BadInput(f"choose a region with --region from {regions}")
     table = table.reset_index(drop=True)
     names = [name for name in ("model", "signature") if name in table]
     if len(names) == 2 and len(table[names].drop_duplicates()) == table["model"].nunique():
@@ -222,16 +217,6 @@ def _chosen(table: DataFrame, region: str, filters: Sequence[str]) -> DataFrame:
     if is_alone and "contrast" in table:  # no item has two rows
         table["item"] = table["contrast"]
     return table
-
-
-def _having(table: DataFrame, names: list[str], value: str, problem: str) -> DataFrame:
-    """The rows that have a value in one of some columns."""
-    texts = table[names].apply(level_texts)
-    mask = (texts == value).any(axis=1)
-    if not mask.any():
-        known = texts.fillna("").drop_duplicates()[:20].agg(" ".join, axis=1).str.strip()
-        raise BadInput(f"{problem} from {', '.join(map(shortened, known))}")
-    return table[mask]
 
 
 def _response(table: DataFrame, response: str) -> Series:
@@ -281,6 +266,20 @@ def levels_in_order(column: Series) -> tuple[str, ...]:
         return tuple(sorted(levels, key=float))
     except ValueError:
         return tuple(levels)
+
+
+def _typed(table: DataFrame, levels: Levels) -> DataFrame:
+    """The table with conditions as categories, and texts of numbers as numbers."""
+    from pandas import Categorical, to_numeric
+
+    columns = {}
+    for name in table.columns:
+        texts = level_texts(table[name])
+        numbers = to_numeric(texts, errors="coerce")
+        columns[name] = numbers if numbers.count() == texts.count() else texts
+        if name in levels:
+            columns[name] = Categorical(texts, levels[name])
+    return table.assign(**columns)
 
 
 # ---- the design ----------------------------------------------------------------------------------
@@ -343,15 +342,6 @@ def _means(
     return means
 
 
-def cell_means(means: DataFrame) -> DataFrame:
-    """Returns the mean of each column of `_means` with its interval; see `Analysis.cells`."""
-    bounds = within_item_intervals(means.to_numpy())
-    table = means.columns.to_frame(index=False)
-    return table.assign(n=len(means), mean=means.mean().to_numpy()).assign(
-        ci_low=[low for low, _ in bounds], ci_high=[high for _, high in bounds]
-    )
-
-
 def within_item_intervals(values: stats.Values) -> list[stats.Interval]:
     """Returns the 95% interval of the mean of each cell, for comparisons within items.
 
@@ -369,6 +359,13 @@ def within_item_intervals(values: stats.Values) -> list[stats.Interval]:
     return [stats.mean_interval(column) for column in stretched.T]
 
 
+def _cell_means(means: DataFrame) -> DataFrame:
+    """The mean of each column of `_means` with its interval; see `Analysis.cells`."""
+    low, high = np.transpose(within_item_intervals(means.to_numpy()))
+    table = means.columns.to_frame(index=False)
+    return table.assign(n=len(means), mean=means.mean().to_numpy(), ci_low=low, ci_high=high)
+
+
 def effect_scores(means: DataFrame, named: Levels) -> DataFrame:
     """Returns the contrast of each item (rows) for each effect (columns).
 
@@ -382,16 +379,19 @@ def effect_scores(means: DataFrame, named: Levels) -> DataFrame:
     """
     from pandas import DataFrame, MultiIndex
 
-    sides: list[
-        list[tuple[str, str, stats.Values]]
-    ] = []  # of each condition: family, name and weights of its levels
+    sides = []  # of each condition: family, name and weights of its levels
     for name in means.columns.names:
         levels = means.columns.unique(name)
-        sides.append([])
-        for low, high in combinations(levels, 2):
-            label = name if len(named[name]) == 2 else f"{name}[{high} - {low}]"
-            sides[-1].append((name, label, (levels == high) * 1.0 - (levels == low)))
-        sides[-1].append(("", "", np.full(len(levels), 1 / len(levels))))
+        averaged = ("", "", np.full(len(levels), 1 / len(levels)))
+        pairs = [
+            (
+                str(name),
+                name if len(named[name]) == 2 else f"{name}[{high} - {low}]",
+                (levels == high) * 1.0 - (levels == low),
+            )
+            for low, high in combinations(levels, 2)
+        ]
+        sides.append([*pairs, averaged])
     weights = {}
     for crossed in product(*sides):
         families, labels, vectors = zip(*crossed, strict=True)
@@ -405,8 +405,8 @@ def effect_scores(means: DataFrame, named: Levels) -> DataFrame:
     return DataFrame(scores, means.index, MultiIndex.from_tuples(columns))
 
 
-def effect_tests(scores: DataFrame) -> DataFrame:
-    """Returns the paired t test of each column of `effect_scores`, as rows of `Analysis.effects`.
+def _effect_tests(scores: DataFrame) -> DataFrame:
+    """The paired t test of each column of `effect_scores`, as rows of `Analysis.effects`.
 
     t, interval and d_z are not defined where the items do not differ.
     """
@@ -417,7 +417,8 @@ def effect_tests(scores: DataFrame) -> DataFrame:
     sd = sd.where(sd > 1e-12 * scores.abs().max())
     t = mean / sd * math.sqrt(n)
     margin = stdtrit(n - 1, (1 + stats.LEVEL) / 2) * sd / math.sqrt(n) if n > 1 else math.nan
-    table = DataFrame({"estimate": mean, "ci_low": mean - margin, "ci_high": mean + margin, "t": t})
+    table = DataFrame({"effect": scores.columns.get_level_values(1), "n": n}, mean.index)
+    table = table.assign(estimate=mean, ci_low=mean - margin, ci_high=mean + margin, t=t)
     table = table.assign(df=n - 1, p=2 * stdtr(n - 1, -t.abs()))
     if n <= _EXACT:
         table["p_sign_flip"] = scores.apply(lambda column: stats.sign_flip(column.to_numpy()))
@@ -425,21 +426,4 @@ def effect_tests(scores: DataFrame) -> DataFrame:
     if (has_pairs := families.transform("size") > 1).any():
         adjusted = families.transform(lambda p: np.array(stats.holm([*p])))
         table["p_holm"] = adjusted.where(has_pairs)
-    table["d_z"] = mean / sd
-    table.insert(0, "effect", table.index.get_level_values(1))
-    table.insert(1, "n", n)
-    return table.reset_index(drop=True)
-
-
-def _typed(table: DataFrame, levels: Levels) -> DataFrame:
-    """The table with conditions as categories, and texts of numbers as numbers."""
-    from pandas import Categorical, to_numeric
-
-    columns = {}
-    for name in table.columns:
-        texts = level_texts(table[name])
-        numbers = to_numeric(texts, errors="coerce")
-        columns[name] = numbers if numbers.count() == texts.count() else texts
-        if name in levels:
-            columns[name] = Categorical(texts, levels[name])
-    return table.assign(**columns)
+    return table.assign(d_z=mean / sd).reset_index(drop=True)

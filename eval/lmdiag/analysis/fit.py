@@ -9,19 +9,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lmdiag import stats
 from lmdiag.analysis.human import HumanTable, SurprisalSource
-from lmdiag.analysis.mixed import MixedTerm
+from lmdiag.analysis.linear import Term
 from lmdiag.analysis.procedures import SURPRISAL
-from lmdiag.analysis.regression import (
-    Regression,
-    evaluated,
-    fit_regression,
-    sides,
-    term_interval,
-)
+from lmdiag.analysis.regression import evaluated, fit_formula, sides
 from lmdiag.analysis.selection import Selection
 from lmdiag.stats import Values
 from lmdiag.types import BadInput
@@ -51,10 +44,9 @@ class ModelFit:
         pearson, spearman: correlation of response and surprisal, with intervals by Fisher's z.
         left_out: reason -> number of rows.
         warning: what makes the estimates unreliable, or "".
-        rows: (n,), numbers of the rows in the table, from 0.
-        surprisal: (n,), bits.
-        response, residuals: (n,), residuals of the full model in sample; None for mixed models.
-        deltas: (n,), delta of the log density of each row; None for mixed models.
+        words: a row per fitted row: its place in the table from 0 (index), surprisal (bits),
+            response; residual of the full model in sample and delta of the log density, which are
+            None for mixed models.
     """
 
     name: str
@@ -67,17 +59,13 @@ class ModelFit:
     aic: float
     baseline_aic: float
     mean_surprisal: float
-    terms: tuple[MixedTerm, ...]
+    terms: tuple[Term, ...]
     per_bit: float
     pearson: stats.Estimate
     spearman: stats.Estimate
     left_out: Mapping[str, int]
     warning: str
-    rows: NDArray[np.intp]
-    surprisal: Values
-    response: Values
-    residuals: Values | None
-    deltas: Values | None
+    words: DataFrame
 
     def figures(self) -> dict[str, str | float]:
         """Returns the fields that are single values."""
@@ -125,6 +113,11 @@ class HumanFit:
     notes: Sequence[str]
     table: HumanTable
 
+    @property
+    def is_mixed(self) -> bool:
+        """Whether the models are mixed models."""
+        return "|" in self.full
+
     def to_json(self) -> dict[str, Any]:
         """Returns all figures as plain values; undefined is None."""
         from pydantic_core import to_jsonable_python
@@ -133,7 +126,7 @@ class HumanFit:
             fit.figures()
             | {"pearson": fit.pearson, "spearman": fit.spearman, "left_out": fit.left_out}
             | {"coefficients": {term.term: term.estimate for term in fit.terms}}
-            | {"intervals": {term.term: term_interval(term) for term in fit.terms}}
+            | {"intervals": {term.term: term.interval for term in fit.terms}}
             for fit in self.models
         ]
         figures: dict[str, Any] = to_jsonable_python(
@@ -176,13 +169,24 @@ def fit_surprisals(table: HumanTable, sources: Sequence[SurprisalSource]) -> Hum
     for selection in selections:
         selection.leave_out("no surprisal of another model", ~common)
     fits = [_fit(selection, full, baseline) for selection in selections]
+    pairs = []
+    if "|" not in full:
+        first = fits[0].words["delta"].to_numpy()
+        pairs = [(fit.name, first - fit.words["delta"].to_numpy()) for fit in fits[1:]]
+    p_values = [stats.sign_flip(apart) for _, apart in pairs]
+    compared = [
+        DeltaComparison(names[0], other, float(apart.mean()), *_interval(apart), p, adjusted)
+        for (other, apart), p, adjusted in zip(pairs, p_values, stats.holm(p_values), strict=True)
+    ]
     notes = dict.fromkeys(note for rows in selections for note in rows.notes.values())
-    signature = f"lmdiag:fit|human:{table.fingerprint()}|full:{full}|baseline:{baseline}|"
+    signature = f"lmdiag:fit|human:{table.fingerprint}|full:{full}|baseline:{baseline}|"
     signature += table.procedure.signature()
-    return HumanFit(signature, full, baseline, fits, _compare(fits), list(notes), table)
+    return HumanFit(signature, full, baseline, fits, compared, list(notes), table)
 
 
 def _fit(selection: Selection, full: str, baseline: str) -> ModelFit:
+    """The fit of one model's surprisals to the rows that are left."""
+    from pandas import DataFrame
     from scipy.special import chdtrc
 
     source, how = selection.source, selection.table.procedure
@@ -190,68 +194,47 @@ def _fit(selection: Selection, full: str, baseline: str) -> ModelFit:
         reasons = ", ".join(f"{reason} ({n:,})" for reason, n in selection.left_out.items())
         raise BadInput(f"{source.name}: no row is left: {reasons}")
     rows, kept = selection.rows(), np.flatnonzero(selection.kept)
-    first, second = (fit_regression(formula, rows, how.folds or 0) for formula in (full, baseline))
+    first, second = (fit_formula(formula, rows, how.folds or 0) for formula in (full, baseline))
     unit = math.log(2) if how.units == "nats" else 1.0
     bits, response = source.values[kept] / unit, rows[selection.response].to_numpy()
-    delta = first.log_likelihood - second.log_likelihood
-    deltas, bounds = None, (math.nan, math.nan)
+    delta, deltas = first.log_likelihood - second.log_likelihood, None
+    low = high = math.nan
     if first.densities is not None and second.densities is not None:
         deltas = first.densities - second.densities
-        bounds, p = _interval(deltas), stats.sign_flip(deltas)
+        (low, high), p = _interval(deltas), stats.sign_flip(deltas)
     else:  # likelihood ratio; AIC = 2 parameters - 2 log-likelihood
         further = round((first.aic - second.aic) / 2 + delta)
         p = float(chdtrc(further, 2 * delta)) if further > 0 else math.nan
+    # the coefficient of the current word's surprisal, of both as they were before `scale`
+    values = {term.term: term.estimate for term in first.terms}
+    per_bit = values.get(f"scale({SURPRISAL})", math.nan) / float(bits.std(ddof=1))
+    per_bit = values[SURPRISAL] * unit if SURPRISAL in values else per_bit
+    if scaled := re.fullmatch(r"scale\((.*)\)", sides(full)[0]):
+        per_bit *= float(evaluated(f"0 + {scaled[1]}", rows).std().iloc[0])
     both = np.column_stack([bits, response])
+    words = {"surprisal": bits, "response": response, "residual": first.residuals, "delta": deltas}
     return ModelFit(
         name=source.name,
         n=len(kept),
         delta_log_likelihood=delta,
         per_word=delta / len(kept),
-        ci_low=bounds[0],
-        ci_high=bounds[1],
+        ci_low=low,
+        ci_high=high,
         p=p,
         aic=first.aic,
         baseline_aic=second.aic,
         mean_surprisal=float(np.nanmean(bits)),
         terms=first.terms,
-        per_bit=_per_bit(first, rows, full, unit, bits),
+        per_bit=per_bit,
         pearson=stats.estimate(both, "pearson"),
         spearman=stats.estimate(both, "spearman"),
         left_out=selection.left_out,
         warning=first.warning or second.warning,
-        rows=kept,
-        surprisal=bits,
-        response=response,
-        residuals=first.residuals,
-        deltas=deltas,
+        words=DataFrame(words, kept),
     )
-
-
-def _per_bit(first: Regression, rows: DataFrame, full: str, unit: float, bits: Values) -> float:
-    """The coefficient of the surprisal of the current word, in units of the response per bit."""
-    values = {term.term: term.estimate for term in first.terms}
-    slope = values.get(f"scale({SURPRISAL})", math.nan) / float(bits.std(ddof=1))
-    slope = values[SURPRISAL] * unit if SURPRISAL in values else slope
-    scaled = re.fullmatch(r"scale\((.*)\)", sides(full)[0])
-    return float(slope * (evaluated(f"0 + {scaled[1]}", rows).std().iloc[0] if scaled else 1.0))
 
 
 def _interval(deltas: Values) -> tuple[float, float]:
     """Mean -+ 1.96 standard errors, as Wilcox et al. (2023) have it."""
     mean, margin = deltas.mean(), 1.96 * deltas.std(ddof=1) / math.sqrt(len(deltas))
     return float(mean - margin), float(mean + margin)
-
-
-def _compare(fits: Sequence[ModelFit]) -> list[DeltaComparison]:
-    """Compares the first model with each of the others, Holm-adjusted."""
-    first, *others = fits
-    pairs = [
-        (other.name, first.deltas - other.deltas)
-        for other in others
-        if first.deltas is not None and other.deltas is not None
-    ]
-    p_values = [stats.sign_flip(difference) for _, difference in pairs]
-    return [
-        DeltaComparison(first.name, name, float(values.mean()), *_interval(values), p, adjusted)
-        for (name, values), p, adjusted in zip(pairs, p_values, stats.holm(p_values), strict=True)
-    ]

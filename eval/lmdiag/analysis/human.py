@@ -8,10 +8,9 @@ import io
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,15 +24,11 @@ from lmdiag.types import BadInput
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
-Flags = NDArray[np.bool_]
-"""One truth value per row."""
-
 _MISSING = ("", "NA", "NaN", "nan", "None")
 TRUTH = {"True": "1", "False": "0", "TRUE": "1", "FALSE": "0"}
 
 
-@dataclass(frozen=True)
-class SurprisalSource:
+class SurprisalSource(NamedTuple):
     """Surprisals of one model.
 
     Attributes:
@@ -53,29 +48,22 @@ class HumanTable:
     """A table of human measures and the words that its rows are about.
 
     Args:
-        frame: the rows; values may be text.
+        frame: the rows; values may be text. The index has their numbers for messages.
         name: of the file, for messages.
-        first: number of the first row in messages.
         procedure: which columns place a row in its text.
     """
 
-    def __init__(self, frame: DataFrame, name: str, first: int, procedure: Procedure) -> None:
+    def __init__(self, frame: DataFrame, name: str, procedure: Procedure) -> None:
         if len(frame) == 0:
             raise BadInput(f"{name} has no rows")
         if doubled := frame.columns[frame.columns.duplicated()].tolist():
             raise BadInput(f"{name}: the column {doubled[0]} stands there twice: rename one")
-        self.frame = frame.reset_index(drop=True)
-        self.name, self.first, self.procedure = name, first, procedure
-
-    def fingerprint(self) -> str:
-        """Returns eight hexadecimal digits that tell the content."""
-        return hashlib.sha256(self.frame.to_csv(index=False).encode()).hexdigest()[:8]
+        self.frame, self.name, self.procedure = frame, name, procedure
+        self.fingerprint = hashlib.sha256(frame.to_csv(index=False).encode()).hexdigest()[:8]
 
     def where(self, row: int) -> str:
-        """Returns what to call a row of the file in a message."""
-        return f"{self.name}:{row + self.first}"
-
-    # ---- columns
+        """Returns what to call a row of the file, counted from 0, in a message."""
+        return f"{self.name}:{self.frame.index[row]}"
 
     def texts(self, column: str) -> Series[str]:
         """Returns a column as text; "" where a value is missing.
@@ -86,10 +74,10 @@ class HumanTable:
         if column not in self.frame.columns:
             known = ", ".join(map(str, self.frame.columns))
             raise BadInput(f"{self.name}: no column {column!r}; it has {known}")
-        values = self.frame[column].astype(object)
+        values = self.frame[column].astype(object).reset_index(drop=True)
         return values.where(values.notna(), "").map(str)
 
-    def missing(self, column: str) -> Flags:
+    def missing(self, column: str) -> NDArray[np.bool_]:
         """Returns which values of a column are missing."""
         return np.asarray(self.texts(column).isin(_MISSING))
 
@@ -108,18 +96,24 @@ class HumanTable:
             raise BadInput(f"{self.where(bad[0])}: {what}")
         return values
 
-    def keys(self, column: str) -> Series[float] | Series[str]:
+    def keys(self, column: str) -> Values | Series[str]:
         """Returns a column for joining: numbers if all values are, so that 1 and 1.0 are equal."""
-        from pandas import Series
-
         texts = self.texts(column)
         try:
             values = self.numbers(column)
         except BadInput:
             return texts
-        return texts if np.isnan(values).any() else Series(values)
+        return texts if np.isnan(values).any() else values
 
     # ---- words
+
+    @cached_property
+    def _within(self) -> DataFrame:
+        """Of each row, the text and sentence within which words are earlier or later."""
+        from pandas import DataFrame
+
+        names = (self.procedure.text, self.procedure.sentence)
+        return DataFrame({name: self.keys(name) for name in names if name})
 
     @cached_property
     def word(self) -> NDArray[np.intp]:
@@ -128,66 +122,53 @@ class HumanTable:
         Raises:
             BadInput: a column that places the rows is missing, or not given.
         """
-        from pandas import DataFrame
-
-        for field in ("text", "position"):
-            if not getattr(self.procedure, field):
+        for place in ("text", "position"):
+            if not getattr(self.procedure, place):
                 raise BadInput(
-                    f"{self.name}: which column is the {field} of a word? Name it, --{field} "
+                    f"{self.name}: which column is the {place} of a word? Name it, --{place} "
                     "COLUMN; words of earlier positions are needed"
                 )
-        places = {name: self.keys(name) for name in self._within()}
-        positions = self.numbers(self.procedure.position)
+        column = self.procedure.position
+        positions = self.numbers(column)
         if (bad := np.flatnonzero(np.isnan(positions))).size:
-            column = self.procedure.position
             raise BadInput(f"{self.where(bad[0])}: column {column} is missing")
-        frame = DataFrame(places).assign(position=positions)
-        return np.asarray(frame.groupby([*frame], sort=True).ngroup())
-
-    def _within(self) -> list[str]:
-        """The columns within whose values words are earlier or later."""
-        return [name for name in (self.procedure.text, self.procedure.sentence) if name]
+        places = self._within.assign(position=positions)
+        return np.asarray(places.groupby([*places], sort=True).ngroup())
 
     @cached_property
     def first_rows(self) -> NDArray[np.intp]:
         """The first row of each word, (n words,)."""
         return np.unique(self.word, return_index=True)[1]
 
-    def of_words(self, column: str) -> list[str]:
-        """Returns a column as text, a value per word."""
-        return [*self.texts(column).iloc[self.first_rows]]
-
     def lagged(self, values: Values, lag: int) -> Values:
-        """Returns values of the words some words earlier, (n words,); NaN before a beginning.
-
-        Args:
-            values: (n words,).
-            lag: how many words earlier.
-        """
+        """Returns values of the words `lag` words earlier, (n words,); NaN before a beginning."""
         from pandas import Series
 
-        within = [self.keys(name).to_numpy()[self.first_rows] for name in self._within()]
+        within = [column.to_numpy() for _, column in self._within.iloc[self.first_rows].items()]
         return np.asarray(Series(values).groupby(within).shift(lag))
 
     def running_texts(self) -> dict[str, str]:
         """Returns text -> its words joined by blanks.
 
         Raises:
-            BadInput: a word is empty, has a blank, or differs between rows (row and column named).
+            BadInput: no column of words is given; a word is empty, has a blank, or differs between
+                rows (row and column named).
         """
-        column = self.procedure.word
-        words = self.of_words(column)
-        for row, (code, text) in enumerate(zip(self.word, self.texts(column), strict=True)):
-            where = f"{self.where(row)}: column {column}"
-            if text.split() != [text]:
-                what = f"{text!r} contains a blank" if text.strip() else "is empty"
+        column, texts = self.procedure.word, dict[str, list[str]]()
+        if not column:
+            raise BadInput(f"{self.name}: which column has the words? Name it, --word COLUMN")
+        words = self.texts(column)
+        for row, (number, word) in enumerate(zip(self.word, words, strict=True)):
+            where, first = f"{self.where(row)}: column {column}", self.first_rows[number]
+            if word.split() != [word]:
+                what = f"{word!r} contains a blank" if word.strip() else "is empty"
                 raise BadInput(f"{where} {what}; a row is one word")
-            if text != words[code]:
-                first = self.where(self.first_rows[code])
-                raise BadInput(f"{where}: {text!r} stands where {first} has {words[code]!r}")
-        texts: dict[str, list[str]] = {}
-        for name, word in zip(self.of_words(self.procedure.text), words, strict=True):
-            texts.setdefault(name, []).append(word)
+            if word != words[first]:
+                has = f"{self.where(first)} has {words[first]!r}"
+                raise BadInput(f"{where}: {word!r} stands where {has}")
+        names = self.texts(self.procedure.text)
+        for row in self.first_rows:
+            texts.setdefault(names[row], []).append(words[row])
         return {name: " ".join(parts) for name, parts in texts.items()}
 
 
@@ -207,35 +188,34 @@ def read_human(
     Raises:
         BadInput: the file cannot be read as a table, has no rows, or lacks a column.
     """
-    if not isinstance(data, str | Path):
-        return HumanTable(data, "rows", 1, procedure_for(data.columns, profile, chosen))
-    path = user_path(str(data))
-    if is_folder(path):
-        from lmdiag.analysis.items import items_of
-
-        frame, first = items_of(path), 1
+    if isinstance(data, str | Path):
+        path = user_path(str(data))
+        frame, name = _read_rows(path), path.name
     else:
-        frame, first = _read_file(path)
-    return HumanTable(frame, path.name, first, procedure_for(frame.columns, profile, chosen))
+        frame, name = data.set_axis(range(1, len(data) + 1)), "rows"
+    return HumanTable(frame, name, procedure_for(frame.columns, profile, chosen))
 
 
-def _read_file(path: Path) -> tuple[DataFrame, int]:
-    """The rows of a file, and the number of the first one."""
+def _read_rows(path: Path) -> DataFrame:
+    """The rows of a file, or of a run's items; the index has their numbers in the file."""
     from pandas import read_csv
     from pandas.errors import EmptyDataError, ParserError
 
-    if path.suffix == ".parquet":
-        return read_parquet(path).to_pandas(), 1
+    from lmdiag.analysis.items import items_of
+
+    if path.suffix == ".parquet" or is_folder(path):
+        frame = items_of(path) if is_folder(path) else read_parquet(path).to_pandas()
+        return frame.set_axis(range(1, len(frame) + 1))
     text = read_text(path)
     has_tabs = "\t" in text.partition("\n")[0]
     try:
-        frame = read_csv(
+        lines = read_csv(
             io.StringIO(text), sep="\t" if has_tabs else ",", dtype=str, keep_default_na=False,
             quoting=csv.QUOTE_NONE if has_tabs else csv.QUOTE_MINIMAL, header=None,
         )  # fmt: skip
     except (EmptyDataError, ParserError, ValueError) as error:
         raise BadInput(f"{path} is not a table: {shortened(error)}") from None
-    return frame[1:].set_axis(frame.iloc[0].tolist(), axis="columns"), 2
+    return lines[1:].set_axis(lines.iloc[0].tolist(), axis=1).set_axis(lines.index[1:] + 1)
 
 
 def read_surprisals(table: HumanTable, source: str) -> SurprisalSource:
@@ -250,45 +230,46 @@ def read_surprisals(table: HumanTable, source: str) -> SurprisalSource:
     Raises:
         BadInput: there is no such column or file, or it does not fit the rows.
     """
+    from pandas import DataFrame
+
     if source in table.frame.columns:
         return SurprisalSource(source, table.numbers(source), source)
     path = user_path(source)
     if not exists(path):
         raise BadInput(f"{source!r} is neither a column of {table.name} nor a file")
     if path.suffix == ".json":
-        return _from_json(table, path)
-    from pandas import DataFrame
-
-    frame, first = _read_file(path)
-    other = HumanTable(frame, path.name, first, table.procedure)
-    name = next((name for name in frame.columns if name.lower() == SURPRISAL), "")
-    places = {getattr(table.procedure, field): field for field in ("text", "position", "word")}
-    keys = {key: key for key in frame.columns if key in table.frame.columns}
-    keys |= {key: field for key, field in places.items() if key and field in frame.columns}
-    keys = {key: named for key, named in keys.items() if named not in (name, *COMPUTED)}
-    if not name or not keys:
-        missing = f"a column of {table.name}" if name else f"a column {SURPRISAL!r}"
-        raise BadInput(f"{path.name} needs {missing}; it has {', '.join(frame.columns)}")
-    wanted, made = DataFrame(), DataFrame({"": other.numbers(name)})
-    for key, named in keys.items():
-        wanted[key], made[key] = table.keys(key), other.keys(named)
+        name = path.stem if path.stem != SURPRISAL else path.resolve().parent.name
+        return SurprisalSource(name, _from_json(table, path))
+    other = HumanTable(_read_rows(path), path.name, table.procedure)
+    columns = [*other.frame.columns]
+    surprisal = next((name for name in columns if name.lower() == SURPRISAL), "")
+    pairs = {name: name for name in columns if name in table.frame.columns}
+    for place in {"text", "position", "word"} & {*columns}:
+        pairs[getattr(table.procedure, place)] = place
+    pairs = {key: name for key, name in pairs.items() if key and name not in (surprisal, *COMPUTED)}
+    if not surprisal or not pairs:
+        missing = f"a column of {table.name}" if surprisal else f"a column {SURPRISAL!r}"
+        raise BadInput(f"{path.name} needs {missing}; it has {', '.join(columns)}")
+    wanted, made = DataFrame(), DataFrame({"": other.numbers(surprisal)})
+    for key, name in pairs.items():
+        wanted[key], made[key] = table.keys(key), other.keys(name)
         if wanted[key].dtype != made[key].dtype:
-            wanted[key], made[key] = table.texts(key), other.texts(named)
+            wanted[key], made[key] = table.texts(key), other.texts(name)
     made = made.drop_duplicates()
-    if (second := made.duplicated([*keys])).any():
+    if (second := made.duplicated([*pairs])).any():
         row = made[second].iloc[0]
         place = ", ".join(map(str, row[1:]))
         raise BadInput(f"{other.where(row.name)}: a second surprisal for {place}")
-    values = wanted.merge(made, how="left", on=[*keys])[""].to_numpy()
+    values = wanted.merge(made, how="left", on=[*pairs])[""].to_numpy()
     if np.isnan(values).all():
-        raise BadInput(f"{path.name} and {table.name} have no {', '.join(keys)} in common")
+        raise BadInput(f"{path.name} and {table.name} have no {', '.join(pairs)} in common")
     return SurprisalSource(path.stem, values)
 
 
-def _from_json(table: HumanTable, path: Path) -> SurprisalSource:
+def _from_json(table: HumanTable, path: Path) -> Values:
     """Surprisals of texts and sentences, as Kuribayashi et al. (2024) publish them."""
     content = parse_json(read_text(path), path.name)
-    texts = Counter(table.of_words(table.procedure.text))
+    texts = Counter(table.texts(table.procedure.text)[table.first_rows])
     if not isinstance(content, Mapping) or set(content) != set(texts):
         raise BadInput(
             f"{path.name} must be an object with the texts of {table.name} "
@@ -300,14 +281,12 @@ def _from_json(table: HumanTable, path: Path) -> SurprisalSource:
             made = [float(x) for sentence in content[text] for x in sentence]
         except (TypeError, ValueError):
             raise BadInput(f"{path.name}: text {text} is not a list of lists of numbers") from None
-        if len(made) != due:
-            n = len(made)
+        if (n := len(made)) != due:
             raise BadInput(
                 f"{path.name}: text {text} has {n} surprisals; {table.name} has {due} words"
             )
         values += made
-    name = path.stem if path.stem != SURPRISAL else path.resolve().parent.name
-    return SurprisalSource(name, np.array(values)[table.word])
+    return np.array(values)[table.word]
 
 
 def log_frequencies(texts: Iterable[str], language: str) -> Values:

@@ -1,19 +1,18 @@
-"""Formulas, linear regression by least squares in sample and held out, mixed models by `mixed`."""
+"""Formulas of regressions: their columns, their terms, and the linear models that they name."""
 
 from __future__ import annotations
 
-import math
 import re
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from lmdiag.analysis.mixed import MixedTerm, fit_mixed
-from lmdiag.stats import LEVEL, Values
+from lmdiag.analysis.linear import LinearFit, fit_least_squares, fit_mixed
+from lmdiag.stats import Values
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
@@ -32,30 +31,6 @@ _COMPUTED = re.compile(r"\b\w+\((?:[^()|]|\([^()|]*\))*\)|`[^`]+`")
 _BARS = re.compile(r"\(((?:[^()|]|\((?:[^()]|\([^()]*\))*\))*)(\|\|?)([^()|]+)\)")
 _NAME = re.compile(r"`([^`]+)`|([^\W\d][\w.]*)")
 _FOREIGN = re.compile(r"[^\w\s.~+:*/()|-]|\*\*")
-
-
-@dataclass(frozen=True)
-class Regression:
-    """A fitted model of a response.
-
-    Attributes:
-        terms: the fixed effects in sample.
-        log_likelihood: maximum, natural logarithm; over folds, of the held-out rows.
-        aic: 2 k - 2 log-likelihood in sample; k counts the residual variance, as in R.
-        densities: (n,), log density of each row; None for mixed models.
-        residuals: (n,), in sample; None for mixed models.
-        warning: what makes the estimates unreliable, or "".
-    """
-
-    terms: tuple[MixedTerm, ...]
-    log_likelihood: float
-    aic: float
-    densities: Values | None = None
-    residuals: Values | None = None
-    warning: str = ""
-
-
-# ---- formulas -----------------------------------------------------------------------------------
 
 
 def quoted(name: str) -> str:
@@ -99,21 +74,17 @@ def without_terms(formula: str, pattern: str) -> str:
     Slopes of random terms are removed, too. What remains is at least an intercept.
     """
     from formulaic import Formula
-    from formulaic.errors import FormulaicError
 
     left, right = sides(formula)
 
     def kept(terms: str) -> str:
-        try:
+        with _one_line(formula):
             factors = [term.factors for term in Formula(terms, _ordering="none")]
-        except FormulaicError as error:
-            raise _unreadable(formula, error) from None
         texts = [
             ":".join(quoted(f.expr) if f.eval_method.name == "LOOKUP" else f.expr for f in term)
             for term in factors
         ]
-        gone = re.compile(pattern)
-        others = [text for text in texts if not any(map(gone.fullmatch, names_in(text)))]
+        others = [t for t in texts if not any(re.fullmatch(pattern, name) for name in names_in(t))]
         return " + ".join(others if "1" in texts else ["0", *others])
 
     parts = [(kept(slopes), bar, group.strip()) for slopes, bar, group in _BARS.findall(right)]
@@ -133,49 +104,45 @@ def evaluated(terms: str, rows: DataFrame) -> DataFrame:
         BadInput: the terms cannot be read, or a value is not finite.
     """
     from formulaic import model_matrix
-    from formulaic.errors import FormulaicError
 
-    try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            values = model_matrix(terms, rows, context={**FUNCTIONS}, na_action="ignore")
-    except FormulaicError as error:
-        raise _unreadable(terms, error) from None
+    with _one_line(terms), warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        values = model_matrix(terms, rows, context={**FUNCTIONS}, na_action="ignore")
     if (bad := np.argwhere(~np.isfinite(values.to_numpy(float)))).size:
         row, column = bad[0]
         raise BadInput(f"{rows.index[row]}: {values.columns[column]} is not a finite number")
     return values
 
 
-def _unreadable(formula: str, error: Exception) -> BadInput:
-    return BadInput(f"formula {formula!r} cannot be read: {str(error).partition(chr(10))[0]}")
+@contextmanager
+def _one_line(formula: str) -> Iterator[None]:
+    """Names a formula that the library cannot read."""
+    from formulaic.errors import FormulaicError
+
+    try:
+        yield
+    except FormulaicError as error:
+        reason = str(error).partition("\n")[0]
+        raise BadInput(f"formula {formula!r} cannot be read: {reason}") from None
 
 
-# ---- models -------------------------------------------------------------------------------------
-
-
-def fit_regression(formula: str, rows: DataFrame, folds: int = 0) -> Regression:
-    """Fits a linear model by least squares, or a mixed model by maximum likelihood.
-
-    In sample, the log density of a row is log N(y; y_hat, s) with s^2 = RSS / n; held out, y_hat
-    and s^2 = RSS / (n_train - p) come from the rows of all other folds, p being the number of
-    coefficients. Folds are contiguous: R's `cut(1:n, folds)`.
+def fit_formula(formula: str, rows: DataFrame, folds: int = 0) -> LinearFit:
+    """Fits a linear model by least squares; a mixed model, in sample, by maximum likelihood.
 
     Args:
         formula: e.g. "time ~ surprisal + length"; with bars it is a mixed model.
         rows: its columns, numbers and, behind bars, text; the index tells what to call a row in a
             message.
-        folds: number of folds; 0 for in sample.
+        folds: see `fit_least_squares`.
 
     Raises:
-        BadInput: a predictor is constant or a combination of others, a value is not finite, there
-            are too few rows, or there are folds for a mixed model; see also `fit_mixed`.
+        BadInput: a value is not finite, or there are folds for a mixed model; see also
+            `fit_least_squares` and `fit_mixed`.
     """
     left, right = sides(formula)
     if "|" not in right:
-        y = evaluated(f"0 + {left}", rows).to_numpy()[:, 0]
-        x = evaluated(right, rows)
-        return _least_squares(x.to_numpy(float), y, list(x.columns), folds)
+        y = evaluated(f"0 + {left}", rows).to_numpy(float)[:, 0]
+        return fit_least_squares(evaluated(right, rows), y, folds)
     if folds:
         raise BadInput("folds are for least squares: a mixed model is fitted in sample, --folds 0")
     # functions of columns become columns, since `fit_mixed` has no functions
@@ -184,80 +151,7 @@ def fit_regression(formula: str, rows: DataFrame, folds: int = 0) -> Regression:
     plain = _COMPUTED.sub(lambda match: names[match[0]], formula)
     fit = fit_mixed(plain, rows.assign(**values).reset_index(drop=True), reml=False)
     shown = {name: part for part, name in names.items()} | {"(Intercept)": "Intercept"}
-    terms = tuple(
-        replace(term, term=":".join(shown.get(part, part) for part in term.term.split(":")))
-        for term in fit.terms
+    terms = [":".join(shown.get(part, part) for part in term.term.split(":")) for term in fit.terms]
+    return replace(
+        fit, terms=tuple(map(lambda term, name: replace(term, term=name), fit.terms, terms))
     )
-    return Regression(terms, fit.log_likelihood, fit.aic, warning=fit.warning)
-
-
-def _least_squares(x: Values, y: Values, names: Sequence[str], folds: int) -> Regression:
-    from scipy.special import stdtr
-
-    n, p = x.shape
-    if n - math.ceil(n / (folds or n + 1)) <= p:
-        raise BadInput(f"{n} rows are too few for {p} coefficients: {', '.join(names)}")
-    _check_rank(x, names)
-    # columns on a common scale, so that their products are well conditioned
-    scale = np.sqrt((x**2).mean(axis=0))
-    x = x / scale
-    beta, rss = _solve(x, y)
-    residuals = y - x @ beta
-    densities = in_sample = _log_normal(residuals, rss / n)
-    if folds:
-        densities, fold = np.empty(n), fold_numbers(n, folds)
-        for test in (fold == number for number in range(folds)):
-            trained, left = _solve(x[~test], y[~test])
-            variance = left / (n - test.sum() - p)
-            densities[test] = _log_normal(y[test] - x[test] @ trained, variance)
-    errors = np.sqrt(np.diag(np.linalg.inv(x.T @ x)) * rss / (n - p)) / scale
-    return Regression(
-        terms=tuple(
-            MixedTerm(name, value, se, n - p, value / se, 2 * float(stdtr(n - p, -abs(value / se))))
-            for name, value, se in zip(names, (beta / scale).tolist(), errors.tolist(), strict=True)
-        ),
-        log_likelihood=float(densities.sum()),
-        aic=2 * (p + 1) - 2 * float(in_sample.sum()),
-        densities=densities,
-        residuals=residuals,
-    )
-
-
-def term_interval(term: MixedTerm) -> tuple[float, float]:
-    """Returns the 95% interval of a coefficient, by the t distribution."""
-    from scipy.special import stdtrit
-
-    margin = float(stdtrit(term.df, (1 + LEVEL) / 2)) * term.se
-    return term.estimate - margin, term.estimate + margin
-
-
-def fold_numbers(n: int, folds: int) -> NDArray[np.intp]:
-    """Returns the number, from 0, of the contiguous fold of each of n rows.
-
-    R's `cut(1:n, folds, labels = FALSE)`: row i is in the fold whose interval (a, b] holds i, the
-    bounds being equally spaced from 1 to n.
-    """
-    inner = 1 + np.arange(1, folds) * ((n - 1) / folds)
-    return np.searchsorted(inner, np.arange(1, n + 1), side="left")
-
-
-def _solve(x: Values, y: Values) -> tuple[Values, float]:
-    """Returns the coefficients and the residual sum of squares."""
-    beta = np.asarray(np.linalg.lstsq(x, y, rcond=None)[0], np.float64)
-    return beta, float(((y - x @ beta) ** 2).sum())
-
-
-def _log_normal(residuals: Values, variance: float) -> Values:
-    """Returns log N(residual; 0, variance)."""
-    return -0.5 * (math.log(2 * math.pi * variance) + residuals**2 / variance)
-
-
-def _check_rank(x: Values, names: Sequence[str]) -> None:
-    """Refuses a predictor that is constant, or a combination of those before it."""
-    for i, name in enumerate(names):
-        if name != "Intercept" and np.ptp(x[:, i]) == 0:
-            raise BadInput(f"column {name} is constant ({x[0, i]:g}) on the fitted rows: drop it")
-    diagonal = np.abs(np.diag(np.linalg.qr(x / np.linalg.norm(x, axis=0), mode="r")))
-    if (dependent := np.flatnonzero(diagonal < 1e-10)).size:
-        name = names[int(dependent[0])]
-        raise BadInput(f"column {name} repeats predictors before it on the fitted rows: drop it")

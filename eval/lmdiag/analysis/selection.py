@@ -8,8 +8,9 @@ import re
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from lmdiag.analysis.human import TRUTH, Flags, HumanTable, SurprisalSource, log_frequencies
+from lmdiag.analysis.human import TRUTH, HumanTable, SurprisalSource, log_frequencies
 from lmdiag.analysis.procedures import COMPUTED, FILTER, SURPRISAL
 from lmdiag.analysis.regression import grouping_columns, names_in
 from lmdiag.stats import Values
@@ -51,13 +52,13 @@ class Selection:
         if how.distinct:
             self.leave_out("repeated row", table.frame.duplicated().to_numpy())
         known = {*table.frame.columns} - {SURPRISAL}
-        filters = [FILTER.fullmatch(condition) for condition in how.filter or ()]
-        for match in (match for match in filters if match and match[1] in known):
+        filters = [match for text in how.filter or () if (match := FILTER.fullmatch(text))]
+        for match in (match for match in filters if match[1] in known):
             self._filter(*match.group(0, 1, 2, 3))
         self._passed = self.kept.copy()
         if how.average:
             self._average()
-        for match in (match for match in filters if match and match[1] not in known):
+        for match in (match for match in filters if match[1] not in known):
             self._filter(*match.group(0, 1, 2, 3))
         for name in self._columns:
             is_group = name in self._groups
@@ -67,24 +68,7 @@ class Selection:
             if name != self.response:
                 self.leave_out(f"{name} is missing", table.missing(name))
 
-    def rows(self) -> DataFrame:
-        """Returns the columns of the formulas on the fitted rows; the index names the rows.
-
-        Raises:
-            BadInput: a number is infinite.
-        """
-        from pandas import DataFrame
-
-        kept = np.flatnonzero(self.kept)
-        rows = DataFrame(index=[self.table.where(row) for row in kept.tolist()])
-        for name in self._columns:
-            values = self.table.texts(name) if name in self._groups else self.values(name)
-            rows[name] = np.asarray(values)[kept]
-            if name not in self._groups and (infinite := np.isinf(rows[name].to_numpy())).any():
-                raise BadInput(f"{rows.index[infinite.argmax()]}: column {name} is infinite")
-        return rows
-
-    def leave_out(self, reason: str, rows: Flags) -> None:
+    def leave_out(self, reason: str, rows: NDArray[np.bool_]) -> None:
         """Leaves out and counts those of some rows that are still there."""
         if n := int((self.kept & rows).sum()):
             self.left_out[reason] = self.left_out.get(reason, 0) + n
@@ -107,16 +91,32 @@ class Selection:
         from pandas import Series
 
         self._by_word(SURPRISAL)  # refuses rows of several models, whose mean would say nothing
-        word = self.table.word
+        word, before = self.table.word, int(self.kept.sum())
         values = Series(self.values(self.response)).where(self.kept)
         self._mean = values.groupby(word).transform("mean").to_numpy()
-        before = int(self.kept.sum())
         self.kept &= ~Series(word).where(self.kept).duplicated().to_numpy()
         if (n := int(self.kept.sum())) < before:
             mean = f"{self.response}: mean over the rows of a word"
             self.notes["average"] = f"{mean}, {before:,} rows of {n:,} words"
 
-    # ---- values of all rows
+    def rows(self) -> DataFrame:
+        """Returns the columns of the formulas on the fitted rows; the index names the rows.
+
+        Raises:
+            BadInput: a number is infinite.
+        """
+        from pandas import DataFrame
+
+        kept = np.flatnonzero(self.kept)
+        rows = DataFrame(index=[self.table.where(row) for row in kept.tolist()])
+        for name in self._columns:
+            if name in self._groups:
+                rows[name] = self.table.texts(name).to_numpy()[kept]
+                continue
+            rows[name] = self.values(name)[kept]
+            if (infinite := np.isinf(rows[name])).any():
+                raise BadInput(f"{infinite.idxmax()}: column {name} is infinite")
+        return rows
 
     def values(self, name: str) -> Values:
         """Returns the values of all rows of the table; NaN where there is none.
@@ -124,44 +124,44 @@ class Selection:
         Raises:
             BadInput: there is no such column and none that it can be computed from.
         """
-        columns = self.table.frame.columns
+        table, columns = self.table, self.table.frame.columns
+        word, language = table.procedure.word, table.procedure.language or "en"
         if name == SURPRISAL:
             return self.source.values
         if name == self.response and self._mean is not None:
             return self._mean
-        if lag := _LAG.fullmatch(name):
-            base = self.source.column if lag[1] == SURPRISAL else lag[1]
-            for column in (f"{base}_prev_{lag[2]}", f"prev{lag[2].removeprefix('1')}_{base}"):
-                if base and column in columns:
-                    self.notes["lags"] = f"earlier words' values from columns as {column}"
-                    return self.table.numbers(column)
-            return self._lagged(lag[1], int(lag[2]))
-        if name in ("length", "len") and name not in columns:
+        if match := _LAG.fullmatch(name):
+            return self._lagged(match[1], int(match[2]))
+        is_length = name in ("length", "len")
+        if is_length and name not in columns:
             name = next((other for other in ("length", "len") if other in columns), name)
-        word, language = self.table.procedure.word, self.table.procedure.language or "en"
         if name in columns or name not in COMPUTED or word not in columns:
-            return self.table.numbers(name)
-        texts = self.table.texts(word)
-        if name in ("length", "len"):
+            return table.numbers(name)
+        texts = table.texts(word)
+        if is_length:
             self.notes[name] = f"{name}: characters of {word}"
             return np.array([len(text) or math.nan for text in texts])
-        minus = "-" if name == "freq" else ""
-        self.notes[name] = (
-            f"{name}: {minus}log2 of wordfreq's proportion of {word}, language {language}"
-        )
-        frequencies = log_frequencies(texts, language)
-        return -frequencies if minus else frequencies
+        sign, minus = (-1, "-") if name == "freq" else (1, "")
+        proportion = f"wordfreq's proportion of {word}, language {language}"
+        self.notes[name] = f"{name}: {minus}log2 of {proportion}"
+        return sign * log_frequencies(texts, language)
 
     def _lagged(self, base: str, lag: int) -> Values:
-        """Values of an earlier word."""
-        how, by_word = self.table.procedure, self._by_word(base)
-        earlier = self.table.lagged(by_word, lag)
+        """Values of an earlier word, from a column that has them or by position."""
+        table, how = self.table, self.table.procedure
+        column = self.source.column if base == SURPRISAL else base
+        for known in (f"{column}_prev_{lag}", f"prev{lag if lag > 1 else ''}_{column}"):
+            if column and known in table.frame.columns:
+                self.notes["lags"] = f"earlier words' values from columns as {known}"
+                return table.numbers(known)
+        by_word = self._by_word(base)
+        earlier = table.lagged(by_word, lag)
         if base == SURPRISAL and how.fill:
             earlier = np.where(np.isnan(earlier), np.nanmean(by_word), earlier)
         if base == SURPRISAL and how.lags_as_text:
-            texts = self.table.of_words(how.text)
-            earlier = earlier[np.argsort(np.array(texts), kind="stable")]
-        at_rows: Values = earlier[self.table.word]
+            texts = table.texts(how.text).to_numpy()[table.first_rows].astype(str)
+            earlier = earlier[np.argsort(texts, kind="stable")]
+        at_rows: Values = earlier[table.word]
         return at_rows
 
     def _by_word(self, name: str) -> Values:

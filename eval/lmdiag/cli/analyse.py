@@ -31,8 +31,6 @@ class Options:
     """number or name of the region whose surprisal is the response"""
     task: str = ""
     """one of the tasks of the runs"""
-    filter: tuple[str, ...] = ()
-    """conditions such as suite=NAME; rows with other values are left out"""
     data: DataOfRuns = None
     chart: Path | None = None
     """write the condition means as a figure into this file (.svg, .pdf or .png)"""
@@ -60,7 +58,6 @@ def main(options: Options) -> int:
         formula=options.formula,
         region=options.region,
         coding=options.coding,
-        filters=options.filter,
     )
     if options.chart:
         from lmdiag.files import write_atomically

@@ -90,7 +90,7 @@ def _design(runs: Sequence[Run], task: str, whole: Analysis, region: str) -> Des
         remark = f"{n_suites} suites with different conditions, each tested by itself"
     if is_long:
         grids = [grid for grid in grids if grid.label_headings[0] == "effect"]
-        remark += "; `lmdiag analyse` prints the effects, with --filter suite=NAME those of one"
+        remark += "; `lmdiag analyse` prints all tables"
     else:
         plots.insert(0, condition_plot(f"{name}-conditions", {"": chosen}, part))
     return Design(visible(task), plots, grids, [remark, *analysis_remarks(chosen)], is_long)

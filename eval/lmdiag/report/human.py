@@ -9,7 +9,7 @@ import numpy as np
 from pandas import DataFrame
 
 from lmdiag import stats
-from lmdiag.analysis.regression import names_in, sides, term_interval
+from lmdiag.analysis.regression import names_in, sides
 from lmdiag.report.charts import Plot, parts
 from lmdiag.report.charts.parts import COLORS, distinct, numeric, tooltip
 from lmdiag.report.formats import render_tables
@@ -54,10 +54,9 @@ def method_lines(fit: HumanFit) -> Iterator[str]:
     """Yields how the figures were computed, and warnings."""
     how = fit.table.procedure
     held_out = f", {how.folds} contiguous folds" if how.folds else ", in sample"
-    is_mixed = fit.models[0].deltas is None
-    yield f"full model: {fit.full}{', maximum likelihood' if is_mixed else held_out}"
+    yield f"full model: {fit.full}{', maximum likelihood' if fit.is_mixed else held_out}"
     yield f"baseline: {fit.baseline}, on the same rows"
-    if is_mixed:
+    if fit.is_mixed:
         yield (
             "rows of a mixed model depend on each other, so there is no interval over rows; p is "
             "the likelihood-ratio test of the two models, conservative where variances are left out"
@@ -103,16 +102,13 @@ def words_as_csv(fit: HumanFit) -> str:
 
     how, frames = fit.table.procedure, []
     for model in fit.models:
-        columns: dict[str, Any] = {
-            "model": csv_cell(model.name),
-            "row": model.rows + fit.table.first,
-        }
+        rows = model.words.index
+        columns: dict[str, Any] = {"model": csv_cell(model.name)}
+        columns["row"] = fit.table.frame.index[rows]
         for place in ("text", "sentence", "position", "word"):
             if name := getattr(how, place):
-                columns[place] = fit.table.texts(name)[model.rows].map(csv_cell).to_numpy()
-        columns |= {"surprisal": model.surprisal, "response": model.response}
-        columns |= {"residual": model.residuals, "delta": model.deltas}
-        frames.append(DataFrame(columns))
+                columns[place] = fit.table.texts(name)[rows].map(csv_cell).to_numpy()
+        frames.append(DataFrame(columns, rows).join(model.words))
     return str(concat(frames).to_csv(index=False, lineterminator="\n"))
 
 
@@ -123,17 +119,16 @@ def human_plots(fit: HumanFit) -> list[Plot]:
     """Returns the charts: predictive power of models, response by surprisal, coefficients."""
     left = sides(fit.full)[0]
     response = visible(names_in(left)[0])
-    is_mixed = fit.models[0].deltas is None
-    title = f"delta log-likelihood per {'row' if is_mixed else 'word'}"
+    title = f"delta log-likelihood per {'row' if fit.is_mixed else 'word'}"
     power, terms, binned = list[_Row](), list[_Row](), list[_Row]()
     is_few = fit.models[0].n <= _FEW
     for number, model in enumerate(fit.models):
         name = {"model": visible(model.name)}
-        bounds = {} if model.deltas is None else {"low": model.ci_low, "high": model.ci_high}
+        bounds = {} if fit.is_mixed else {"low": model.ci_low, "high": model.ci_high}
         place = {"surprisal": model.mean_surprisal, "value": model.per_word, "n": model.n}
         power.append(name | place | bounds)
         for term in model.terms[1:]:
-            ends = dict(zip(("low", "high"), term_interval(term), strict=True))
+            ends = dict(zip(("low", "high"), term.interval, strict=True))
             terms.append(name | {"term": visible(term.term), "value": term.estimate} | ends)
         aside = 0.5 + 0.6 * ((number + 0.5) / len(fit.models) - 0.5)  # side by side within a bin
         rows = _points(fit, model) if is_few else _binned(model, aside)
@@ -144,7 +139,7 @@ def human_plots(fit: HumanFit) -> list[Plot]:
         Plot(
             "human", "power",
             f"Predictive power: {title} against mean surprisal, a mark per model."
-            f"{'' if is_mixed else lines}",
+            f"{'' if fit.is_mixed else lines}",
             _marks(power, "surprisal", "mean surprisal, bits", title),
         ),
         Plot(
@@ -164,20 +159,15 @@ def _points(fit: HumanFit, model: ModelFit) -> Iterator[_Row]:
     """Every row."""
     word = fit.table.procedure.word
     words = [*fit.table.texts(word)] if word in fit.table.frame.columns else []
-    for row, bits, value in zip(model.rows, model.surprisal, model.response, strict=True):
-        point: dict[str, Any] = {
-            "surprisal": float(bits),
-            "value": float(value),
-            "row": fit.table.first + int(row),
-        }
+    for row, bits, value in model.words[["surprisal", "response"]].itertuples():
+        point: _Row = {"surprisal": bits, "value": value, "row": int(fit.table.frame.index[row])}
         yield point | ({"word": visible(words[row])} if words else {})
 
 
 def _binned(model: ModelFit, aside: float) -> Iterator[_Row]:
     """Means of the response in bins of one bit; `aside` is their place in the bin."""
-    bins = np.floor(model.surprisal)
-    for start in np.unique(bins[np.isfinite(bins)]):
-        values = model.response[bins == start]
+    for start, rows in model.words.groupby(np.floor(model.words["surprisal"])):
+        values = rows["response"].to_numpy()
         if len(values) >= _LEAST:
             low, high = stats.mean_interval(values)
             place = {"surprisal": float(start) + aside, "n": len(values)}
@@ -217,6 +207,6 @@ def human_page(fit: HumanFit) -> str:
         title=f"{visible(sides(fit.full)[0])} and surprisal", fit=fit, grid=fit_grid(fit),
         names=[model.name for model in fit.models], plots=human_plots(fit),
         reasons=list(dict.fromkeys(reason for m in fit.models for reason in m.left_out)),
-        remarks=list(method_lines(fit)), p_value=p_value, interval=term_interval,
+        remarks=list(method_lines(fit)), p_value=p_value,
         **frame("report", charts=True),
     )  # fmt: skip

@@ -17,7 +17,6 @@ from lmdiag.files import write_atomically
 from lmdiag.results import model_slug
 from lmdiag.runs.journal import Journal
 from lmdiag.runs.surprisals import word_surprisals
-from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
     from lmdiag.analysis.human import HumanTable
@@ -49,8 +48,6 @@ def ask_about_words(
         BadInput: the procedure names no column of words, a word has a blank, or the model cannot
             score texts.
     """
-    if not table.procedure.word:
-        raise BadInput(f"{table.name}: which column has the words? Name it, --word COLUMN")
     texts = table.running_texts()
     info = model.info
     facts = [info.id, info.commit, info.dtype, str(info.quantization), str(info.server)]
