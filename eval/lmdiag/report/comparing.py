@@ -145,8 +145,7 @@ def differences(pairs: Sequence[RunPair]) -> list[Plot]:
     """Returns a chart per pair of runs: the differences that are in percent."""
     from pandas import DataFrame
 
-    from lmdiag.report.charts.drawing import difference_chart
-    from lmdiag.report.charts.parts import COLORS
+    from lmdiag.report.charts.drawing import COLORS, difference_chart
 
     plots = []
     for i, pair in enumerate(pairs, start=1):
