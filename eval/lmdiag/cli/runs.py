@@ -359,7 +359,6 @@ def analyse_command(
     coding: Literal["sum", "treatment"] = "sum",
     region: str = "",
     task: str = "",
-    filter: tuple[str, ...] = (),
     data: DataOfRuns = None,
     chart: Path | None = None,
     overwrite: Overwrite = False,
@@ -378,7 +377,6 @@ def analyse_command(
         coding: of conditions in the formula: -0.5 and 0.5, or 0 and 1
         region: number or name of the region whose surprisal is the response
         task: one of the tasks of the runs
-        filter: conditions such as suite=NAME; rows with other values are left out
         chart: write the condition means as a figure into this file (.svg, .pdf or .png)
     """
     if chart:
@@ -394,7 +392,7 @@ def analyse_command(
     ]
     analysed = lmdiag.analyse(
         sources, task=task, region=region, response=response, conditions=conditions,
-        formula=formula, coding=coding, filters=filter,
+        formula=formula, coding=coding,
     )  # fmt: skip
     if chart:
         plot = condition_plot("conditions", {region: analysed.analysis})
