@@ -21,9 +21,9 @@ from lmdiag.hub.benchmark import columns, protocol_problem
 from lmdiag.hub.publish import plan_data
 from lmdiag.protocol import Protocol
 from lmdiag.report import numbers
-from lmdiag.report.formats.grid import Grid
+from lmdiag.report.grid import Grid
 from lmdiag.report.html import charts
-from lmdiag.report.sections import sections
+from lmdiag.report.tables import sections
 from lmdiag.results import (
     DataInfo,
     Device,

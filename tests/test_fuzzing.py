@@ -37,10 +37,10 @@ from lmdiag.multiverse import multiverse_of
 from lmdiag.protocol import Protocol
 from lmdiag.questions import Setting, collect
 from lmdiag.report.formats import format_names, render_tables
-from lmdiag.report.formats.terminal import print_multiverse, print_results
 from lmdiag.report.html import render
 from lmdiag.report.multiverse import multiverse_plots
 from lmdiag.report.multiverse import render as render_multiverse
+from lmdiag.report.terminal import print_multiverse, print_results
 from lmdiag.results import predictions
 from lmdiag.results.external import read_external
 from lmdiag.results.multiverse import Members, Multiverse

@@ -70,7 +70,7 @@ def main(options: Options) -> int:
         print(json.dumps(analysis.to_json(), allow_nan=False))
         return 0
 
-    from lmdiag.report.formats.terminal import output_console, print_analysis
+    from lmdiag.report.terminal import output_console, print_analysis
 
     print_analysis(analysis, output_console())
     return 0

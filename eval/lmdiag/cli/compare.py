@@ -47,7 +47,7 @@ def main(options: Options) -> int:
     """Compares and prints."""
     from lmdiag.comparison import compare_runs
     from lmdiag.display import Comparisons
-    from lmdiag.report.formats.terminal import output_console
+    from lmdiag.report.terminal import output_console
     from lmdiag.results import load_run, run_folders
 
     paths = run_folders(options.runs)

@@ -56,7 +56,7 @@ def main(options: Options) -> int:
     from lmdiag.files import write_atomically
     from lmdiag.report import human
     from lmdiag.report.charts.output import write_figures
-    from lmdiag.report.formats.terminal import output_console, print_fit
+    from lmdiag.report.terminal import output_console, print_fit
 
     result = fit(
         options.human,

@@ -101,8 +101,8 @@ def _tables(options: Options) -> str:
     from lmdiag import diagnostics
     from lmdiag.report.designs import designs_of
     from lmdiag.report.formats import render_tables
+    from lmdiag.report.items import choose
     from lmdiag.report.labels import training_order
-    from lmdiag.report.listing import choose
     from lmdiag.results import load_run, read_results
     from lmdiag.results.run import joined_results, joined_runs
 

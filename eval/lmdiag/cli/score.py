@@ -56,7 +56,7 @@ def main(options: Options) -> int:
             or nothing can.
     """
     from lmdiag import evaluation, results
-    from lmdiag.report.formats.terminal import print_setting
+    from lmdiag.report.terminal import print_setting
     from lmdiag.results.predictions import ids
 
     asked = _of_a_run(options) if is_folder(options.predictions) else _of_a_file(options)

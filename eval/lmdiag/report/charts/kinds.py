@@ -21,7 +21,7 @@ from lmdiag.report.charts import Plot, drawing, name_part
 from lmdiag.report.charts.parts import COLORS, broken, distinct, has
 from lmdiag.report.items import MAX_LISTED, Item, run_scores
 from lmdiag.report.labels import measure_label
-from lmdiag.report.tables import Source, measured, set_columns, sets_beside
+from lmdiag.report.tables import Source, measured, sets_shape
 from lmdiag.results import Figure
 from lmdiag.text import visible
 from lmdiag.types import BadInput
@@ -213,17 +213,17 @@ def _owners(data: TaskRuns, by: str) -> dict[str, str]:
 
 def _extended_sets(data: TaskRuns) -> Iterator[Plot]:
     """The figures of small and extended sets, as their table has them."""
-    sets, labels = data.diagnostic.extended_sets, sets_beside(data.task, data.sources)
-    if not sets or not labels:
+    sets = sets_shape(measured(data.task, data.sources))
+    if sets is None:
         return
     several = len(data.runs) > 1
     tables = [
-        data.table(line.measure, by=line.by, level=line.level, task=task).assign(
-            label=f"{name},\n{label}" if several else name.replace(", ", ",\n"),
-            **({} if several else {"series": label}),
+        data.table(column.measure, by=column.by, level=column.level, task=row.task).assign(
+            label=f"{column.label},\n{row.label}" if several else column.label.replace(", ", ",\n"),
+            **({} if several else {"series": row.label}),
         )
-        for name, line in set_columns(measured(data.task, data.sources))
-        for task, label in labels.items()
+        for column in sets.columns
+        for row in sets.rows
     ]
     yield from _dotted("levels", "extended-sets", sets.title, pd.concat(tables))
 
