@@ -300,6 +300,20 @@ def sides_differ(a: str, b: str) -> bool:
     return (a, b).count("causal") == 1
 
 
+def not_compared(runs: Sequence[Run]) -> list[str]:
+    """Returns a line for each measure that some runs cannot be compared in with the first one."""
+    first = runs[0].results
+    unlike = [run for run in runs if sides_differ(first.model.kind, run.results.model.kind)]
+    pair = f"{runs[0].path} and {', '.join(str(run.path) for run in unlike)}"
+    lines = {
+        f"{' and '.join(CONTEXTUAL)} of {pair}: only one of the models sees what is right of the "
+        "blank": any(diagnostics.get(task).has_verbs for task in first.tasks),
+        f"{PER_WORD} of {pair}: the pseudo-log-likelihood of a masked model is not the probability "
+        "of a sentence": any(first.measure(task, "none", PER_WORD) for task in first.tasks),
+    }
+    return [line for line, applies in lines.items() if unlike and applies]
+
+
 def average(several: Sequence[Scores]) -> Scores:
     """Returns the scores of several shuffles as one, each item's values averaged over them."""
     first = several[0]

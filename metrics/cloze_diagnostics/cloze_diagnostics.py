@@ -12,8 +12,7 @@ from lmdiag import diagnostics
 from lmdiag.evaluation import beyond_lists, scores_of_run, summarise
 from lmdiag.protocol import checked_ranks, checked_threshold
 from lmdiag.results.external import to_predictions
-from lmdiag.stimuli.columns import converted
-from lmdiag.stimuli.table import from_rows
+from lmdiag.stimuli.table import RawTable, converted
 from lmdiag.types import BadInput
 
 _DESCRIPTION = """
@@ -162,7 +161,7 @@ def _columns(rows: list[dict[str, Any]], task: str) -> dict[str, list[Any]]:
     """Returns the rows as columns, with None where a row lacks a further column."""
     if not rows:
         raise BadInput("there are no references: give the rows of the data set")
-    table = from_rows("references", rows, lambda row: f"reference {row + 1}")
+    table = RawTable.of_rows("references", rows, lambda row: f"reference {row + 1}")
     columns = converted(table, task)
     if len(set(columns["id"])) < len(rows):
         raise BadInput("references have the same id more than once: give each row once")

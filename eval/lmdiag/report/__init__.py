@@ -3,7 +3,7 @@
 | module | does |
 | --- | --- |
 | `labels`, `numbers` | names and numbers as readers see them; which runs are checkpoints |
-| `grid`, `tables` | the one shape of tables; the tables that diagnostics declare, and their remarks |
+| `grid`, `tables` | the one shape of tables; the tables of diagnostics and their remarks |
 | `terminal`, `formats` | these tables on a terminal, as Markdown, LaTeX and csv |
 | `items` | every row with its answer, a word at a blank or a sentence; items of rows |
 | `comparing` | several runs side by side |
