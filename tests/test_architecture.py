@@ -49,7 +49,7 @@ ALONE: dict[str, set[str]] = {
 HEAVY = {"torch", "transformers", "tokenizers", "accelerate", "evaluate", "datasets", "pyarrow"}
 HEAVY |= {"pandas", "numpy", "scipy", "altair", "huggingface_hub", "jinja2"}
 """Libraries that no `--help` waits for."""
-SAME_ROLE = {"main", "Options", "STOPPED", "DIAGNOSTIC", "render", "load"}
+SAME_ROLE = {"main", "Options", "DIAGNOSTIC", "render", "load"}
 """Names that several modules define in the same role: commands, diagnostics, formats, and `load`,
 which is always used with its room, as `models.load` and `stimuli.load`."""
 

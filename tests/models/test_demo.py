@@ -21,7 +21,7 @@ from lmdiag.types import BadInput, Query, Question
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "datasets/lmdiag/demo"))
 corpus, training = (import_module(name) for name in ("corpus", "training"))
-lexicon = corpus.lexicon
+lexicon = corpus.LEXICON
 
 Ask = Callable[[str], dict[str, float]]
 
@@ -58,7 +58,7 @@ def a(word: str) -> str:
 
 def facts() -> list[tuple[str, str, str]]:
     """The 18 nouns of Fischler et al. (1983), each with its category and with another one."""
-    categories = list(lexicon()["categories"].items())
+    categories = list(lexicon["categories"].items())
     return [
         (noun, category, categories[(place + 4) % len(categories)][0])
         for place, (category, nouns) in enumerate(categories)
@@ -96,7 +96,7 @@ def test_the_questions_are_not_in_the_corpus() -> None:
         frame = re.compile(rf"^an? {noun} is an? ", re.IGNORECASE)
         assert not any(frame.match(sentence) for sentence in texts)
         assert any(noun in sentence for sentence in texts)
-    for agent, verb, patient, back in lexicon()["deeds"][: corpus.TOLD]:
+    for agent, verb, patient, back in lexicon["deeds"][: corpus.TOLD]:
         for asked in (f"{patient} the {agent} had {verb}", f"{agent} the {patient} had {back}"):
             assert not any(asked in sentence for sentence in texts)
 

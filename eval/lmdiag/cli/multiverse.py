@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from lmdiag.cli.options import RECORD, Count, Names, Scoring, section, text_or_file
-from lmdiag.cli.requested import Models
-from lmdiag.cli.run import STOPPED as STOPPED
+from lmdiag.cli.options import RECORD, Count, Models, Names, Scoring, section, text_or_file
 from lmdiag.cli.run import Data, Running, write_report
 from lmdiag.models.loading.options import Loading, LoadOptions
 from lmdiag.protocol import APPLICABLE, KNOBS, Asking
@@ -113,8 +111,8 @@ def _finish(models: Sequence[Members], options: Options) -> None:
     """Writes `multiverse.json`, its page and the reports of all runs; prints the tables."""
     from lmdiag.files import clear_drafts, write_atomically
     from lmdiag.multiverse import multiverse_of
-    from lmdiag.report.formats.terminal import output_console, print_multiverse
     from lmdiag.report.multiverse import render
+    from lmdiag.report.terminal import output_console, print_multiverse
     from lmdiag.results.multiverse import MULTIVERSE, MULTIVERSE_PAGE
     from lmdiag.text import visible
 
