@@ -33,7 +33,7 @@ from runs import make_run
 from lmdiag import evaluation, results, stimuli
 from lmdiag.leaderboard.entries import read_requests
 from lmdiag.measures import AGREEMENT_LAYOUT
-from lmdiag.multiverse import multiverse_of
+from lmdiag.multiverse import Multiverse, multiverse_of
 from lmdiag.protocol import Protocol
 from lmdiag.questions import Setting, collect
 from lmdiag.report.formats import format_names, render_tables
@@ -41,9 +41,8 @@ from lmdiag.report.formats.terminal import print_multiverse, print_results
 from lmdiag.report.html import render
 from lmdiag.report.multiverse import multiverse_plots
 from lmdiag.report.multiverse import render as render_multiverse
-from lmdiag.results import predictions
-from lmdiag.results.external import read_external
-from lmdiag.results.multiverse import Members, Multiverse
+from lmdiag.results import Place, predictions
+from lmdiag.results.predictions import read_external
 from lmdiag.runs.journal import Journal
 from lmdiag.types import Answer, BadInput, SentenceAnswer, WordScore, WordSpan
 
@@ -128,14 +127,16 @@ def valid(tmp_path_factory: pytest.TempPathFactory, demo_dir: Path) -> Path:
     write_set(folder, "NEG-1500-SIMP-GEN", 3).rename(folder / "neg1500_gen.txt")
     for task, suffix in {"own": ".jsonl", **SENTENCES}.items():
         make_run(folder / f"run-{task}", folder / f"{task}{suffix}", Protocol(tasks=(task,)))
-    models = [
-        Members([({"unit": unit}, results.load_run(make_run(
+    models = {
+        f"model {model}": ([({"unit": unit}, results.load_run(make_run(
             folder / f"multi/{model}-{unit}", folder / "own.jsonl",
             Protocol(tasks=("own",), unit=unit), seed=2 * model + i, id=f"org/{model}",
         ))) for i, unit in enumerate(("token", "word"))], 2, 12, 12)
         for model in (0, 1)
-    ]  # fmt: skip
-    multiverse_of(models, folder / "multi", resamples=20).write(folder / "multi")
+    }  # fmt: skip
+    headlines = {Place("own", "none", name): name for name in ("accuracy@1", "sensitivity")}
+    multiverse = multiverse_of(models, headlines, folder / "multi", resamples=20)
+    (folder / "multi/multiverse.json").write_text(json.dumps(multiverse.to_json()))
     claimed = write_request(folder / "board", REQUEST).with_suffix(".json")
     shutil.copy(make_run(folder / "claimed", demo_dir) / "results.json", claimed)
     return folder
@@ -179,7 +180,7 @@ def read_multiverse(folder: Path) -> None:
     multiverse = Multiverse.read(folder)
     print_multiverse(multiverse, Console(file=StringIO(), width=100))
     if (folder / "multiverse.json").stat().st_size % 8 == 0:
-        multiverse_plots(multiverse)
+        [*multiverse_plots(multiverse)]
         render_multiverse(multiverse)
 
 

@@ -11,7 +11,7 @@ import evaluate
 from lmdiag import diagnostics
 from lmdiag.evaluation import beyond_lists, scores_of_run, summarise
 from lmdiag.protocol import checked_ranks, checked_threshold
-from lmdiag.results.external import to_predictions
+from lmdiag.results.predictions import normalised, of_records
 from lmdiag.stimuli.columns import converted
 from lmdiag.stimuli.table import from_rows
 from lmdiag.types import BadInput
@@ -122,7 +122,7 @@ class ClozeDiagnostics(evaluate.Metric):
         rows = [json.loads(row) for row in references]
         columns = _columns(rows, self.config_name)
         given = [json.loads(prediction) for prediction in predictions]
-        run, notes = to_predictions(_records(given, columns["id"]), "predictions")
+        run, notes = normalised(of_records(_records(given, columns["id"])), "predictions")
         notes += [f"not computed: {line}" for line in beyond_lists(columns, run, ranks)]
         for line in notes:
             warnings.warn(line, stacklevel=2)

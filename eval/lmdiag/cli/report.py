@@ -47,10 +47,10 @@ class Options:
 def main(options: Options) -> int:
     """Writes the report; returns the exit code."""
     from lmdiag.files import clear_drafts, write_atomically
+    from lmdiag.multiverse import MULTIVERSE, MULTIVERSE_PAGE, Multiverse
     from lmdiag.report import html, multiverse
     from lmdiag.report.charts.output import write_figures
     from lmdiag.results import REPORT, load_run, run_folders
-    from lmdiag.results.multiverse import MULTIVERSE, MULTIVERSE_PAGE, Multiverse
     from lmdiag.text import visible
 
     folder = options.runs[0]
@@ -66,7 +66,7 @@ def main(options: Options) -> int:
                 "--format svg"
             )
         if is_multiverse:
-            plots = multiverse.multiverse_plots(Multiverse.read(folder))
+            plots = [plot for _, plot in multiverse.multiverse_plots(Multiverse.read(folder))]
         else:
             plots = html.charts([load_run(path, options.data) for path in options.runs],
                                 options.region)  # fmt: skip

@@ -17,7 +17,7 @@ from lmdiag.text import suggest
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
-    from lmdiag.results.external import External
+    from lmdiag.results.predictions import External
     from lmdiag.stimuli import Stimuli
     from lmdiag.types import Kind
 
@@ -98,7 +98,7 @@ def main(options: Options) -> int:
 def _of_a_file(options: Options) -> tuple[Stimuli, External, Protocol, bool, Kind]:
     """Returns the predictions of files; of their model only the options are known."""
     from lmdiag import stimuli
-    from lmdiag.results.external import read_external
+    from lmdiag.results.predictions import read_external
 
     rows = stimuli.load(options.data or "lmdiag", options.task, revision=options.data_revision)
     read = read_external(options.predictions, rows, options.setting)
@@ -113,7 +113,7 @@ def _of_a_run(options: Options) -> tuple[Stimuli, External, Protocol, bool, Kind
         BadInput: no finished run, other data, or a task, setting or rank that it does not have.
     """
     from lmdiag.results import load_run
-    from lmdiag.results.external import External
+    from lmdiag.results.predictions import External
 
     run = load_run(options.predictions, options.data)
     tasks, protocol, model = run.results.tasks, run.results.protocol, run.results.model

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from lmdiag.analysis.designs import Analysis
     from lmdiag.analysis.fit import HumanFit
     from lmdiag.comparison import Comparison
-    from lmdiag.results.multiverse import Multiverse
+    from lmdiag.multiverse import Multiverse
     from lmdiag.stimuli import Stimuli
 
 _NARROW = 18
@@ -180,19 +180,16 @@ def _comparison_row(row: Comparison) -> GridRow:
 
 def print_multiverse(multiverse: Multiverse, console: Console) -> None:
     """Prints the range of each headline figure, and where the first model is ahead of others."""
-    from lmdiag.report.multiverse import protocols, remarks, shown_choices, task_tables
+    from lmdiag.report.multiverse import protocols_line, questions_line, task_tables
 
     for model in multiverse.models:
-        knobs = "; ".join(f"{knob} {', '.join(c)}" for knob, c in shown_choices(multiverse, model))
-        count = protocols(len(multiverse.numbers_of(model)))
         console.print()
         _print_line(model, "bold", console)
-        _print_line(": ".join(filter(None, (count, knobs))), "", console, wrap=False)
-    for task in task_tables(multiverse):
-        _print_part(task.diagnostic.title, [*task.ranges, *task.differences], (), console)
-    console.print()
-    for line in remarks(multiverse):
-        _print_line(line, "dim", console, wrap=False)
+        _print_line(protocols_line(multiverse, model), "", console, wrap=False)
+    for diagnostic, _, ranges, differences in task_tables(multiverse):
+        _print_part(diagnostic.title, [*ranges, *differences], (), console)
+    below = "below each knob: the largest difference of the means of two of its choices"
+    _print_part("", (), [questions_line(multiverse), below], console)
 
 
 # ---- what all of them print ----------------------------------------------------------------------
