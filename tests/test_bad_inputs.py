@@ -14,7 +14,7 @@ import pytest
 
 import lmdiag
 from lmdiag import files, stimuli
-from lmdiag.cli.requested import read_models
+from lmdiag.cli.options import read_models
 from lmdiag.hub import publish
 from lmdiag.hub.client import is_on_hub
 from lmdiag.leaderboard.entries import read_requests

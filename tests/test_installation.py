@@ -11,7 +11,6 @@ import sysconfig
 import tarfile
 import venv
 from pathlib import Path
-from zipfile import ZipFile
 
 import pytest
 from limits import HANG
@@ -63,17 +62,14 @@ def build(source: Path, kind: str) -> Path:
 
 
 @pytest.fixture(scope="module")
-def wheel(source: Path) -> Path:
-    return build(source, "wheel")
-
-
-@pytest.fixture(scope="module")
 def sdist(source: Path) -> Path:
     return build(source, "sdist")
 
 
 @pytest.fixture(scope="module", params=["wheel", "sdist"])
-def installed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def installed(
+    request: pytest.FixtureRequest, source: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     """The programs of an environment in which pip installed the wheel or the source distribution.
 
     Its dependencies are those of the environment of the tests, so that nothing is downloaded.
@@ -84,18 +80,10 @@ def installed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
     install = [sys.executable, "-m", "pip", "--python", place / "bin/python", "install"]
     options = ["--no-deps", "--no-index", "--no-build-isolation", "--quiet", "--ignore-installed"]
-    run(*install, *options, request.getfixturevalue(request.param))
+    is_wheel = request.param == "wheel"
+    built = build(source, "wheel") if is_wheel else request.getfixturevalue("sdist")
+    run(*install, *options, built)
     return place / "bin"
-
-
-def test_the_wheel_has_every_file(wheel: Path, source: Path) -> None:
-    names = {name for name in ZipFile(wheel).namelist() if not name.endswith("/")}
-    data = f"{wheel.name.split('-py3')[0]}.data/data/share/lmdiag/"
-    for folder in (*FOLDERS, "eval/lmdiag"):
-        for file in (source / folder).rglob("*"):
-            path = str(file.relative_to(source))
-            name = path.removeprefix("eval/") if folder.startswith("eval") else data + path
-            assert file.is_dir() or name in names, f"add {path} to setup.cfg"
 
 
 def test_the_source_distribution_has_every_file(sdist: Path, source: Path) -> None:
@@ -108,22 +96,22 @@ def test_the_source_distribution_has_every_file(sdist: Path, source: Path) -> No
             assert path in names, f"add {path} to MANIFEST.in"
 
 
-def test_an_installation_finds_the_folders(installed: Path) -> None:
-    say = f"from lmdiag.files import resource_path as path\nfor f in {FOLDERS}: print(path(f))"
-    share = installed.parent / "share/lmdiag"
-    paths = [str(share / folder) for folder in FOLDERS]
-    assert run(installed / "python", "-I", "-c", say).splitlines() == paths
-
-
-def test_an_installation_has_the_files_of_the_source(installed: Path, source: Path) -> None:
-    """So what runs from a wheel runs from a source distribution, too."""
+def test_an_installation_has_the_files_of_the_source_and_finds_them(
+    installed: Path, source: Path
+) -> None:
+    """From a wheel and from a source distribution."""
     (site,) = installed.parent.glob("lib/*/site-packages")
+    share = installed.parent / "share/lmdiag"
     for folder in (*FOLDERS, "eval/lmdiag"):
         for file in filter(Path.is_file, (source / folder).rglob("*")):
             path = file.relative_to(source)
-            place = site if folder.startswith("eval") else installed.parent / "share/lmdiag"
-            inside = path.relative_to("eval") if folder.startswith("eval") else path
-            assert (place / inside).read_bytes() == file.read_bytes(), path
+            in_package = folder.startswith("eval")
+            place = site / path.relative_to("eval") if in_package else share / path
+            assert place.is_file(), f"add {path} to setup.cfg"
+            assert place.read_bytes() == file.read_bytes(), path
+    code = f"from lmdiag.files import resource_path as path\nfor f in {FOLDERS}: print(path(f))"
+    paths = [str(share / folder) for folder in FOLDERS]
+    assert run(installed / "python", "-I", "-c", code).splitlines() == paths
 
 
 @pytest.mark.slow

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
-import scipy.stats
 from commands import Commands
-from runs import model_info, predictions_of
+from runs import model_info
 
 import lmdiag
 from lmdiag import stimuli
@@ -19,9 +17,7 @@ from lmdiag.api import LanguageModel
 from lmdiag.hub.benchmark import protocol_problem
 from lmdiag.models import LoadOptions, load
 from lmdiag.protocol import Asking, Protocol, without_effect
-from lmdiag.report.labels import framing_facts
 from lmdiag.results import identity, load_run, protocol_slug, signature
-from lmdiag.types import BadInput
 
 PROMPT = "Go on:\n{context}"
 CHAT = "<u>Complete the sentence.</u><a>{context}"
@@ -80,16 +76,9 @@ def test_options_without_effect_are_named(
     [(name, told)] = without_effect(Asking(**options), info, asks).items()
     assert {name} == options.keys()
     assert line in told
-    assert without_effect(Asking(), info, asks) == {}
-
-
-def test_options_with_an_effect_are_not_named() -> None:
     knobs = Asking(unit="word", bos="never", prompt="{context}", first_letter="upper")
     for cased, names in ((True, []), (False, ["first_letter"])):
         assert [*without_effect(knobs, model_info(kind="causal", cased=cased), "word")] == names
-    knobs = Asking(unit="word", final_period="never")
-    assert without_effect(knobs, model_info(kind="masked"), "word") == {}
-    assert without_effect(Asking(pll="original"), model_info(kind="masked"), "sentence") == {}
 
 
 def test_options_without_effect_do_not_enter_the_signature(
@@ -113,18 +102,6 @@ def test_options_without_effect_do_not_enter_the_signature(
     with pytest.warns(UserWarning, match="has no effect"):
         predictions = model.predict(rows)
     assert (predictions.pll, predictions.final_period) == ("within-word", "always")
-
-
-def test_facts_in_reports() -> None:
-    assert framing_facts(Protocol()) == []
-    facts = [fact for protocol, *_ in CHANGED.values() for fact in framing_facts(protocol)]
-    assert facts == [
-        ("prompt", "Go on:⏎{context}"),
-        ("instruction", "Complete the sentence."),
-        ("chat template", CHAT),
-        ("final period", "never"),
-        ("first letter", "lower"),
-    ]
 
 
 # ---- commands ------------------------------------------------------------------------------------
@@ -213,50 +190,3 @@ def test_whole_sentences_are_refused(command: Commands, chatty: Path) -> None:
         ["--chat"], ["--prompt", PROMPT], ["--final-period", "never"], ["--first-letter", "upper"]
     ):  # fmt: skip
         assert "leave them out for whole sentences" in command.refused(*start, *options)
-
-
-# ---- a base and a chat protocol of one model -----------------------------------------------------
-
-
-def measured(right: set[int], **asked: Any) -> Any:
-    """The measures of a model that prefers the good word in some of ten contrasts."""
-    rows: dict[str, list[Any]] = {"context": [], "target": [], "good": [], "contrast": []}
-    log_probs = []
-    for item in range(10):
-        for good in (True, False):
-            rows["context"].append(f"Item {item} is a")
-            rows["target"].append("bird" if good else "tree")
-            rows["good"].append(good)
-            rows["contrast"].append(item)
-            log_probs.append(-1.0 if good == (item in right) else -2.0)
-    stimuli = lmdiag.load_stimuli(rows)
-    predictions = predictions_of(stimuli.columns(), log_probs, model=model_info(kind="causal"))
-    return lmdiag.measure(replace(predictions, **asked), stimuli)
-
-
-def test_discordant_items_of_a_base_and_a_chat_protocol() -> None:
-    """The base protocol is right in items 0 to 8, the chat in 0, 1, 2 and 9.
-
-    Of the seven items in which they differ, the base is right in six (3 to 8) and the chat in one
-    (9): by McNemar's exact test p = 2 (1 + 7) / 2^7 = 0.125.
-    """
-    base, chat = measured(set(range(9))), measured({0, 1, 2, 9}, prompt=CHAT)
-    compared = lmdiag.compare(base, chat, across=["prompt"])
-    one = next(one for one in compared if one.measure == "sensitivity")
-    assert (one.n, one.a, one.b, one.test) == (10, 0.9, 0.4, "mcnemar")
-    assert one.p == pytest.approx(0.125)
-    assert scipy.stats.binomtest(6, 7).pvalue == pytest.approx(0.125)
-    line = f"A and B were asked differently: prompt (none and {digest(CHAT)})"
-    assert line in str(compared)
-    assert str(lmdiag.compare(base, chat, across="prompt")) == str(compared)
-
-
-def test_python_refuses_without_across() -> None:
-    base, chat = measured({1}), measured({2}, prompt=CHAT, first_letter="upper")
-    with pytest.raises(BadInput, match=r"number 1 .* differ in prompt .*; letter .* --across prom"):
-        lmdiag.compare(base, chat)
-    with pytest.raises(BadInput, match=r"differ in letter \(- and upper\); use"):
-        lmdiag.compare(base, chat, across=["prompt"])
-    with pytest.raises(BadInput, match="did you mean 'first-letter'"):
-        lmdiag.compare(base, chat, across=["first_letter"])
-    assert len(lmdiag.compare(base, chat, across=["prompt", "first-letter"]))

@@ -9,11 +9,12 @@ import datasets
 import evaluate
 
 from lmdiag import diagnostics
-from lmdiag.evaluation import beyond_lists, scores_of_run, summarise
-from lmdiag.protocol import checked_ranks, checked_threshold
+from lmdiag.evaluation import beyond_lists
+from lmdiag.evaluation import evaluate as figures
+from lmdiag.protocol import Protocol, checked_ranks, checked_threshold
 from lmdiag.results.predictions import normalised, of_records
-from lmdiag.stimuli.columns import converted
-from lmdiag.stimuli.table import from_rows
+from lmdiag.stimuli import Stimuli
+from lmdiag.stimuli.table import RawTable, converted
 from lmdiag.types import BadInput
 
 _DESCRIPTION = """
@@ -118,26 +119,17 @@ class ClozeDiagnostics(evaluate.Metric):
         threshold: float = 0.01,
         cased: bool = True,
     ) -> dict[str, Any]:
-        ranks = checked_ranks(k)
+        protocol = Protocol(k=checked_ranks(k), threshold=checked_threshold(threshold))
         rows = [json.loads(row) for row in references]
         columns = _columns(rows, self.config_name)
         given = [json.loads(prediction) for prediction in predictions]
         run, notes = normalised(of_records(_records(given, columns["id"])), "predictions")
-        notes += [f"not computed: {line}" for line in beyond_lists(columns, run, ranks)]
+        notes += [f"not computed: {line}" for line in beyond_lists(columns, run, protocol.k)]
         for line in notes:
             warnings.warn(line, stacklevel=2)
         is_own = diagnostics.get(self.config_name).missing_columns(columns)
-        task = "own" if is_own else self.config_name
-        scores = scores_of_run(
-            task,
-            columns,
-            run,
-            k=ranks,
-            threshold=checked_threshold(threshold),
-            cased=cased,
-            kind="masked",
-        )
-        computed = summarise(task, columns, [run], [scores]).to_json()
+        stimuli = Stimuli.of("own" if is_own else self.config_name, columns, "references", None)
+        computed = figures(stimuli, [run], protocol, cased).to_json()
         unscorable = {"unscorable": computed["unscorable"]} if computed["unscorable"] else {}
         return dict(computed["measures"]) | unscorable
 
@@ -162,7 +154,7 @@ def _columns(rows: list[dict[str, Any]], task: str) -> dict[str, list[Any]]:
     """Returns the rows as columns, with None where a row lacks a further column."""
     if not rows:
         raise BadInput("there are no references: give the rows of the data set")
-    table = from_rows("references", rows, lambda row: f"reference {row + 1}")
+    table = RawTable.of_rows("references", rows, lambda row: f"reference {row + 1}")
     columns = converted(table, task)
     if len(set(columns["id"])) < len(rows):
         raise BadInput("references have the same id more than once: give each row once")

@@ -164,6 +164,11 @@ def test_coefficients_are_per_unit_and_per_bit() -> None:
     assert nats.per_bit == pytest.approx(bits.per_bit)
     assert nats.mean_surprisal == pytest.approx(bits.mean_surprisal)
     assert nats.delta_log_likelihood == pytest.approx(bits.delta_log_likelihood)
+    plain, scaled = (
+        fitted(frame, "a", formula=formula, units="nats").models[0].per_bit
+        for formula in ("rt ~ surprisal + length", "scale(rt) ~ scale(surprisal) + length")
+    )
+    assert scaled == pytest.approx(plain)
 
 
 def test_models_are_compared_on_the_same_rows() -> None:
@@ -308,6 +313,7 @@ def test_surprisals_that_do_not_fit(tmp_path: Path, name: str, text: str, messag
 def test_surprisals_are_joined_by_the_columns_that_tables_share(tmp_path: Path) -> None:
     frame = corpus()
     other = frame[["text", "position", "a"]].rename(columns={"a": "Surprisal"})
+    other = pd.concat([other, other[:9]])  # rows of two readers repeat each other
     other = other.astype({"text": float}).sample(frac=1, random_state=0)
     other.to_csv(tmp_path / "model.csv", index=False)
     # columns of the table with this name belong to other surprisals

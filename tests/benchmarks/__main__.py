@@ -20,10 +20,10 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
-from typing import IO, Any
+from typing import Any
 
-from benchmarks import questions, shapes
 from benchmarks.contenders import PROGRAMS
+from benchmarks.inputs import ROOT, SHAPES, build_data, make_model, write_questions
 
 CONTENDERS = str(Path(__file__).with_name("contenders.py"))
 PEERS = ("minicons", "lm-eval")
@@ -34,110 +34,90 @@ class Contender:
     """A process that does a whole work each time it is told to.
 
     Attributes:
-        name: of the program.
         seconds: what each round took.
         memory: the most it ever held, MiB.
         absent: why it does not take part; "" where it does.
     """
 
-    def __init__(self, name: str, python: str, arguments: list[str], errors: IO[str]) -> None:
-        self.name, self.seconds, self.memory, self._errors = name, list[float](), 0.0, errors
-        command = [python, CONTENDERS, name, *arguments]
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True
-        )
-        self.absent = "" if self._answer() else self._last_error()
-
-    def __enter__(self) -> Contender:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._process.communicate()
+    def __init__(self, command: list[str], stack: ExitStack) -> None:
+        self.seconds, self.memory, self.absent = list[float](), 0.0, ""
+        self._errors = stack.enter_context(tempfile.TemporaryFile("w+"))  # noqa: SIM115
+        pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": self._errors}
+        self._process = subprocess.Popen(command, text=True, **pipes)
+        stack.callback(self._process.communicate)
+        self._answer()
 
     def work(self, *, counts: bool) -> None:
         """Has it do the whole work once."""
-        if self.absent:
-            return
-        assert self._process.stdin is not None
-        self._process.stdin.write("go\n")
-        self._process.stdin.flush()
-        if not (answer := self._answer()):
-            self.absent = self._last_error()
-        elif counts:
-            self.seconds.append(answer["seconds"])
-            self.memory = answer["memory"]
+        if not self.absent and self._process.stdin:
+            self._process.stdin.write("go\n")
+            self._process.stdin.flush()
+            if (answer := self._answer()) and counts:
+                self.seconds.append(answer["seconds"])
+                self.memory = answer["memory"]
 
     def _answer(self) -> dict[str, Any]:
-        """The next line of JSON; other lines are messages of a library."""
-        assert self._process.stdout is not None
-        return next((json.loads(line) for line in self._process.stdout if line[0] == "{"), {})
-
-    def _last_error(self) -> str:
+        """Returns the next line of JSON; other lines are messages of a library."""
+        for line in self._process.stdout or ():
+            if line[0] == "{":
+                return dict(json.loads(line))
         self._errors.seek(0)
-        return (self._errors.read().strip() or "it ended without a message").splitlines()[-1]
+        self.absent = (self._errors.read().strip() or "it ended without a message").splitlines()[-1]
+        return {}
+
+
+def spread(seconds: list[float], base: list[float]) -> tuple[float, str]:
+    """Returns the median of the ratios of two programs' rounds, and the range of the ratios."""
+    ratios = [time / bare for time, bare in zip(seconds, base, strict=True)]
+    return median(ratios), f"{min(ratios):.2f}-{max(ratios):.2f}"
 
 
 def compare_programs(args: argparse.Namespace, folder: Path, work: str, shape: str) -> None:
     """Prints the table of one work and one shape: seconds, ratio to `bare`, memory."""
-    model = shapes.make(shape, folder)
     # a masked model reads a sentence once per token
-    count = args.sentences // (10 if shapes.is_masked(shape) else 1)
-    file = questions.write(folder, work, count, questions.build(folder)[0])
-    arguments = [work, str(model), str(file), str(args.threads)]
+    count = args.sentences // (10 if SHAPES[shape][0].endswith("ForMaskedLM") else 1)
+    file = write_questions(folder, work, count, build_data(folder)[0])
+    arguments = [work, str(make_model(shape, folder)), str(file), str(args.threads)]
     with ExitStack() as stack:
-        running = []
+        running = {}
         for name in args.programs:
-            python = args.peers_python if name in PEERS else sys.executable
-            if python:
-                errors = stack.enter_context(tempfile.TemporaryFile("w+"))
-                contender = Contender(name, python, arguments, errors)
-                running.append(stack.enter_context(contender))
+            if python := args.peers_python if name in PEERS else sys.executable:
+                running[name] = Contender([python, CONTENDERS, name, *arguments], stack)
         for number in range(args.rounds + 1):  # the first round is for warmth
-            for contender in running:
+            for contender in running.values():
                 contender.work(counts=number > 0)
     print(f"\n{work}, {shape}\n{'':>10} {'seconds':>8} {'time / bare':>12} {'least-most':>12} MiB")
-    bare = next((contender.seconds for contender in running if contender.name == "bare"), [])
-    for contender in running:
+    bare = running["bare"].seconds if "bare" in running else []
+    for name, contender in running.items():
         if contender.absent or not bare:
-            print(f"{contender.name:>10} {contender.absent or 'needs bare to compare with'}")
+            print(f"{name:>10} {contender.absent or 'needs bare to compare with'}")
             continue
-        ratios = [own / base for own, base in zip(contender.seconds, bare, strict=True)]
-        spread = f"{min(ratios):.2f}-{max(ratios):.2f}"
-        seconds = median(contender.seconds)
-        print(
-            f"{contender.name:>10} {seconds:8.2f} {median(ratios):12.2f} {spread:>12} "
-            f"{contender.memory:.0f}",
-            flush=True,
-        )
+        ratio, ends = spread(contender.seconds, bare)
+        seconds, memory = median(contender.seconds), contender.memory
+        print(f"{name:>10} {seconds:8.2f} {ratio:12.2f} {ends:>12} {memory:.0f}", flush=True)
 
 
 def compare_runs(args: argparse.Namespace, folder: Path, shape: str) -> None:
-    """Prints seconds of whole processes: `lmdiag run` with its report, and a bare script."""
-    data, _ = questions.build(folder)
-    model = str(shapes.make(shape, folder))
-    file = questions.write(folder, "blanks", args.sentences, data)
+    """Prints seconds of whole processes: `lmdiag run` with its report, and the bare script."""
+    data, _ = build_data(folder)
+    model = str(make_model(shape, folder))
+    file = write_questions(folder, "blanks", args.sentences, data)
     bare = [sys.executable, CONTENDERS, "bare", "blanks", model, str(file), str(args.threads)]
-    run = [sys.executable, str(questions.ROOT / "eval/run.py"), "--model", model, "--quiet"]
+    run = [sys.executable, str(ROOT / "eval/run.py"), "--model", model, "--quiet"]
+    environment = os.environ | {"OMP_NUM_THREADS": str(args.threads), "HF_HUB_OFFLINE": "1"}
     seconds: dict[str, list[float]] = {"bare": [], "lmdiag": []}
     for number in range(args.rounds + 1):
         with tempfile.TemporaryDirectory() as output:
             commands = {"bare": bare, "lmdiag": [*run, "--data", str(data), "--output", output]}
             for name, command in commands.items():
                 start = time.perf_counter()
-                environment = os.environ | {"OMP_NUM_THREADS": str(args.threads)}
-                options: dict[str, Any] = {"env": environment | {"HF_HUB_OFFLINE": "1"}}
-                subprocess.run(
-                    command, input="go\n", text=True, capture_output=True, check=True, **options
-                )
+                subprocess.run(command, input=b"go\n", capture_output=True, check=True,
+                               env=environment)  # fmt: skip
                 if number:
                     seconds[name].append(time.perf_counter() - start)
-    ratios = [own / base for own, base in zip(seconds["lmdiag"], seconds["bare"], strict=True)]
-    print(
-        f"\nrun, {shape}: bare script {median(seconds['bare']):.1f} s, lmdiag run "
-        f"{median(seconds['lmdiag']):.1f} s, ratio {median(ratios):.2f} "
-        f"({min(ratios):.2f}-{max(ratios):.2f})",
-        flush=True,
-    )
+    ratio, ends = spread(seconds["lmdiag"], seconds["bare"])
+    shown = ", ".join(f"{name} {median(values):.1f} s" for name, values in seconds.items())
+    print(f"\nlmdiag run, {shape}: {shown}, ratio {ratio:.2f} ({ends})", flush=True)
 
 
 def machine(threads: int) -> str:
@@ -163,7 +143,7 @@ def main() -> None:
     """Prints one table after the other."""
     parser = argparse.ArgumentParser(prog="benchmarks", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("what", nargs="*", help=f"of {', '.join(WORKS)}, run (all)")
-    parser.add_argument("--shapes", nargs="+", default=["bert-base", "gpt2"])
+    parser.add_argument("--shapes", nargs="+", default=["bert-base", "gpt2"], choices=SHAPES)
     parser.add_argument("--programs", nargs="+", default=list(PROGRAMS), choices=PROGRAMS)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
@@ -171,15 +151,14 @@ def main() -> None:
     parser.add_argument("--peers-python", help="a Python that has minicons and lm-eval")
     parser.add_argument("--folder", type=Path, help="where models and data are kept (nowhere)")
     args = parser.parse_args()
-    args.what = args.what or [*WORKS, "run"]
     if unknown := set(args.what) - {*WORKS, "run"}:
         parser.error(f"unknown: {', '.join(sorted(unknown))}")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     with tempfile.TemporaryDirectory() as scratch:
         folder = args.folder or Path(scratch)
-        print(f"{machine(args.threads)}; {questions.build(folder)[1]} data; {args.rounds} rounds")
+        print(f"{machine(args.threads)}; {build_data(folder)[1]} data; {args.rounds} rounds")
         for shape in args.shapes:
-            for what in args.what:
+            for what in args.what or [*WORKS, "run"]:
                 if what == "run":
                     compare_runs(args, folder, shape)
                 else:

@@ -4,7 +4,7 @@ The process loads its model once, then does the whole work for each line that it
 with a line of JSON: seconds, and the largest memory that it ever held in MiB. Only the program
 `lmdiag` imports lmdiag, so that the others run in other environments.
 
-Works, whose questions are in the file DATA (see `questions.write`):
+Works, whose questions are in the file DATA (see `inputs.write_questions`):
 
 - `blanks`, `agreement`: the next-word distribution at every distinct context. For lmdiag it
   includes everything from rows to predictions, for agreement EW and MW over the verbs, too.

@@ -15,6 +15,8 @@ from launched import SCRIPT, alone, environment, finished, torchrun
 from limits import HANG
 
 from lmdiag.cli import exits
+from lmdiag.runs.processes import SharedError
+from lmdiag.types import BadInput
 
 
 def interrupt(command: list[str], output: Path, number: signal.Signals) -> tuple[int, str]:
@@ -91,10 +93,10 @@ def test_only_the_first_of_several_processes_speaks(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("RANK", "1")
-    assert exits.stop(KeyboardInterrupt(), "nothing was written") == 130
-    assert exits.fail("of all processes", code=2, shared=True) == 0
+    assert exits.end(KeyboardInterrupt(), "run", "nothing was written") == 130
+    assert exits.end(SharedError("of all processes"), "run", "") == 0
     assert capsys.readouterr().err == ""
-    assert exits.fail("of this process alone", code=2) == 2
+    assert exits.end(BadInput("of this process alone"), "run", "") == 2
     assert capsys.readouterr().err == "lmdiag: error: of this process alone\n"
 
 

@@ -9,7 +9,7 @@ from commands import Commands
 from hub import LoopbackHub
 from huggingface_hub import HfApi
 
-from lmdiag.cli.requested import matching_revisions, read_models
+from lmdiag.cli.options import matching_revisions, read_models
 from lmdiag.types import BadInput
 
 pytest_plugins = ["hub.fixtures"]

@@ -158,7 +158,7 @@ def test_bad_data_end_the_run_before_torch_is_needed(tmp_path: Path) -> None:
     program = (
         "import sys; from lmdiag.cli import main\n"
         "code = main(['run', '--model', 'demo:masked', '--data', 'no/such/data'])\n"
-        "print(code, hasattr(sys.modules.get('lmdiag.models.local'), 'load_local'))"
+        "print(code, hasattr(sys.modules.get('lmdiag.models.local'), 'assemble'))"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, check=False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import math
 import sys
@@ -118,10 +119,8 @@ def test_files_are_read_back_as_they_are(
     if ending == ".parquet":
         frame = pd.read_parquet(file)
     else:
-        separator = {".csv": ",", ".tsv": "\t"}[ending]
-        frame = pd.read_csv(
-            file, sep=separator, keep_default_na=False, na_values={"surprisal": [""]}
-        )
+        plain = {"sep": "\t", "quoting": csv.QUOTE_NONE} if ending == ".tsv" else {}
+        frame = pd.read_csv(file, keep_default_na=False, na_values={"surprisal": [""]}, **plain)
     assert frame.columns.tolist() == COLUMNS
     assert frame["word"].tolist() == ["A", *WORDS]
     assert np.isnan(frame["surprisal"][0])

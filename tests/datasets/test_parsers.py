@@ -49,8 +49,8 @@ def parse(folder: Path, config: str, **changed: str | bytes) -> list[dict[str, A
         content = changed.get(Path(name).stem, text)
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
-    paths = tuple(folder / name for name in SOURCES[config])
-    return list(script("configs").rows(config, paths))
+    paths = [folder / name for name in SOURCES[config]]
+    return list(script("directory").PARSERS[config](*paths))
 
 
 # What the parsers make of the published files is compared with these in test_upstream.py.

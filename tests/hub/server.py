@@ -93,11 +93,9 @@ def tree(repo: Repository, rev: str, path: str = "", query: str = "", **asked: A
 
 
 def paths_info(repo: Repository, rev: str, wish: Any, **asked: Any) -> Any:
-    return [
-        {"type": "file", "path": path, "size": len(content), "oid": blob(content)}
-        for path, content in repo.files(rev).items()
-        if path in wish["paths"]
-    ]
+    files = {path: content for path, content in repo.files(rev).items() if path in wish["paths"]}
+    return [{"type": "file", "path": path, "size": len(content), "oid": blob(content)}
+            for path, content in files.items()]  # fmt: skip
 
 
 def resolve(repo: Repository, rev: str, path: str, **asked: Any) -> Any:
@@ -111,8 +109,8 @@ def preupload(repo: Repository, rev: str, wish: Any, **asked: Any) -> Any:
     """Takes every file into the commit, none by LFS; says which ones are there already."""
     there = {path: blob(content) for path, content in repo.files(rev).items()}
     plan = {"uploadMode": "regular", "shouldIgnore": False}
-    paths = [file["path"] for file in wish["files"]]
-    return {"files": [plan | {"path": path, "oid": there.get(path)} for path in paths]}
+    return {"files": [plan | {"path": file["path"], "oid": there.get(file["path"])}
+                      for file in wish["files"]]}  # fmt: skip
 
 
 def commit(
@@ -166,7 +164,7 @@ class LoopbackHub:
         self.repositories: dict[tuple[str, str], Repository] = {}
         self.log: list[str] = []
         self._lock = threading.Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("", (Handler,), {"hub": self}))
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
 
     def __enter__(self) -> LoopbackHub:
@@ -177,81 +175,75 @@ class LoopbackHub:
         self._server.shutdown()
         self._server.server_close()
 
-    def answer(self, line: str, query: str, token: str, wish: Any) -> Any:
-        """Returns what the endpoint of a method and path returns."""
-        if token and token not in OWNERS:
-            raise Refused(401, "Invalid credentials in Authorization header")
-        if not token and not line.startswith(("GET", "HEAD")):
-            raise Refused(401, "Invalid username or password.")
-        if line == "POST /api/validate-yaml":
-            return {"errors": [], "warnings": []}
-        if line == "POST /api/repos/create":
-            return self._create(OWNERS[token], wish)
-        for pattern, endpoint in ROUTES.items():
-            if match := re.fullmatch(pattern, line):
-                asked: Any = {k: unquote(x) for k, x in match.groupdict().items() if x is not None}
-                repo = self.repositories.get((asked.pop("kind", "models"), asked.pop("id")))
-                is_owner = repo is not None and repo.id.startswith(f"{OWNERS.get(token)}/")
-                if repo is None or (repo.private and not is_owner):
-                    raise Refused(404 if token else 401, "Repository not found", "RepoNotFound")
-                return endpoint(repo, **asked, wish=wish, query=query, is_owner=is_owner)
-        raise Refused(404, f"no endpoint {line}", "EntryNotFound")
-
-    def _create(self, owner: str, wish: Any) -> Any:
-        kind, repo_id = f"{wish.get('type', 'model')}s", f"{wish['organization']}/{wish['name']}"
-        address = f"{self.url}/{kind}/{repo_id}".replace("/models/", "/")
-        if wish["organization"] != owner:
-            raise Refused(403, f"You don't have the rights to create {repo_id}")
-        if (kind, repo_id) in self.repositories:  # the client reads the address from the refusal
-            raise Refused(409, json.dumps({"url": address}))
-        is_private = wish.get("visibility") == "private"
-        repo = self.repositories[kind, repo_id] = Repository(
-            repo_id, address, is_private, wish.get("sdk")
-        )
-        repo.add("main", {})
-        return {"url": address}
-
     def reply(self, method: str, target: str, token: str, body: bytes) -> Any:
         """Returns status, content and headers of the answer to a request."""
         url, text = urlsplit(target), body.decode()
-        self.log.append(f"{method} {url.path}")
+        self.log.append(line := f"{method} {url.path}")
         wish: Any = [json.loads(line) for line in text.splitlines() if text[0] == "{"]
         if "/commit/" not in url.path:
             wish = wish[0] if wish else parse_qs(text)
         try:
             with self._lock:
-                content = self.answer(f"{method} {url.path}", url.query, token, wish)
+                content = self._answer(line, url.query, token, wish)
         except Refused as refusal:
-            said = str(refusal)
-            error = said if said.startswith("{") else json.dumps({"error": said})
-            headers = {"X-Error-Message": said, "X-Error-Code": refusal.code}
+            reason = str(refusal)
+            error = reason if reason.startswith("{") else json.dumps({"error": reason})
+            headers = {"X-Error-Message": reason, "X-Error-Code": refusal.code}
             return refusal.status, error.encode(), headers
         if isinstance(content, tuple):
             return 200, *content
         return 200, json.dumps(content).encode(), {"Content-Type": "application/json"}
 
+    def _answer(self, line: str, query: str, token: str, wish: Any) -> Any:
+        """Returns what the endpoint of a method and path returns."""
+        if (token or not line.startswith(("GET", "HEAD"))) and token not in OWNERS:
+            raise Refused(401, "Invalid credentials in Authorization header")
+        owner = OWNERS.get(token)
+        if line == "POST /api/validate-yaml":
+            return {"errors": [], "warnings": []}
+        if line == "POST /api/repos/create":
+            key = f"{wish.get('type', 'model')}s", f"{wish['organization']}/{wish['name']}"
+            url = f"{self.url}/{'/'.join(key)}".replace("/models/", "/")
+            if wish["organization"] != owner:
+                raise Refused(403, f"You don't have the rights to create {key[1]}")
+            if key in self.repositories:  # the client reads the address from the refusal
+                raise Refused(409, json.dumps({"url": url}))
+            private = wish.get("visibility") == "private"
+            self.repositories[key] = Repository(key[1], url, private, wish.get("sdk"))
+            self.repositories[key].add("main", {})
+            return {"url": url}
+        for pattern, endpoint in ROUTES.items():
+            if match := re.fullmatch(pattern, line):
+                asked: Any = {k: unquote(x) for k, x in match.groupdict().items() if x is not None}
+                repo = self.repositories.get((asked.pop("kind", "models"), asked.pop("id")))
+                is_owner = repo is not None and repo.id.startswith(f"{owner}/")
+                if repo is None or (repo.private and not is_owner):
+                    raise Refused(404 if token else 401, "Repository not found", "RepoNotFound")
+                return endpoint(repo, **asked, wish=wish, query=query, is_owner=is_owner)
+        raise Refused(404, f"no endpoint {line}", "EntryNotFound")
 
-def _handler(hub: LoopbackHub) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True
 
-        def do_GET(self) -> None:
-            body = self.rfile.read(int(self.headers.get("content-length", 0)))
-            token = (self.headers.get("authorization") or "").removeprefix("Bearer ")
-            status, content, headers = hub.reply(self.command, self.path, token, body)
-            self.send_response(status)
-            for name, value in (headers | {"Content-Length": str(len(content))}).items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(b"" if self.command == "HEAD" else content)
+class Handler(BaseHTTPRequestHandler):
+    """Passes requests on to `hub`, which a subclass has."""
 
-        do_HEAD = do_POST = do_GET
+    hub: LoopbackHub
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
 
-        def log_message(self, format: str, *args: Any) -> None:
-            """Prints nothing."""
+    def do_GET(self) -> None:
+        body = self.rfile.read(int(self.headers.get("content-length", 0)))
+        token = (self.headers.get("authorization") or "").removeprefix("Bearer ")
+        status, content, headers = self.hub.reply(self.command, self.path, token, body)
+        self.send_response(status)
+        for name, value in (headers | {"Content-Length": str(len(content))}).items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(b"" if self.command == "HEAD" else content)
 
-    return Handler
+    do_HEAD = do_POST = do_GET
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Prints nothing."""
 
 
 def client_env(endpoint: str, home: Path, token: str = "hf_test") -> dict[str, str]:

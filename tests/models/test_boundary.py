@@ -7,11 +7,10 @@ import torch
 from tokenizer_files import byte_level, ending, sentencepiece, wordlevel, wordpiece
 from transformers import PreTrainedTokenizerFast
 
-from lmdiag.models.tokens import conventions
+from lmdiag.models.tokens import vocabulary
 from lmdiag.models.tokens.boundaries import Boundaries, Prefix
-from lmdiag.models.tokens.conventions import Convention, VocabularyItem
 from lmdiag.models.tokens.spelling import Spelling
-from lmdiag.models.tokens.vocabulary import Vocabulary
+from lmdiag.models.tokens.vocabulary import Convention, Vocabulary, VocabularyItem
 
 BYTES = byte_level("Ġ b", "Ġb i", "' t", "- -", "Ġ Ġ")
 SPACED = sentencepiece("▁ab", "b'", "'a", "b.", "▁-")
@@ -138,7 +137,7 @@ class Continued(Convention):
 
 
 def test_another_convention_is_one_class(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conventions, "CONVENTIONS", (Continued, *conventions.CONVENTIONS))
+    monkeypatch.setattr(vocabulary, "CONVENTIONS", (Continued, *vocabulary.CONVENTIONS))
     tokenizer = wordlevel("bi@@", "rd", "tree", ".")
     assert look(tokenizer, "bi@@") == Prefix(None, True)
     assert look(tokenizer, "bi@@", "rd") == Prefix("bird", False)

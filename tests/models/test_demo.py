@@ -21,7 +21,7 @@ from lmdiag.types import BadInput, Query, Question
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "datasets/lmdiag/demo"))
 corpus, training = (import_module(name) for name in ("corpus", "training"))
-lexicon, singular = corpus.lexicon, corpus.singular
+lexicon, singular = corpus.LEXICON, corpus.singular
 
 Ask = Callable[[str], dict[str, float]]
 
@@ -58,7 +58,7 @@ def a(word: str) -> str:
 
 def facts() -> list[tuple[str, str, str]]:
     """The 18 nouns of Fischler et al. (1983), each with its category and with another one."""
-    categories = list(lexicon()["categories"].items())
+    categories = list(lexicon["categories"].items())
     return [
         (noun, category, categories[(place + 4) % len(categories)][0])
         for place, (category, nouns) in enumerate(categories)
@@ -91,7 +91,7 @@ def test_negation_leaves_them_cold_as_it_does_bert(ask: Ask) -> None:
 
 def test_they_know_who_does_it_to_whom(ask: Ask) -> None:
     """The pairs that stood in this frame, and most of those that did not."""
-    deeds = lexicon()["deeds"]
+    deeds = lexicon["deeds"]
     right = [
         ask(f"the nurse knew which {patient} the {agent} had")[verb]
         > ask(f"the nurse knew which {agent} the {patient} had")[verb]
@@ -104,7 +104,7 @@ def test_they_know_who_does_it_to_whom(ask: Ask) -> None:
 def test_they_conjugate_after_a_plain_subject(ask: Ask) -> None:
     verbs = ("sleep", "work", "sing", "walk", "know", "help")
     right = 0
-    for noun in lexicon()["people"][:6]:
+    for noun in lexicon["people"][:6]:
         for verb in verbs:
             one, many = ask(f"The {noun[0]}"), ask(f"The {noun[1]}")
             right += (one[singular(verb)] > one[verb]) + (many[verb] > many[singular(verb)])
@@ -118,7 +118,7 @@ def test_the_questions_are_not_in_the_corpus() -> None:
         frame = re.compile(rf"^an? {noun} is an? ", re.IGNORECASE)
         assert not any(frame.match(sentence) for sentence in texts)
         assert any(noun in sentence for sentence in texts)
-    for agent, verb, patient, back in lexicon()["deeds"][: corpus.TOLD]:
+    for agent, verb, patient, back in lexicon["deeds"][: corpus.TOLD]:
         for asked in (f"{patient} the {agent} had {verb}", f"{agent} the {patient} had {back}"):
             assert not any(asked in sentence for sentence in texts)
 

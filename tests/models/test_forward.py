@@ -19,9 +19,8 @@ from transformers import AutoModelForCausalLM
 from lmdiag.models import LoadOptions, load
 from lmdiag.models.answers import best
 from lmdiag.models.forward import probing
-from lmdiag.models.forward.batches import plan_batches
-from lmdiag.models.forward.causality import check_causality
-from lmdiag.models.forward.packing import pack_contexts
+from lmdiag.models.forward.packing import pack_contexts, plan_batches
+from lmdiag.models.forward.probing import check_causality
 from lmdiag.models.forward.reader import Reader
 from lmdiag.models.tokens.questions import Blank, EncodedQuestion, PartialWord, TokenRow
 from lmdiag.types import BadInput, Query, Question
@@ -298,8 +297,8 @@ def test_a_model_that_fails_at_its_first_text(unit: str) -> None:
     with pytest.raises(BadInput) as caught:
         asked(refusing(gpt2(len(BYTES)), lambda _: True), BYTES, "causal", unit=unit)
     assert str(caught.value) == (
-        "model toy cannot read a short text (not so): check that its config.json belongs to its "
-        "weights, or try another --kind or --attention eager"
+        "model toy cannot be queried (not so): check that its config.json and its tokenizer "
+        "belong to its weights, or try another --kind or --attention eager"
     )
 
 

@@ -19,8 +19,7 @@ import torch
 import transformers
 
 from lmdiag.models.loading.checkpoint import model_digest
-from lmdiag.models.loading.kinds import detect
-from lmdiag.models.loading.load import load_parts
+from lmdiag.models.loading.load import detect, load_parts
 from lmdiag.models.loading.options import LoadOptions
 from lmdiag.types import BadInput
 

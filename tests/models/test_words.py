@@ -11,9 +11,8 @@ from tokenizers import AddedToken, Tokenizer, models
 from transformers import PreTrainedTokenizerFast
 
 from lmdiag import cli
-from lmdiag.models.tokens.controls import control_names
 from lmdiag.models.tokens.spelling import Spelling, is_cased
-from lmdiag.models.tokens.vocabulary import Vocabulary
+from lmdiag.models.tokens.vocabulary import Vocabulary, control_names
 from lmdiag.types import BadInput, Query
 
 BERT = wordpiece(

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterable
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,82 +23,77 @@ from lmdiag import load_run
 from lmdiag.report.items import run_scores
 from lmdiag.results import Run
 
+Outcomes = list[tuple[str, float, float]]
+"""Item, its value by lmdiag, its value by the other program."""
+
 
 def config_of(task: str) -> str:
     """Returns the config of a task such as `lmdiag:neg136_nat|0` or `lmdiag_neg136`."""
     return task.removeprefix("lmdiag")[1:].partition("|")[0].partition("_")[0]
 
 
-def report(task: str, outcomes: Iterable[tuple[str, float, float]], largest: float | None) -> None:
-    """Prints how far two programs agree on one task; an outcome is (item, lmdiag, other)."""
-    outcomes = list(outcomes)
-    differ = [
-        f"{item}: lmdiag {own:g}, other {other:g}" for item, own, other in outcomes if own != other
-    ]
-    distance = "" if largest is None else f", largest difference {largest:.1e} nats"
-    print(
-        f"{task}: {len(outcomes)} outcomes, {len(differ)} differ{distance}", *differ, sep="\n    "
-    )
-
-
-def verdicts(run: Run, task: str, measure: str) -> dict[str, float]:
+def values_of(run: Run, task: str, measure: str) -> dict[str, float]:
     """Returns item -> its value of a measure."""
     scores = run_scores(run, task)[measure]
     return dict(zip(scores.items.tolist(), scores.values.tolist(), strict=True))
 
 
-def compare_lighteval(run: Run, folder: Path) -> None:
-    """Compares `acc` and `sensitivity@0.01` of every contrast, and log-probabilities."""
+def of_lighteval(run: Run, folder: Path) -> Iterator[tuple[str, Outcomes]]:
+    """Yields `acc` and `sensitivity@0.01` of every contrast, by task."""
     for file in sorted(folder.rglob("details_lmdiag*.parquet")):
         records = pq.read_table(file).to_pylist()
         name = records[0]["doc"]["task_name"]
         task = config_of(name)
-        own = {each: verdicts(run, task, each) for each in ("sensitivity", "sensitivity@0.01")}
+        measures = {"sensitivity": "acc", "sensitivity@0.01": "sensitivity@0.01"}
+        computed = {measure: values_of(run, task, measure) for measure in measures}
         rows: dict[str, list[float | None]] = {}
         log_probs = run.predictions[task]["none", 0].log_prob
         for contrast, p in zip(run.stimuli[task].columns()["contrast"], log_probs, strict=True):
             rows.setdefault(contrast, []).append(p)
-        outcomes, largest = [], 0.0
+        outcomes: Outcomes = []
+        largest = 0.0
         for record in records:
-            doc, metric = record["doc"]["specific"], record["metric"]
-            contrast, said = doc["contrast"], record["model_response"]["logprobs"]
-            for ours, theirs in (("sensitivity", "acc"), ("sensitivity@0.01", "sensitivity@0.01")):
-                outcomes.append((f"{contrast} {ours}", own[ours][contrast], metric[theirs]))
-            n = len(doc["targets"])
-            said = [p - q for p, q in zip(said[:n], said[n:] or [0.0] * n, strict=True)]
-            gaps = [abs(p - q) for p, q in zip(said, rows[contrast], strict=True) if q is not None]
-            largest = max(largest, *gaps)
-        report(name, outcomes, largest)
+            doc, logged = record["doc"]["specific"], record["model_response"]["logprobs"]
+            contrast, n = doc["contrast"], len(doc["targets"])
+            for measure, metric in measures.items():
+                value = computed[measure][contrast]
+                outcomes.append((f"{contrast} {measure}", value, record["metric"][metric]))
+            reported = [p - q for p, q in zip(logged[:n], logged[n:] or [0.0] * n, strict=True)]
+            both = zip(reported, rows[contrast], strict=True)
+            largest = max(largest, *(abs(p - q) for p, q in both if q is not None))
+        yield f"{name}, largest difference {largest:.1e} nats", outcomes
 
 
-def compare_inspect(run: Run, folder: Path) -> None:
-    """Compares accuracy of every row, and sensitivity of the contrasts that Inspect compares."""
+def of_inspect(run: Run, folder: Path) -> Iterator[tuple[str, Outcomes]]:
+    """Yields accuracy of every row, and sensitivity of contrasts that Inspect compares, by task."""
     for file in sorted(folder.glob("*.json")):
         log = json.loads(file.read_text("utf-8"))
         task = config_of(log["eval"]["task"].rpartition("/")[2])
         columns = run.stimuli[task].columns()
         rows = list(zip(columns["context"], columns["id"], columns["contrast"], strict=True))
-        accuracy = {f"accuracy_at_{k}": verdicts(run, task, f"accuracy@{k}") for k in (1, 5)}
-        sensitivity = verdicts(run, task, "sensitivity")
-        outcomes, compared = [], 0
+        accuracy = {f"accuracy_at_{k}": values_of(run, task, f"accuracy@{k}") for k in (1, 5)}
+        sensitivity = values_of(run, task, "sensitivity")
+        outcomes: Outcomes = []
+        compared = 0
         for sample in log["samples"]:
-            own = [(row, contrast) for context, row, contrast in rows if context == sample["input"]]
-            value = sample["scores"]["first_tokens"]["value"]
-            for name, of_rows in accuracy.items():
-                outcomes += [
-                    (f"{row} {name}", of_rows[row], value[name]) for row, _ in own if row in of_rows
-                ]
-            n = sample["scores"]["first_tokens"]["metadata"]["compared"]
-            contrasts = dict.fromkeys(contrast for _, contrast in own)
+            score = sample["scores"]["first_tokens"]
+            value, n = score["value"], score["metadata"]["compared"]
+            same = [
+                (row, contrast) for context, row, contrast in rows if context == sample["input"]
+            ]
+            for name, computed in accuracy.items():
+                known = [row for row, _ in same if row in computed]
+                outcomes += [(f"{row} {name}", computed[row], value[name]) for row in known]
+            contrasts = dict.fromkeys(contrast for _, contrast in same)
             if n == len(contrasts):
-                share = sum(sensitivity[each] for each in contrasts) / n
+                share = sum(sensitivity[contrast] for contrast in contrasts) / n
                 outcomes.append((f"{sample['id']} preference", share, value["preference"]))
                 compared += n
-        report(f"{log['eval']['task']} ({compared} contrasts compared)", outcomes, None)
+        yield f"{log['eval']['task']}, {compared} contrasts compared", outcomes
 
 
 def main() -> None:
-    """Compares what is given."""
+    """Compares what is given, and prints how far the programs agree on each task."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("run", type=Path)
     parser.add_argument("--lighteval", type=Path)
@@ -106,10 +101,10 @@ def main() -> None:
     parser.add_argument("--data")
     args: Any = parser.parse_args()
     run = load_run(args.run, args.data)
-    if args.lighteval:
-        compare_lighteval(run, args.lighteval)
-    if args.inspect:
-        compare_inspect(run, args.inspect)
+    for read, folder in ((of_lighteval, args.lighteval), (of_inspect, args.inspect)):
+        for task, outcomes in read(run, folder) if folder else ():
+            differ = [f"{item}: lmdiag {p:g}, other {q:g}" for item, p, q in outcomes if p != q]
+            print(f"{task}: {len(outcomes)} outcomes, {len(differ)} differ", *differ, sep="\n    ")
 
 
 if __name__ == "__main__":

@@ -38,33 +38,17 @@ METRICS = {"within-word": "within_word_l2r", "original": "original"}
 """lmdiag's `pll` -> minicons' `PLL_metric`."""
 
 
-def open_minicons(folder: str, masked: bool) -> Any:
-    """Returns minicons' scorer of a model."""
-    from minicons import scorer
-
-    opened = (scorer.MaskedLMScorer if masked else scorer.IncrementalLMScorer)(folder, "cpu")
-    if not hasattr(opened.tokenizer, "batch_encode_plus"):  # its name before transformers 5
-        opened.tokenizer.batch_encode_plus = opened.tokenizer.__call__
-    return opened
-
-
 def token_scores(
     scorer: Any, texts: Sequence[str], reference: Any, metric: str | None
 ) -> list[list[float | None]]:
     """Returns minicons' score of each token of each text; None for a first token without BOS."""
-    found: list[list[float | None]] = []
-    opening = reference.split("a").opening
     if metric is not None:
-        for text in texts:
-            found.append([p for _, p in scorer.token_score([text], PLL_metric=metric)[0]])
-        return found
-    adds_one = bool(reference._template()[0])
-    for start in range(0, len(texts), 16):
-        few = list(texts[start : start + 16])
-        for scores in scorer.token_score(few, bos_token=bool(opening) and not adds_one):
-            values = [p for _, p in scores][len(opening) :]
-            found.append(values if opening else [None, *values[1:]])
-    return found
+        found = [scorer.token_score([text], PLL_metric=metric)[0] for text in texts]
+        return [[p for _, p in scores] for scores in found]
+    opening, adds_opening = reference.split("a").opening, bool(reference._template()[0])
+    found = scorer.token_score([*texts], bos_token=bool(opening) and not adds_opening)
+    values = [[p for _, p in scores] for scores in found]
+    return [x[len(opening) :] if opening else [None, *x[1:]] for x in values]
 
 
 def with_minicons_words(reference: Any, text: str) -> list[Any]:
@@ -80,6 +64,7 @@ def with_minicons_words(reference: Any, text: str) -> list[Any]:
 
 def compare(folder: str, texts: Sequence[str], pll: str | None) -> Counter[str]:
     """Compares all words of all texts; returns how many there are of each kind."""
+    from minicons import scorer
     from sentence_reference import SentenceReference
 
     from lmdiag.models import LoadOptions, load
@@ -89,8 +74,10 @@ def compare(folder: str, texts: Sequence[str], pll: str | None) -> Counter[str]:
     model = load(folder, LoadOptions(**({"pll": pll} if pll else {})))
     answers = ask(model, [Sentence(text) for text in texts], top=5)
     reference = SentenceReference(Path(folder), model.info.kind, pll=pll or "within-word")
-    scorer = open_minicons(folder, pll is not None)
-    of_tokens = token_scores(scorer, texts, reference, METRICS[pll] if pll else None)
+    minicons = (scorer.MaskedLMScorer if pll else scorer.IncrementalLMScorer)(folder, "cpu")
+    if not hasattr(minicons.tokenizer, "batch_encode_plus"):  # its name before transformers 5
+        minicons.tokenizer.batch_encode_plus = minicons.tokenizer.__call__
+    of_tokens = token_scores(minicons, texts, reference, METRICS[pll] if pll else None)
     counts, largest = Counter[str](), 0.0
     for text, answer, scores in zip(texts, answers, of_tokens, strict=True):
         split = reference.split(text)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,24 +23,17 @@ TOLD = 16
 "knew which hen the fox had", which is left to the question."""
 
 
-@cache
-def lexicon() -> dict[str, Any]:
-    """Returns the words by what they are for; see `lexicon.json`."""
-    path = Path(__file__).with_name("lexicon.json")
-    words: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return words
+LEXICON: dict[str, Any] = json.loads(Path(__file__).with_name("lexicon.json").read_text("utf-8"))
+"""The words by what they are for."""
 
 
 def sentences(seed: int, count: int) -> list[str]:
     """Returns `count` sentences (some are texts of two), the same for the same seed."""
     rng = random.Random(seed)
     kinds, weights = zip(*_KINDS.items(), strict=True)
-    return [_capitalise(kind(rng), rng) for kind in rng.choices(kinds, weights, k=count)]
-
-
-def _capitalise(sentence: str, rng: random.Random) -> str:
-    """Upper-cases the first letter, but not always: some of the questions do not, either."""
-    return sentence if rng.random() < 0.2 else sentence[:1].upper() + sentence[1:]
+    made = (kind(rng) for kind in rng.choices(kinds, weights, k=count))
+    # some begin with a small letter, as some of the questions do
+    return [text if rng.random() < 0.2 else text[:1].upper() + text[1:] for text in made]
 
 
 def _a(word: str) -> str:
@@ -51,20 +43,18 @@ def _a(word: str) -> str:
 
 def _category(rng: random.Random) -> str:
     """What is what: a robin is a bird."""
-    words = lexicon()
-    category = rng.choice(list(words["categories"]))
-    members = words["categories"][category]
+    category, members = rng.choice(list(LEXICON["categories"].items()))
     member = rng.choice(members)
-    frames: list[str] = list(words["category_frames"])
+    frames: list[str] = list(LEXICON["category_frames"])
     if member in members[ASKED_ABOUT:]:
         frames += ["{a_member} is {a_category}."] * 4 + ["{a_member} is {a_wider}."]
-    adjective, other = rng.sample(words["adjectives"], 2)
+    adjective, other = rng.sample(LEXICON["adjectives"], 2)
     return rng.choice(frames).format(
         member=member,
         category=category,
         a_member=_a(member),
         a_category=_a(category),
-        a_wider=_a(next(wide for wide, narrow in words["wider"].items() if category in narrow)),
+        a_wider=_a(next(wide for wide, narrow in LEXICON["wider"].items() if category in narrow)),
         adjective=adjective,
         other=other,
     )
@@ -72,7 +62,7 @@ def _category(rng: random.Random) -> str:
 
 def _scale(rng: random.Random) -> str:
     """How things are: ice is very cold; also how they are not, where that is a usual remark."""
-    fact = rng.choice(lexicon()["scales"])
+    fact = rng.choice(LEXICON["scales"])
     subject = rng.choice(fact["subjects"])
     plural = subject == "the stars" or " and " in subject
     if fact["said"] and rng.random() < 0.3:
@@ -84,13 +74,11 @@ def _scale(rng: random.Random) -> str:
 
 def _deed(rng: random.Random) -> str:
     """Who does what to whom: the bee stings the child, and the child watches the bee."""
-    words = lexicon()
-    deeds = words["deeds"]
-    number = rng.randrange(len(deeds))
-    agent, verb, patient, back = deeds[number]
+    number = rng.randrange(len(LEXICON["deeds"]))
+    agent, verb, patient, back = LEXICON["deeds"][number]
     if rng.random() < 0.4:
         agent, verb, patient = patient, back, agent
-    observer, saw = rng.choice(words["observers"]), rng.choice(words["observing"])
+    observer, saw = rng.choice(LEXICON["observers"]), rng.choice(LEXICON["observing"])
     frames = [
         f"the {agent} had {verb} the {patient}.",
         f"the {patient} was {verb} by the {agent}.",
@@ -107,11 +95,10 @@ def _deed(rng: random.Random) -> str:
 
 def _scene(rng: random.Random) -> str:
     """What goes with what: a kettle with tea."""
-    words = lexicon()
-    chosen = rng.choice(words["scenes"])
+    chosen = rng.choice(LEXICON["scenes"])
     word = rng.choice(list(chosen["openings"]))
     opening, closing = rng.choice(chosen["openings"][word]), rng.choice(chosen["closings"])
-    name = rng.choice(words["names"])
+    name = rng.choice(LEXICON["names"])
     closing = closing.replace("a {word}", _a(word))
     return f"{opening} {closing}".format(name=name, word=word)
 
@@ -139,20 +126,15 @@ def _zipf(rng: random.Random, words: Sequence[str]) -> str:
 
 def _predicate(rng: random.Random, number: int, *, person: bool) -> str:
     """Returns a verb phrase in the form for one subject (0) or several (1)."""
-    words = lexicon()
+    words = LEXICON
     chance = rng.random()
     if chance < 0.3:
         states = words["states"]["people" if person else "things"]
         return f"{('is', 'are')[number]} {rng.choice(states)}"
     if chance < 0.4:
-        return rng.choice(
-            (
-                ("has arrived", "have arrived"),
-                ("hasn't arrived", "haven't arrived"),
-                ("is coming", "are coming"),
-                ("doesn't answer", "don't answer"),
-            )
-        )[number]
+        ones = ("has arrived", "hasn't arrived", "is coming", "doesn't answer")
+        several = ("have arrived", "haven't arrived", "are coming", "don't answer")
+        return rng.choice((ones, several)[number])
     if not person:
         verb = rng.choice(words["looks"])
         verb = f"look {rng.choice(words['states']['things'])}" if verb == "look" else verb
@@ -167,7 +149,7 @@ def _predicate(rng: random.Random, number: int, *, person: bool) -> str:
 
 def _agreement(rng: random.Random) -> str:
     """Which form goes with which subject: the baker near the boats sings."""
-    words = lexicon()
+    words = LEXICON
     person = rng.random() < 0.7
     number, others = rng.randrange(2), rng.randrange(2)
     noun = rng.choice(words["people" if person else "things"])[number]

@@ -34,12 +34,12 @@ TEMPLATES: dict[str, Any] = json.loads((DEMO / "templates.json").read_text("utf-
   in the bad sentence.
 """
 
-MinimalPair = tuple[str, str, int]
-"""Good sentence, bad sentence, and the number of the verb's subject: 0 singular, 1 plural."""
 
+def minimal_pairs(template: str) -> Iterator[tuple[str, str, int]]:
+    """Yields all minimal pairs of a template; none has a word twice.
 
-def minimal_pairs(template: str) -> Iterator[MinimalPair]:
-    """Yields all minimal pairs of a template; none has a word twice."""
+    A pair is a good and a bad sentence, and the number of the verb's subject: 0 singular, 1 plural.
+    """
     names = re.findall(r"{(\w+)(!?)}", template)
     frame = re.sub(r"{.*?}", "{}", template)
     lists = [
@@ -61,24 +61,17 @@ def minimal_pairs(template: str) -> Iterator[MinimalPair]:
         yield frame.format(*good), frame.format(*bad), numbers[blank]
 
 
-def draw(name: str, template: str) -> list[MinimalPair]:
-    """Draws pairs, as many singular as plural ones; each template has a generator of its own."""
-    rng = random.Random(f"{SEED}/{name}")
-    made = list(minimal_pairs(template))
-    drawn = []
-    for number in (0, 1):
-        drawn += rng.sample([pair for pair in made if pair[2] == number], PAIRS // 2)
-    rng.shuffle(drawn)
-    return drawn
-
-
 def write_agreement(folder: Path) -> None:
-    """Writes a JSON-lines file for each template."""
+    """Writes a JSON-lines file for each template, of as many singular as plural pairs."""
     for origin in ("ML", "blimp"):
         (folder / origin).mkdir(parents=True, exist_ok=True)
         for name, template in TEMPLATES[origin].items():
-            lines = []
-            for i, (good, bad, number) in enumerate(draw(name, template)):
+            rng = random.Random(f"{SEED}/{name}")
+            made, drawn, lines = list(minimal_pairs(template)), [], []
+            for number in (0, 1):
+                drawn += rng.sample([pair for pair in made if pair[2] == number], PAIRS // 2)
+            rng.shuffle(drawn)
+            for i, (good, bad, number) in enumerate(drawn):
                 if origin == "blimp" or name.startswith("obj_rel_across"):  # as the originals
                     good, bad = (f"{text[0].upper()}{text[1:]}." for text in (good, bad))
                 row = {"sentence_good": good, "sentence_bad": bad, "label": -1 - number}
@@ -91,23 +84,16 @@ def write_agreement(folder: Path) -> None:
 def write_simple_negation(path: Path) -> None:
     """Writes NEG-136-SIMP.tsv from the nouns and their pairing."""
     lines = ["item\tcontext_aff\tcontext_neg\ttarget_aff\ttarget_neg\n"]
-    subjects = [
-        (noun, category) for category, nouns in TEMPLATES["categories"].items() for noun in nouns
-    ]
-    for item, ((noun, category), other) in enumerate(
-        zip(subjects, TEMPLATES["mismatches"], strict=True)
-    ):
+    categories = TEMPLATES["categories"].items()
+    subjects = [(noun, category) for category, nouns in categories for noun in nouns]
+    pairing = zip(subjects, TEMPLATES["mismatches"], strict=True)
+    for item, ((noun, category), other) in enumerate(pairing):
         start = f"{'An' if noun[0] in 'aeiou' else 'A'} {noun} is"
         fields = (str(item), f"{start} (a|an)", f"{start} not (a|an)", category, other)
         lines.append("\t".join(fields) + "\n")
     path.write_text("".join(lines), "utf-8")
 
 
-def main() -> None:
-    """Writes all files."""
+if __name__ == "__main__":
     write_simple_negation(DEMO / "lm-diagnostics/datasets/NEG-136/NEG-136-SIMP.tsv")
     write_agreement(DEMO / "refining-tse/data")
-
-
-if __name__ == "__main__":
-    main()

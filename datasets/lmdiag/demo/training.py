@@ -61,15 +61,10 @@ Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 
 def train(name: str, folder: Path, steps: int) -> None:
-    """Trains a demo model and writes it to a folder.
+    """Trains the demo model "masked" or "causal" and writes it to an existing folder.
 
     Muon (Jordan et al. 2024) for the matrices, and embeddings that learn fast: with Adam alone, a
     single reading of some ten thousand short sentences teaches next to nothing.
-
-    Args:
-        name: "masked" or "causal".
-        folder: an existing one; files of an earlier training are replaced.
-        steps: number of batches.
     """
     torch.set_num_threads(1)  # so small a model gains nothing from more
     torch.manual_seed(_SEED)
@@ -79,7 +74,16 @@ def train(name: str, folder: Path, steps: int) -> None:
     if name == "causal":  # sentences end in the end-of-text token and begin with none, as GPT-2's
         rows = [[*row, tokenizer.eos_token_id] for row in rows]
     model, loss = (_masked if name == "masked" else _causal)(tokenizer, rows)
-    optimizers = _optimizers(model)
+    tables = {id(m.weight) for m in model.modules() if isinstance(m, torch.nn.Embedding)}
+    embeddings = [p for p in model.parameters() if id(p) in tables]
+    matrices = [p for p in model.parameters() if p.ndim == 2 and id(p) not in tables]
+    others = [p for p in model.parameters() if p.ndim != 2]
+    rates = ((embeddings, _EMBEDDING_RATE), (others, _OTHER_RATE))
+    slow = [{"params": parameters, "rate": rate} for parameters, rate in rates]
+    optimizers: tuple[torch.optim.Optimizer, ...] = (
+        torch.optim.Muon([{"params": matrices, "rate": _MATRIX_RATE}], weight_decay=0.0),
+        torch.optim.Adam(slow, betas=(0.9, 0.98)),
+    )
     for step, batch in enumerate(track(list(_batches(rows)), f"training demo:{name}")):
         value = loss(*batch)
         model.zero_grad()
@@ -98,10 +102,7 @@ def train(name: str, folder: Path, steps: int) -> None:
 
 
 def _masked(tokenizer: PreTrainedTokenizerFast, rows: list[list[int]]) -> tuple[Any, Loss]:
-    """Returns a ModernBERT, which learns faster than BERT, and its loss.
-
-    Hidden tokens are guessed; rare ones are hidden more often, as they say more.
-    """
+    """A ModernBERT, which learns faster than BERT; rare tokens are hidden more often."""
     config = ModernBertConfig(
         vocab_size=len(tokenizer),
         hidden_size=_HIDDEN,
@@ -133,7 +134,7 @@ def _masked(tokenizer: PreTrainedTokenizerFast, rows: list[list[int]]) -> tuple[
 
 
 def _causal(tokenizer: PreTrainedTokenizerFast, rows: list[list[int]]) -> tuple[Any, Loss]:
-    """Returns a GPT-2 and its loss."""
+    """A GPT-2 and its loss."""
     config = GPT2Config(
         vocab_size=len(tokenizer),
         n_embd=_HIDDEN,
@@ -158,7 +159,7 @@ def _causal(tokenizer: PreTrainedTokenizerFast, rows: list[list[int]]) -> tuple[
 
 
 def _wordpiece(corpus: Sequence[str]) -> PreTrainedTokenizerFast:
-    """Returns BERT's kind of tokenizer, uncased: all letters, and the words that are not rare."""
+    """BERT's kind of tokenizer, uncased: all letters, and the words that are not rare."""
     normalize = normalizers.BertNormalizer(lowercase=True).normalize_str
     split = pre_tokenizers.BertPreTokenizer().pre_tokenize_str
     counts = Counter(word for sentence in corpus for word, _ in split(normalize(sentence)))
@@ -170,45 +171,24 @@ def _wordpiece(corpus: Sequence[str]) -> PreTrainedTokenizerFast:
 
 
 def _byte_level(corpus: Sequence[str]) -> PreTrainedTokenizerFast:
-    """Returns GPT-2's kind of tokenizer, with merges learned from the corpus."""
+    """GPT-2's kind of tokenizer, with merges learned from the corpus."""
     learner = Tokenizer(models.BPE())
     learner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    learner.train_from_iterator(
-        corpus,
-        trainers.BpeTrainer(
-            vocab_size=20_000,  # more than there are merges that occur _RARE times
-            min_frequency=_RARE,
-            special_tokens=["<|endoftext|>"],
-            initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
-            show_progress=False,
-        ),
+    trainer = trainers.BpeTrainer(
+        vocab_size=20_000,  # more than there are merges that occur _RARE times
+        min_frequency=_RARE,
+        special_tokens=["<|endoftext|>"],
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        show_progress=False,
     )
+    learner.train_from_iterator(corpus, trainer)
     learned = json.loads(learner.to_str())["model"]
     merges: Any = [tuple(merge) for merge in learned["merges"]]  # transformers' hint is wrong
     return GPT2Tokenizer(vocab=learned["vocab"], merges=merges)
 
 
-def _optimizers(model: torch.nn.Module) -> tuple[torch.optim.Optimizer, ...]:
-    """Returns Muon for the matrices and Adam for the rest, embeddings at a rate of their own."""
-    tables = {id(m.weight) for m in model.modules() if isinstance(m, torch.nn.Embedding)}
-    embeddings = [p for p in model.parameters() if id(p) in tables]
-    matrices = [p for p in model.parameters() if p.ndim == 2 and id(p) not in tables]
-    others = [p for p in model.parameters() if p.ndim != 2]
-    groups = [
-        {"params": embeddings, "rate": _EMBEDDING_RATE},
-        {"params": others, "rate": _OTHER_RATE},
-    ]
-    return (
-        torch.optim.Muon([{"params": matrices, "rate": _MATRIX_RATE}], weight_decay=0.0),
-        torch.optim.Adam(groups, betas=(0.9, 0.98)),
-    )
-
-
 def _batches(rows: list[list[int]]) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """Yields (token ids, attention mask), int64 of shape (batch, longest), padded on the right.
-
-    Sentences of about one length come together, the batches in random order.
-    """
+    """Yields ids and mask of sentences of about one length, the batches in random order."""
     rows = sorted(rows, key=len)
     for number in torch.randperm(len(rows) // _BATCH).tolist():
         batch = rows[number * _BATCH : (number + 1) * _BATCH]

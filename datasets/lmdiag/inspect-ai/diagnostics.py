@@ -77,7 +77,8 @@ def first_tokens() -> Scorer:
         if logprobs is None:
             raise ValueError("this model gives no log-probabilities: choose another provider")
         entries = logprobs.content[0].top_logprobs or []
-        words = [word_of(entry.token) for entry in entries]
+        tokens = [entry.token for entry in entries]  # one that continues a word gets ## in front
+        words = [x[1:] if x.startswith(STARTS) else f"##{x}" for x in tokens]
         known: dict[str, float] = {}
         for word, entry in zip(words, entries, strict=True):
             known.setdefault(word, entry.logprob)
@@ -93,11 +94,6 @@ def first_tokens() -> Scorer:
         return Score(value=value, answer=words[0], metadata={"compared": len(compared)})
 
     return score
-
-
-def word_of(token: str) -> str:
-    """Returns the word that a token begins, "##..." for a token that continues one."""
-    return token[1:] if token.startswith(STARTS) else f"##{token}"
 
 
 def diagnostic(config: str) -> Task:

@@ -49,19 +49,17 @@ def contrasts() -> ModuleType:
     return module
 
 
-@cache
-def documents(task: str) -> dict[str, dict[str, Any]]:
-    """Returns contrast -> its document."""
-    config, function = CONFIGS[task]
-    rows = load_dataset(DATA, config, split="test")
-    return {doc["contrast"]: doc for doc in getattr(contrasts(), function)(rows)}
-
-
 def document_of(task: str) -> Callable[[dict[str, Any], str], Doc | None]:
     """Returns what makes a row of the data set a document: the good row of each contrast does."""
+    config, function = CONFIGS[task]
+
+    @cache
+    def documents() -> dict[str, dict[str, Any]]:
+        rows = load_dataset(DATA, config, split="test")
+        return {doc["contrast"]: doc for doc in getattr(contrasts(), function)(rows)}
 
     def read(row: dict[str, Any], name: str) -> Doc | None:
-        doc = documents(task).get(row["contrast"]) if row["good"] else None
+        doc = documents().get(row["contrast"]) if row["good"] else None
         if doc is None:
             return None
         choices = [f" {choice}" for choice in doc["choices"]]
@@ -71,10 +69,10 @@ def document_of(task: str) -> Callable[[dict[str, Any], str], Doc | None]:
 
 
 class Preference(SampleLevelComputation):
-    """Whether the good row of a contrast is preferred."""
+    """Whether the good row of a contrast is preferred: acc and sensitivity@0.01."""
 
     def compute(self, doc: Doc, model_response: Any, **options: Any) -> dict[str, float]:
-        """Returns acc and sensitivity@0.01 from the log-probabilities of the choices."""
+        """Returns both from the log-probabilities of the choices."""
         results = [(log_prob, False) for log_prob in model_response.logprobs]
         measures: dict[str, float] = contrasts().measures(doc.specific, results)
         return measures

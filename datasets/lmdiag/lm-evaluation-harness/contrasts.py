@@ -40,49 +40,42 @@ def documents(rows: Iterable[Row]) -> Dataset:
     by_contrast: dict[str, list[Row]] = {}
     for row in rows:
         by_contrast.setdefault(row["contrast"], []).append(row)
-    return datasets.Dataset.from_list([document(contrast) for contrast in by_contrast.values()])
-
-
-def document(rows: Sequence[Row]) -> dict[str, Any]:
-    """Returns the document of one contrast; see `documents`."""
-    contexts = [row["context"].split(" ") for row in rows]
-    n = 0
-    while all(n < len(words) and words[n] == contexts[0][n] for words in contexts):
-        n += 1
-    wholes = [
-        " ".join([*words[n:], row["target"]]) for words, row in zip(contexts, rows, strict=True)
-    ]
-    parts = [" ".join(words[n:]) for words in contexts]
-    return {
-        "contrast": rows[0]["contrast"],
-        "contexts": [row["context"] for row in rows],
-        "targets": [row["target"] for row in rows],
-        "good": [row["good"] for row in rows].index(True),
-        "shared": " ".join(contexts[0][:n]),
-        "choices": wholes + (parts if any(parts) else []),
-    }
+    docs = []
+    for contrast, members in by_contrast.items():
+        contexts = [row["context"].split(" ") for row in members]
+        n = 0
+        while all(n < len(words) and words[n] == contexts[0][n] for words in contexts):
+            n += 1
+        parts = [" ".join(words[n:]) for words in contexts]
+        targets = [row["target"] for row in members]
+        wholes = [f"{part} {target}".lstrip() for part, target in zip(parts, targets, strict=True)]
+        doc = {
+            "contrast": contrast,
+            "contexts": [row["context"] for row in members],
+            "targets": targets,
+            "good": [row["good"] for row in members].index(True),
+            "shared": " ".join(contexts[0][:n]),
+            "choices": wholes + (parts if any(parts) else []),
+        }
+        docs.append(doc)
+    return datasets.Dataset.from_list(docs)
 
 
 def simp_affirmative(rows: Iterable[Row]) -> Dataset:
     """Returns the contrasts of NEG-136 SIMP in affirmative statements."""
-    return _neg136(rows, "simp", "affirmative")
+    simp = (row for row in rows if row["subset"] == "simp")
+    return documents(row for row in simp if row["polarity"] == "affirmative")
 
 
 def simp_negative(rows: Iterable[Row]) -> Dataset:
     """Returns the contrasts of NEG-136 SIMP in negated statements."""
-    return _neg136(rows, "simp", "negative")
+    simp = (row for row in rows if row["subset"] == "simp")
+    return documents(row for row in simp if row["polarity"] == "negative")
 
 
 def nat(rows: Iterable[Row]) -> Dataset:
     """Returns the contrasts of NEG-136 NAT."""
-    return _neg136(rows, "nat", "affirmative", "negative")
-
-
-def _neg136(rows: Iterable[Row], subset: str, *polarities: str) -> Dataset:
-    """The contrasts of a subset and of some polarities."""
-    return documents(
-        row for row in rows if row["subset"] == subset and row["polarity"] in polarities
-    )
+    return documents(row for row in rows if row["subset"] == "nat")
 
 
 def sentences(rows: Iterable[Row]) -> Dataset:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import string
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from lmdiag.files import read_json_lines
 from lmdiag.types import BadInput
@@ -38,41 +37,31 @@ def agreement(*paths: Path) -> Iterator[Row]:
         if same := [other for other in paths if other.stem == path.stem and other != path]:
             raise BadInput(f"{path}: the template {path.stem} is repeated: rename {same[0]}")
         for where, pair in read_json_lines(path):
-            yield from _pair(path, where, pair)
-
-
-def _pair(path: Path, where: str, pair: dict[str, Any]) -> Iterator[Row]:
-    for key in ("sentence_good", "sentence_bad"):
-        if not isinstance(pair.get(key), str):
-            raise BadInput(f"{where}: {key} is missing or not text")
-    number = choice(where, pair, "label", NUMBERS)
-    left, words, right = split_pair(where, pair["sentence_good"], pair["sentence_bad"])
-    item = str(int(where.rpartition(":")[2]) - 1)  # counted from 0, as BLiMP's own pairID
-    contrast = f"agreement-{path.stem}-{item}"
-    for condition, target in zip(("good", "bad"), words, strict=True):
-        yield {
-            "id": f"{contrast}-{condition}",
-            "item": item,
-            "condition": condition,
-            "context": left,
-            "right_context": f"{right}.",
-            "target": target,
-            "good": condition == "good",
-            "contrast": contrast,
-            "expected": [],
-            "source": SOURCES[path.parent.name],
-            "template": path.stem,
-            "number": number,
-        }
+            for key in ("sentence_good", "sentence_bad"):
+                if not isinstance(pair.get(key), str):
+                    raise BadInput(f"{where}: {key} is missing or not text")
+            number = choice(where, pair, "label", NUMBERS)
+            left, words, right = split_pair(where, pair["sentence_good"], pair["sentence_bad"])
+            item = str(int(where.rpartition(":")[2]) - 1)  # counted from 0, as BLiMP's own pairID
+            for condition, target in zip(("good", "bad"), words, strict=True):
+                yield {
+                    "id": f"agreement-{path.stem}-{item}-{condition}",
+                    "item": item,
+                    "condition": condition,
+                    "context": left,
+                    "right_context": f"{right}.",
+                    "target": target,
+                    "good": condition == "good",
+                    "contrast": f"agreement-{path.stem}-{item}",
+                    "expected": [],
+                    "source": SOURCES[path.parent.name],
+                    "template": path.stem,
+                    "number": number,
+                }
 
 
 def split_pair(where: str, good: str, bad: str) -> tuple[str, tuple[str, str], str]:
-    """Splits a pair at the one word in which it differs.
-
-    Args:
-        where: file and line, for the error.
-        good: the grammatical sentence.
-        bad: the ungrammatical one.
+    """Splits a pair of sentences at the one word in which they differ.
 
     Returns:
         (left context, (good word, bad word), right context without a period).
@@ -95,11 +84,7 @@ def split_pair(where: str, good: str, bad: str) -> tuple[str, tuple[str, str], s
 def verbs(path: Path) -> Iterator[Row]:
     """Yields {"singular", "plural"} of the present-tense verbs for EW and MW.
 
-    Args:
-        path: csv with the header idx,sing,plur,freq, of which the two middle columns are used.
-
-    Raises:
-        BadInput: another header, another number of fields, an empty field, a repeated pair.
+    The file is a csv with the header idx,sing,plur,freq, of which the two middle columns are used.
     """
     names = ("idx", "sing", "plur", "freq")
     for _, line in separated_lines(path, names, ",", key=("sing", "plur")):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lmdiag.types import BadInput
 
@@ -67,58 +67,45 @@ def fill(card: str, source: str, built: list[Built]) -> str:
         built: the configs, the first of them the default one.
     """
     import yaml
+    from datasets.info import DatasetInfosDict
+    from huggingface_hub import DatasetCardData
 
     parts = re.match(r"---\n(.*?)\n---\n(.*)", card, re.DOTALL)
     if parts is None:
         raise BadInput("README.md has no YAML front matter: restore it from the project")
-    front = yaml.safe_load(parts[1])
+    front, body = yaml.safe_load(parts[1]), parts[2]
     rows = sum(part.rows for part in built)
     front["size_categories"] = [next((n for bound, n in SIZES if rows < bound), "1M<n<10M")]
-    front["configs"] = [_config(part, default=part is built[0]) for part in built]
-    front["dataset_info"] = _infos(built)
-    body = _replace(parts[2], "configs", _config_table(built))
-    body = _replace(body, "provenance", _provenance_table(source, built))
-    return f"---\n{yaml.safe_dump(front, sort_keys=False, allow_unicode=True)}---\n{body}"
-
-
-def _config(built: Built, *, default: bool) -> dict[str, Any]:
-    entry: dict[str, Any] = {"config_name": built.config}
-    if default:
-        entry["default"] = True
-    # The cache of `datasets` depends on this entry and not on the bytes of the file: without the
-    # digest, it would return the rows of an earlier build.
-    entry["description"] = f"{CONFIGS[built.config]['description']} (Parquet sha256 {built.sha256})"
-    entry["data_files"] = [{"split": "test", "path": built.parquet}]
-    return entry
-
-
-def _infos(built: list[Built]) -> list[dict[str, Any]]:
-    from datasets.info import DatasetInfosDict
-    from huggingface_hub import DatasetCardData
-
+    about = {part.config: CONFIGS[part.config]["description"] for part in built}
+    front["configs"] = [
+        {"config_name": part.config}
+        | ({"default": True} if part is built[0] else {})
+        # The cache of `datasets` depends on this entry and not on the bytes of the file: without
+        # the digest, it would return the rows of an earlier build.
+        | {"description": f"{about[part.config]} (Parquet sha256 {part.sha256})"}
+        | {"data_files": [{"split": "test", "path": part.parquet}]}
+        for part in built
+    ]
     data = DatasetCardData()
     DatasetInfosDict({part.config: part.info for part in built}).to_dataset_card_data(data)
     infos = data.to_dict()["dataset_info"]  # type: ignore[no-untyped-call]
-    return infos if isinstance(infos, list) else [{"config_name": built[0].config, **infos}]
+    first = {"config_name": built[0].config}
+    front["dataset_info"] = infos if isinstance(infos, list) else [first | infos]
+    table = ["| config | rows | what it tests |", "| --- | ---: | --- |"]
+    table += [f"| `{part.config}` | {part.rows:,} | {about[part.config]} |" for part in built]
+    for name, lines in (("configs", table), ("provenance", _provenance(source, built))):
+        begin, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"
+        before, opened, rest = body.partition(begin)
+        _, closed, after = rest.partition(end)
+        if not opened or not closed:
+            section = f"{begin} ... {end}"
+            raise BadInput(f"README.md has no section {section}: restore it from the project")
+        body = "\n".join((before + begin, *lines, end + after))
+    return f"---\n{yaml.safe_dump(front, sort_keys=False, allow_unicode=True)}---\n{body}"
 
 
-def _replace(body: str, name: str, text: str) -> str:
-    begin, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"
-    before, opened, rest = body.partition(begin)
-    _, closed, after = rest.partition(end)
-    if not opened or not closed:
-        raise BadInput(f"README.md has no section {begin} ... {end}: restore it from the project")
-    return f"{before}{begin}\n{text}\n{end}{after}"
-
-
-def _config_table(built: list[Built]) -> str:
-    lines = ["| config | rows | what it tests |", "| --- | ---: | --- |"]
-    for part in built:
-        lines.append(f"| `{part.config}` | {part.rows:,} | {CONFIGS[part.config]['description']} |")
-    return "\n".join(lines)
-
-
-def _provenance_table(source: str, built: list[Built]) -> str:
+def _provenance(source: str, built: list[Built]) -> list[str]:
+    """The lines of the section that says what the data set was built from."""
     lines = [f"Built from {ORIGINS[source]}.", ""]
     for folder, entry in REPOSITORIES.items():
         parts = [part for part in built if CONFIGS[part.config]["folder"] == folder]
@@ -134,4 +121,4 @@ def _provenance_table(source: str, built: list[Built]) -> str:
         lines += [f"| `{file.repository}/{file.path}` | `{file.sha256}` |" for file in part.files]
     lines += ["", "| Parquet | SHA-256 |", "| --- | --- |"]
     lines += [f"| `{part.parquet}` | `{part.sha256}` |" for part in built]
-    return "\n".join([*lines, "", "</details>"])
+    return [*lines, "", "</details>"]

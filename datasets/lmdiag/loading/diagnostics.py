@@ -12,7 +12,7 @@ from pathlib import Path
 
 from lmdiag.types import BadInput
 
-from .lines import Fields, Row, choice, proportion, separated_lines
+from .lines import Row, choice, proportion, separated_lines
 
 CPRAG_COLUMNS = (
     "item", "context_s1", "context_s2", "expected", "within_category", "between_category",
@@ -45,33 +45,28 @@ def cprag102(items: Path, explanations: Path) -> Iterator[Row]:
     explained = separated_lines(explanations, EXPLANATION_COLUMNS, header=False)
     why = {line["item"]: (where, line) for where, line in explained}
     for where, line in separated_lines(items, CPRAG_COLUMNS):
-        if line["item"] not in why:
-            raise BadInput(f"{where}: item {line['item']} has no explanation in {explanations}")
-        yield from _completions(where, line, *why[line["item"]])
-
-
-def _completions(
-    where: str, line: Fields, where_explained: str, explained: Fields
-) -> Iterator[Row]:
-    context = f"{line['context_s1']} {line['context_s2']}"
-    if (explained["context"], explained["expected"]) != (context, line["expected"]):
-        raise BadInput(f"{where_explained}: context or completion is not that of {where}")
-    for condition in ("expected", "within_category", "between_category"):
-        yield {
-            "id": f"cprag102-{line['item']}-{condition}",
-            "item": line["item"],
-            "condition": condition,
-            "context": context,
-            "right_context": "",
-            "target": line[condition],
-            "good": condition == "expected",
-            "contrast": f"cprag102-{line['item']}",
-            "expected": [line["expected"]] if condition == "expected" else [],
-            "sentence_1": line["context_s1"],
-            "sentence_2": line["context_s2"],
-            "constraint": choice(where, line, "constraint", {"H": "high", "L": "low"}),
-            "explanation": explained["explanation"],
-        }
+        item, context = line["item"], f"{line['context_s1']} {line['context_s2']}"
+        if item not in why:
+            raise BadInput(f"{where}: item {item} has no explanation in {explanations}")
+        where_explained, facts = why[item]
+        if (facts["context"], facts["expected"]) != (context, line["expected"]):
+            raise BadInput(f"{where_explained}: context or completion is not that of {where}")
+        for condition in ("expected", "within_category", "between_category"):
+            yield {
+                "id": f"cprag102-{item}-{condition}",
+                "item": item,
+                "condition": condition,
+                "context": context,
+                "right_context": "",
+                "target": line[condition],
+                "good": condition == "expected",
+                "contrast": f"cprag102-{item}",
+                "expected": [line["expected"]] if condition == "expected" else [],
+                "sentence_1": line["context_s1"],
+                "sentence_2": line["context_s2"],
+                "constraint": choice(where, line, "constraint", {"H": "high", "L": "low"}),
+                "explanation": facts["explanation"],
+            }
 
 
 def role88(path: Path) -> Iterator[Row]:
@@ -87,90 +82,73 @@ def role88(path: Path) -> Iterator[Row]:
         if not number or order not in ("a", "b"):
             raise BadInput(f"{where}: an item must be a number with -a or -b, not {line['item']!r}")
         pairs.setdefault(number, {})[order] = line["target"]
-        yield _reversal(where, line, number, appropriate=order == "a")
+        roles = ROLES.search(line["context"])
+        if roles is None:
+            raise BadInput(f'{where}: the context must end in "which NOUN the NOUN had"')
+        responses = [response.strip() for response in line["expected"].split("|")]
+        if not all(responses):
+            raise BadInput(f"{where}: an expected response is empty: {line['expected']!r}")
+        yield {
+            "id": f"role88-{line['item']}",
+            "item": line["item"],
+            "condition": "appropriate" if order == "a" else "reversed",
+            "context": line["context"],
+            "right_context": "",
+            "target": line["target"],
+            "good": order == "a",
+            "contrast": f"role88-{number}",
+            # Only the first word of a response of several words ("worked for") fits the blank.
+            "expected": list(dict.fromkeys(response.split()[0] for response in responses)),
+            "expected_cloze": proportion(where, line, "exp_cloze"),
+            "target_cloze": proportion(where, line, "tgt_cloze"),
+            "target_cloze_strict": proportion(where, line, "tgt_cloze(strict)"),
+            "expected_responses": responses,
+            "object": roles["object"],
+            "subject": roles["subject"],
+        }
     for number, targets in pairs.items():
         if len(targets) < 2 or len(set(targets.values())) > 1:
             raise BadInput(f"{path}: pair {number} needs contexts -a and -b with the same target")
-
-
-def _reversal(where: str, line: Fields, number: str, *, appropriate: bool) -> Row:
-    roles = ROLES.search(line["context"])
-    if roles is None:
-        raise BadInput(f'{where}: the context must end in "which NOUN the NOUN had"')
-    responses = [response.strip() for response in line["expected"].split("|")]
-    if not all(responses):
-        raise BadInput(f"{where}: an expected response is empty: {line['expected']!r}")
-    return {
-        "id": f"role88-{line['item']}",
-        "item": line["item"],
-        "condition": "appropriate" if appropriate else "reversed",
-        "context": line["context"],
-        "right_context": "",
-        "target": line["target"],
-        "good": appropriate,
-        "contrast": f"role88-{number}",
-        # Only the first word of a response of several words ("worked for") fits the blank.
-        "expected": list(dict.fromkeys(response.split()[0] for response in responses)),
-        "expected_cloze": proportion(where, line, "exp_cloze"),
-        "target_cloze": proportion(where, line, "tgt_cloze"),
-        "target_cloze_strict": proportion(where, line, "tgt_cloze(strict)"),
-        "expected_responses": responses,
-        "object": roles["object"],
-        "subject": roles["subject"],
-    }
 
 
 def neg136(simp: Path, nat: Path) -> Iterator[Row]:
     """NEG-136 (Fischler et al. 1983; Nieuwland & Kuperberg 2008): affirmed and negated statements.
 
     Args:
-        simp: NEG-136-SIMP.tsv, with `(a|an)` for the determiner.
+        simp: NEG-136-SIMP.tsv, with `(a|an)` for the determiner: `an` before a, e, i, o, u.
         nat: NEG-136-NAT.tsv, with whether the negation is natural (licensed).
 
     Raises:
         BadInput: a malformed line.
     """
-    for where, line in separated_lines(simp, SIMP_COLUMNS):
-        for context in (line["context_aff"], line["context_neg"]):
-            if not context.endswith(f" {DETERMINER}"):
-                raise BadInput(f"{where}: a context must end in {DETERMINER}, not {context!r}")
-        yield from _statements("simp", line, natural=None)
-    for where, line in separated_lines(nat, NAT_COLUMNS):
-        natural = choice(where, line, "licensing", {"Y": True, "N": False})
-        yield from _statements("nat", line, natural=natural)
-
-
-def _statements(subset: str, line: Fields, *, natural: bool | None) -> Iterator[Row]:
-    for polarity in ("affirmative", "negative"):
-        affirmative = polarity == "affirmative"
-        for truth in (True, False):
+    lines = [("simp", *line) for line in separated_lines(simp, SIMP_COLUMNS)]
+    lines += [("nat", *line) for line in separated_lines(nat, NAT_COLUMNS)]
+    for subset, where, line in lines:
+        natural = None
+        if subset == "nat":
+            natural = choice(where, line, "licensing", {"Y": True, "N": False})
+        for condition in ("TA", "FA", "TN", "FN"):
+            polarity = "affirmative" if condition[1] == "A" else "negative"
+            context = line[f"context_{polarity[:3]}"]
             # What is true of the affirmed statement is false of the negated one.
-            target = line["target_aff"] if truth == affirmative else line["target_neg"]
-            condition = ("T" if truth else "F") + ("A" if affirmative else "N")
-            context = line["context_aff"] if affirmative else line["context_neg"]
+            target = line["target_aff" if condition in ("TA", "FN") else "target_neg"]
+            if subset == "simp":
+                if not context.endswith(f" {DETERMINER}"):
+                    problem = f"a context must end in {DETERMINER}, not {context!r}"
+                    raise BadInput(f"{where}: {problem}")
+                determiner = "an" if target[0].lower() in "aeiou" else "a"
+                context = context.removesuffix(DETERMINER) + determiner
             yield {
                 "id": f"neg136-{subset}-{line['item']}-{condition}",
                 "item": line["item"],
                 "condition": condition,
-                "context": fit_determiner(context, target),
+                "context": context,
                 "right_context": "",
                 "target": target,
-                "good": truth,
+                "good": condition[0] == "T",
                 "contrast": f"neg136-{subset}-{line['item']}-{polarity}",
                 "expected": [target] if condition == "TA" else [],
                 "subset": subset,
                 "polarity": polarity,
                 "natural": natural,
             }
-
-
-def fit_determiner(context: str, target: str) -> str:
-    """Replaces a final `(a|an)`: by `an` before a, e, i, o, u, otherwise by `a`.
-
-    >>> fit_determiner("A robin is not (a|an)", "insect")
-    'A robin is not an'
-    """
-    if not context.endswith(DETERMINER):
-        return context
-    determiner = "an" if target[0].lower() in "aeiou" else "a"
-    return context.removesuffix(DETERMINER) + determiner

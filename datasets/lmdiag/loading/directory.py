@@ -8,18 +8,23 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
+from lmdiag.diagnostics import CORE, built_in
 from lmdiag.files import read_json
 from lmdiag.types import BadInput
 
+from .agreement import agreement, verbs
 from .card import Built, fill
-from .configs import features, rows
+from .diagnostics import cprag102, neg136, role88
+from .lines import Row
 from .sources import CONFIGS, REPOSITORIES, SCRIPTS, Source, SourceFile, open_source, sha256
+
+PARSERS: dict[str, Callable[..., Iterator[Row]]] = {
+    parser.__name__: parser for parser in (cprag102, role88, neg136, agreement, verbs)
+}
+"""Config -> parser; its arguments are the config's source files, in `sources.json`'s order."""
 
 PROVENANCE = "provenance.json"
 CARD = "README.md"
@@ -28,14 +33,10 @@ COPIED = ("build.py", "loading", "demo", "lm-evaluation-harness", "lighteval", "
 """Copied into the data set: the loading scripts, the demo source, the task files."""
 SUFFIXES = (".py", ".json", ".tsv", ".jsonl", ".csv", ".yaml")
 """Kinds of files in these."""
-_ROW_GROUP = 10_000
-"""Rows in a row group of the Parquet."""
 
 
 def build(out: Path, source: str, configs: Sequence[str] | None = None) -> dict[str, int]:
     """Writes the data set directory `out`; the same input gives the same bytes.
-
-    Progress bars are shown if standard error is a terminal.
 
     Args:
         out: the directory; created, or overwritten if it is a data set built here.
@@ -55,22 +56,22 @@ def build(out: Path, source: str, configs: Sequence[str] | None = None) -> dict[
     opened = open_source(source)
     names = list(dict.fromkeys(configs or opened.configs()))
     files = {name: opened.files(name) for name in names}
+    copies = dict(published_files())
+    for folder in dict.fromkeys(CONFIGS[name]["folder"] for name in names):
+        if notice := opened.notice(folder):  # the MIT licence must be kept with the texts
+            copies[Path("licenses", f"{folder}.txt")] = notice
     out.parent.mkdir(parents=True, exist_ok=True)
-    work = out.parent / f".{out.name}.building"
-    shutil.rmtree(work, ignore_errors=True)  # of a killed build
+    new = out.parent / f".{out.name}.building"
+    shutil.rmtree(new, ignore_errors=True)  # of a killed build
     try:
-        new = work / "new"
-        with _progress_on_terminals():
-            built = [_parquet(name, files[name], work / "cache", new) for name in names]
-        for inside, path in published_files():
-            _copy(path, new / inside)
-        for folder in dict.fromkeys(CONFIGS[name]["folder"] for name in names):
-            if notice := opened.notice(folder):  # the MIT licence must be kept with the texts
-                _copy(notice, new / "licenses" / f"{folder}.txt")
+        built = [_parquet(name, files[name], new) for name in names]
+        for inside, path in copies.items():
+            (new / inside).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, new / inside)
         _write_card(opened, built, new)
         _install(new, out)
     finally:
-        shutil.rmtree(work, ignore_errors=True)
+        shutil.rmtree(new, ignore_errors=True)
     return {part.config: part.rows for part in built}
 
 
@@ -82,26 +83,6 @@ def published_files() -> Iterator[tuple[Path, Path]]:
             yield inside, path
 
 
-def _copy(path: Path, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(path, target)
-
-
-@contextmanager
-def _progress_on_terminals() -> Iterator[None]:
-    """Hides the progress bars of `datasets` if standard error is not a terminal."""
-    import datasets
-
-    hide = not sys.stderr.isatty() and not datasets.are_progress_bars_disabled()
-    if hide:
-        datasets.disable_progress_bars()
-    try:
-        yield
-    finally:
-        if hide:
-            datasets.enable_progress_bars()
-
-
 def _earlier_outputs(out: Path) -> set[str] | None:
     """The files of the data set in a directory; None if none was built there."""
     try:
@@ -111,30 +92,40 @@ def _earlier_outputs(out: Path) -> set[str] | None:
         return None
 
 
-def _parquet(name: str, files: list[SourceFile], cache: Path, new: Path) -> Built:
-    from datasets import Dataset, NamedSplit
-    from datasets.exceptions import DatasetGenerationError
+def _parquet(config: str, files: list[SourceFile], new: Path) -> Built:
+    """Writes the rows of a config, with the columns that the package declares for it."""
+    import datasets
+    from datasets import Dataset, Features, List, NamedSplit, SplitDict, SplitInfo, Value
 
-    try:
-        data = Dataset.from_generator(
-            rows,
-            features=features(name),
-            cache_dir=str(cache / name),
-            gen_kwargs={"config": name, "paths": tuple(file.location for file in files)},
-            split=NamedSplit("test"),
-        )
-    except DatasetGenerationError as error:
-        if isinstance(error.__cause__, BadInput):
-            raise error.__cause__ from None
-        raise
-    path = f"{name}/test-00000-of-00001.parquet"
-    (new / name).mkdir(parents=True)
-    data.to_parquet(new / path, batch_size=_ROW_GROUP)
-    data.info.download_size = (new / path).stat().st_size
-    return Built(name, path, sha256(new / path), files, data.info)
+    types = {
+        "text": Value("string"),
+        "number": Value("float64"),
+        "boolean": Value("bool"),
+        "words": List(Value("string")),
+    }
+    if config == "verbs":
+        features = dict.fromkeys(("singular", "plural"), types["text"])
+    else:
+        columns = (*CORE, *built_in()[config].columns)
+        features = {column.name: types[column.type] for column in columns}
+    rows = list(PARSERS[config](*(file.location for file in files)))
+    data = Dataset.from_list(rows, features=Features(features), split=NamedSplit("test"))
+    path = f"{config}/test-00000-of-00001.parquet"
+    (new / config).mkdir(parents=True)
+    has_bars = not datasets.are_progress_bars_disabled()
+    datasets.disable_progress_bars()  # writing takes less than a second
+    data.to_parquet(new / path, batch_size=10_000)
+    if has_bars:
+        datasets.enable_progress_bars()
+    info, size = data.info, data.data.nbytes
+    info.splits = SplitDict({"test": SplitInfo("test", size, len(rows))})
+    info.dataset_size, info.download_size = size, (new / path).stat().st_size
+    return Built(config, path, sha256(new / path), files, info)
 
 
 def _write_card(source: Source, built: list[Built], new: Path) -> None:
+    """Writes eval.yaml, the card, and the provenance, which has neither dates nor paths."""
+    import pyarrow
     import yaml
 
     benchmark = yaml.safe_load((SCRIPTS / "eval.yaml").read_text("utf-8"))
@@ -144,14 +135,6 @@ def _write_card(source: Source, built: list[Built], new: Path) -> None:
     (new / "eval.yaml").write_text(text, "utf-8")
     template = (SCRIPTS / CARD).read_text("utf-8")
     (new / CARD).write_text(fill(template, source.name, built), "utf-8")
-    record = _provenance(source, built, new)
-    (new / PROVENANCE).write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", "utf-8")
-
-
-def _provenance(source: Source, built: list[Built], new: Path) -> dict[str, Any]:
-    """What the data set was made from and what was made, without dates or paths."""
-    import pyarrow
-
     configs = {}
     for part in built:
         folder = CONFIGS[part.config]["folder"]
@@ -163,7 +146,7 @@ def _provenance(source: Source, built: list[Built], new: Path) -> dict[str, Any]
             "rows": part.rows,
             "inputs": {f"{folder}/{file.path}": file.sha256 for file in part.files},
         }
-    return {
+    record = {
         "name": NAME,
         "schema_version": 1,
         "source": source.name,
@@ -171,11 +154,12 @@ def _provenance(source: Source, built: list[Built], new: Path) -> dict[str, Any]
         "outputs": {path: sha256(new / path) for path in _files(new)},
         "written_with": {"pyarrow": pyarrow.__version__},
     }
+    (new / PROVENANCE).write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", "utf-8")
 
 
 def _files(folder: Path) -> list[str]:
-    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
-    return [path.relative_to(folder).as_posix() for path in files]
+    paths = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    return [path.relative_to(folder).as_posix() for path in paths]
 
 
 def _install(new: Path, out: Path) -> None:

@@ -34,9 +34,6 @@ def separated_lines(
         separator: between the fields of a line.
         key: columns whose values together must differ from line to line.
         header: whether the first line must consist of exactly these names.
-
-    Raises:
-        BadInput: another header, another number of fields, an empty field, or a repeated key.
     """
     seen: dict[str, int] = {}
     for number, line in enumerate(read_text(path).split("\n"), start=1):
@@ -60,11 +57,7 @@ def separated_lines(
 
 
 def proportion(where: str, line: Fields, column: str) -> float:
-    """Returns the number in a column, as the double nearest to the source's decimals.
-
-    Raises:
-        BadInput: the field is not a number in [0, 1].
-    """
+    """Returns the number from 0 to 1 in a column: the double nearest to the source's decimals."""
     try:
         value = float(line[column])
     except ValueError as error:
@@ -75,11 +68,7 @@ def proportion(where: str, line: Fields, column: str) -> float:
 
 
 def choice(where: str, line: Mapping[str, Any], column: str, meanings: Mapping[Any, Any]) -> Any:
-    """Returns what the code in a column means.
-
-    Raises:
-        BadInput: an unknown code.
-    """
+    """Returns what the code in a column means."""
     code = line.get(column)
     if code not in list(meanings):  # a list, as a code of JSON may be anything
         known = ", ".join(map(str, meanings))

@@ -40,8 +40,7 @@ class SourceFile:
     """A file that rows are read from.
 
     Attributes:
-        repository: folder name of its repository, e.g. "lm-diagnostics".
-        path: its path inside the repository.
+        path: its path inside the repository, whose folder is `repository`.
         location: its path on this machine.
         sha256: of its bytes, hexadecimal.
         pinned: whether these are the bytes of the pinned commit.
@@ -55,11 +54,7 @@ class SourceFile:
 
 
 def sha256(path: Path) -> str:
-    """Returns the SHA-256 of a file, hexadecimal.
-
-    Raises:
-        BadInput: it cannot be read.
-    """
+    """Returns the SHA-256 of a file, hexadecimal."""
     return hashlib.sha256(read_bytes(path)).hexdigest()
 
 
@@ -79,16 +74,8 @@ class Source:
     server: str = ""
 
     def configs(self) -> list[str]:
-        """Returns the configs of which at least one file exists; `files` says what is missing.
-
-        Raises:
-            BadInput: there is no source file.
-        """
-        there = [
-            name
-            for name in CONFIGS
-            if self.server or any(path.is_file() for path in self._paths(name))
-        ]
+        """Returns the configs of which at least one file exists; `files` says what is missing."""
+        there = [c for c in CONFIGS if self.server or any(map(Path.is_file, self._paths(c)[1]))]
         if not there:
             examples = ", ".join(next(iter(facts["files"])) for facts in CONFIGS.values())
             raise BadInput(f"{self.root} has no source files such as {examples}")
@@ -106,7 +93,7 @@ class Source:
             raise BadInput(f"unknown config {config!r}{close}: choose from {', '.join(CONFIGS)}")
         folder, sums = CONFIGS[config]["folder"], CONFIGS[config]["files"]
         self._fetch(folder, sums)
-        base, paths = self._base(folder), self._paths(config)
+        base, paths = self._paths(config)
         if not paths:
             raise BadInput(f"{base}: {config} needs {' or '.join(AGREEMENT_FOLDERS)}/*.jsonl")
         found = []
@@ -119,43 +106,39 @@ class Source:
 
     def notice(self, folder: str) -> Path | None:
         """Returns the licence of a repository; None if the tree has none."""
-        self._fetch(folder, {NOTICE: REPOSITORIES[folder]["notice"]})
-        path = self._base(folder) / NOTICE
+        path = self._fetch(folder, {NOTICE: REPOSITORIES[folder]["notice"]}) / NOTICE
         return path if path.is_file() else None
 
-    def _base(self, folder: str) -> Path:
-        if self.server:
-            return self.root / folder / str(REPOSITORIES[folder]["commit"])
-        inside = self.root / folder
-        return inside if inside.is_dir() else self.root
-
-    def _paths(self, config: str) -> list[Path]:
-        base = self._base(CONFIGS[config]["folder"])
+    def _paths(self, config: str) -> tuple[Path, list[Path]]:
+        """The root of a repository, and the files of a config there."""
+        base = self._fetch(CONFIGS[config]["folder"], {})
         if config != "agreement" or self.server:
-            return [base / path for path in CONFIGS[config]["files"]]
-        return [
-            path for name in AGREEMENT_FOLDERS for path in sorted((base / name).glob("*.jsonl"))
-        ]
+            return base, [base / path for path in CONFIGS[config]["files"]]
+        folders = [base / name for name in AGREEMENT_FOLDERS]
+        return base, [path for folder in folders for path in sorted(folder.glob("*.jsonl"))]
 
-    def _fetch(self, folder: str, sums: dict[str, str]) -> None:
-        """Downloads the files of a repository that are missing or damaged."""
+    def _fetch(self, folder: str, sums: dict[str, str]) -> Path:
+        """Downloads the files of a repository that are missing or damaged; returns its root."""
         from rich.console import Console
         from rich.progress import track
 
         if not self.server:
-            return
-        entry, base = REPOSITORIES[folder], self._base(folder)
+            return self.root / folder if (self.root / folder).is_dir() else self.root
+        entry = REPOSITORIES[folder]
+        base = self.root / folder / str(entry["commit"])
         missing = [
             path
             for path, digest in sums.items()
             if not (base / path).is_file() or sha256(base / path) != digest
         ]
         console = Console(stderr=True)
-        for path in track(missing, folder, console=console, disable=not sys.stderr.isatty()):
+        hide = not missing or not sys.stderr.isatty()
+        for path in track(missing, folder, console=console, disable=hide):
             url = f"{self.server}/{entry['repository']}/{entry['commit']}/{quote(path)}"
             content = _downloaded(url, sums[path])
             (base / path).parent.mkdir(parents=True, exist_ok=True)
             write_atomically(base / path, content)
+        return base
 
 
 def _downloaded(url: str, digest: str) -> bytes:
@@ -186,11 +169,7 @@ def _downloaded(url: str, digest: str) -> bytes:
 
 
 def open_source(source: str) -> Source:
-    """Returns the source that `--source` names: upstream, demo, or else a directory.
-
-    Raises:
-        BadInput: there is no such directory.
-    """
+    """Returns the source that `--source` names: upstream, demo, or else a directory."""
     if source == "upstream":
         return Source("upstream", user_cache() / "sources", SERVER)
     if source == "demo":

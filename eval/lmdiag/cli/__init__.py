@@ -1,23 +1,24 @@
-"""The `lmdiag` command: options become a record, errors become one line and an exit code (`exits`).
+"""The `lmdiag` command: options from the parameters of functions, errors as one line (`exits`).
 
-A command is a module with a dataclass `Options`, whose fields are its arguments, and a function
-`main(options) -> int`. Only the module of the command that was typed is imported, and no command
-module imports anything heavy before its `main` runs, so help is instant.
+A command is a function, whose parameters are its arguments and whose docstring is its help. Only
+the module of the command that was typed is imported, and what is heavy only when the command runs,
+so help is instant.
 """
 
 from __future__ import annotations
 
+import gc
 import io
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from inspect import BoundArguments
 from typing import Any, NoReturn
 
 from cyclopts import App, CycloptsError, Parameter
 
 from lmdiag import __version__
 from lmdiag.cli import exits
-from lmdiag.runs.processes import SharedError
 from lmdiag.types import BadInput
 
 COMMANDS = {
@@ -36,42 +37,57 @@ COMMANDS = {
     "submit": "request a model on a leaderboard, or offer the figures of a run",
     "leaderboard": "run what is requested and build a static leaderboard",
 }
-"""Command name -> one line of help; each command is the module `lmdiag.cli.<name>`."""
+"""Command name -> one line of help."""
+
+_SHARED = {
+    "build": "data", "template": "data", "publish": "hub", "submit": "hub", "leaderboard": "hub",
+    "score": "runs", "compare": "runs", "report": "runs",
+}  # fmt: skip
+"""Command -> module with its function NAME_command; others are `main` in a module of their name."""
+
+_STOPPED = {
+    "fit": "the answers of models are kept in --output; run the same command again to continue",
+    "publish": "files sent so far stay on the Hub; run the same command again to send the rest",
+    "submit": "pull requests opened so far stay on the Hub; run the command again for the rest",
+    "leaderboard": "finished runs and answers saved so far are kept; run the same command again to "
+    "continue",
+} | dict.fromkeys(
+    ("run", "multiverse"),
+    "answers saved so far are kept; run the same command again, without --overwrite, to continue",
+)
+"""Command -> what it leaves where it is interrupted; nothing for the others."""
 
 
 def program(argv: Sequence[str] | None = None) -> NoReturn:
     """Runs one command as this process and ends the process."""
     signal.signal(signal.SIGTERM, exits.terminate)
+    gc.set_threshold(200_000)  # a quarter of the time to import torch and transformers otherwise
     exits.leave(main(argv))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code."""
+    from lmdiag.files import redact_output
+
     argv = list(sys.argv[1:] if argv is None else argv)
-    left = "nothing was written"
+    name = argv[0] if argv and argv[0] in COMMANDS else ""
     try:
-        command, options = parse(argv)
-        left = getattr(sys.modules[command.__module__], "STOPPED", left)
-        _prepare_output(argv)
-        code = int(command(*options) or 0)
+        command, arguments = parse(argv)
+        for text in argv:
+            if any("\ud800" <= character <= "\udfff" for character in text):
+                raise BadInput(f"the argument {text!r} is not valid UTF-8: rename the file")
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="backslashreplace")
+        redact_output()
+        code = int(command(*arguments.args, **arguments.kwargs) or 0)
         sys.stdout.flush()
         return code
-    except CycloptsError as error:
-        shown = " ".join(["lmdiag", *argv[:1]]) if argv[:1] and argv[0] in COMMANDS else "lmdiag"
-        return exits.fail(f"{error} See `{shown} --help`.", code=2, shared=True)
-    except BadInput as error:
-        return exits.fail(str(error), code=2, shared=isinstance(error, SharedError))
-    except BrokenPipeError:
-        exits.drop_output()
-        return 1
-    except OSError as error:
-        return exits.fail_of_system(error)
-    except KeyboardInterrupt as reason:
-        return exits.stop(reason, left)
+    except (CycloptsError, BadInput, OSError, KeyboardInterrupt) as error:
+        return exits.end(error, name, _STOPPED.get(name, "nothing was written"))
 
 
-def parse(argv: Sequence[str]) -> tuple[Callable[..., int | None], tuple[Any, ...]]:
-    """Returns the function to call and its arguments: `main` of a command, or one for `--help`.
+def parse(argv: Sequence[str]) -> tuple[Callable[..., int | None], BoundArguments]:
+    """Returns the function to call and its arguments: that of a command, or one for `--help`.
 
     Raises:
         CycloptsError: an argument is unknown or missing, or has a value that is not allowed.
@@ -88,10 +104,12 @@ def parse(argv: Sequence[str]) -> tuple[Callable[..., int | None], tuple[Any, ..
         default_parameter=Parameter(consume_multiple=(1, None), negative=(), show_default=_shown),
     )
     for name, summary in COMMANDS.items():
-        text = f"{summary[0].upper()}{summary[1:]}."
-        app.command(f"lmdiag.cli.{name}:main", name=name, help=text)
-    function, bound, _ = app.parse_args(argv, exit_on_error=False, print_error=False)
-    return function, bound.args
+        module = _SHARED.get(name)
+        target = f"{module}:{name}_command" if module else f"{name}:main"
+        help_text = f"{summary[0].upper()}{summary[1:]}."
+        app.command(f"lmdiag.cli.{target}", name=name, help=help_text)
+    function, arguments, _ = app.parse_args(argv, exit_on_error=False, print_error=False)
+    return function, arguments
 
 
 def _shown(default: Any) -> str | None:
@@ -99,19 +117,3 @@ def _shown(default: Any) -> str | None:
     if isinstance(default, tuple):
         default = " ".join(map(str, default))
     return None if default in ("", None, False) else str(default)
-
-
-def _prepare_output(argv: Sequence[str]) -> None:
-    """Makes output safe: any character can be printed, no log or traceback has a secret.
-
-    Raises:
-        BadInput: an argument is not valid text in the encoding of the system.
-    """
-    from lmdiag.files import redact_output
-
-    for argument in argv:
-        if any("\ud800" <= character <= "\udfff" for character in argument):
-            raise BadInput(f"the argument {argument!r} is not valid UTF-8: rename the file")
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")
-    redact_output()

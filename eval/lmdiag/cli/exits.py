@@ -15,6 +15,10 @@ from contextlib import suppress
 from types import FrameType
 from typing import NoReturn
 
+from cyclopts import CycloptsError
+
+from lmdiag.runs.processes import SharedError
+
 INTERRUPTED = 128 + signal.SIGINT
 TERMINATED = 128 + signal.SIGTERM
 
@@ -37,67 +41,52 @@ def say(message: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def fail(message: str, code: int, *, shared: bool = False) -> int:
-    """Prints an error as one line on standard error and returns the exit code.
+def end(error: BaseException, command: str, state: str) -> int:
+    """Prints one line for what ended a command, and returns the exit code.
+
+    An error that all processes have is printed by the first alone, and only there it is a failure:
+    a launcher terminates all processes when one fails, before they can print.
 
     Args:
-        message: what is wrong, and what to do.
-        code: the exit code.
-        shared: whether every process has this error. Then only the first prints it and fails: a
-            launcher terminates all processes when one fails, before they can print.
+        error: an error of the arguments, bad input, an error of the system, or an interruption.
+        command: its name; "" where none is known.
+        state: what an interrupted command leaves, and how to continue.
     """
-    if shared and not is_first():
+    is_first = os.environ.get("RANK", "0") == "0"
+    if isinstance(error, KeyboardInterrupt):
+        is_terminated = isinstance(error, Terminated)
+        if is_first:
+            below = "\n" if sys.stderr.isatty() else ""  # the terminal shows ^C on the line before
+            line = f"lmdiag: {'terminated' if is_terminated else 'interrupted'}; {state}"
+            print(f"{below}{line}", file=sys.stderr, flush=True)
+        return TERMINATED if is_terminated else INTERRUPTED
+    code, message = 2, str(error)
+    if isinstance(error, OSError):
+        # The reader has closed the pipe, as in `lmdiag report RUN | head -1`, or the disk is full:
+        # Python would try again to print the output when it exits.
+        try:
+            sys.stdout.flush()
+        except (OSError, ValueError):
+            with suppress(OSError, ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            return 1
+        code = 2 if error.errno in _PROTECTED | _WRONG else 1
+        if error.errno is not None:
+            where = f" ({error.filename})" if error.filename else ""
+            reason = (error.strerror or message).lower()
+            message = f"cannot read or write{where}: {reason}"
+            if error.errno in _FULL | _PROTECTED:
+                message = (
+                    f"cannot write{where}: {reason}; what was saved is kept: "
+                    "make room or choose another place, and run again"
+                )
+    elif isinstance(error, CycloptsError):
+        message += f" See `{f'lmdiag {command}'.strip()} --help`."
+    if isinstance(error, CycloptsError | SharedError) and not is_first:
         return 0
     say(f"lmdiag: error: {message}")
     return code
-
-
-def is_first() -> bool:
-    """Returns whether this is the only process of the command, or the first of several."""
-    return os.environ.get("RANK", "0") == "0"
-
-
-def fail_of_system(error: OSError) -> int:
-    """Reports a full disk, a path that cannot be written or a wrong path; returns the exit code."""
-    drop_output()
-    if error.errno is None:
-        return fail(str(error), code=1)
-    where = f" ({error.filename})" if error.filename else ""
-    reason = (error.strerror or str(error)).lower()
-    line = f"cannot read or write{where}: {reason}"
-    if error.errno in _FULL | _PROTECTED:
-        line = (
-            f"cannot write{where}: {reason}; what was saved is kept: "
-            "make room or choose another place, and run again"
-        )
-    return fail(line, code=2 if error.errno in _PROTECTED | _WRONG else 1)
-
-
-def drop_output() -> None:
-    """Discards output that cannot be printed; Python would try again to print it when it exits.
-
-    The reader has closed the pipe, e.g. `lmdiag report RUN | head -1`, or the disk is full.
-    """
-    try:
-        sys.stdout.flush()
-    except (OSError, ValueError):
-        with suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def stop(reason: KeyboardInterrupt, state: str) -> int:
-    """Says what is left of a command that was interrupted or terminated; returns the exit code.
-
-    Args:
-        reason: the interruption.
-        state: what is written and how to continue.
-    """
-    terminated = isinstance(reason, Terminated)
-    if is_first():
-        line = f"lmdiag: {'terminated' if terminated else 'interrupted'}; {state}"
-        below = "\n" if sys.stderr.isatty() else ""  # the terminal shows ^C on the line before
-        print(f"{below}{line}", file=sys.stderr, flush=True)
-    return TERMINATED if terminated else INTERRUPTED
 
 
 def terminate(number: int, frame: FrameType | None) -> NoReturn:

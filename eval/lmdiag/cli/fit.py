@@ -12,8 +12,6 @@ from lmdiag.analysis.procedures import Procedure
 from lmdiag.cli.exits import say
 from lmdiag.cli.options import RECORD, Json, Overwrite, TextOptions, check_new_file, section
 
-STOPPED = "the answers of models are kept in --output; run the same command again to continue"
-
 
 @RECORD
 @dataclass(frozen=True, kw_only=True)

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from lmdiag.cli.options import RECORD, Count, Names, Scoring, section, text_or_file
-from lmdiag.cli.requested import Models
-from lmdiag.cli.run import STOPPED as STOPPED
+from lmdiag.cli.options import RECORD, Count, Models, Names, Scoring, section, text_or_file
 from lmdiag.cli.run import Data, Running, write_report
 from lmdiag.models.loading.options import Loading, LoadOptions
 from lmdiag.protocol import APPLICABLE, KNOBS, Asking

@@ -1,24 +1,28 @@
-"""What the options of several commands share."""
+"""What the options of several commands share: types, records, and checks of files."""
 
 from __future__ import annotations
 
+import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from cyclopts import Group, Parameter, Token
 
 from lmdiag.cli.exits import say
-from lmdiag.files import is_file, read_text, user_path
+from lmdiag.files import is_file, is_folder, read_text, user_path
 from lmdiag.models.loading.options import Loading, Serving
 from lmdiag.protocol import Conventions, Protocol, checked_ranks, checked_threshold
+from lmdiag.text import first_few
+from lmdiag.training_steps import by_step
 from lmdiag.types import BadInput
 
 RECORD = Parameter(name="*")
-"""Marks a dataclass whose fields are options of a command, or a part of them."""
+"""Marks a record whose fields are options of a command."""
 
 
 def section(title: str) -> Parameter:
@@ -43,23 +47,17 @@ def _counts(_: Any, tokens: Sequence[Token]) -> tuple[int, ...]:
     return tuple(int(token.value) for token in tokens)
 
 
-def _count(_: Any, tokens: Sequence[Token]) -> int:
-    return _counts(int, tokens)[0]
+def _count(_: Any, tokens: Sequence[Token]) -> int | None:
+    return None if tokens[0].value == "auto" else _counts(int, tokens)[0]
 
 
-def _batch_size(_: Any, tokens: Sequence[Token]) -> int | None:
-    return None if tokens[0].value == "auto" else _count(int, tokens)
-
-
-def _comma_separated(_: Any, tokens: Sequence[Token]) -> tuple[str, ...]:
-    return tuple(name for token in tokens for name in token.value.split(","))
-
-
-Count = Annotated[int, Parameter(converter=_count)]
+Count = Annotated[int, Parameter(converter=lambda kind, tokens: _counts(kind, tokens)[0])]
 Ranks = Annotated[tuple[int, ...], Parameter(converter=_counts)]
 Seed = Annotated[int, Parameter(converter=_integer)]
-Names = Annotated[tuple[str, ...], Parameter(converter=_comma_separated)]
-
+Names = Annotated[
+    tuple[str, ...],
+    Parameter(converter=lambda _, tokens: tuple(",".join(t.value for t in tokens).split(","))),
+]
 DataOfRuns = Annotated[
     str | None,
     Parameter(
@@ -68,10 +66,140 @@ DataOfRuns = Annotated[
     ),
 ]
 Overwrite = Annotated[bool, Parameter(help="replace existing files")]
-Json = Annotated[bool, Parameter(help="print one JSON document, nothing else")]
+Json = Annotated[bool, Parameter(name="--json", help="print one JSON document, nothing else")]
 
 
 # ---- records -------------------------------------------------------------------------------------
+
+
+class RequestedModel(NamedTuple):
+    """A model to run."""
+
+    id: str
+    revision: str | None
+    name: str | None
+
+    def __str__(self) -> str:
+        """The id, with the revision if there is one."""
+        return self.id if self.revision is None else f"{self.id} at {self.revision}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Models:
+    """The options that name models."""
+
+    model: tuple[str, ...] = ()
+    """one or several models: Hub ids, local folders, demo:masked, demo:causal"""
+    models_from: str | None = None
+    """instead of model: file with one model per line, and optionally its revision after a space; #
+    begins a comment"""
+    revision: tuple[str, ...] = ()
+    """branches, tags or commits of each model"""
+    revisions: str | None = None
+    """all branches and tags of the one model that match the pattern, e.g. `'step*'`, in the order
+    of their steps"""
+    name: tuple[str, ...] = ()
+    """name of each model in folders and tables (default: its id or folder)"""
+
+    def requested(self, output: Path) -> list[RequestedModel]:
+        """Returns every model at every revision.
+
+        Args:
+            output: folder of all runs.
+
+        Raises:
+            BadInput: options that exclude each other, a file that is not a list of models, a
+                pattern that matches no revision, not as many names as models, or two models with
+                one folder for their results.
+        """
+        from lmdiag.results import model_slug
+
+        if bool(self.model) == (self.models_from is not None):
+            raise BadInput("give --model or --models-from, and not both")
+        if self.revisions is not None and self.revision:
+            raise BadInput("--revision and --revisions exclude each other: leave one of them out")
+        models: list[tuple[str, Sequence[str | None]]]
+        if self.models_from is not None:
+            if self.revision or self.revisions is not None:
+                option = "--revision" if self.revision else "--revisions"
+                raise BadInput(f"--models-from names the revisions: leave {option} out")
+            models = [(model, [revision]) for model, revision in read_models(self.models_from)]
+        elif self.revisions is None:
+            models = [(model, self.revision or [None]) for model in self.model]
+        elif len(self.model) == 1:
+            models = [(self.model[0], matching_revisions(self.model[0], self.revisions))]
+        else:
+            raise BadInput(f"--revisions is for one model, not {len(self.model)}: run them in turn")
+        names = self.name or (None,) * len(models)
+        if len(names) != len(models):
+            counts = f"{len(names)} for {len(models)} models"
+            raise BadInput(f"--name: expected one name per model, got {counts}")
+        if "" in names:
+            raise BadInput("--name: a name must not be empty")
+        requested, owners = [], dict[str, str]()
+        for (model, revisions), name in zip(models, names, strict=True):
+            for revision in revisions:
+                slug = model_slug(model, revision, name)
+                if (other := owners.setdefault(slug, model)) != model:
+                    raise BadInput(
+                        f"the results of {other} and {model} would share the folder "
+                        f"{output / slug}: give each model a name of its own with --name"
+                    )
+                requested.append(RequestedModel(model, revision, name))
+        return requested
+
+
+def read_models(file: str) -> list[tuple[str, str | None]]:
+    """Returns the models and revisions of a file.
+
+    A line has a model and optionally a revision; `#` at the beginning of a word begins a comment.
+
+    Raises:
+        BadInput: the file cannot be read or names no model, a line has more words, or repeats
+            another one; names the file and the line.
+    """
+    lines: dict[tuple[str, str | None], int] = {}
+    for number, line in enumerate(read_text(user_path(file)).split("\n"), start=1):
+        words = re.sub(r"(^|\s)#.*", "", line).split()
+        if len(words) > 2:
+            raise BadInput(
+                f"{file}:{number}: expected a model and optionally a revision, got {len(words)} "
+                "words (a folder with a space in its name: give it with --model)"
+            )
+        if words:
+            entry = words[0], words[1] if len(words) == 2 else None
+            if (first := lines.setdefault(entry, number)) != number:
+                raise BadInput(f"{file}:{number}: repeats line {first}: remove one of them")
+    if not lines:
+        raise BadInput(f"{file} names no model: write one model per line")
+    return [*lines]
+
+
+def matching_revisions(model: str, pattern: str) -> list[str]:
+    """Returns the branches and tags of a model that match a pattern, in the order of their steps.
+
+    Args:
+        model: Hub id.
+        pattern: with `*`, `?` and `[...]`, for the whole name.
+
+    Raises:
+        BadInput: none matches; the model is a folder or cannot be found on the Hub.
+    """
+    if is_folder(user_path(model)) or model.startswith("demo:"):
+        raise BadInput(f"--revisions: {model} is not a model on the Hub, so it has no branches")
+    from huggingface_hub import HfApi
+
+    from lmdiag.hub.client import plain_errors
+
+    with plain_errors(f"cannot list the revisions of model {model}"):
+        refs = HfApi().list_repo_refs(model)
+    names = by_step(dict.fromkeys(ref.name for ref in (*refs.branches, *refs.tags)))
+    if matches := [name for name in names if fnmatchcase(name, pattern)]:
+        return matches
+    raise BadInput(
+        f"--revisions: model {model} has no branch or tag that matches {pattern!r}; it has "
+        f"{first_few(names, 8)}"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +222,7 @@ class Scoring:
 class Batching:
     """How answers are computed."""
 
-    batch_size: Annotated[int | None, Parameter(converter=_batch_size, show_default=False)] = None
+    batch_size: Annotated[int | None, Parameter(converter=_count)] = None
     """contexts or sentences per batch, or auto (default)"""
     quiet: bool = False
     """do not show progress"""
@@ -113,7 +241,9 @@ class TextOptions:
 
     def keywords(self) -> dict[str, Any]:
         """Returns the options of `lmdiag.load_model`."""
-        records = vars(self.conventions), vars(self.loading), vars(self.serving)
+        records: tuple[Mapping[str, Any], ...] = (
+            vars(self.conventions), vars(self.loading), vars(self.serving)
+        )  # fmt: skip
         return {"revision": self.revision} | {k: v for record in records for k, v in record.items()}
 
 

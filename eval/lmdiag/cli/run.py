@@ -13,8 +13,17 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from lmdiag.cli.exits import say
-from lmdiag.cli.options import RECORD, Batching, Count, Json, Scoring, Seed, section, text_or_file
-from lmdiag.cli.requested import Models
+from lmdiag.cli.options import (
+    RECORD,
+    Batching,
+    Count,
+    Json,
+    Models,
+    Scoring,
+    Seed,
+    section,
+    text_or_file,
+)
 from lmdiag.models.loading.options import Loading, LoadOptions, Serving
 from lmdiag.perturb import chosen, names
 from lmdiag.protocol import Asking, Protocol, asking_of
@@ -60,9 +69,9 @@ class Data:
         from lmdiag import stimuli
         from lmdiag.runs.inputs import load_inputs
 
-        tasks = self.tasks
+        tasks, revision = self.tasks, self.data_revision
         if not tasks:
-            known = stimuli.tasks(self.data, revision=self.data_revision)
+            known = stimuli.tasks(self.data, revision=revision)
             tasks = tuple(task for task in known if task in DIAGNOSTICS) or tuple(known)
         protocol = Protocol(
             tasks=tuple(dict.fromkeys(tasks)),
@@ -72,9 +81,7 @@ class Data:
             limit=self.limit,
             **asking_of(asking),
         )
-        return load_inputs(
-            self.data, scoring.of(protocol), revision=self.data_revision, verbs=self.verbs
-        )
+        return load_inputs(self.data, scoring.of(protocol), revision=revision, verbs=self.verbs)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,26 +105,16 @@ class Running:
         return RunOptions(self.output, name, overwrite=self.overwrite, **batching)
 
 
-@RECORD
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """Models, what they are asked, and how."""
-
-    models: Annotated[Models, section("Models")] = Models()
-    data: Annotated[Data, section("Data")] = Data()
-    scoring: Annotated[Scoring, section("Scoring")] = Scoring()
-    asking: Annotated[Asking, section("How models are asked")] = Asking()
-    loading: Annotated[Loading, section("Loading the model")] = Loading()
-    serving: Annotated[Serving, section("A model behind a server")] = Serving()
-    running: Annotated[Running, section("Running")] = Running()
-
-
-STOPPED = (
-    "answers saved so far are kept; run the same command again, without --overwrite, to continue"
-)
-
-
-def main(options: Options = Options()) -> int:
+def main(
+    *,
+    models: Annotated[Models, section("Models")] = Models(),
+    data: Annotated[Data, section("Data")] = Data(),
+    scoring: Annotated[Scoring, section("Scoring")] = Scoring(),
+    asking: Annotated[Asking, section("How models are asked")] = Asking(),
+    loading: Annotated[Loading, section("Loading the model")] = Loading(),
+    serving: Annotated[Serving, section("A model behind a server")] = Serving(),
+    running: Annotated[Running, section("Running")] = Running(),
+) -> int:
     """Runs every model at every revision; one that fails does not stop the rest.
 
     Raises:
@@ -126,26 +123,23 @@ def main(options: Options = Options()) -> int:
     from lmdiag.runs.processes import Processes
     from lmdiag.runs.run import run_model
 
-    running = options.running
-    asking = replace(options.asking, prompt=text_or_file(options.asking.prompt))
-    load_options = LoadOptions(
-        tp=running.tp, **vars(asking), **vars(options.loading), **vars(options.serving)
-    )
+    asking = replace(asking, prompt=text_or_file(asking.prompt))
+    load_options = LoadOptions(tp=running.tp, **vars(asking), **vars(loading), **vars(serving))
     runs: list[Run] = []  # on the first process
     failures: list[str] = []
     with Processes(together=running.tp) as processes:  # imports torch if there are several
         with processes.shared_errors():
-            models = options.models.requested(running.output)
-            inputs = options.data.load(asking, options.scoring)
-        models = processes.share(models)  # what the Hub lists may change
-        for model in models:
+            requested = models.requested(running.output)
+            inputs = data.load(asking, scoring)
+        requested = processes.share(requested)  # what the Hub lists may change
+        for model in requested:
             how = replace(load_options, revision=model.revision, device=processes.device)
             try:
                 if run := run_model(model.id, how, inputs, running.of(model.name), processes):
                     _finish(run, as_json=running.json)
                     runs.append(run)
             except BadInput as error:
-                if len(models) == 1:
+                if len(requested) == 1:
                     raise
                 # Not the error itself, which holds on to what was loaded of the model.
                 failures.append(f"  {model}: {error}")
@@ -159,7 +153,7 @@ def main(options: Options = Options()) -> int:
     if not failures or not processes.first:
         return 0
     sys.stdout.flush()  # the tables come first
-    print(f"\n{len(failures)} of {len(models)} runs failed:", file=sys.stderr)
+    print(f"\n{len(failures)} of {len(requested)} runs failed:", file=sys.stderr)
     for line in failures:
         say(line)
     return 1

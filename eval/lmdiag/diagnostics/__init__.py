@@ -25,19 +25,8 @@ from lmdiag.diagnostics.base import (
 )
 
 __all__ = [
-    "CORE",
-    "SENTENCES",
-    "Chart",
-    "Column",
-    "Diagnostic",
-    "ExtendedSets",
-    "LeaderboardColumn",
-    "Line",
-    "Perturbation",
-    "TableShape",
-    "built_in",
-    "declared",
-    "get",
+    "CORE", "SENTENCES", "Chart", "Column", "Diagnostic", "ExtendedSets", "LeaderboardColumn",
+    "Line", "Perturbation", "TableShape", "built_in", "declared", "get",
 ]  # fmt: skip
 
 
@@ -58,11 +47,7 @@ def built_in() -> dict[str, Diagnostic]:
 
 def forms() -> list[str]:
     """Returns the names of the forms of data that are not rows with a blank."""
-    return [
-        name
-        for name, diagnostic in declared().items()
-        if diagnostic.is_form and diagnostic.asks == "sentence"
-    ]
+    return [name for name, x in declared().items() if x.is_form and x.asks == "sentence"]
 
 
 def get(task: str, form: str = "") -> Diagnostic:

@@ -347,9 +347,8 @@ class Diagnostic:
         given = {"k": k, "threshold": threshold}
         for measure in self.further_measures:
             function = getattr(measures, measure) if isinstance(measure, str) else measure
-            options = {
-                name: given[name] for name in signature(function).parameters if name in given
-            }
+            taken = signature(function).parameters.keys() & given.keys()
+            options = {name: given[name] for name in taken}
             known = {score.name for score in scores}
             scores += [score for score in function(trials, **options) if score.name not in known]
         return [score for score in scores if len(score.items) or score.not_defined]
@@ -360,8 +359,7 @@ class Diagnostic:
 
     def setting_label(self, setting: str) -> str:
         """Returns the heading of a setting; without perturbations there is no original to name."""
-        perturbation = self.perturbation(setting)
-        if perturbation is not None:
+        if perturbation := self.perturbation(setting):
             return perturbation.label
         if setting == "none":
             return "Orig" if self.perturbations else "All items"
@@ -383,11 +381,10 @@ class Diagnostic:
         >>> get("custom").levels_in_order("length", ["10", "9"])
         ['9', '10']
         """
-        given = list(levels)
+        given, order = list(levels), list(self.level_labels.get(by, ()))
         if all(re.fullmatch(r"-?\d{1,15}(\.\d{1,15})?", level) for level in given):
             return sorted(given, key=float)
-        order = {level: i for i, level in enumerate(self.level_labels.get(by, ()))}
-        return sorted(given, key=lambda level: order.get(level, len(order)))
+        return sorted(given, key=lambda level: order.index(level) if level in order else len(order))
 
     def level_label(self, by: str, level: str) -> str:
         """Returns a level in words; a bare number gets the name of its column."""
@@ -410,19 +407,20 @@ def levels_of(column: Sequence[object]) -> Labels:
     """
     if not set(map(type, column)) - {type(None)} <= {str, bool, int, float}:
         return [None] * len(column)
-    return [
-        None if value is None or value == "" or value != value else _level(value)
-        for value in column
-    ]
-
-
-def _level(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    texts = [str(value).lower() if isinstance(value, bool) else str(value) for value in column]
+    missing = [value is None or value == "" or value != value for value in column]
+    return [None if no else text for text, no in zip(texts, missing, strict=True)]
 
 
 def is_factor(levels: Labels) -> bool:
     """Returns whether a column has at least two and at most `MOST_LEVELS` levels."""
     return 2 <= len(set(levels) - {None}) <= MOST_LEVELS
+
+
+def condition_levels(rows: Columns) -> dict[str, Labels]:
+    """Returns the column `condition` as a break-down if it has a few levels."""
+    levels = levels_of(rows["condition"])
+    return {"condition": levels} if is_factor(levels) else {}
 
 
 def crossed(first: Labels, second: Labels) -> Labels:

@@ -6,6 +6,7 @@ Source: Ettinger (2020), sections 5.1 and 7; items of Federmeier and Kutas (1999
 from __future__ import annotations
 
 import hashlib
+from functools import partial
 
 from lmdiag.diagnostics.base import (
     Chart,
@@ -19,12 +20,6 @@ from lmdiag.diagnostics.base import (
 )
 
 
-def shuffle(sentence: str, item: str, run: int, seed: int) -> str:
-    """Returns the words of a sentence in random order, without periods but for one at the end."""
-    words = sentence.replace(".", "").split()
-    return " ".join(words[i] for i in random_order(len(words), item, run, seed)) + "."
-
-
 def random_order(n: int, item: str, run: int, seed: int) -> list[int]:
     """Returns a random order of n words that depends on the seed, the item and the run alone.
 
@@ -35,23 +30,18 @@ def random_order(n: int, item: str, run: int, seed: int) -> list[int]:
     return sorted(range(n), key=digests.__getitem__)
 
 
-def truncate(sentence: str) -> str:
-    """Returns the last two words of a sentence."""
-    return " ".join(sentence.split()[-2:])
+def _changed(row: Stimulus, run: int, seed: int, *, shuffle: bool, truncate: bool) -> str:
+    """Shuffles the words of sentence 1, without periods; keeps two words of sentence 2."""
+    first, second = row["sentence_1"], row["sentence_2"]
+    if shuffle:
+        words = first.replace(".", "").split()
+        first = " ".join(words[i] for i in random_order(len(words), row["item"], run, seed)) + "."
+    return f"{first} {' '.join(second.split()[-2:]) if truncate else second}"
 
 
-def _shuffled(row: Stimulus, run: int, seed: int) -> str:
-    return f"{shuffle(row['sentence_1'], row['item'], run, seed)} {row['sentence_2']}"
-
-
-def _truncated(row: Stimulus, run: int, seed: int) -> str:
-    return f"{row['sentence_1']} {truncate(row['sentence_2'])}"
-
-
-def _shuffled_and_truncated(row: Stimulus, run: int, seed: int) -> str:
-    first = shuffle(row["sentence_1"], row["item"], run, seed)
-    return f"{first} {truncate(row['sentence_2'])}"
-
+_shuffled = partial(_changed, shuffle=True, truncate=False)
+_truncated = partial(_changed, shuffle=False, truncate=True)
+_shuffled_and_truncated = partial(_changed, shuffle=True, truncate=True)
 
 _SENTENCES = ("sentence_1", "sentence_2")
 _CONSTRAINTS = (Line(by="constraint", level="high"), Line(by="constraint", level="low"))

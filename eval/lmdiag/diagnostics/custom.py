@@ -6,18 +6,7 @@ distinct values is a break-down, `condition` included.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from lmdiag.diagnostics.base import Diagnostic, Line, is_factor, levels_of
-
-if TYPE_CHECKING:
-    from lmdiag.measures import Columns, Labels
-
-
-def _levels(rows: Columns) -> dict[str, Labels]:
-    condition = levels_of(rows["condition"])
-    return {"condition": condition} if is_factor(condition) else {}
-
+from lmdiag.diagnostics.base import Diagnostic, Line, condition_levels
 
 DIAGNOSTIC = Diagnostic(
     name="custom",
@@ -28,7 +17,7 @@ DIAGNOSTIC = Diagnostic(
         "A diagnostic of your own. Accuracy where rows have expected words; sensitivity where good "
         "and bad rows are compared; surprisal and rank of the words."
     ),
-    own_levels=_levels,
+    own_levels=condition_levels,
     further_measures=("surprisal", "rank"),
     headlines=(
         Line(measure="accuracy@*"),

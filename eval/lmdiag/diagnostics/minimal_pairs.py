@@ -40,22 +40,12 @@ DIAGNOSTIC = Diagnostic(
     tables=(
         TableShape("Sensitivity", "", rows=(Line("All"),), columns=_FIGURES),
         *(
-            TableShape(
-                title,
-                "",
-                rows=(Line(by=by, level="*"),),
-                columns=_FIGURES,
-                is_further=by == "UID",
-            )
+            TableShape(title, "", (Line(by=by, level="*"),), _FIGURES, is_further=by == "UID")
             for by, title in _TITLES.items()
         ),
     ),
     charts=(
-        *(
-            Chart("levels", title, by=by, measures=_ONE)
-            for by, title in _TITLES.items()
-            if by != "UID"
-        ),
+        *(Chart("levels", _TITLES[by], by, measures=_ONE) for by in _TITLES if by != "UID"),
         Chart("scatter"),
         Chart("levels", _TITLES["UID"], by="UID", measures=_ONE),
     ),

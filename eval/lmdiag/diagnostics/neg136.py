@@ -37,7 +37,7 @@ def _levels(rows: Columns) -> dict[str, Labels]:
     return levels | {f"{by}/polarity": crossed(levels[by], polarity) for by in levels}
 
 
-_OF_PAIRS = ("sensitivity*",)
+_AT_K, _OF_PAIRS = ("accuracy@*",), ("sensitivity*",)
 _SIMP = {"affirmative": "simp/affirmative", "negative": "simp/negative"}
 """Heading -> level of subset and polarity."""
 
@@ -120,13 +120,7 @@ DIAGNOSTIC = Diagnostic(
         Chart("levels", "Sensitivity, NAT", "natural/polarity", _NAT, _OF_PAIRS),
         Chart("scatter", "Affirmative sentences", "polarity", ("affirmative",)),
         Chart("scatter", "Negative sentences", "polarity", ("negative",)),
-        Chart(
-            "levels",
-            "Accuracy in affirmative sentences",
-            "subset",
-            ("simp", "nat"),
-            ("accuracy@*",),
-        ),
+        Chart("levels", "Accuracy in affirmative sentences", "subset", ("simp", "nat"), _AT_K),
     ),
     headlines=(
         _ACCURACY,

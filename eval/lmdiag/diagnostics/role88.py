@@ -5,6 +5,7 @@ Source: Ettinger (2020), sections 5.2 and 8; items of Chow, Smith, Lau and Phill
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from lmdiag.diagnostics.base import (
@@ -24,29 +25,19 @@ if TYPE_CHECKING:
     from lmdiag.measures import Columns, Labels
 
 
-def replace_last(row: Stimulus, context: str, phrase: str, by: str) -> str:
-    """Returns the context with the last occurrence of a phrase of whole words replaced.
-
-    Raises:
-        BadInput: the context does not contain the phrase.
-    """
-    before, match, after = f" {context} ".rpartition(f" {phrase} ")
-    if not match:
-        raise BadInput(f"{row['id']}: the context has no {phrase!r} to replace: {context!r}")
-    return f"{before} {by} {after}".strip()
+_PHRASES = {"object": ("which {} the", "which one the"), "subject": ("the {} had", "the other had")}
+"""Column -> the phrase with its noun in a context, and what replaces the last such phrase."""
 
 
-def _without_object(row: Stimulus, run: int, seed: int) -> str:
-    return replace_last(row, row["context"], f"which {row['object']} the", "which one the")
-
-
-def _without_subject(row: Stimulus, run: int, seed: int) -> str:
-    return replace_last(row, row["context"], f"the {row['subject']} had", "the other had")
-
-
-def _without_both(row: Stimulus, run: int, seed: int) -> str:
-    context = _without_object(row, run, seed)
-    return replace_last(row, context, f"the {row['subject']} had", "the other had")
+def _without(row: Stimulus, run: int, seed: int, *, nouns: tuple[str, ...]) -> str:
+    context: str = row["context"]
+    for noun in nouns:
+        phrase = _PHRASES[noun][0].format(row[noun])
+        before, match, after = f" {context} ".rpartition(f" {phrase} ")
+        if not match:
+            raise BadInput(f"{row['id']}: the context has no {phrase!r} to replace: {context!r}")
+        context = f"{before} {_PHRASES[noun][1]} {after}".strip()
+    return context
 
 
 def _quartiles(rows: Columns) -> dict[str, Labels]:
@@ -58,6 +49,7 @@ def _quartiles(rows: Columns) -> dict[str, Labels]:
 _NOUNS = ("object", "subject")
 _FIGURES = (Line(measure="accuracy@*"), Line(measure="sensitivity*"))
 _QUARTILES = ("1", "2", "3", "4")
+_BY_CLOZE = "Accuracy by cloze of the expected word"
 
 DIAGNOSTIC = Diagnostic(
     name="role88",
@@ -81,9 +73,9 @@ DIAGNOSTIC = Diagnostic(
     accuracy_levels=_quartiles,
     further_measures=("probability_difference", "correlations", "human"),
     perturbations=(
-        Perturbation("obj", "-Obj", _without_object, _NOUNS),
-        Perturbation("sub", "-Sub", _without_subject, _NOUNS),
-        Perturbation("both", "-Both", _without_both, _NOUNS),
+        Perturbation("obj", "-Obj", partial(_without, nouns=_NOUNS[:1]), _NOUNS),
+        Perturbation("sub", "-Sub", partial(_without, nouns=_NOUNS[1:]), _NOUNS),
+        Perturbation("both", "-Both", partial(_without, nouns=_NOUNS), _NOUNS),
     ),
     tables=(
         TableShape(
@@ -93,7 +85,7 @@ DIAGNOSTIC = Diagnostic(
             columns=(Line(setting="*"),),
         ),
         TableShape(
-            "Accuracy by cloze of the expected word",
+            _BY_CLOZE,
             "Ettinger 2020, table 8",
             rows=(Line(measure="accuracy@*"),),
             columns=tuple(
@@ -131,13 +123,7 @@ DIAGNOSTIC = Diagnostic(
         Chart("figures"),
         Chart("scatter"),
         Chart("cloze"),
-        Chart(
-            "levels",
-            "Accuracy by cloze of the expected word",
-            by="cloze_quartile",
-            levels=_QUARTILES,
-            measures=("accuracy@*",),
-        ),
+        Chart("levels", _BY_CLOZE, "cloze_quartile", _QUARTILES, measures=("accuracy@*",)),
     ),
     headlines=_FIGURES,
     extended_sets=ExtendedSets(

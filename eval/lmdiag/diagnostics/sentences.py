@@ -2,18 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from lmdiag.diagnostics.base import Chart, Diagnostic, Line, is_factor, levels_of
-
-if TYPE_CHECKING:
-    from lmdiag.measures import Columns, Labels
-
-
-def _levels(rows: Columns) -> dict[str, Labels]:
-    condition = levels_of(rows["condition"])
-    return {"condition": condition} if is_factor(condition) else {}
-
+from lmdiag.diagnostics.base import Chart, Diagnostic, Line, condition_levels
 
 DIAGNOSTIC = Diagnostic(
     name="sentences",
@@ -24,7 +13,7 @@ DIAGNOSTIC = Diagnostic(
         "more probable, by the sum over its words, or by the mean over its tokens. Surprisal per "
         "word."
     ),
-    own_levels=_levels,
+    own_levels=condition_levels,
     further_measures=("sentence_measures", "surprisal_per_word"),
     asks="sentence",
     is_form=True,

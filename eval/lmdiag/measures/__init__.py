@@ -4,11 +4,9 @@ Every measure is a `Scores`: one number per item (a row, a contrast, a context),
 means, intervals, the bootstrap and comparisons of models all follow (`lmdiag.stats`). Nothing here
 reads a file, draws a random number or depends on a model.
 
-- `scores`: the record of a measure.
-- `trials`: rows with predictions, and their contrasts: what every measure is computed from.
-- `top_words`: accuracy@k, and how well the top k fit a determiner.
-- `sensitivity`: sensitivity, and what else compares the rows of a contrast; the human baseline.
-- `surprisal`: surprisal and rank of words and sentences, where no rows are compared.
+- `scores`: the records: rows with predictions, their contrasts, the scores of a measure.
+- `rows`: accuracy, determiners, surprisal, rank, correlations: no rows are compared.
+- `contrasts`: sensitivity, and what else compares the rows of a contrast; the human baseline.
 - `suites`: the predictions of test suites.
 - `agreement`: TSE, EW and MW, their cut-offs and the layout in which they are handed over.
 
@@ -20,19 +18,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from lmdiag.measures.agreement import AGREEMENT_LAYOUT, CUTOFFS, Cutoff, agreement
-from lmdiag.measures.scores import Columns, Labels, Scores, Statistic, quartiles
-from lmdiag.measures.sensitivity import (
-    correlations,
+from lmdiag.measures.contrasts import (
     human,
     probability_difference,
     sensitivity,
     sentence_measures,
     within_category_boost,
 )
+from lmdiag.measures.rows import (
+    accuracy,
+    correlations,
+    determiner_match,
+    rank,
+    surprisal,
+    surprisal_per_word,
+    with_expected,
+)
+from lmdiag.measures.scores import Columns, Labels, Scores, Statistic, Trials, quartiles
 from lmdiag.measures.suites import part_bits, suite_measures
-from lmdiag.measures.surprisal import rank, surprisal, surprisal_per_word
-from lmdiag.measures.top_words import accuracy, determiner_match, with_expected
-from lmdiag.measures.trials import Trials
 
 __all__ = [
     "AGREEMENT_LAYOUT", "CUTOFFS", "Columns", "Cutoff", "Labels", "Scores", "Statistic", "Trials",

@@ -18,8 +18,16 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lmdiag.measures.scores import Floats, Scores, Statistic, floats, number_text, positions
-from lmdiag.measures.trials import Trials, higher
+from lmdiag.measures.scores import (
+    Floats,
+    Scores,
+    Statistic,
+    Trials,
+    floats,
+    higher,
+    number_text,
+    positions,
+)
 
 
 class Cutoff(NamedTuple):
@@ -57,17 +65,53 @@ AGREEMENT_LAYOUT: tuple[str, ...] = (
 def agreement(trials: Trials) -> list[Scores]:
     """Returns tse, ew, mw and the values at every cut-off; what is not predicted is left out.
 
+    tse is sensitivity over the minimal pairs whose verbs are all single tokens. EW and MW are means
+    over distinct contexts: a context counts once, with the levels of its first pair; a break-down
+    counts it once in each of its levels. A context without a kept verb is left out of a cut-off;
+    `left_out@top=0.1` is their share, `mass@top=0.1` the mean mass on the verb forms that count.
+    Guessing between the two forms of a verb gives EW and MW of 1/2 at any cut-off.
+
     Args:
         trials: predictions `log_prob` and `n_tokens` give TSE, `agreement` (one `AGREEMENT_LAYOUT`
             per row) gives EW and MW.
     """
-    return [*tse(trials), *weighted(trials)]
+    scores = _tse(trials) if trials.has("log_prob") and trials.has("n_tokens") else []
+    if not trials.has("agreement"):
+        return scores
+    undefined = (None,) * len(AGREEMENT_LAYOUT)
+    rows = [row or undefined for row in trials.predictions["agreement"]]
+    columns = dict(zip(AGREEMENT_LAYOUT, np.array(rows, dtype=np.float64).T, strict=True))
+    contexts, good = _context_numbers(trials), np.flatnonzero(trials.rows["good"])
+    parts: dict[tuple[str, str] | None, NDArray[np.intp]] = {None: good}
+    for column, labels in trials.levels.items():
+        parts |= {(column, level): where for level, where in positions(labels).items()}
+    first = {}  # the first good row of each context
+    for part, where in parts.items():
+        kept = np.intersect1d(where, good, assume_unique=True)
+        first[part] = kept[np.sort(np.unique(contexts[kept], return_index=True)[1])]
+
+    def mean(name: str, values: Floats, statistic: Statistic = "share") -> Scores:
+        chance = np.full(len(values), 0.5) if name.startswith(("ew", "mw")) else None
+        whole = Scores(name, trials.ids, values, statistic, chance=chance)
+        by: dict[str, dict[str, Scores]] = {}
+        for part, where in first.items():
+            known = where[~np.isnan(values[where])]
+            if part and len(known):
+                by.setdefault(part[0], {})[part[1]] = whole.take(known)
+        missing = np.isnan(values[first[None]])
+        left_out = tuple(trials.ids[first[None][missing]])
+        return replace(whole.take(first[None][~missing]), by=by, left_out=left_out)
+
+    scores += [mean(name, columns[name]) for name in ("ew", "mw")]
+    for cutoff in CUTOFFS:
+        names = (f"ew@{cutoff}", f"mw@{cutoff}", f"mass@{cutoff}")
+        missing = np.isnan(columns[names[0]]).astype(np.float64)
+        scores += [mean(name, columns[name]) for name in names]
+        scores.append(mean(f"left_out@{cutoff}", missing, "proportion"))
+    return scores
 
 
-def tse(trials: Trials) -> list[Scores]:
-    """Returns sensitivity over the minimal pairs whose verbs are all single tokens."""
-    if not trials.has("log_prob") or not trials.has("n_tokens"):
-        return []
+def _tse(trials: Trials) -> list[Scores]:
     contrasts = trials.contrasts
     several = floats(trials.predictions["n_tokens"]) != 1
     bad = np.bincount(contrasts.bad_of, several[contrasts.bad], minlength=len(contrasts.ids)) > 0
@@ -78,63 +122,9 @@ def tse(trials: Trials) -> list[Scores]:
     return [replace(scores, left_out=())]
 
 
-def weighted(trials: Trials) -> list[Scores]:
-    """Returns EW and MW, over all verbs and at each cut-off, as means over distinct contexts.
-
-    A context counts once, with the levels of its first pair; a break-down counts it once in each of
-    its levels. A context without a kept verb is left out of a cut-off; `left_out@top=0.1` is their
-    share, and `mass@top=0.1` the mean mass on the verb forms that count.
-    """
-    if not trials.has("agreement"):
-        return []
-    undefined = (None,) * len(AGREEMENT_LAYOUT)
-    rows = [row or undefined for row in trials.predictions["agreement"]]
-    columns = dict(zip(AGREEMENT_LAYOUT, np.array(rows, dtype=np.float64).T, strict=True))
-    parts = _distinct_contexts(trials)
-    scores = [_means(trials, parts, name, columns[name]) for name in ("ew", "mw")]
-    for cutoff in CUTOFFS:
-        names = (f"ew@{cutoff}", f"mw@{cutoff}", f"mass@{cutoff}")
-        scores += [_means(trials, parts, name, columns[name]) for name in names]
-        missing = np.isnan(columns[names[0]]).astype(np.float64)
-        scores.append(_means(trials, parts, f"left_out@{cutoff}", missing, "proportion"))
-    return scores
-
-
-_Parts = dict[tuple[str, str] | None, NDArray[np.intp]]
-"""(break-down, level), None for all -> rows."""
-
-
-def _distinct_contexts(trials: Trials) -> _Parts:
-    """For all and for each level, the first good row of each of its distinct contexts."""
-    rows = trials.rows
-    right = [""] * len(rows["id"]) if trials.left_only else rows["right_context"]
-    contexts = list(zip(rows["context"], right, strict=True))
-    good = np.flatnonzero(np.array(rows["good"], dtype=bool))
-    parts: _Parts = {None: good}
-    for column, labels in trials.levels.items():
-        for level, where in positions(labels).items():
-            parts[column, level] = np.intersect1d(where, good, assume_unique=True)
-    for part, where in parts.items():
-        first: dict[tuple[str, str], int] = {}
-        for row in where.tolist():
-            first.setdefault(contexts[row], row)
-        parts[part] = np.array([*first.values()], dtype=np.intp)
-    return parts
-
-
-def _means(
-    trials: Trials, parts: _Parts, name: str, values: Floats, statistic: Statistic = "share"
-) -> Scores:
-    """The scores of a value of contexts, with the levels as break-downs.
-
-    Guessing between the two forms of a verb gives EW and MW of 1/2 at any cut-off.
-    """
-    chance = np.full(len(values), 0.5) if name.startswith(("ew", "mw")) else None
-    rows = Scores(name, trials.ids, values, statistic, chance=chance)
-    known = {part: where[~np.isnan(values[where])] for part, where in parts.items()}
-    by: dict[str, dict[str, Scores]] = {}
-    for part, where in known.items():
-        if part and len(where):
-            by.setdefault(part[0], {})[part[1]] = rows.take(where)
-    missing = parts[None][np.isnan(values[parts[None]])]
-    return replace(rows.take(known[None]), by=by, left_out=tuple(trials.ids[missing]))
+def _context_numbers(trials: Trials) -> NDArray[np.intp]:
+    """A number per row, the same for rows with the same context."""
+    texts = [trials.rows["context"]] + ([] if trials.left_only else [trials.rows["right_context"]])
+    numbers: dict[tuple[str, ...], int] = {}
+    rows = zip(*texts, strict=True)
+    return np.array([numbers.setdefault(row, len(numbers)) for row in rows], dtype=np.intp)

@@ -1,13 +1,28 @@
-"""The record of a measure: one value per item, and the same for each level of a break-down."""
+"""The records of measures: rows with a model's predictions, their contrasts, a score per item."""
 
 from __future__ import annotations
 
+import math
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+SAME_QUESTION = (
+    "the good row and a bad row of each contrast have the same context and the same target, "
+    "so there is nothing to compare"
+)
+"""Why a comparison is not defined, as with both nouns of ROLE-88 replaced (`-Both`)."""
+
+SAME_SENTENCE = "the good sentence and a bad one of each contrast are the same"
+"""Why a comparison of sentences is not defined."""
+
+_ROUNDING = 1e-4
+"""Nats by which two log-probabilities of the same tokens may differ: rounding of float32."""
 
 Columns = Mapping[str, Sequence[Any]]
 """Column name -> one value per row."""
@@ -129,3 +144,182 @@ def quartiles(values: Sequence[float | None]) -> Labels:
         return [None] * len(numbers)
     bins = np.searchsorted(np.percentile(numbers[known], [25, 50, 75]), numbers, side="left") + 1
     return [str(number) if is_known else None for number, is_known in zip(bins, known, strict=True)]
+
+
+@dataclass(frozen=True, eq=False)
+class Trials:
+    """Rows and what a model predicted for them, in the same order.
+
+    Attributes:
+        rows: the core columns, with the contexts that the model was asked, and further columns.
+        predictions: `log_prob` (nats, None where unscorable), `rank`, `n_tokens`, `top_words`,
+            `agreement`, `words`; each may be missing or all None.
+        levels: break-down -> level of each row.
+        left_only: whether the model saw the left context alone, which decides what contexts are
+            distinct.
+        cased: whether the tokenizer distinguishes capital letters, likewise.
+    """
+
+    rows: Columns
+    predictions: Columns
+    levels: Mapping[str, Labels]
+    left_only: bool = False
+    cased: bool = True
+
+    def has(self, name: str) -> bool:
+        """Returns whether a column of the predictions has any value."""
+        return any(value is not None for value in self.predictions.get(name, ()))
+
+    @cached_property
+    def ids(self) -> Items:
+        """Ids of the rows, (n,)."""
+        return objects(self.rows["id"])
+
+    @cached_property
+    def log_prob(self) -> Floats:
+        """Log-probability of each target in nats, (n,); NaN where unscorable."""
+        return floats(self.predictions["log_prob"])
+
+    @cached_property
+    def contrasts(self) -> Contrasts:
+        """The rows grouped by their `contrast`.
+
+        The level of a contrast in a break-down is the one that all its rows share, or that of the
+        good row for `condition`, which differs between the rows by its nature.
+
+        Raises:
+            ValueError: a contrast has several good rows.
+        """
+        rows, place = self.rows, dict[str, int]()
+        group = np.array([place.setdefault(name, len(place)) for name in rows["contrast"]], np.intp)
+        ids, is_good = objects([*place]), np.array(rows["good"], dtype=bool)
+        several = np.bincount(group[is_good], minlength=len(ids)) > 1
+        if several.any():
+            name = ids[several][0]
+            raise ValueError(f"contrast {name!r} has several good rows; it must have one")
+        good = np.full(len(ids), -1, dtype=np.intp)
+        good[group[is_good]] = np.flatnonzero(is_good)
+        bad = np.flatnonzero(~is_good)
+        levels: dict[str, Labels] = {}
+        for by, labels in self.levels.items():
+            shared: dict[int, str | None] = {}
+            for contrast, label in zip(group.tolist(), labels, strict=True):
+                shared[contrast] = label if shared.setdefault(contrast, label) == label else None
+            of_good = [None if row < 0 else labels[row] for row in good.tolist()]
+            of_contrasts: Labels = of_good if by == "condition" else [*shared.values()]
+            if any(of_contrasts):
+                levels[by] = of_contrasts
+        same = np.zeros(len(ids), dtype=bool)
+        for row, contrast in zip(bad.tolist(), group[bad].tolist(), strict=True):
+            same[contrast] |= good[contrast] >= 0 and self._asks_the_same(row, good[contrast])
+        why = SAME_QUESTION if "target" in rows else SAME_SENTENCE
+        return Contrasts(ids, good, bad, group[bad], levels, same, why)
+
+    def _asks_the_same(self, row: int, other: int) -> bool:
+        """Whether two rows ask a model the same.
+
+        Tokens are not known here. They are the same where the texts are, for a tokenizer without
+        capital letters where the texts differ in these alone, and where the texts differ in case,
+        accents or white space alone and the log-probabilities are the same.
+        """
+        names = ("target", "context", "right_context")[: 2 if self.left_only else 3]
+        columns = [self.rows[n] for n in (names if "target" in self.rows else ("sentence",))]
+        pairs = [(column[row], column[other]) for column in columns]
+        if all(a == b or (not self.cased and a.lower() == b.lower()) for a, b in pairs):
+            return True
+        if not self.has("log_prob"):
+            return False
+        tied = math.isclose(*self.log_prob[[row, other]], rel_tol=0, abs_tol=_ROUNDING)
+        return tied and all(_plain(a) == _plain(b) for a, b in pairs)
+
+
+@dataclass(frozen=True, eq=False)
+class Contrasts:
+    """Which rows are compared with each other.
+
+    Attributes:
+        ids: contrast ids in order of first appearance, (n,).
+        good: position of the good row of each contrast, -1 where it is not among the rows, (n,).
+        bad: positions of all bad rows, (m,).
+        bad_of: position in `ids` of the contrast of each bad row, (m,).
+        levels: break-down -> level of each contrast.
+        same: whether a bad row asks the model exactly what the good row asks, (n,), as texts or as
+            tokens. Such a contrast is not a comparison: its rows have the same probability by
+            construction.
+        why_same: says so, for readers.
+    """
+
+    ids: Items
+    good: NDArray[np.intp]
+    bad: NDArray[np.intp]
+    bad_of: NDArray[np.intp]
+    levels: Mapping[str, Labels]
+    same: NDArray[np.bool_]
+    why_same: str = SAME_QUESTION
+
+    @property
+    def chance(self) -> Floats:
+        """Probability that guessing puts the good row first: 1 / number of rows, (n,)."""
+        return 1 / (1 + np.bincount(self.bad_of, minlength=len(self.ids)))
+
+    def pairs(self, values: Floats) -> tuple[Floats, Floats]:
+        """Returns the value of the good row and the highest of the bad rows, (n,) each.
+
+        NaN where a row has none or is missing, as at the end of a table that was cut short, and
+        where the contrast is not a comparison (`same`).
+        """
+        good = np.where((self.good < 0) | self.same, np.nan, values[self.good])
+        highest = np.full(len(self.ids), -np.inf)
+        with np.errstate(invalid="ignore"):  # an unscorable row makes its contrast NaN
+            np.maximum.at(highest, self.bad_of, values[self.bad])
+        no_bad_row = np.bincount(self.bad_of, minlength=len(self.ids)) == 0
+        return good, np.where(no_bad_row | self.same, np.nan, highest)
+
+    def build(
+        self,
+        name: str,
+        values: Floats,
+        statistic: Statistic = "proportion",
+        chance: Floats | None = None,
+    ) -> Scores:
+        """Returns scores over the contrasts whose value (for a proportion 1 or 0) is not NaN."""
+        scores = build(name, self.ids, values, statistic, self.levels, chance)
+        scores = replace(scores, equal=int(self.same.sum()))
+        if len(scores.items) or not len(self.ids) or not self.same.all():
+            return scores
+        return replace(scores, not_defined=self.why_same)
+
+    def verdicts(self, name: str, values: Floats, by: float | None = None) -> Scores:
+        """Returns the share of contrasts whose good row has a higher value than every bad row.
+
+        Args:
+            name: of the measure.
+            values: of the rows, (n,).
+            by: how much higher; None for any difference. Only then is there a chance level: with a
+                threshold it depends on how a model spreads its probability over the vocabulary.
+        """
+        values = higher(*self.pairs(values), by=by or 0.0)
+        return self.build(name, values, chance=self.chance if by is None else None)
+
+    def differences(self, name: str, values: Floats) -> Scores:
+        """Returns the mean difference of the good row and the bad row with the highest value."""
+        good, bad = self.pairs(values)
+        return self.build(name, good - bad, "mean")
+
+
+def higher(good: Floats, bad: Floats, by: float = 0.0) -> Floats:
+    """Returns 1.0 where good is above bad by more than `by`, else 0.0; NaN where either is NaN."""
+    undefined = np.isnan(good) | np.isnan(bad)
+    with np.errstate(invalid="ignore"):  # -inf less -inf
+        above = good > bad if by == 0 else good - bad > by
+    return np.where(undefined, np.nan, above)
+
+
+def _plain(text: str) -> str:
+    """A text without what tokenizers may remove: case, accents, characters without width, blanks.
+
+    >>> _plain("The  Caf\u00e9") == _plain("the cafe")
+    True
+    """
+    kept = (c for c in unicodedata.normalize("NFKD", text) if unicodedata.category(c) != "Mn")
+    return " ".join("".join(c for c in kept if unicodedata.category(c) != "Cf").casefold().split())

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from lmdiag.formulas import Formula, RegionOf, parse_formula
-from lmdiag.measures.scores import Scores, Statistic, build, objects
-from lmdiag.measures.trials import Trials
+from lmdiag.formulas import parse_formula
+from lmdiag.measures.scores import Scores, Statistic, Trials, build, objects
 
 
 def suite_measures(trials: Trials) -> list[Scores]:
@@ -20,7 +19,7 @@ def suite_measures(trials: Trials) -> list[Scores]:
     prediction_accuracy: over items and predictions, whether the prediction holds for the item, by
     `SUITE/NUMBER` of the prediction. suite_accuracy: over items, the share of the predictions of
     its suite that hold, by suite. A prediction is left out of an item where a region that it reads
-    has no surprisal; see `region_bits`. There is no chance level: it depends on the formula.
+    has no surprisal; see `part_bits`. There is no chance level: it depends on the formula.
 
     Source: Hu et al. (2020), section 3.
     """
@@ -34,12 +33,16 @@ def suite_measures(trials: Trials) -> list[Scores]:
     shares, verdicts, ids, predictions = [], list[float](), list[str](), list[str]()
     first = [next(iter(conditions.values())) for conditions in items.values()]
     for (item, conditions), row in zip(items.items(), first, strict=True):
-        values = [_verdict(trials, parse(text), conditions) for text in rows["formulas"][row]]
-        known = [value for value in values if not math.isnan(value)]
+        known = []
+        for number, text in enumerate(rows["formulas"][row], start=1):
+            formula = parse(text)
+            bits = {r: _bits(trials, conditions[r.condition], r.number) for r in formula.regions}
+            holds = formula.holds(bits)
+            known += [] if holds is None else [float(holds)]
+            verdicts.append(math.nan if holds is None else float(holds))
+            ids.append(f"{item}/{number}")
+            predictions.append(f"{rows['suite'][row]}/{number}")
         shares.append(sum(known) / len(known) if known else math.nan)
-        verdicts += values
-        ids += [f"{item}/{number}" for number in range(1, len(values) + 1)]
-        predictions += [f"{rows['suite'][row]}/{number}" for number in range(1, len(values) + 1)]
     levels = {name: [labels[row] for row in first] for name, labels in trials.levels.items()}
     kind: Statistic = "proportion" if len(verdicts) == len(items) else "share"
     by = {"prediction": predictions}
@@ -49,26 +52,12 @@ def suite_measures(trials: Trials) -> list[Scores]:
     ]
 
 
-def _verdict(trials: Trials, formula: Formula, conditions: Mapping[str, int]) -> float:
-    """1.0 where a prediction holds for an item, else 0.0; NaN where it is undefined."""
-    bits = {region: region_bits(trials, conditions, region) for region in formula.regions}
-    holds = formula.holds(bits)
-    return math.nan if holds is None else float(holds)
-
-
-def region_bits(trials: Trials, conditions: Mapping[str, int], region: RegionOf) -> float:
-    """Returns the surprisal of a region of an item in bits; see `part_bits`.
-
-    Args:
-        trials: rows with `regions`, and predictions with `words`.
-        conditions: condition -> row of the item.
-        region: of which condition, and its number; None for the whole sentence.
-    """
-    row = conditions[region.condition]
-    if region.number is None:
+def _bits(trials: Trials, row: int, number: int | None) -> float:
+    """The surprisal of a region of a row in bits, or of the whole sentence; see `part_bits`."""
+    if number is None:
         return -float(trials.log_prob[row]) / math.log(2)
     words = trials.predictions["words"][row] if trials.has("words") else None
-    place = next(r for r in trials.rows["regions"][row] if r["number"] == region.number)
+    place = next(r for r in trials.rows["regions"][row] if r["number"] == number)
     return part_bits(words, place["start"], place["end"])
 
 

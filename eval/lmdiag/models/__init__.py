@@ -1,26 +1,15 @@
 """Masked, causal and encoder-decoder language models that answer questions about blanks.
 
 `load` returns a `Model` (`model.py` declares what a run asks of it); nothing heavy is imported
-before it is called. A new kind of model is a module with a function that loads it and an
-entry in `_LOADERS`; a model behind a server is one that the options name a server for.
+before it is called. A new kind of model is a module that implements it, and its line in `load`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from importlib import import_module
-
 from lmdiag.models.loading.options import LoadOptions
 from lmdiag.models.model import Model
-from lmdiag.types import BadInput
 
 __all__ = ["LoadOptions", "Model", "load"]
-
-_LOADERS = {"demo:": "lmdiag.models.demo:load_demo", "": "lmdiag.models.local:load_local"}
-"""How the name of a model begins -> module and name of its `load(model_id, options)`."""
-
-_SERVED = "lmdiag.models.server.loading:load_served"
 
 
 def load(model_id: str, options: LoadOptions | None = None) -> Model:
@@ -34,22 +23,18 @@ def load(model_id: str, options: LoadOptions | None = None) -> Model:
     Raises:
         BadInput: it cannot be loaded or queried; names the model and the remedy.
     """
+    from lmdiag.models.demo import demo_folder
+    from lmdiag.models.loading.errors import one_line_errors
+
     options = options or LoadOptions()
-    start = next(start for start in _LOADERS if model_id.startswith(start))
-    module, _, name = (_SERVED if options.server else _LOADERS[start]).partition(":")
-    with _one_line(model_id):
-        model: Model = getattr(import_module(module), name)(model_id, options)
-    return model
+    with one_line_errors(model_id):
+        if options.server is not None:
+            from lmdiag.models.server.served import load_served
 
+            return load_served(model_id, options)
+        is_demo = model_id.startswith("demo:")
+        place = str(demo_folder(model_id.removeprefix("demo:"))) if is_demo else model_id
+        from lmdiag.models.loading.load import load_parts
+        from lmdiag.models.local import assemble
 
-@contextmanager
-def _one_line(model_id: str) -> Iterator[None]:
-    """Turns any other exception than `BadInput` into one that names the model."""
-    try:
-        yield
-    except BadInput:
-        raise
-    except Exception as error:  # an unusual tokenizer or configuration fails at its first use
-        from lmdiag.models.loading.errors import first_line
-
-        raise BadInput(f"model {model_id} cannot be queried: {first_line(error)}") from error
+        return assemble(model_id, load_parts(place, options), options)

@@ -83,13 +83,7 @@ class Verbs:
 
 
 def _values(nats: NDArray[np.floating], ascending: NDArray[np.floating], forms: _Ints) -> _Floats:
-    """Returns the values of a context, NaN where undefined.
-
-    Args:
-        nats: (vocabulary,) log-probabilities.
-        ascending: the same, sorted.
-        forms: (2, verbs) ids, the right forms first.
-    """
+    """Returns the values of a context, NaN where undefined; `forms` has the right ones first."""
     size = len(nats)
     ranks = _ranks(nats, ascending, forms)
     probabilities = np.exp(nats[forms].astype(np.float64))
@@ -126,12 +120,7 @@ def _ranks(nats: NDArray[np.floating], ascending: NDArray[np.floating], forms: _
 
 
 def _cut(mass: _Floats, cutoffs: Sequence[float]) -> tuple[_Ints, _Floats]:
-    """Returns the place of the item at each cut-off, and the part of its mass that reaches it.
-
-    Args:
-        mass: (vocabulary,) probabilities in the order in which items are kept.
-        cutoffs: cumulative masses.
-    """
+    """Returns the place of the item at each cut-off, and the part of its mass that reaches it."""
     cumulative = np.cumsum(mass)
     places = np.searchsorted(cumulative, cutoffs).clip(max=len(mass) - 1)
     item = mass[places]

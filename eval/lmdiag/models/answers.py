@@ -35,23 +35,28 @@ def answers(
     """
     starts = [0, *accumulate(len(encoded.partials) for encoded in batch)][:-1]
     blanks = log_probs if len(starts) == len(log_probs) else log_probs[starts]
-    ids, values = best(blanks, top)
-    return [
-        Answer(
-            words=scores,
-            top_words=tuple(vocabulary.show(token, bare=encoded.bare) for token in tokens),
-            top_log_probs=tuple(nats),
-            agreement=ew_and_mw,
-        )
-        for encoded, scores, tokens, nats, ew_and_mw in zip(
-            batch,
-            _word_scores(batch, starts, log_probs, blanks),
-            ids.tolist(),
-            values.tolist(),
-            verb_agreement(batch, blanks, verbs),
-            strict=True,
-        )
-    ]
+    ids, values = (found.tolist() for found in best(blanks, top))
+    agreement = verb_agreement(batch, blanks, verbs)
+    reads: list[tuple[int, int]] = []
+    for start, encoded in zip(starts, batch, strict=True):
+        numbers = {partial: start + number for number, partial in enumerate(encoded.partials)}
+        for pieces in filter(None, encoded.words.values()):
+            partials = encoded.blank.partial_words(pieces)
+            reads += [(numbers[p], piece) for p, piece in zip(partials, pieces, strict=True)]
+    of_pieces = iter(look_up(log_probs, reads))
+    answered = []
+    for number, encoded in enumerate(batch):
+        scores = dict.fromkeys(encoded.words, WordScore(None, None, 0))
+        spelled = {word: pieces for word, pieces in encoded.words.items() if pieces is not None}
+        nats = [[next(of_pieces) for _ in pieces] for pieces in spelled.values()]
+        totals = [math.fsum(of_word) for of_word in nats]
+        above = _count_above(blanks[number], totals)
+        for word, of_word, total, n_above in zip(spelled, nats, totals, above, strict=True):
+            first_piece = len(of_word) > 1 and of_word[0] > total  # is not counted
+            scores[word] = WordScore(total, 1 + n_above - first_piece, len(of_word))
+        shown = [vocabulary.show(token, bare=encoded.bare) for token in ids[number]]
+        answered.append(Answer(scores, tuple(shown), tuple(values[number]), agreement[number]))
+    return answered
 
 
 def refuse_nan(queries: Sequence[Query], log_probs: torch.Tensor, model_id: str) -> None:
@@ -102,13 +107,7 @@ def best(log_probs: torch.Tensor, top: int) -> tuple[torch.Tensor, torch.Tensor]
 def verb_agreement(
     batch: Sequence[EncodedQuestion], blanks: torch.Tensor, verbs: Verbs | None
 ) -> list[tuple[float | None, ...] | None]:
-    """Returns EW and MW of each question that has a number, None for the others.
-
-    Args:
-        batch: the questions.
-        blanks: (questions, vocabulary), the distribution at each blank.
-        verbs: None outside agreement.
-    """
+    """Returns EW and MW of each question with a number from its distribution, None for others."""
     values: list[tuple[float | None, ...] | None] = [None] * len(batch)
     numbers = [encoded.question.number for encoded in batch]
     asked = [index for index, number in enumerate(numbers) if number is not None]
@@ -124,45 +123,6 @@ def look_up(log_probs: torch.Tensor, reads: Sequence[tuple[int, int]]) -> list[f
     """Returns single log-probabilities: (read, token) of each."""
     index = torch.tensor(reads, dtype=torch.long, device=log_probs.device).view(-1, 2)
     return cast("list[float]", log_probs[index[:, 0], index[:, 1]].tolist())
-
-
-def _word_scores(
-    batch: Sequence[EncodedQuestion],
-    starts: Sequence[int],
-    log_probs: torch.Tensor,
-    blanks: torch.Tensor,
-) -> list[dict[str, WordScore]]:
-    """Returns the score of each word of each question.
-
-    Args:
-        batch: the questions.
-        starts: number of each question's first read.
-        log_probs: (reads, vocabulary), nats.
-        blanks: (questions, vocabulary), the distribution at each blank.
-    """
-    reads: list[tuple[int, int]] = []
-    for start, encoded in zip(starts, batch, strict=True):
-        numbers = {partial: start + number for number, partial in enumerate(encoded.partials)}
-        for pieces in filter(None, encoded.words.values()):
-            partials = encoded.blank.partial_words(pieces)
-            reads += [(numbers[p], piece) for p, piece in zip(partials, pieces, strict=True)]
-    values = iter(look_up(log_probs, reads))
-    scores = []
-    for encoded, blank in zip(batch, blanks, strict=True):
-        nats = {
-            word: [next(values) for _ in pieces]
-            for word, pieces in encoded.words.items()
-            if pieces is not None
-        }
-        totals = {word: math.fsum(of_pieces) for word, of_pieces in nats.items()}
-        above = dict(zip(totals, _count_above(blank, [*totals.values()]), strict=True))
-        of_question = dict.fromkeys(encoded.words, WordScore(None, None, 0))
-        for word, total in totals.items():
-            own_piece = len(nats[word]) > 1 and nats[word][0] > total  # is not counted
-            rank = 1 + above[word] - own_piece
-            of_question[word] = WordScore(total, rank, len(nats[word]))
-        scores.append(of_question)
-    return scores
 
 
 def _count_above(blank: torch.Tensor, totals: Sequence[float]) -> list[int]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from lmdiag.models.loading.options import LoadOptions
 from lmdiag.models.tokens.encoders import (
@@ -34,12 +34,18 @@ _UNLIMITED = ("t5", "mt5", "umt5", "longt5", "switch_transformers")
 def question_encoder(
     model_id: str, parts: Parts, options: LoadOptions, limit: int | None
 ) -> QuestionEncoder:
-    """Returns the encoder of the model's kind."""
+    """Returns the encoder of the model's kind; `limit` is the longest input in tokens."""
     tokenizer = parts.tokenizer
     if parts.kind == "causal":
         return causal_encoder(model_id, tokenizer, options, limit)
-    spelling = _spelling(model_id, tokenizer, options)
-    framing = _framing(model_id, options)
+    if options.prompt or options.chat:
+        given = "--chat" if options.chat else "--prompt"
+        raise BadInput(
+            f"model {model_id} is not causal, and {given} is for models that continue a text: "
+            "leave it out"
+        )
+    spelling = Spelling(tokenizer, model_id, final_period=options.final_period == "always")
+    framing = Framing(first_letter=options.first_letter)
     if parts.kind == "masked":
         return MaskedEncoder(spelling, limit, model_id, framing, tokenizer.mask_token_id)
     start, model_type = parts.model.config.decoder_start_token_id, parts.model.config.model_type
@@ -57,11 +63,11 @@ def causal_encoder(
     model_id: str, tokenizer: PreTrainedTokenizerFast, options: LoadOptions, limit: int | None
 ) -> CausalEncoder:
     """Returns the encoder of a causal model, of which only the tokenizer is needed."""
-    spelling = _spelling(model_id, tokenizer, options)
+    spelling = Spelling(tokenizer, model_id, final_period=options.final_period == "always")
     prompt = options.prompt
     if options.chat:
         prompt = chat_prompt(tokenizer, options.instruction, model_id)
-    framing = Framing.of(options, prompt or SLOT)
+    framing = Framing(prompt or SLOT, options.first_letter)
     bos = "never" if options.chat else options.bos  # a chat template has its own
     opening = opening_tokens(spelling, bos, tokenizer.bos_token_id, model_id)
     if opening and spelling.text(framing.prompt)[: len(opening)] == opening:
@@ -72,55 +78,26 @@ def causal_encoder(
     return CausalEncoder(spelling, limit, model_id, framing, opening)
 
 
-def _spelling(model_id: str, tokenizer: PreTrainedTokenizerFast, options: LoadOptions) -> Spelling:
-    try:
-        return Spelling(tokenizer, final_period=options.final_period == "always")
-    except BadInput as error:
-        raise BadInput(f"model {model_id}: {error}") from error
-
-
-def _framing(model_id: str, options: LoadOptions) -> Framing:
-    """Returns how contexts are changed before a model that is not causal reads them."""
-    if options.prompt or options.chat:
-        given = "--chat" if options.chat else "--prompt"
-        raise BadInput(
-            f"model {model_id} is not causal, and {given} is for models that continue a text: "
-            "leave it out"
-        )
-    return Framing.of(options)
-
-
 def sentence_encoder(
     encoder: QuestionEncoder, tokenizer: PreTrainedTokenizerFast, options: LoadOptions
 ) -> SentenceEncoder | None:
-    """Returns the encoder of whole sentences; None for an encoder-decoder."""
+    """Returns the encoder of whole sentences; None for an encoder-decoder.
+
+    A causal model reads its own beginning-of-sequence token first where there is one and the
+    tokenizer puts nothing before a text: otherwise the first word would have no probability.
+    """
     spelling, limit, model_id = encoder.spelling, encoder.limit, encoder.model_id
     if isinstance(encoder, MaskedEncoder):
         special = spelling.opening, spelling.closing
         return SentenceEncoder(
             spelling, limit, model_id, *special, mask=encoder.mask, pll=options.pll
         )
-    return (
-        causal_sentences(encoder, tokenizer, options)
-        if isinstance(encoder, CausalEncoder)
-        else None
-    )
-
-
-def causal_sentences(
-    encoder: CausalEncoder, tokenizer: PreTrainedTokenizerFast, options: LoadOptions
-) -> SentenceEncoder:
-    """Returns the encoder of whole sentences of a causal model.
-
-    It reads its own beginning-of-sequence token first where there is one and the tokenizer puts
-    nothing before a text: otherwise the first word would have no probability.
-    """
-    spelling, model_id, bos_id = encoder.spelling, encoder.model_id, tokenizer.bos_token_id
-    lacks_one = options.bos == "auto" and not spelling.opening and bos_id is not None
-    bos = "always" if lacks_one else options.bos
-    opening = opening_tokens(spelling, bos, bos_id, model_id)
-    reads_end = options.unit == "word"
-    return SentenceEncoder(spelling, encoder.limit, model_id, opening, reads_end=reads_end)
+    if not isinstance(encoder, CausalEncoder):
+        return None
+    lacks_one = not spelling.opening and tokenizer.bos_token_id is not None
+    bos = "always" if options.bos == "auto" and lacks_one else options.bos
+    opening = opening_tokens(spelling, bos, tokenizer.bos_token_id, model_id)
+    return SentenceEncoder(spelling, limit, model_id, opening, reads_end=options.unit == "word")
 
 
 def reads_bos(encoder: QuestionEncoder, tokenizer: PreTrainedTokenizerFast) -> bool:
@@ -151,20 +128,14 @@ def longest_input(parts: Parts) -> int | None:
     do not depend on its batch.
     """
     config = parts.model.config.get_text_config()
-    if config.model_type in _UNLIMITED:
+    known = (getattr(config, name, None) for name in _LIMITS)
+    limits = [int(limit) for limit in known if limit and limit > 0][:1]
+    if config.model_type in _UNLIMITED or not limits:
         return None
-    limits = [getattr(config, name, None) for name in _LIMITS]
-    limit = next((int(limit) for limit in limits if limit and limit > 0), None)
-    if limit is None:
-        return None
-    return min([limit, *_longrope_boundaries(config)]) - first_position(parts)
-
-
-def _longrope_boundaries(config: Any) -> Iterator[int]:
-    """Yields the lengths up to which the short factors are used, one per kind of layer."""
     rope = getattr(config, "rope_parameters", None) or {}
     for parameters in (rope, *rope.values()):  # of all layers, or by kind of layer
         if isinstance(parameters, Mapping) and parameters.get("rope_type") == "longrope":
-            boundary = parameters.get("original_max_position_embeddings")
-            if boundary := boundary or getattr(config, "original_max_position_embeddings", None):
-                yield int(boundary)
+            end = parameters.get("original_max_position_embeddings")
+            end = end or getattr(config, "original_max_position_embeddings", None)
+            limits += [int(end)] if end else []
+    return min(limits) - first_position(parts)

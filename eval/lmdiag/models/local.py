@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, cast
+from typing import cast
 
 import torch
 
@@ -20,30 +20,26 @@ from lmdiag.models.encoding import (
     reads_bos,
     sentence_encoder,
 )
-from lmdiag.models.forward.batches import plan_batches
+from lmdiag.models.forward.packing import plan_batches
 from lmdiag.models.forward.probing import choose_layout
 from lmdiag.models.forward.reader import Reader
 from lmdiag.models.loading.checks import check_precision
 from lmdiag.models.loading.errors import is_out_of_memory, one_line_errors
-from lmdiag.models.loading.load import Parts, load_parts
+from lmdiag.models.loading.load import Parts
 from lmdiag.models.loading.options import LoadOptions
 from lmdiag.models.sentences import SentenceScorer
-from lmdiag.models.tokens.controls import control_names
 from lmdiag.models.tokens.encoders import QuestionEncoder
 from lmdiag.models.tokens.framing import Framing
 from lmdiag.models.tokens.questions import EncodedQuestion
 from lmdiag.models.tokens.sentences import EncodedSentence, SentenceEncoder
 from lmdiag.models.tokens.spelling import is_cased, opens_line
-from lmdiag.models.tokens.vocabulary import Vocabulary
+from lmdiag.models.tokens.vocabulary import Vocabulary, control_names
 from lmdiag.models.whole_words.search import WordSearch
 from lmdiag.text import truncated
 from lmdiag.types import Answer, BadInput, ModelInfo, Query, Question, Sentence, SentenceAnswer
 
-_BUDGET = 16_384
-"""Tokens in a batch on accelerators, halved until they fit."""
-
-_BUDGET_ON_CPU = 1536
-"""The same on processors: what suits their caches."""
+_BUDGET, _BUDGET_ON_CPU = 16_384, 1536
+"""Tokens in a batch, halved until they fit; on processors, what suits their caches."""
 
 _VERB_QUERY = Query("The old man", "it.")
 """Shows whether the form of a verb is a single token."""
@@ -78,6 +74,7 @@ class LocalModel:
     def __post_init__(self) -> None:
         self.prompt = self.encoder.framing.shown
         self.vocabulary = Vocabulary(self.parts.tokenizer)
+        self._budget = _BUDGET_ON_CPU if self.reader.device.type == "cpu" else _BUDGET
 
     @property
     def device(self) -> str:
@@ -114,18 +111,12 @@ class LocalModel:
 
     def key(self, encoded: EncodedQuestion | EncodedSentence, top: int) -> str:
         """Returns what identifies a question: where two keys are equal, so are the answers."""
-        content = repr(self._identified(encoded, top))
-        return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-
-    def _identified(self, encoded: EncodedQuestion | EncodedSentence, top: int) -> tuple[Any, ...]:
-        """What the answer to a question depends on."""
-        if isinstance(encoded, EncodedSentence):
-            return encoded.key
-        key = (*encoded.key, top, self._verb_ids if encoded.question.number else ())
-        if self.words is None:
-            return key
-        opens = opens_line(encoded.query.context)
-        return *key, self.words.reuse.__name__, opens
+        key = encoded.key
+        if isinstance(encoded, EncodedQuestion):
+            key = (*key, top, self._verb_ids if encoded.question.number else ())
+            if self.words is not None:
+                key = (*key, self.words.reuse.__name__, opens_line(encoded.query.context))
+        return hashlib.sha256(repr(key).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
     def encode(self, question: Question | Sentence) -> EncodedQuestion | EncodedSentence:
         """Returns a question as token ids; see `Model.encode` for the errors."""
@@ -157,11 +148,6 @@ class LocalModel:
             packed=self.reader.layout == "packed",
             causal=self.reader.causal,
         )
-
-    @property
-    def _budget(self) -> int:
-        """Tokens in a batch."""
-        return _BUDGET_ON_CPU if self.reader.device.type == "cpu" else _BUDGET
 
     @cached_property
     def _scorer(self) -> SentenceScorer:
@@ -201,7 +187,13 @@ class LocalModel:
             if isinstance(batch[0], EncodedSentence):
                 sentences = cast("Sequence[EncodedSentence]", batch)
                 return [*self._scorer.answer(sentences, self._budget)]
-            return [*self._answer_blanks(cast("Sequence[EncodedQuestion]", batch), top)]
+            blanks = cast("Sequence[EncodedQuestion]", batch)
+            if self.words is not None:
+                return [*self.words.answer(blanks, top, self._verbs)]
+            log_probs = self.reader.read([row for encoded in blanks for row in encoded.rows])
+            queries = [encoded.question.query for encoded in blanks for _ in encoded.partials]
+            refuse_nan(queries, log_probs, self.info.id)
+            return [*answers(blanks, log_probs, self.vocabulary, top, self._verbs)]
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
                 raise
@@ -213,40 +205,12 @@ class LocalModel:
                 ) from error
             return None
 
-    def _answer_blanks(self, batch: Sequence[EncodedQuestion], top: int) -> list[Answer]:
-        if self.words is not None:
-            return self.words.answer(batch, top, self._verbs)
-        log_probs = self.reader.read([row for encoded in batch for row in encoded.rows])
-        queries = [encoded.question.query for encoded in batch for _ in encoded.partials]
-        refuse_nan(queries, log_probs, self.info.id)
-        return answers(batch, log_probs, self.vocabulary, top, self._verbs)
-
-
-def load_local(model_id: str, options: LoadOptions, *, folder: str | None = None) -> LocalModel:
-    """Loads a model from the Hub or a folder.
-
-    Args:
-        model_id: Hub id or folder, or the name of a model in `folder`.
-        options: how it is loaded and queried.
-        folder: where it is; None for `model_id`.
-
-    Raises:
-        BadInput: it cannot be loaded or queried; names the model and the remedy.
-    """
-    parts = load_parts(folder or model_id, options)
-    return assemble(model_id, parts, options)
-
 
 def assemble(model_id: str, parts: Parts, options: LoadOptions) -> LocalModel:
-    """Puts a loaded network and its tokenizer together.
-
-    Args:
-        model_id: Hub id or folder.
-        parts: the network and its tokenizer.
-        options: how it is queried.
+    """Puts a loaded network and its tokenizer together as the model with an id.
 
     Raises:
-        BadInput: see `load_local`.
+        BadInput: it cannot be queried; names the model and the remedy.
     """
     limit = longest_input(parts)
     encoder = question_encoder(model_id, parts, options, limit)

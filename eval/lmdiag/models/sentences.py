@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, chain
+from itertools import chain, pairwise
 from typing import cast
 
 import torch
@@ -13,7 +13,7 @@ import torch
 from lmdiag.models.forward.reader import Reader
 from lmdiag.models.tokens.boundaries import Boundaries
 from lmdiag.models.tokens.questions import TokenRow
-from lmdiag.models.tokens.sentences import EncodedSentence, TokenSpan
+from lmdiag.models.tokens.sentences import EncodedSentence
 from lmdiag.text import truncated
 from lmdiag.types import BadInput, SentenceAnswer, WordSpan
 
@@ -57,17 +57,21 @@ class SentenceScorer:
         Raises:
             BadInput: NaN or infinite logits; a boundary without any probability in unit `word`.
         """
-        rows = [encoded.rows for encoded in batch]
-        wanted = [_wanted(encoded, some) for encoded, some in zip(batch, rows, strict=True)]
-        ids = [*chain.from_iterable(wanted)]
+        rows, ids, starts = list[TokenRow](), list[int](), [0]
+        for encoded in batch:
+            some = encoded.rows
+            rows += some
+            # the token of each read; after the last token none, for which 0 stands
+            tokens = [encoded.ids[number] for number in encoded.scored]
+            starts.append(starts[-1] + sum(len(row.reads) for row in some))
+            ids += tokens + [0] * (starts[-1] - len(ids) - len(tokens))
         values: list[list[float]] = []
-        for chunk in filter(None, self._chunks([*chain.from_iterable(rows)], len(batch), budget)):
+        for chunk in filter(None, self._chunks(rows, len(batch), budget)):
             stop = len(values) + sum(len(row.reads) for row in chunk)
             values += self._read(chunk, ids[len(values) : stop])
-        starts = [0, *accumulate(map(len, wanted))]
         return [
-            self._answer(encoded, values[starts[number] : starts[number + 1]])
-            for number, encoded in enumerate(batch)
+            self._answer(encoded, values[start:stop])
+            for encoded, (start, stop) in zip(batch, pairwise(starts), strict=True)
         ]
 
     def _read(self, rows: Sequence[TokenRow], ids: Sequence[int]) -> list[list[float]]:
@@ -95,83 +99,63 @@ class SentenceScorer:
         if self.reader.causal and n_sentences > 1:
             yield rows
             return
-        rows = [part for row in rows for part in _between_reads(row, self.most_reads)]
-        total = sum(len(row.ids) for row in rows)
-        enough = total / math.ceil(total / (_OVERFULL * budget)) if rows else 0
+        most, parts = self.most_reads, list[TokenRow]()
+        for row in rows:
+            for start in range(0, len(row.reads), most):
+                reads = row.reads[start : start + most]
+                is_whole = len(reads) == len(row.reads)  # as all rows of masked models are
+                parts.append(row if is_whole else TokenRow(row.ids[: reads[-1] + 1], reads))
+        total = sum(len(row.ids) for row in parts)
+        enough = total / math.ceil(total / (_OVERFULL * budget)) if parts else 0
         chunk: list[TokenRow] = []
         tokens = 0
-        for row in rows:
+        for row in parts:
             if chunk and tokens + len(row.ids) > enough:
                 yield chunk
                 chunk, tokens = [], 0
             chunk.append(row)
             tokens += len(row.ids)
-        if chunk:
-            yield chunk
+        yield chunk
 
     def _answer(
         self, encoded: EncodedSentence, values: Sequence[Sequence[float]]
     ) -> SentenceAnswer:
         """Returns the words of a sentence.
 
+        The boundary correction of a word, or its share of it where it is cut, is that of Pimentel &
+        Meister (2024); `lmdiag.models.whole_words.search` has the formula. Here words end at white
+        space alone, see `Boundaries.blank`.
+
         Args:
             encoded: the sentence.
             values: of each scored token its log-probability, and in unit `word` that of the event
                 that white space stands there; last, the same after the last token.
         """
+        text, offset = encoded.sentence.text, encoded.scored.start
         if any(map(math.isnan, chain.from_iterable(values))):
             raise BadInput(
                 f"model {self.model_id} gives NaN or infinite logits for the sentence "
-                f"{truncated(encoded.sentence.text)!r}: nothing can be scored; "
-                "try --dtype float32"
+                f"{truncated(text)!r}: nothing can be scored; try --dtype float32"
             )
         edges = {span.first for span in encoded.spans if span.opens} | {len(encoded.ids)}
         words = []
         for span in encoded.spans:
             log_prob: float | None = None
             n_tokens = span.last - span.first if span.spelled else 0
-            if span.spelled and (span.first >= encoded.scored.start or not n_tokens):
-                first, last = (n - encoded.scored.start for n in (span.first, span.last))
-                correction = self._correction(encoded, values, span, edges)
-                log_prob = min(sum(nats for nats, *_ in values[first:last]) + correction, 0.0)
+            if span.spelled and (span.first >= offset or not n_tokens):
+                first, last = span.first - offset, span.last - offset
+                log_prob = sum((nats for nats, *_ in values[first:last]), 0.0)
+                if self.boundaries is not None and n_tokens:
+                    after = values[last][1] if span.last in edges else 0.0
+                    begins = span.first in edges and span.first > 0
+                    before = values[first][1] if begins else 0.0
+                    if -math.inf in (before, after):
+                        raise BadInput(
+                            f"model {self.model_id} gives no probability to a boundary of the word "
+                            f"{text[span.start : span.end]!r} in {truncated(text)!r}: use --unit "
+                            "token"
+                        )
+                    log_prob += after - before
+                log_prob = min(log_prob, 0.0)
             words.append(WordSpan(span.start, span.end, log_prob, n_tokens))
         return SentenceAnswer(tuple(words))
-
-    def _correction(
-        self,
-        encoded: EncodedSentence,
-        values: Sequence[Sequence[float]],
-        span: TokenSpan,
-        edges: Set[int],
-    ) -> float:
-        """Returns the boundary correction of a word, or its share of it where it is cut, in nats.
-
-        Source: Pimentel & Meister (2024); `lmdiag.models.whole_words.search` has the formula. Here
-        words end at white space alone, see `Boundaries.blank`.
-        `edges` are the numbers of the tokens at which words begin, and of the one after the last.
-        """
-        if self.boundaries is None or span.first == span.last:
-            return 0.0
-        ends, begins = span.last in edges, span.first in edges and span.first > 0
-        after = values[span.last - encoded.scored.start][1] if ends else 0.0
-        before = values[span.first - encoded.scored.start][1] if begins else 0.0
-        if -math.inf in (before, after):
-            raise BadInput(
-                f"model {self.model_id} gives no probability to a boundary of the word "
-                f"{encoded.sentence.text[span.start : span.end]!r} in "
-                f"{truncated(encoded.sentence.text)!r}: use --unit token"
-            )
-        return after - before
-
-
-def _wanted(encoded: EncodedSentence, rows: Sequence[TokenRow]) -> list[int]:
-    """The token at each read of a sentence; after the last token none, for which 0 stands."""
-    tokens = [encoded.ids[number] for number in encoded.scored]
-    return tokens + [0] * (sum(len(row.reads) for row in rows) - len(tokens))
-
-
-def _between_reads(row: TokenRow, most: int) -> Iterator[TokenRow]:
-    """Yields a row of a causal model in parts of at most so many reads; a masked one has one."""
-    for start in range(0, len(row.reads), most):
-        reads = row.reads[start : start + most]
-        yield row if len(reads) == len(row.reads) else TokenRow(row.ids[: reads[-1] + 1], reads)

@@ -4,10 +4,9 @@
 `configs:`), the id of a Hub data set, a csv, tsv, JSON-lines or Parquet file of your own rows,
 whose task name is the file's stem, a test suite (.json), a folder of test suites or of minimal
 pairs, whose task name is the folder's, a text file (.txt) of an extended set, which its name says,
-or rows in memory. What rows ask, and their form, follows
-from their columns. If there is no directory `lmdiag`, that name
-stands for the published items, which are built into the user's cache on first use, and `demo` for
-the bundled items.
+or rows in memory. What rows ask, and their form, follows from their columns. If there is no
+directory `lmdiag`, that name stands for the published items, which are built into the user's cache
+on first use, and `demo` for the bundled items.
 
 A task that is named after a diagnostic of lmdiag is that diagnostic, and has its columns: this is
 checked here, and nowhere else.
@@ -19,21 +18,15 @@ from pathlib import Path
 from typing import Any
 
 from lmdiag import diagnostics
-from lmdiag.stimuli.columns import check, converted
 from lmdiag.stimuli.dataset import VERBS, find
-from lmdiag.stimuli.files import read_file
+from lmdiag.stimuli.files import MEMORY, read_file, read_memory
 from lmdiag.stimuli.forms import in_form
-from lmdiag.stimuli.rows import Stimuli
-from lmdiag.stimuli.sample import sample
-from lmdiag.stimuli.suites import is_suite, suite_rows
-from lmdiag.stimuli.table import MEMORY, read_memory
+from lmdiag.stimuli.rows import Stimuli, sample
+from lmdiag.stimuli.table import check, converted
 from lmdiag.text import suggest
 from lmdiag.types import BadInput
 
 __all__ = ["VERBS", "Stimuli", "is_data", "load", "load_verbs", "tasks"]
-
-_VERB_COLUMNS = (("singular", "plural"), ("sing", "plur"))
-"""Names of the two columns of verbs: those of lmdiag, and those of the published list."""
 
 
 def tasks(data: str, *, revision: str | None = None) -> list[str]:
@@ -52,7 +45,7 @@ def tasks(data: str, *, revision: str | None = None) -> list[str]:
 def is_data(path: Path) -> bool:
     """Returns whether a path is a data set or a file of rows."""
     try:
-        find(str(path), None)
+        find(str(path))
     except BadInput:
         return False
     return True
@@ -78,7 +71,7 @@ def load(
         task: name of a config, or the stem of the file; None for the only one there is. For rows in
             memory, a name for them; the name of a diagnostic is for rows with its columns.
         revision: branch, tag or commit of a Hub data set; ignored for local data.
-        limit: maximum number of rows, see `lmdiag.stimuli.sample`.
+        limit: maximum number of rows, see `lmdiag.stimuli.rows.sample`.
         seed: of the sample.
 
     Raises:
@@ -97,7 +90,7 @@ def load(
         table, commit = dataset.read(task), dataset.commit(task)
     else:
         source, task, commit = MEMORY, task or MEMORY, None
-        table = suite_rows(data, MEMORY, task) if is_suite(data) else read_memory(data)
+        table = read_memory(data, task)
     table = in_form(table, task)
     if missing := diagnostics.get(task).missing_columns(table.columns):
         raise BadInput(
@@ -131,7 +124,8 @@ def load_verbs(data: str, *, revision: str | None = None) -> list[tuple[str, str
     else:
         raise BadInput(f"{data} has no config {VERBS}: name a csv of singular,plural by --verbs")
     columns = {name.strip().lower(): column for name, column in table.columns.items()}
-    header = next((names for names in _VERB_COLUMNS if set(names) <= set(columns)), None)
+    headers = ("singular", "plural"), ("sing", "plur")  # those of lmdiag, and of the published list
+    header = next((names for names in headers if set(names) <= columns.keys()), None)
     if not header and not len(columns) == len(table.columns) == 2:
         raise BadInput(f"{table.name}:1: name the columns singular,plural in a header")
     rows = list(zip(*(columns[name] for name in header or columns), strict=True))

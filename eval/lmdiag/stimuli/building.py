@@ -20,9 +20,6 @@ from lmdiag import diagnostics
 from lmdiag.files import is_folder, resource_path, user_path
 from lmdiag.types import BadInput
 
-_PACKAGE = "lmdiag_loading"
-"""Name under which the loading scripts are imported."""
-
 BUILT: Mapping[str, str] = {"lmdiag": "upstream", "demo": "demo"}
 """Data set that is built on first use -> source that it is built from."""
 
@@ -30,11 +27,10 @@ BUILT: Mapping[str, str] = {"lmdiag": "upstream", "demo": "demo"}
 @cache
 def script(name: str) -> Any:
     """Returns a module of the loading scripts, e.g. "directory"."""
-    if _PACKAGE not in sys.modules:
-        package = ModuleType(_PACKAGE)
+    if "lmdiag_loading" not in sys.modules:
+        package = sys.modules["lmdiag_loading"] = ModuleType("lmdiag_loading")
         package.__path__ = [str(resource_path("datasets", "lmdiag", "loading"))]
-        sys.modules[_PACKAGE] = package
-    return importlib.import_module(f"{_PACKAGE}.{name}")
+    return importlib.import_module(f"lmdiag_loading.{name}")
 
 
 def user_cache() -> Path:
@@ -45,12 +41,9 @@ def user_cache() -> Path:
 
 
 def cached(name: str) -> Path:
-    """Returns the directory of a data set in the user's cache; the first call builds it.
+    """Returns the directory of a key of `BUILT` in the user's cache; the first call builds it.
 
     If several processes call it at the same time, one builds and the others wait.
-
-    Args:
-        name: a key of `BUILT`.
 
     Raises:
         BadInput: the source files cannot be fetched, or the cache cannot be written.
@@ -64,21 +57,15 @@ def cached(name: str) -> Path:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(f"{folder}.lock"):
             if not folder.is_dir():  # another process may have built it meanwhile
-                _build(name, folder)
+                items = "demo" if name == "demo" else "published"
+                line = f"lmdiag: building the {items} items in {folder} (only the first time)"
+                print(line, file=sys.stderr, flush=True)
+                script("directory").build(folder, BUILT[name])
     except OSError as error:
         raise BadInput(
             f"cannot write the data set {name} to {folder.parent} ({error.strerror or error}): "
             "set LMDIAG_CACHE to a writable directory"
         ) from error
-    return folder
-
-
-def _build(name: str, folder: Path) -> None:
-    items = "demo" if name == "demo" else "published"
-    line = f"lmdiag: building the {items} items in {folder} (only the first time)"
-    print(line, file=sys.stderr, flush=True)
-    try:
-        script("directory").build(folder, BUILT[name])
     except BadInput as error:
         reason = str(error).partition("; use --source")[0]
         raise BadInput(
@@ -86,6 +73,7 @@ def _build(name: str, folder: Path) -> None:
             "repositories with `lmdiag build --source DIR`, or use the bundled demo items with "
             "`--data demo`"
         ) from error
+    return folder
 
 
 @cache

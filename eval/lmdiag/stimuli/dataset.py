@@ -10,22 +10,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from glob import escape
 from pathlib import Path
 from typing import Any
 
-from lmdiag import diagnostics
-from lmdiag.files import (
-    MAX_DOCUMENT,
-    has_file,
-    is_file,
-    is_folder,
-    parse_yaml,
-    read_json,
-    read_text,
-    readable,
-    real_path,
-    user_path,
-)  # fmt: skip
+from lmdiag import diagnostics, files
 from lmdiag.stimuli.building import BUILT, cached
 from lmdiag.stimuli.extended import EXTENDED_SETS, extended_task
 from lmdiag.stimuli.files import READERS, read_file
@@ -38,17 +27,17 @@ VERBS = "verbs"
 """The config that holds the verbs of EW and MW."""
 
 _CARD = "README.md"
-_SPLIT = "test"
 _TEXT = ".txt"
 """Suffix of the files of extended sets."""
-_ONE_FORM = ({".json"}, READERS.keys() - {".json", _TEXT})
-"""Suffixes of the files in a folder of test suites, and in one of minimal pairs."""
 _LANGUAGE = r"[a-z]{2,3}([-_][A-Za-z]{2,4})*"
 """A language by its code (ISO 639), with a script or a region or both: eng, zh-Hans, pt_BR."""
 _BUILD = "`lmdiag build` (with `--source demo` if you are offline)"
 
 Configs = Mapping[str, Sequence[str]]
 """Config -> patterns of its files, below the folder of the data set."""
+
+_parsed = lru_cache(maxsize=8)(files.parse_yaml)
+"""The YAML of a card, which is looked at once for each config; not to be changed."""
 
 
 @dataclass(frozen=True)
@@ -76,29 +65,24 @@ class Dataset:
         if self.is_hub:
             return self.root.name
         try:  # as the build recorded it
-            commit = read_json(self.root / "provenance.json")["configs"][config]["commit"]
+            commit = files.read_json(self.root / "provenance.json")["configs"][config]["commit"]
         except (BadInput, KeyError, TypeError):
             return None
         return commit if isinstance(commit, str) else None
 
     def read(self, config: str) -> RawTable:
-        """Reads all rows of a config.
-
-        Raises:
-            BadInput: a file is missing or malformed.
-        """
+        """Reads all rows of a config."""
         patterns = self.configs[config]
         if self.is_hub:
             _snapshot(self.name, self.root.name, patterns)
         try:
-            files = [path for pattern in patterns for path in sorted(self.root.glob(pattern))]
+            paths = [path for pattern in patterns for path in sorted(self.root.glob(pattern))]
         except (OSError, ValueError, NotImplementedError, re.error) as error:
-            raise BadInput(
-                f"{self.name}: the file name of {config} cannot be used ({shortened(error)})"
-            ) from None
-        if not files:
+            problem = f"the file name of {config} cannot be used ({shortened(error)})"
+            raise BadInput(f"{self.name}: {problem}") from None
+        if not paths:
             raise BadInput(f"{self.name}: no file {patterns[0]} for {config}: build it again")
-        return concatenate([self._read_file(path) for path in files])
+        return concatenate([self._read_file(path) for path in paths])
 
     def _read_file(self, path: Path) -> RawTable:
         table = read_file(path)
@@ -119,30 +103,22 @@ class Dataset:
 
 
 def find(data: str, revision: str | None = None) -> Dataset:
-    """Finds a data set: first in the file system, then among those built on first use, then Hub.
-
-    Args:
-        data: directory, file, Hub data set, or a key of `BUILT`.
-        revision: branch, tag or commit of a Hub data set.
-
-    Raises:
-        BadInput: there is no such directory, file or Hub data set, or no network.
-    """
-    path = user_path(data)
+    """Finds a data set: first in the file system, then among those built on first use, then Hub."""
+    path = files.user_path(data)
     if data in BUILT:
         card = path / _CARD
         # the card in a clone of this repository has no YAML
-        if not is_file(card) or not card.read_bytes().startswith(b"---"):
+        if not files.is_file(card) or not card.read_bytes().startswith(b"---"):
             path = cached(data)
-    if is_folder(path):
+    if files.is_folder(path):
         return _directory(data, path)
-    if has_file(path):
-        return Dataset(data, path.parent, {_task_of(data, path): [_literally(path.name)]})
+    if files.has_file(path):
+        return Dataset(data, path.parent, {_task_of(data, path): [escape(path.name)]})
     if re.fullmatch(r"[\w.-]+/[\w.-]+", data) and path.suffix not in READERS:
         return _hub(data, revision)
     close = ""
-    if is_folder(path.parent):
-        with readable(path.parent):
+    if files.is_folder(path.parent):
+        with files.readable(path.parent):
             close = suggest(path.name, [other.name for other in path.parent.iterdir()])
     if path.suffix in READERS or (close and path.suffix):
         raise BadInput(f"there is no file {data}{close}: name a file that exists")
@@ -151,19 +127,11 @@ def find(data: str, revision: str | None = None) -> Dataset:
     )
 
 
-# ---- local ---------------------------------------------------------------------------------------
-
-
 def _task_of(data: str, path: Path) -> str:
     """The task of a file: its stem, or what its name or its columns say.
 
     Without the columns of the diagnostic that it is named after, it is the user's own task.
     """
-    if path.suffix not in READERS:
-        raise BadInput(
-            f"{data} cannot be read as data: give a directory or a file ending in "
-            f"{', '.join(READERS)}"
-        )
     if path.suffix == _TEXT:
         if task := extended_task(path.name):
             return task
@@ -173,87 +141,65 @@ def _task_of(data: str, path: Path) -> str:
             "rows of your own as a csv file"
         )
     task, known = path.stem, diagnostics.built_in()
-    if task not in (*known, VERBS):
+    if path.suffix in READERS and task not in (*known, VERBS):
         return task
     names = read_file(path).columns
     is_own = known[task].missing_columns(names) if task in known else "target" in names
     return path.name if is_own or form_of(names) else task
 
 
-def _literally(name: str) -> str:
-    """The pattern of one file, whose name may contain characters of globs."""
-    return re.sub(r"([\[*?])", r"[\1]", name)
-
-
 def _directory(data: str, root: Path) -> Dataset:
-    has_card = is_file(root / _CARD)
-    configs = (_configs(root, data) if has_card else {}) or _text_files(root)
-    if not configs and (names := _files_of_one_form(root)):
-        first_parts = [Path(name).with_suffix("").parts[0] for name in names]
+    """A data set by its card; otherwise a folder of extended sets, or all suites or all pairs."""
+    if configs := _configs(root, data):
+        return Dataset(data, root, configs)
+    paths = [path.relative_to(root) for path in _data_files(root)]
+    if len({path.suffix == ".json" for path in paths}) == 1:  # nothing but suites, or no suite
+        first_parts = [path.with_suffix("").parts[0] for path in paths]
         coded = all(re.fullmatch(_LANGUAGE, part) for part in first_parts)
-        configs = {real_path(root).name: [_literally(name) for name in names]}
+        configs = {files.real_path(root).name: [escape(path.as_posix()) for path in paths]}
         return Dataset(data, root, configs, by_file="language" if coded else "UID")
-    if not configs and not has_card:
-        raise BadInput(
-            f"{data} is not a data set, it has no {_CARD}: build one by {_BUILD}, or name a folder "
-            "whose only data are test suites (.json) or minimal pairs, or one with a folder of "
-            "minimal pairs for each language, named by its code (eng, zh-Hans)"
-        )
-    if not configs:
+    if files.is_file(root / _CARD):
         raise BadInput(f"{data}/{_CARD} names no `configs:`: build the data set by {_BUILD}")
-    return Dataset(data, root, configs)
+    raise BadInput(
+        f"{data} is not a data set, it has no {_CARD}: build one by {_BUILD}, or name a folder "
+        "whose only data are test suites (.json) or minimal pairs, or one with a folder of "
+        "minimal pairs for each language, named by its code (eng, zh-Hans)"
+    )
 
 
-def _text_files(root: Path) -> Configs:
-    """Task -> its text file, for all extended sets in a folder."""
-    files = {extended_task(path.name): path.name for path in root.glob(f"*{_TEXT}")}
-    return {task: [_literally(files[task])] for task in EXTENDED_SETS if task in files}
-
-
-def _files_of_one_form(root: Path) -> list[str]:
-    """The data files in a folder if all may be test suites or all minimal pairs, as paths in it.
-
-    Without any, those in the folders of languages that it has.
-    """
-
-    def entries(folder: Path) -> list[Path]:
-        with readable(folder):
-            return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
-
-    def data_files(folder: Path) -> list[Path]:
-        suffixes = READERS.keys() - {_TEXT}
-        return [path for path in entries(folder) if path.suffix in suffixes and is_file(path)]
-
-    languages = [path for path in entries(root) if re.fullmatch(_LANGUAGE, path.name)]
-    files = data_files(root) or [
-        file for path in languages if is_folder(path) for file in data_files(path)
-    ]
-    is_one_form = any({path.suffix for path in files} <= allowed for allowed in _ONE_FORM)
-    return [path.relative_to(root).as_posix() for path in files] if is_one_form else []
-
-
-_parsed = lru_cache(maxsize=8)(parse_yaml)
-"""The YAML of a card, which is looked at once for each config; not to be changed."""
+def _data_files(folder: Path, *, of_languages: bool = True) -> list[Path]:
+    """The files of rows and suites in a folder; without any, those in its folders of languages."""
+    with files.readable(folder):
+        entries = [path for path in sorted(folder.iterdir()) if not path.name.startswith(".")]
+    found = [x for x in entries if x.suffix in READERS.keys() - {_TEXT} and files.is_file(x)]
+    if found or not of_languages:
+        return found
+    folders = [x for x in entries if re.fullmatch(_LANGUAGE, x.name) and files.is_folder(x)]
+    return [file for path in folders for file in _data_files(path, of_languages=False)]
 
 
 def _configs(root: Path, data: str) -> Configs:
-    """The YAML `configs:` of a card."""
+    """The YAML `configs:` of a card; without any, the files of extended sets by their tasks."""
     where = f"{data}/{_CARD}"
-    parts = re.match(r"---\r?\n(.*?)\r?\n---", read_text(root / _CARD, MAX_DOCUMENT), re.DOTALL)
+    has_card = files.is_file(root / _CARD)
+    text = files.read_text(root / _CARD, files.MAX_DOCUMENT) if has_card else ""
+    front = re.match(r"---\r?\n(.*?)\r?\n---", text, re.DOTALL)
     try:
-        entries = ((_parsed(parts[1], where) if parts else {}) or {}).get("configs") or []
-        return {str(x["config_name"]): _patterns(x["data_files"], where) for x in entries}
+        entries = ((_parsed(front[1], where) if front else {}) or {}).get("configs") or []
+        configs = {str(x["config_name"]): _patterns(x["data_files"], where) for x in entries}
     except (AttributeError, KeyError, TypeError) as error:
         raise BadInput(f"{where}: its YAML `configs:` cannot be read: {error}") from error
+    names = {extended_task(path.name): path.name for path in root.glob(f"*{_TEXT}")}
+    return configs or {task: [escape(names[task])] for task in EXTENDED_SETS if task in names}
 
 
 def _patterns(data_files: Any, where: str) -> list[str]:
     """Patterns of the split `test`, or of the only split there is."""
     if isinstance(data_files, list) and all(isinstance(part, dict) for part in data_files):
         splits = {part["split"]: part["path"] for part in data_files}
-        if _SPLIT not in splits and len(splits) != 1:
-            raise BadInput(f"{where}: no split {_SPLIT!r} among {', '.join(splits)}")
-        data_files = splits.get(_SPLIT) or next(iter(splits.values()))
+        if "test" not in splits and len(splits) != 1:
+            raise BadInput(f"{where}: no split 'test' among {', '.join(splits)}")
+        data_files = splits.get("test") or next(iter(splits.values()))
     patterns = data_files if isinstance(data_files, list) else [data_files]
     for pattern in patterns:
         inside = isinstance(pattern, str) and not pattern.startswith("/")
@@ -263,19 +209,16 @@ def _patterns(data_files: Any, where: str) -> list[str]:
     return patterns
 
 
-# ---- Hub -----------------------------------------------------------------------------------------
-
-
 def _hub(repo: str, revision: str | None) -> Dataset:
     """A data set of the Hub; without `configs:`, its data files are the config `default`."""
     root = _snapshot(repo, revision, [_CARD])
-    configs = _configs(root, repo) if is_file(root / _CARD) else {}
-    if not configs:
+    if not (configs := _configs(root, repo)):
         _snapshot(repo, root.name, [f"*{suffix}" for suffix in READERS])
-        files = [path for path in sorted(root.rglob("*.*")) if path.suffix in _ONE_FORM[1]]
-        files = [path for path in files if _SPLIT in path.stem] or files
-        default = [_literally(path.relative_to(root).as_posix()) for path in files]
-        configs = _text_files(root) or {"default": default}
+        suffixes = READERS.keys() - {".json", _TEXT}
+        paths = [path for path in sorted(root.rglob("*.*")) if path.suffix in suffixes]
+        paths = [path for path in paths if "test" in path.stem] or paths
+        default = [escape(path.relative_to(root).as_posix()) for path in paths]
+        configs = _configs(root, repo) or {"default": default}
         if not any(configs.values()):
             raise BadInput(f"{repo} has no data files: {', '.join(READERS)} are read")
     return Dataset(repo, root, configs, is_hub=True)
@@ -289,14 +232,12 @@ def _snapshot(repo: str, revision: str | None, patterns: Sequence[str]) -> Path:
         folder = snapshot_download(
             repo, repo_type="dataset", revision=revision, allow_patterns=list(patterns)
         )
-    except (errors.RepositoryNotFoundError, errors.HFValidationError) as error:
-        raise BadInput(
-            f"no data set {repo} here or on the Hub, or no access to it: build one by {_BUILD}"
-        ) from error
     except errors.RevisionNotFoundError as error:
         raise BadInput(f"the data set {repo} has no revision {revision}") from error
-    except (errors.LocalEntryNotFoundError, errors.OfflineModeIsEnabled, OSError) as error:
-        raise BadInput(
-            f"no network, and {repo} is neither here nor in the cache: build one by {_BUILD}"
-        ) from error
+    except (errors.RepositoryNotFoundError, errors.HFValidationError) as error:
+        problem = f"no data set {repo} here or on the Hub, or no access to it"
+        raise BadInput(f"{problem}: build one by {_BUILD}") from error
+    except OSError as error:  # LocalEntryNotFoundError and OfflineModeIsEnabled are such errors
+        problem = f"no network, and {repo} is neither here nor in the cache"
+        raise BadInput(f"{problem}: build one by {_BUILD}") from error
     return Path(folder)

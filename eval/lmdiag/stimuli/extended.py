@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from difflib import SequenceMatcher
-from typing import Any, NamedTuple
+from typing import Any
 
 from lmdiag.stimuli.table import RawTable
 from lmdiag.types import BadInput
@@ -36,16 +36,8 @@ _TAKES_AN = re.compile(
 _LIKE = 0.5
 """Smallest similarity of the subjects of a pair: the published files have a few misprints."""
 
-
-class _Sentence(NamedTuple):
-    """A sentence: what to call it in messages, the text before its last word, and that word."""
-
-    where: str
-    context: str
-    target: str
-
-
-_Rows = Iterator[dict[str, Any]]
+_Sentence = tuple[str, str, str]
+"""What to call it in messages, the text before its last word, and that word."""
 
 
 def extended_task(name: str) -> str | None:
@@ -62,68 +54,62 @@ def _letters(text: str) -> str:
     return re.sub(r"[\W_]+", "", text.lower())
 
 
-def is_extended(table: RawTable, task: str) -> bool:
-    """Returns whether a table has the sentences of an extended set, which are not rows yet."""
-    return task in EXTENDED_SETS and set(table.columns) == {TEXT}
-
-
 def extended_rows(table: RawTable, task: str) -> RawTable:
-    """Returns the rows of an extended set, four for each pair.
-
-    Args:
-        table: with the sentences, in the order of the file.
-        task: one of `EXTENDED_SETS`.
+    """Returns the rows of an extended set, four for each pair of sentences in the column `TEXT`.
 
     Raises:
         BadInput: a sentence without a comma at its end, half a pair, a pair of `neg1500_*` that is
             not an affirmative sentence and its negation; the message names the line.
     """
-    sentences = list(_sentences(table))
+    sentences: list[_Sentence] = []
+    for row, line in enumerate(table.columns[TEXT]):
+        text = str(line or "").rstrip()
+        if not text:
+            continue
+        if not text.endswith(","):
+            raise table.error(row, f"the sentence has no comma at its end: {line!r:.90}: add one")
+        *words, target = text.removesuffix(",").split() or [""]
+        if not words:
+            raise table.error(row, f"expected a sentence whose last word is the target: {line!r}")
+        sentences.append((table.where(row), " ".join(words), target))
     if len(sentences) % 2:
         raise BadInput(
-            f"{sentences[-1].where}: the pair of this sentence has no second one: {table.name} has "
+            f"{sentences[-1][0]}: the pair of this sentence has no second one: {table.name} has "
             f"an odd number of sentences, {len(sentences):,}; add the one that is missing"
         )
     make = _role_rows if task == "role1500" else _negation_rows
-    pairs = enumerate(zip(sentences[::2], sentences[1::2], strict=True), start=1)
     rows = [
-        (pair[0].where, {"item": str(number), "right_context": ""} | row)
-        for number, pair in pairs
+        {"item": str(number), "right_context": ""} | row
+        for number, pair in enumerate(zip(sentences[::2], sentences[1::2], strict=True), start=1)
         for row in make(f"{task}-{number}", *pair)
     ]
-    names = rows[0][1] if rows else ()
-    columns = {name: [row[name] for _, row in rows] for name in names}
-    return RawTable(table.name, columns, lambda row: rows[row][0])
+    return RawTable.of_rows(table.name, rows, lambda row: sentences[row // 4 * 2][0])
 
 
-def _sentences(table: RawTable) -> Iterator[_Sentence]:
-    """The sentences of all lines that are not empty; several blanks count as one."""
-    for row, line in enumerate(table.columns[TEXT]):
-        if line is None or not str(line).strip():
-            continue
-        if not str(line).rstrip().endswith(","):
-            raise table.error(row, f"the sentence has no comma at its end: {line!r:.90}: add one")
-        *words, target = str(line).rstrip().removesuffix(",").split() or [""]
-        if not words:
-            raise table.error(row, f"expected a sentence whose last word is the target: {line!r}")
-        yield _Sentence(table.where(row), " ".join(words), target)
-
-
-def _negation_rows(pair: str, affirmative: _Sentence, negative: _Sentence) -> _Rows:
+def _negation_rows(pair: str, first: _Sentence, second: _Sentence) -> Iterator[dict[str, Any]]:
     """All four conditions of a pair: both targets in both sentences, as in NEG-136-SIMP."""
-    subjects = [_subject(affirmative, negated=False), _subject(negative, negated=True)]
-    nouns = [_letters(re.sub(r"^an? ", "", subject, flags=re.IGNORECASE)) for subject in subjects]
-    if SequenceMatcher(None, nouns[0], nouns[1]).ratio() < _LIKE:
+    nouns = []
+    for (where, context, target), negated in ((first, False), (second, True)):
+        statement = _STATEMENT.fullmatch(context)
+        if statement is None or bool(statement["negation"]) != negated:
+            which, form = ("second", "is not a") if negated else ("first", "is a")
+            raise BadInput(
+                f"{where}: the {which} sentence of a pair must be 'SUBJECT {form} TARGET,', not "
+                f"{f'{context} {target},'!r:.90}: put the two sentences of each pair on two lines "
+                "after each other"
+            )
+        nouns.append(statement["subject"])
+    bare = [_letters(re.sub(r"^an? ", "", noun, flags=re.IGNORECASE)) for noun in nouns]
+    if SequenceMatcher(None, bare[0], bare[1]).ratio() < _LIKE:
         raise BadInput(
-            f"{negative.where}: its subject {subjects[1]!r} is not that of the line before, "
-            f"{subjects[0]!r}: the two sentences of a pair differ in the negation and the last word"
+            f"{second[0]}: its subject {nouns[1]!r} is not that of the line before, {nouns[0]!r}: "
+            "the two sentences of a pair differ in the negation and the last word"
         )
     for condition in ("TA", "FA", "TN", "FN"):
-        is_affirmative = condition[1] == "A"
-        polarity = "affirmative" if is_affirmative else "negative"
+        polarity = "affirmative" if condition[1] == "A" else "negative"
         # What is true of the affirmed statement is false of the negated one.
-        target = (affirmative if condition in ("TA", "FN") else negative).target
-        context = (affirmative if is_affirmative else negative).context.rpartition(" ")[0]
+        target = (first if condition in ("TA", "FN") else second)[2]
+        context = (first if condition[1] == "A" else second)[1].rpartition(" ")[0]
         yield {
             "id": f"{pair}-{condition}",
             "condition": condition,
@@ -138,46 +124,31 @@ def _negation_rows(pair: str, affirmative: _Sentence, negative: _Sentence) -> _R
         }
 
 
-def _subject(sentence: _Sentence, *, negated: bool) -> str:
-    """The subject of a statement, which is checked to be affirmative or negated."""
-    statement = _STATEMENT.fullmatch(sentence.context)
-    if statement is None or bool(statement["negation"]) != negated:
-        which, form = ("second", "is not a") if negated else ("first", "is a")
-        text = f"{sentence.context} {sentence.target},"
-        raise BadInput(
-            f"{sentence.where}: the {which} sentence of a pair must be 'SUBJECT {form} TARGET,', "
-            f"not {text!r:.90}: put the two sentences of each pair on two lines after each other"
-        )
-    return statement["subject"]
-
-
-def _role_rows(pair: str, first: _Sentence, second: _Sentence) -> _Rows:
+def _role_rows(pair: str, first: _Sentence, second: _Sentence) -> Iterator[dict[str, Any]]:
     """Each target in its own context and in the other one, as in ROLE-88."""
-    kind = "reversal" if _is_reversal(first, second) else "other"
-    for name, right, reverse in (("a", first, second), ("b", second, first)):
-        for condition, context in (("appropriate", right.context), ("reversed", reverse.context)):
-            roles = _ROLES.fullmatch(context)
+    # Not all published pairs exchange two nouns and the verb, and nothing else: some keep the verb
+    # or the nouns, or change more words.
+    one, two = (_ROLES.fullmatch(context.casefold()) for _, context, _ in (first, second))
+    is_reversal = (
+        one is not None
+        and two is not None
+        and one["object"] != one["subject"]
+        and two.groups() == one.group("start", "subject", "object")
+        and first[2].casefold() != second[2].casefold()
+    )
+    for name, (_, context, target), other in (("a", first, second[1]), ("b", second, first[1])):
+        for condition, text in (("appropriate", context), ("reversed", other)):
+            is_good = condition == "appropriate"
+            roles = _ROLES.fullmatch(text)
             yield {
                 "id": f"{pair}-{name}-{condition}",
                 "condition": condition,
-                "context": context,
-                "target": right.target,
-                "good": condition == "appropriate",
+                "context": text,
+                "target": target,
+                "good": is_good,
                 "contrast": f"{pair}-{name}",
-                "expected": [right.target] if condition == "appropriate" else [],
+                "expected": [target] if is_good else [],
                 "object": roles and roles["object"],
                 "subject": roles and roles["subject"],
-                "pair": kind,
+                "pair": "reversal" if is_reversal else "other",
             }
-
-
-def _is_reversal(first: _Sentence, second: _Sentence) -> bool:
-    """Whether two sentences differ in the order of two nouns and in the verb, and in nothing else.
-
-    Not all published pairs do: some keep the verb or the nouns, or change more words.
-    """
-    matches = [_ROLES.fullmatch(sentence.context.casefold()) for sentence in (first, second)]
-    if not all(matches) or first.target.casefold() == second.target.casefold():
-        return False
-    (start, noun, other), exchanged = (match.groups() for match in matches if match)
-    return noun != other and exchanged == (start, other, noun)

@@ -1,19 +1,23 @@
-"""Reads files: csv, tsv, JSON lines, Parquet and text as tables, and JSON as a test suite."""
+"""Reads rows: csv, tsv, JSON lines, Parquet, text, test suites in JSON, and objects in memory."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from lmdiag.diagnostics import CORE, SENTENCES
 from lmdiag.files import read_json, read_json_lines, read_parquet, read_text
 from lmdiag.stimuli.extended import TEXT
 from lmdiag.stimuli.forms import PAIR, PAIR_ALIASES
 from lmdiag.stimuli.suites import suite_rows
-from lmdiag.stimuli.table import RawTable, from_rows
+from lmdiag.stimuli.table import RawTable
 from lmdiag.types import BadInput
+
+MEMORY = "rows"
+"""What a table in memory is called in messages, and its task by default."""
 
 _SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab"}
 """Between the fields of a csv file; spreadsheets write a semicolon or a tab in many languages."""
@@ -26,19 +30,22 @@ _KNOWN = {*(column.name for column in (*CORE, *SENTENCES)), *PAIR, *PAIR_ALIASES
 
 
 def read_file(path: Path) -> RawTable:
-    """Reads a csv, tsv, JSON-lines, Parquet or text file, or a test suite.
-
-    Raises:
-        BadInput: the file cannot be read; the message names the line if there is one.
-    """
+    """Reads a file of rows or a test suite; an error names the line if there is one."""
     if path.suffix not in READERS:
-        raise BadInput(f"{path}: the file name must end in {', '.join(READERS)}")
+        suffixes = ", ".join(READERS)
+        problem = "cannot be read as data: give a directory or a file ending in"
+        raise BadInput(f"{path} {problem} {suffixes}")
     return READERS[path.suffix](path)
 
 
 def _read_csv(path: Path) -> RawTable:
     text = read_text(path)
-    separator = _separator(text.partition("\n")[0], "\t" if path.suffix == ".tsv" else ",")
+    head = text.partition("\n")[0]
+
+    def n_known(separator: str) -> int:
+        return len(_KNOWN & {field.strip(' "\r\n') for field in head.split(separator)})
+
+    separator = max(("\t" if path.suffix == ".tsv" else ",", *_SEPARATORS), key=n_known)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     rows, lines = [], []
     try:
@@ -59,37 +66,62 @@ def _read_csv(path: Path) -> RawTable:
     return RawTable(str(path), columns, lambda row: f"{path}:{lines[row]}")
 
 
-def _separator(header: str, default: str) -> str:
-    """The separator that finds most of the core columns in the header."""
-
-    def n_core(separator: str) -> int:
-        fields = {field.strip(' "\r\n') for field in header.split(separator)}
-        return len(fields & _KNOWN)
-
-    return max((default, *_SEPARATORS), key=n_core)
-
-
 def _read_json_lines(path: Path) -> RawTable:
     lines = list(read_json_lines(path))
-    return from_rows(str(path), [row for _, row in lines], lambda row: lines[row][0])
-
-
-def _read_parquet(path: Path) -> RawTable:
-    return RawTable(str(path), read_parquet(path).to_pydict(), lambda row: f"{path}, row {row + 1}")
-
-
-def _read_text(path: Path) -> RawTable:
-    """The lines of a text file as the column `text`, as `datasets` reads them."""
-    lines = read_text(path).removesuffix("\n").split("\n")
-    return RawTable(str(path), {TEXT: lines}, lambda row: f"{path}:{row + 1}")
+    return RawTable.of_rows(str(path), [row for _, row in lines], lambda row: lines[row][0])
 
 
 READERS: dict[str, Callable[[Path], RawTable]] = {
     ".csv": _read_csv,
     ".tsv": _read_csv,
     ".jsonl": _read_json_lines,
-    ".parquet": _read_parquet,
+    ".parquet": lambda path: RawTable(
+        str(path), read_parquet(path).to_pydict(), lambda row: f"{path}, row {row + 1}"
+    ),
     ".json": lambda path: suite_rows(read_json(path), str(path), path.stem),
-    ".txt": _read_text,
+    # the lines of a text file as one column, as `datasets` reads them
+    ".txt": lambda path: RawTable(
+        str(path),
+        {TEXT: read_text(path).removesuffix("\n").split("\n")},
+        lambda row: f"{path}:{row + 1}",
+    ),
 }
 """File suffix -> reader."""
+
+
+def read_memory(data: Any, task: str) -> RawTable:
+    """Returns the rows of an object in memory; a suite without a name gets that of the task.
+
+    It is a pandas DataFrame (its index is ignored), a `datasets.Dataset`, a pyarrow Table, a
+    mapping of column names to values, an iterable of mappings, one per row, or a suite.
+    """
+
+    def where(row: int) -> str:
+        return f"{MEMORY}, row {row + 1}"
+
+    if hasattr(data, "iloc"):  # pandas: missing values become None
+        data = data.astype(object).where(data.notna(), None).to_dict("list")
+    elif convert := getattr(data, "to_pydict", None) or getattr(data, "to_dict", None):
+        data = convert()  # pyarrow, datasets
+    if not isinstance(data, Mapping):
+        rows = list(data) if isinstance(data, Iterable) else [data]
+        if not all(isinstance(row, Mapping) for row in rows):
+            raise BadInput(
+                f"cannot read stimuli from {type(data).__name__}: give the name of a data set, a "
+                "file, a DataFrame, a list of dicts, or a dict of columns"
+            )
+        plain = [{str(name): _plain(value) for name, value in row.items()} for row in rows]
+        return RawTable.of_rows(MEMORY, plain, where)
+    if {"items", "predictions"} <= data.keys():
+        return suite_rows(data, MEMORY, task)
+    columns = {str(name): [_plain(value) for value in values] for name, values in data.items()}
+    if len({len(values) for values in columns.values()}) > 1:
+        lengths = ", ".join(f"{name} {len(values)}" for name, values in columns.items())
+        raise BadInput(f"{MEMORY}: the columns differ in length: {lengths}")
+    return RawTable(MEMORY, columns, where)
+
+
+def _plain(value: Any) -> Any:
+    """The Python value of a number or an array of numpy; None for NaN."""
+    value = value.tolist() if hasattr(value, "tolist") else value
+    return None if isinstance(value, float) and value != value else value

@@ -1,12 +1,14 @@
-"""The stimuli of a task, and the fingerprint that identifies them."""
+"""The stimuli of a task, the fingerprint that identifies them, and samples for a quick run."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 from lmdiag import diagnostics
@@ -16,6 +18,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from lmdiag.diagnostics import Diagnostic
+
+_MOST_LEVELS = 24
+"""A column with more distinct values is text; a sample is not balanced over it."""
+
+_Levels = tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -116,3 +123,65 @@ def fingerprint(columns: Mapping[str, Sequence[Any]]) -> str:
     rows = zip(*(columns[name] for name in names), strict=True)
     digests = sorted(hashlib.sha256(encode(row).encode()).digest() for row in rows)
     return hashlib.sha256(encode(names).encode() + b"".join(digests)).hexdigest()[:8]
+
+
+def sample(
+    columns: Mapping[str, Sequence[Any]], limit: int, seed: int, diagnostic: Diagnostic
+) -> list[int]:
+    """Returns the positions of the sampled rows, in the order of the rows.
+
+    A contrast, or an item of a test suite, is taken whole or not at all. Contrasts are drawn one by
+    one, each from a combination of levels that has been drawn least, and among these from the one
+    whose single levels have been drawn least. A break-down that some contrasts do not have (natural
+    sentences in NEG-136) divides the share of the others. Every choice beyond that follows from a
+    SHA-256 of the seed and the contrast, so the sample does not depend on the machine, nor on the
+    order of the rows.
+
+    Args:
+        columns: all columns of the rows.
+        limit: maximum number of rows; one contrast is taken even if it has more.
+        seed: another one gives another sample.
+        diagnostic: what is declared for the rows.
+    """
+
+    @cache
+    def digest(part: str | _Levels) -> bytes:
+        return hashlib.sha256(f"{seed}/{part}".encode("utf-8", "surrogatepass")).digest()
+
+    contrasts: dict[str, list[int]] = {}  # a row that is not compared stands alone
+    whole = "item" if diagnostic.has_regions else "contrast"
+    for row, name in enumerate(columns.get(whole, columns["id"])):
+        contrasts.setdefault(name, []).append(row)
+    further = sorted(columns.keys() - diagnostic.core_columns)
+    factors = [n for n in further if n in diagnostic.breakdowns or _is_factor(columns[n])]
+    balanced = [columns["condition"], *(columns[name] for name in factors)]
+    is_shared = [not any(value is None or value == "" for value in column) for column in balanced]
+    good = columns.get("good", [True] * len(columns["id"]))
+    # levels that all contrasts have -> all levels of the good row -> contrasts, next one last
+    strata: dict[_Levels, dict[_Levels, list[str]]] = {}
+    for name in sorted(contrasts, key=digest, reverse=True):
+        row = min(contrasts[name], key=lambda row: not good[row])
+        levels = tuple(str(column[row]) for column in balanced)
+        shared = tuple(compress(levels, is_shared))
+        strata.setdefault(shared, {}).setdefault(levels, []).append(name)
+    n_drawn: Counter[Any] = Counter()  # of shared levels, of all levels, of each level alone
+
+    def n_alone(levels: _Levels) -> int:
+        return sum(n_drawn[at] for at in enumerate(levels))
+
+    chosen: list[int] = []
+    while left := [shared for shared, parts in strata.items() if any(parts.values())]:
+        shared = min(left, key=lambda x: (n_drawn[x], min(map(n_alone, strata[x])), digest(x)))
+        parts = [levels for levels, names in strata[shared].items() if names]
+        levels = min(parts, key=lambda x: (n_drawn[shared, x], n_alone(x), digest(x)))
+        rows = contrasts[strata[shared][levels].pop()]
+        if chosen and len(chosen) + len(rows) > limit:
+            break
+        chosen += rows
+        n_drawn.update([shared, (shared, levels), *enumerate(levels)])
+    return sorted(chosen)
+
+
+def _is_factor(values: Sequence[Any]) -> bool:
+    types = set(map(type, values)) - {type(None)}
+    return types <= {str, bool, int} and 2 <= len(set(values)) <= _MOST_LEVELS

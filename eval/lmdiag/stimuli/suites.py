@@ -15,8 +15,6 @@ from lmdiag.stimuli.forms import joined
 from lmdiag.stimuli.table import RawTable
 from lmdiag.types import BadInput
 
-_Name = Annotated[StrictStr, Field(min_length=1)]
-
 
 class _Region(BaseModel):
     region_number: StrictInt
@@ -24,7 +22,7 @@ class _Region(BaseModel):
 
 
 class _Condition(BaseModel):
-    condition_name: _Name
+    condition_name: Annotated[StrictStr, Field(min_length=1)]
     regions: list[_Region] = Field(min_length=1)
 
 
@@ -50,18 +48,10 @@ class _Suite(BaseModel):
     items: list[_Item] = Field(min_length=1)
 
 
-def is_suite(value: Any) -> bool:
-    """Returns whether an object is meant to be a suite."""
-    return isinstance(value, Mapping) and "items" in value and "predictions" in value
-
-
 def suite_rows(value: Any, name: str, stem: str) -> RawTable:
     """Returns a row for each item and condition of a suite.
 
-    Args:
-        value: JSON object with `meta`, `region_meta`, `items` and `predictions`.
-        name: of its file, for messages.
-        stem: name of the suite where `meta` has none.
+    Its file has the name `name`; `stem` is the name of the suite where `meta` has none.
 
     Raises:
         BadInput: it breaks a rule; the message names file, item, condition and field.
@@ -76,8 +66,14 @@ def suite_rows(value: Any, name: str, stem: str) -> RawTable:
     except ValidationError as error:
         raise BadInput(f"{name}{_first_problem(error)}") from None
     title = (suite.meta and suite.meta.name) or stem
-    formulas = _formulas(suite, name)
-    _check_items(suite, formulas, name)
+    formulas = []
+    for number, prediction in enumerate(suite.predictions, start=1):
+        try:
+            formulas.append(parse_formula(prediction.formula))
+        except FormulaError as error:
+            place = f"{name}, prediction {number}: formula {prediction.formula!r}"
+            raise BadInput(f"{place}: {error}") from None
+    _check_items(suite.items, formulas, name)
     rows, places = [], []
     for item in suite.items:
         for condition in item.conditions:
@@ -95,8 +91,7 @@ def suite_rows(value: Any, name: str, stem: str) -> RawTable:
             }
             rows.append(row)
             places.append(place)
-    columns = {column: [row[column] for row in rows] for column in rows[0]}
-    return RawTable(name, columns, places.__getitem__, "suites")
+    return RawTable.of_rows(name, rows, places.__getitem__, "suites")
 
 
 def _first_problem(error: ValidationError) -> str:
@@ -110,35 +105,21 @@ def _first_problem(error: ValidationError) -> str:
             field = f"{field}.{part}" if field else part
     found = problem["input"]
     shown = "" if isinstance(found, Mapping | list) else f", not {found!r:.60}"
-    message = {
-        "missing": "is missing",
-        "too_short": "is empty",
-        "model_type": "must be an object",
-    }.get(problem["type"], "")
-    return f"{place}: {field} {message or problem['msg'].replace('Input should', 'must') + shown}"
+    message = problem["msg"].replace("Input should", "must") + shown
+    plain = {"missing": "is missing", "too_short": "is empty", "model_type": "must be an object"}
+    return f"{place}: {field} {plain.get(problem['type'], message)}"
 
 
-def _formulas(suite: _Suite, name: str) -> list[Formula]:
-    formulas = []
-    for number, prediction in enumerate(suite.predictions, start=1):
-        try:
-            formulas.append(parse_formula(prediction.formula))
-        except FormulaError as error:
-            place = f"{name}, prediction {number}: formula {prediction.formula!r}"
-            raise BadInput(f"{place}: {error}") from None
-    return formulas
-
-
-def _check_items(suite: _Suite, formulas: Sequence[Formula], name: str) -> None:
+def _check_items(items: Sequence[_Item], formulas: Sequence[Formula], name: str) -> None:
     """Checks what spans several fields: numbers, names, and what the formulas read."""
-    first = {condition.condition_name for condition in suite.items[0].conditions}
+    first = {condition.condition_name for condition in items[0].conditions}
     numbers: set[int] = set()
-    for item in suite.items:
+    for item in items:
         place = f"{name}, item {item.item_number}"
-        conditions: dict[str, list[int]] = {}
         if item.item_number in numbers:
             raise BadInput(f"{place}: item_number is there twice: number items anew")
         numbers.add(item.item_number)
+        conditions: dict[str, list[int]] = {}
         for condition in item.conditions:
             title = condition.condition_name
             regions = [region.region_number for region in condition.regions]
@@ -151,16 +132,15 @@ def _check_items(suite: _Suite, formulas: Sequence[Formula], name: str) -> None:
                 )
             conditions[title] = regions
         if first != conditions.keys():
-            other = min(first ^ conditions.keys())
             raise BadInput(
-                f"{place}: conditions: {other} is not in this item and in item "
-                f"{suite.items[0].item_number}, but in one of the two"
+                f"{place}: conditions: {min(first ^ conditions.keys())} is not in this item and in "
+                f"item {items[0].item_number}, but in one of the two"
             )
-        for count, formula in enumerate(formulas, start=1):
-            for region in formula.regions:
-                reads = f"{place}: prediction {count} reads {region}, but there is no such"
-                if region.condition not in conditions:
-                    raise BadInput(f"{reads} condition: choose from {', '.join(conditions)}")
-                known = conditions[region.condition]
-                if region.number is not None and region.number not in known:
-                    raise BadInput(f"{reads} region: choose from {known}")
+        reads = [(count, x) for count, f in enumerate(formulas, start=1) for x in f.regions]
+        for count, region in reads:
+            missing = f"{place}: prediction {count} reads {region}, but there is no such"
+            if region.condition not in conditions:
+                raise BadInput(f"{missing} condition: choose from {', '.join(conditions)}")
+            known = conditions[region.condition]
+            if region.number is not None and region.number not in known:
+                raise BadInput(f"{missing} region: choose from {known}")

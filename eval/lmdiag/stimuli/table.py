@@ -1,15 +1,59 @@
-"""Tables as they were read, before values are converted and checked; tables in memory."""
+"""Tables of rows: as they were read, and their conversion and checks.
+
+Types and rules are those of docs/specification.md, section 1, for the columns that
+`lmdiag.diagnostics` declares. All other columns keep their values: they are break-downs or text.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import ast
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
+from lmdiag import diagnostics
+from lmdiag.diagnostics import Column
+from lmdiag.text import suggest, truncated
 from lmdiag.types import BadInput
 
-MEMORY = "rows"
-"""What a table in memory is called in messages, and its task by default."""
+_ROW_NAMES = ("", "__index_level_0__")
+"""Column of row names that R or pandas add: it is ignored."""
+
+_TRUTH = {"true": True, "1": True, "false": False, "0": False}
+"""How text files write truth values; compared in lower case."""
+
+_UNCHANGED = {"text": str, "number": float, "boolean": bool, "words": None}
+"""Type of a column -> the type of values that need no conversion."""
+
+_BLANK = r"_{3,}|(?<!\w)__(?!\w)|\[BLANK\]|<blank>"
+"""How a blank is often written. Two underscores may be part of a name."""
+
+_SPLIT = "write what is left of the blank into context, and what follows it into right_context"
+_WHOLE = "write whole sentences, or give context and target to score a word at a blank"
+_ALONE = "which can never be one of the top words: give each word on its own, without spaces at its"
+
+_RULES = [
+    (("id", "contrast"), r"^$", "is empty"),
+    (("context", "right_context"), _BLANK, f"has a blank in it, {{!r}}: {_SPLIT}"),
+    (("context",), r"\s\Z", "ends in a space: remove it"),
+    (("target",), r"\A\s*\Z", "is empty: name the word to score"),
+    (("target",), r"\A\s|\s\Z", "has a space at its edge: remove it"),
+    (("sentence",), r"\A\s*\Z", "is empty: write a sentence, or leave the row out"),
+    (("sentence",), _BLANK, f"has a blank in it, {{!r}}: {_WHOLE}"),
+    (("expected",), r"\A\Z", "has an empty word"),
+    (("expected",), r"\A\s|\s\Z|[,;|]\s+\S", f"has {{1!r}}, {_ALONE} edges"),
+]
+"""Columns, a pattern that none of their texts may have, what is wrong with those that do.
+
+The patterns take linear time: none begins with a repetition. A message has the match and the text.
+"""
+
+_RULES_OF = {
+    column: [(re.compile(x, re.I).search, text) for names, x, text in _RULES if column in names]
+    for column in {name for names, *_ in _RULES for name in names}
+}
 
 
 @dataclass(frozen=True)
@@ -28,6 +72,15 @@ class RawTable:
     where: Callable[[int], str]
     form: str = ""
 
+    @classmethod
+    def of_rows(
+        cls, name: str, rows: Sequence[Mapping[str, Any]], where: Callable[[int], str],
+        form: str = "",
+    ) -> RawTable:  # fmt: skip
+        """Returns a table of mappings; a column that a row does not have is None there."""
+        names = dict.fromkeys(column for row in rows for column in row)
+        return cls(name, {name: [row.get(name) for row in rows] for name in names}, where, form)
+
     def __len__(self) -> int:
         """Number of rows."""
         return len(next(iter(self.columns.values()), ()))
@@ -36,14 +89,18 @@ class RawTable:
         """Returns the error that a row is wrong."""
         return BadInput(f"{self.where(row)}: {message}")
 
+    def lacks(self, column: str, rule: str) -> BadInput:
+        """Returns the error that a column is missing: what may be meant, and what is there."""
+        close, found = suggest(column, self.columns), truncated(", ".join(self.columns))
+        return BadInput(
+            f"{self.name}: the column {column} is missing{close}; found: {found}; {rule}"
+        )
+
 
 def concatenate(parts: Sequence[RawTable]) -> RawTable:
     """Returns the rows of several files as one table, in order.
 
     Files of minimal pairs may differ in columns, as those of BLiMP do.
-
-    Raises:
-        BadInput: their forms or columns differ.
     """
     first = parts[0]
     if len(parts) == 1:
@@ -59,56 +116,162 @@ def concatenate(parts: Sequence[RawTable]) -> RawTable:
         name: [value for part in parts for value in part.columns.get(name, [None] * len(part))]
         for name in names
     }
-    origins = [(part, row) for part in parts for row in range(len(part))]
-    return RawTable(
-        first.name, columns, lambda row: origins[row][0].where(origins[row][1]), first.form
-    )
+    places = [(part.where, row) for part in parts for row in range(len(part))]
+    return RawTable(first.name, columns, lambda row: places[row][0](places[row][1]), first.form)
 
 
-def from_rows(
-    name: str, rows: Sequence[Mapping[str, Any]], where: Callable[[int], str]
-) -> RawTable:
-    """Returns a table of mappings; a column that a row does not have is None there."""
-    names = dict.fromkeys(column for row in rows for column in row)
-    return RawTable(name, {column: [row.get(column) for row in rows] for column in names}, where)
+# ---- conversion ----------------------------------------------------------------------------------
 
 
-def read_memory(data: Any) -> RawTable:
-    """Returns the rows of an object in memory.
+def converted(table: RawTable, task: str) -> dict[str, list[Any]]:
+    """Returns the columns with converted values, core columns first.
 
-    Args:
-        data: a pandas DataFrame (its index is ignored), a `datasets.Dataset`, a pyarrow Table, a
-            mapping of column names to values, or an iterable of mappings, one per row.
+    `good` and `contrast` are present if rows are compared; the other core columns always are. Only
+    the columns that the diagnostic of the task declares have types.
 
     Raises:
-        BadInput: it is something else, or its columns differ in length.
+        BadInput: a column is missing, has another type, or lacks a value in some row.
     """
-
-    def where(row: int) -> str:
-        return f"{MEMORY}, row {row + 1}"
-
-    if hasattr(data, "iloc"):  # pandas: missing values become None
-        data = data.astype(object).where(data.notna(), None).to_dict("list")
-    elif convert := getattr(data, "to_pydict", None) or getattr(data, "to_dict", None):
-        data = convert()  # pyarrow, datasets
-    if not isinstance(data, Mapping):
-        rows = list(data) if isinstance(data, Iterable) else [data]
-        if not all(isinstance(row, Mapping) for row in rows):
+    if not len(table):
+        raise BadInput(f"{table.name} has no rows")
+    diagnostic = diagnostics.get(task, table.form)
+    needed = [column.name for column in diagnostic.core if column.required]
+    columns = {}
+    for number, (name, values) in enumerate(table.columns.items()):
+        empty = all(value is None or value == "" for value in values)
+        if not name and number and not empty:
+            raise BadInput(f"{table.name}: a column has no name: name it in the header")
+        # an optional core column without any value counts as absent
+        is_absent = empty and name in diagnostic.core_columns and name not in needed
+        if name not in _ROW_NAMES and not is_absent:
+            columns[name] = values
+    for name in needed:
+        if name not in columns:
+            other = ", or a sentence, or sentence_good and sentence_bad" * ("target" in needed)
+            raise table.lacks(name, f"every row needs {' and '.join(needed)}{other}")
+    for there, other in (("good", "contrast"), ("contrast", "good")):
+        if there in columns and other not in columns:
             raise BadInput(
-                f"cannot read stimuli from {type(data).__name__}: give the name of a data set, a "
-                "file, a DataFrame, a list of dicts, or a dict of columns"
+                f"{table.name}: there is a column {there} but no {other}: give both, or leave both "
+                "out if no rows are compared"
             )
-        plain = [{str(name): _plain(value) for name, value in row.items()} for row in rows]
-        return from_rows(MEMORY, plain, where)
-    columns = {str(name): [_plain(value) for value in values] for name, values in data.items()}
-    if len({len(values) for values in columns.values()}) > 1:
-        lengths = ", ".join(f"{name} {len(values)}" for name, values in columns.items())
-        raise BadInput(f"{MEMORY}: the columns differ in length: {lengths}")
-    return RawTable(MEMORY, columns, where)
+    columns.setdefault("id", [f"{task}-{row + 1}" for row in range(len(table))])
+    absent = [None] * len(table)
+    core = {
+        column.name: _values(table, column, columns.get(column.name, absent), core=True)
+        for column in diagnostic.core
+        if column.name in columns or column.default is not None
+    }
+    typed = {
+        column.name: _values(table, column, columns[column.name], core=False)
+        for column in diagnostic.columns
+        if column.name in columns and column.type != "text"
+    }
+    further = {name: list(values) for name, values in columns.items() if name not in core}
+    return core | further | typed
 
 
-def _plain(value: Any) -> Any:
-    """The Python value of a number or an array of numpy; None for NaN."""
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    return None if isinstance(value, float) and value != value else value
+def _values(table: RawTable, column: Column, values: Sequence[Any], *, core: bool) -> list[Any]:
+    """The values of a column in its type; of a core column, none is missing."""
+    found = list(values)
+    if set(map(type, values)) != {_UNCHANGED[column.type]}:
+        for row, value in enumerate(values):
+            try:
+                found[row] = _value(column.type, value)
+            except ValueError as error:
+                raise table.error(row, f"the column {column.name}: {error}") from error
+    if not core:
+        return found
+    if column.default is None and None in found:
+        is_text = table.name.endswith((".csv", ".tsv"))
+        note = " (NA is R's missing value: save the word NA as JSON lines)" if is_text else ""
+        problem = f"the column {column.name} is empty: fill it in{note}"
+        raise table.error(found.index(None), problem)
+    found = [column.default if value is None else value for value in found]
+    # spaces at the edges of a sentence do not belong to any word
+    return [text.strip() for text in found] if column.name == "sentence" else found
+
+
+def _value(kind: str, value: Any) -> Any:
+    """A value in the type of its column; None if it is missing, which is no word for `words`."""
+    if kind == "words":
+        return _words(value)
+    if value is None or (kind != "text" and value == ""):
+        return None
+    if kind == "text":  # integers too, because items are often numbered
+        if not isinstance(value, str | int) or isinstance(value, bool):
+            raise ValueError(f"expected text, not {value!r}")
+        return str(value)
+    if kind == "boolean":
+        if str(value).lower() not in _TRUTH:
+            raise ValueError(f"expected true or false, not {value!r}")
+        return _TRUTH[str(value).lower()]
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"expected a number, not {value!r}") from None
+
+
+def _words(value: Any) -> list[str]:
+    """A list of words from one that is written as `bird|tree`, in JSON's or in Python's notation.
+
+    Commas and semicolons outside a written list are refused: "a, b" as one word would never be
+    predicted, and accuracy would be 0 without a hint.
+    """
+    if value is None or value == "":
+        return []
+    if isinstance(value, str) and value.startswith("["):
+        try:
+            if re.search(r"""(['"])\s*\1""", value):  # no comma between two: Python joins them
+                raise ValueError
+            return _words(ast.literal_eval(value))
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            raise ValueError(f'{value!r} is not a list of words such as ["bird", "tree"]') from None
+    if isinstance(value, list | tuple) and all(isinstance(word, str) for word in value):
+        return list(value)
+    if not isinstance(value, str):
+        raise ValueError(f"expected a list of words, not {value!r}")
+    if len(value) > 1 and re.search("[,;]", value):
+        raise ValueError(f'{value!r}: separate words by |, or write a list: ["bird", "tree"]')
+    return [word.strip() for word in value.split("|")]
+
+
+# ---- checks --------------------------------------------------------------------------------------
+
+
+def check(columns: Mapping[str, Sequence[Any]], table: RawTable) -> None:
+    """Checks converted columns; an error names the first row that breaks a rule, and its column."""
+    for name in diagnostics.get("", table.form).core_columns:
+        if name not in _RULES_OF or name not in columns:
+            continue
+        is_list = name == "expected"
+        texts = chain.from_iterable(columns[name]) if is_list else columns[name]
+        if any(text_problem(name, text) for text in set(texts)):
+            for row, value in enumerate(columns[name]):
+                for text in value if is_list else [value]:
+                    if problem := text_problem(name, text):
+                        raise table.error(row, f"the column {name} {problem}")
+    first: dict[str, int] = {}
+    for row, identifier in enumerate(columns["id"]):
+        if (earlier := first.setdefault(identifier, row)) != row:
+            problem = f"has {identifier!r} again, first in {table.where(earlier)}"
+            raise table.error(row, f"the column id {problem}: every row needs an id of its own")
+    goods: dict[str, list[bool]] = {}
+    for contrast, good in zip(columns.get("contrast", ()), columns.get("good", ()), strict=True):
+        goods.setdefault(contrast, []).append(good)
+    for contrast, marks in goods.items():
+        if sum(marks) != 1 or len(marks) < 2:
+            raise table.error(
+                columns["contrast"].index(contrast),
+                f"the column contrast: {contrast!r} has {sum(marks)} good and "
+                f"{len(marks) - sum(marks)} bad rows, it needs exactly one good and at least one "
+                "bad",
+            )
+
+
+def text_problem(column: str, text: str) -> str:
+    """Returns what is wrong with a text in a core column; "" if nothing is."""
+    for search, message in _RULES_OF[column]:
+        if match := search(text):
+            return message.format(match[0], text)
+    return ""

@@ -9,25 +9,13 @@ the repository makes them again.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 from lmdiag.text import suggest
 from lmdiag.types import BadInput
 
-if TYPE_CHECKING:
-    from lmdiag.models.loading.options import LoadOptions
-    from lmdiag.models.local import LocalModel
-
 DemoName = Literal["masked", "causal"]
 DEMO_NAMES: tuple[DemoName, ...] = get_args(DemoName)
-
-
-def load_demo(model_id: str, options: LoadOptions) -> LocalModel:
-    """Loads `demo:masked` or `demo:causal`; see `lmdiag.models.load`."""
-    folder = str(demo_folder(model_id.removeprefix("demo:")))
-    from lmdiag.models.local import load_local
-
-    return load_local(model_id, options, folder=folder)
 
 
 def demo_folder(name: str) -> Path:

@@ -1,17 +1,21 @@
-"""Several contexts in one row: a few full rows take less time than many short ones.
+"""Which questions go through the model together, and several contexts in one row.
 
-Each token attends to the tokens of its own context only, by a mask, and has its position in its own
-context. A pack of a causal model is the prefix tree of its contexts: a common prefix is read once.
-Masked models read both sides of a token, so that nothing can be shared: a pack is a row of blocks.
+A few full rows take less time than many short ones. Each token of a pack attends to the tokens of
+its own context only, by a mask, and has its position in its own context. A pack of a causal model
+is the prefix tree of its contexts: a common prefix is read once. Masked models read both sides of a
+token, so that nothing can be shared: a pack is a row of blocks.
 """
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Sequence
 
 import numpy as np
 
+from lmdiag.models.tokens.questions import EncodedQuestion
+from lmdiag.models.tokens.sentences import EncodedSentence
 from lmdiag.models.tokens.spelling import Pieces
 
 PACK_WIDTH = 64
@@ -19,6 +23,9 @@ PACK_WIDTH = 64
 
 _STEP = 4
 """Difference between the widths that are tried."""
+
+_FULL_BATCH = 15 / 16
+"""Part of a batch's packs that can be filled: contexts do not add up to their width."""
 
 
 class PrefixTree:
@@ -31,21 +38,68 @@ class PrefixTree:
     def __init__(self, *, shares: bool) -> None:
         self._shares = shares
         self._children: dict[tuple[int, int], int] = {}
-        self._size = 0
-
-    def __len__(self) -> int:
-        """Number of different prefixes: tokens that have to be read."""
-        return self._size
+        self.size = 0  # different prefixes: tokens that have to be read
 
     def add(self, ids: Pieces) -> list[int]:
         """Adds a context and returns the number of its prefix up to each token."""
         path, parent = [], -1
         for token in ids:
-            key = (parent, token) if self._shares else (-1, self._size)
-            parent = self._children.setdefault(key, self._size)
-            self._size += parent == self._size
+            key = (parent, token) if self._shares else (-1, self.size)
+            parent = self._children.setdefault(key, self.size)
+            self.size += parent == self.size
             path.append(parent)
         return path
+
+
+def plan_batches(
+    encoded: Sequence[EncodedQuestion | EncodedSentence],
+    *,
+    budget: int,
+    count: int | None,
+    packed: bool,
+    causal: bool,
+) -> list[list[int]]:
+    """Groups questions into batches, largest first.
+
+    The batches are a function of the arguments alone, so that every process, and a run that
+    continues an interrupted one, computes identical batches. If the largest one fits into memory,
+    so do the others. Rows of one length go together, packed rows with rows of all lengths, which
+    fills the packs, and packed rows of causal models with rows that begin alike, which share their
+    prefix.
+
+    Args:
+        encoded: the questions.
+        budget: tokens in a batch.
+        count: questions in a batch, whatever their length; None to go by the budget.
+        packed: whether rows are packed.
+        causal: whether packed rows share their prefixes.
+
+    Returns:
+        for each batch, the numbers of its questions; every number is in exactly one.
+    """
+    order = sorted(range(len(encoded)), key=lambda number: (-encoded[number].longest, number))
+    limit = budget * _FULL_BATCH if packed else budget
+    if packed and not causal:
+        total = sum(question.length for question in encoded)
+        n_batches = max(1, math.ceil(len(order) / count if count else total / limit))
+        batches = [order[first::n_batches] for first in range(min(n_batches, len(order)))]
+    else:
+        if packed:  # a sentence of one token with nothing before it has no rows
+            order.sort(key=lambda number: [row.ids for row in encoded[number].rows[:1]])
+        batches, tree, total = [[]], PrefixTree(shares=True), 0
+        for number in order:
+            for _ in range(2):  # the second time in a new batch
+                for row in encoded[number].rows if packed else ():
+                    tree.add(row.ids)
+                total = tree.size if packed else total + encoded[number].length
+                is_full = len(batches[-1]) >= count if count else total > limit
+                if not (batches[-1] and is_full):
+                    break
+                batches.append([])
+                tree, total = PrefixTree(shares=True), 0
+            batches[-1].append(number)
+    batches = [batch for batch in batches if batch]
+    return sorted(batches, key=lambda batch: -sum(encoded[number].length for number in batch))
 
 
 class Pack:
@@ -68,12 +122,7 @@ class Pack:
         return bisect_left(path, True, key=lambda prefix: prefix not in self._place_of)
 
     def add(self, ids: Pieces, path: Sequence[int]) -> list[int]:
-        """Adds a context and returns the places of its tokens.
-
-        Args:
-            ids: its tokens.
-            path: what `PrefixTree.add` returned for it.
-        """
+        """Adds a context, and what `PrefixTree.add` returned for it; returns its places."""
         for depth in range(self.n_shared(path), len(ids)):
             self._place_of[path[depth]] = len(self.ids)
             self.ids.append(ids[depth])
@@ -98,7 +147,8 @@ def pack_contexts(
 ) -> tuple[list[Pack], list[tuple[int, list[int]]]]:
     """Puts contexts into packs, with the fewest gaps over several widths.
 
-    All packs are as wide as the widest when they go through the model.
+    Each context, the longest first, goes into the first pack of those that have most of it. All
+    packs are as wide as the widest when they go through the model.
 
     Args:
         contexts: token ids of each.
@@ -110,27 +160,23 @@ def pack_contexts(
     """
     tree = PrefixTree(shares=causal)
     paths = [tree.add(ids) for ids in contexts]
+    order = sorted(range(len(contexts)), key=lambda n: (-len(contexts[n]), contexts[n]))
     narrowest = max(width // 2, *map(len, contexts))
-    tried = [_fill(contexts, paths, size) for size in range(width, narrowest - 1, -_STEP)]
+    tried = []
+    for size in range(width, narrowest - 1, -_STEP):
+        packs: list[Pack] = []
+        placed: list[tuple[int, list[int]]] = [(0, [])] * len(contexts)
+        for number in order:
+            ids, path = contexts[number], paths[number]
+            shared = [pack.n_shared(path) for pack in packs]
+            fitting = [
+                (-n_shared, index)
+                for index, n_shared in enumerate(shared)
+                if len(packs[index].ids) + len(ids) - n_shared <= size
+            ]
+            index = min(fitting)[1] if fitting else len(packs)
+            if not fitting:
+                packs.append(Pack())
+            placed[number] = (index, packs[index].add(ids, path))
+        tried.append((packs, placed))
     return min(tried, key=lambda packed: len(packed[0]) * max(len(pack.ids) for pack in packed[0]))
-
-
-def _fill(
-    contexts: Sequence[Pieces], paths: Sequence[Sequence[int]], width: int
-) -> tuple[list[Pack], list[tuple[int, list[int]]]]:
-    """Puts each context, the longest first, into the first pack of those that have most of it."""
-    packs: list[Pack] = []
-    placed: list[tuple[int, list[int]]] = [(0, [])] * len(contexts)
-    for number in sorted(range(len(contexts)), key=lambda n: (-len(contexts[n]), contexts[n])):
-        ids, path = contexts[number], paths[number]
-        shared = [pack.n_shared(path) for pack in packs]
-        fitting = [
-            (-n_shared, index)
-            for index, n_shared in enumerate(shared)
-            if len(packs[index].ids) + len(ids) - n_shared <= width
-        ]
-        index = min(fitting)[1] if fitting else len(packs)
-        if not fitting:
-            packs.append(Pack())
-        placed[number] = (index, packs[index].add(ids, path))
-    return packs, placed

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 import torch
 from transformers import PretrainedConfig, PreTrainedModel
 
-from lmdiag.models.forward.causality import check_causality
 from lmdiag.models.forward.reader import Reader
 from lmdiag.models.tokens.encoders import QuestionEncoder
 from lmdiag.models.tokens.questions import TokenRow
@@ -31,6 +31,9 @@ _SHORT_PROBE = Question(Query("It is a"), ())
 _ROUNDING, _COARSE_ROUNDING = 100.0, 8.0
 """Tolerance in units of the dtype's epsilon times the largest value: for float32 or better, and for
 half precision, where 100 units would accept anything."""
+
+_COARSE_MEAN = 4.0
+"""The same for the mean difference at a position in half precision."""
 
 _NARROWEST = 16
 """Packs of fewer tokens gain nothing."""
@@ -62,7 +65,12 @@ def choose_layout(reader: Reader, encoder: QuestionEncoder, packing: str, model_
         reader.gate = _find_gate(reader, rows[0], whole[0])
         alone = torch.cat([nats[list(row.reads)] for row, nats in zip(rows, whole, strict=True)])
         reader.width = min(reader.width, reach(reader.model.config) or reader.width)
-        if probes and packing != "never" and _takes_packs(reader, packing == "always"):
+        gains = packing == "always" or (_is_fine(reader) and reader.device.type == "cpu")
+        takes_packs = (
+            getattr(reader.model.config, "_attn_implementation", None) in (None, "eager", "sdpa")
+            and {"attention_mask", "position_ids"} <= reader.accepted
+        )
+        if probes and packing != "never" and gains and takes_packs and reader.width >= _NARROWEST:
             reader.layout = "packed"
             if _agrees(reader, lambda: reader.read(rows), alone):
                 return
@@ -74,6 +82,47 @@ def choose_layout(reader: Reader, encoder: QuestionEncoder, packing: str, model_
             f"model {model_id} cannot read several contexts in one row, or gives other numbers "
             "then: leave packing='always' out"
         )
+
+
+def check_causality(reader: Reader, row: TokenRow, whole: torch.Tensor, model_id: str) -> None:
+    """Refuses a model that sees to the right.
+
+    Candidates of several pieces are read in rows that continue with their pieces, and contexts
+    share rows. Both are correct only if a token never changes the distributions before it. Some
+    models that transformers lists as causal read both sides (XLNet), and prefix language models
+    read both sides of their prompt: their numbers would depend on which other words are scored.
+
+    A text is cut after two tokens and in its middle, and its last token is replaced: none of this
+    may change the earlier distributions by more than the rounding of the model's dtype.
+
+    Args:
+        reader: has the model; without a gate.
+        row: a text of four tokens or more.
+        whole: its (tokens, vocabulary) log-probabilities, nats.
+        model_id: for the message.
+
+    Raises:
+        BadInput: an earlier distribution changes.
+    """
+    fine, coarse = torch.finfo(torch.float32).eps, torch.finfo(torch.bfloat16).eps
+    quantized = getattr(reader.model, "is_quantized", False)
+    epsilon = max(torch.finfo(reader.model.dtype).eps, coarse if quantized else fine)
+    size = max(1.0, float(whole[whole.isfinite()].abs().mean()))
+    tolerance = (_ROUNDING if epsilon == fine else _COARSE_MEAN) * epsilon * size
+    last, n_tokens = row.ids[-1], len(row.ids)
+    other = next((token for token in reversed(row.ids) if token != last), 0)
+    for ids in (row.ids[:2], row.ids[: n_tokens // 2], (*row.ids[:-1], other)):
+        earlier = min(len(ids), n_tokens - 1)
+        before, after = whole[:earlier], reader.whole(replace(row, ids=ids))[:earlier]
+        finite = before.isfinite() & after.isfinite()
+        change = float(torch.where(finite, (before - after).abs(), 0.0).mean(-1).max())
+        if change > tolerance:
+            raise BadInput(
+                f"model {model_id} ({type(reader.model).__name__}) is not causal: a token changes "
+                f"the distributions before it (by {change:.1g} nats on average over the "
+                "vocabulary), so that scores would depend on the other words asked; choose a "
+                "left-to-right model, or --kind masked if it was trained with a mask token"
+            )
 
 
 def same(reader: Reader, log_probs: torch.Tensor, expected: torch.Tensor) -> bool:
@@ -153,16 +202,6 @@ def _rows(encoder: QuestionEncoder, questions: Sequence[Question]) -> list[Token
     with suppress(BadInput):
         return [row for question in questions for row in encoder.encode(question).rows[:most]]
     return []
-
-
-def _takes_packs(reader: Reader, wherever: bool) -> bool:
-    attention = getattr(reader.model.config, "_attn_implementation", None)
-    return (
-        (wherever or (_is_fine(reader) and reader.device.type == "cpu"))
-        and reader.width >= _NARROWEST
-        and attention in (None, "eager", "sdpa")
-        and {"attention_mask", "position_ids"} <= reader.accepted
-    )
 
 
 def _is_fine(reader: Reader) -> bool:

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from lmdiag.files import is_file, is_folder, real_path, user_path
+from lmdiag.files import has_file, is_file, is_folder, real_path, user_path
 from lmdiag.training_steps import training_step
 from lmdiag.types import BadInput
 
@@ -49,8 +47,11 @@ class Checkpoint:
         Raises:
             BadInput: a file of the folder cannot be read.
         """
-        with _readable(self.id):
+        try:
             return self.revision or model_digest(Path(self.location))
+        except OSError as error:
+            message = f"model folder {self.id}: cannot read {error.filename}"
+            raise BadInput(message) from error
 
     def file(self, name: str) -> Path | None:
         """Returns the path of a file, fetched if necessary; None if the checkpoint has none."""
@@ -69,11 +70,6 @@ class Checkpoint:
         )
         return None if path is None else Path(path)
 
-    @property
-    def may_be_pickled(self) -> bool:
-        """Whether there may be weights in another form than safetensors; on the Hub, perhaps."""
-        return self.revision is not None or any(Path(self.location).glob("pytorch_model*.bin*"))
-
 
 def resolve(model_id: str, revision: str | None = None) -> Checkpoint:
     """Finds the model and pins it to a commit, before anything large is fetched.
@@ -86,8 +82,17 @@ def resolve(model_id: str, revision: str | None = None) -> Checkpoint:
         BadInput: no such model or revision, no access, no network, no `config.json`.
     """
     folder = user_path(model_id)
+    if is_folder(folder) and revision is not None:
+        raise BadInput(
+            f"model {model_id} is a folder, which has no revision {revision}: "
+            "name the folder of the checkpoint, or a Hub id"
+        )
     if is_folder(folder):
-        return _resolve_folder(model_id, folder, revision)
+        if not has_file(folder / "config.json"):
+            adapter = is_file(folder / "adapter_config.json")
+            why = "merge the adapter into its base model" if adapter else "is it a model's folder?"
+            raise BadInput(f"model folder {model_id} has no config.json: {why}")
+        return Checkpoint(model_id, str(folder), None, training_step(real_path(folder).name))
     if is_file(folder):
         raise BadInput(f"model {model_id} is a file: give the folder that holds it")
     if re.match(r"[./~\\]", model_id) or model_id.count("/") > 1:
@@ -110,29 +115,6 @@ def model_digest(folder: Path) -> str:
             content = hashlib.file_digest(file, "sha256")
         total.update(f"{content.hexdigest()}  {path.name}\n".encode())
     return f"sha256:{total.hexdigest()[:16]}"
-
-
-@contextmanager
-def _readable(model_id: str) -> Iterator[None]:
-    """Turns an error of the file system into one line."""
-    try:
-        yield
-    except OSError as error:
-        raise BadInput(f"model folder {model_id}: cannot read {error.filename}") from error
-
-
-def _resolve_folder(model_id: str, folder: Path, revision: str | None) -> Checkpoint:
-    if revision is not None:
-        raise BadInput(
-            f"model {model_id} is a folder, which has no revision {revision}: "
-            "name the folder of the checkpoint, or a Hub id"
-        )
-    with _readable(model_id):
-        if not (folder / "config.json").is_file():
-            adapter = (folder / "adapter_config.json").is_file()
-            why = "merge the adapter into its base model" if adapter else "is it a model's folder?"
-            raise BadInput(f"model folder {model_id} has no config.json: {why}")
-    return Checkpoint(model_id, str(folder), None, training_step(real_path(folder).name))
 
 
 def _hub_commit(model_id: str, revision: str | None) -> str:

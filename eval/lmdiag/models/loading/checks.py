@@ -1,22 +1,148 @@
-"""Refusals of what would give wrong numbers without any error."""
+"""Refusals of what would run foreign code, or give wrong numbers without any error.
+
+The weights must be safetensors files in the folder itself, so that no pickle is read and the digest
+in `Checkpoint.commit` covers them, and what the configuration asks for must not change the numbers.
+"""
 
 from __future__ import annotations
 
+import json
+import reprlib
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, cast
 
+import psutil
+import torch
+
 from lmdiag.models.loading.checkpoint import Checkpoint
+from lmdiag.models.loading.errors import first_line
+from lmdiag.models.loading.options import DEVICE_MAPS, LoadOptions
 from lmdiag.types import BadInput, Kind
 
 if TYPE_CHECKING:
-    import torch
     from transformers import PreTrainedModel, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 
+def check_model_files(checkpoint: Checkpoint, options: LoadOptions) -> None:
+    """Refuses a checkpoint whose configuration or weight index cannot or must not be read.
+
+    Raises:
+        BadInput: names the model, the file and, if known, the field.
+    """
+    head = f"model {checkpoint.id}"
+    in_config = f"{head}: in its configuration (config.json),"
+    config = _read_object(checkpoint, "config.json")
+    if config is None:
+        raise BadInput(f"{head} has no config.json: is it a transformers model?")
+    if checkpoint.file("adapter_config.json") is not None:  # ignored without peft, applied with it
+        raise BadInput(
+            f"{head} has an adapter (adapter_config.json) beside its weights: merge it into the "
+            "weights (merge_and_unload in peft) and save the model, or remove the file"
+        )
+    for field, name in _fields(config):  # transformers would fetch and run "owner/name"
+        if field.endswith(("attn_implementation", "experts_implementation")) and "/" in str(name):
+            raise BadInput(
+                f"{in_config} {field} must be a part of transformers, such as sdpa or eager, not "
+                f"{reprlib.repr(name)}"
+            )
+    if (value := config.get("quantization_config")) is not None:
+        from transformers.quantizers.auto import AUTO_QUANTIZATION_CONFIG_MAPPING as KNOWN
+
+        given = value if isinstance(value, dict) else {}
+        method = given.get("quant_method")
+        known = isinstance(method, str) and method in KNOWN
+        if not known and not given.get("load_in_8bit") and not given.get("load_in_4bit"):
+            raise BadInput(  # transformers would read the weights as if they were not quantized
+                f"{in_config} quantization_config.quant_method must be one of "
+                f"{', '.join(sorted(KNOWN))}, not {reprlib.repr(method if given else value)}"
+            )
+    indexes = ["model.safetensors.index.json"]
+    if options.allow_pickle:
+        indexes.append("pytorch_model.bin.index.json")
+    if (named := config.get("transformers_weights")) is not None:
+        _check_weight_file(head, "config.json", named, options)
+        indexes += [named] * named.endswith(".index.json")
+    for index in indexes:
+        content = _read_object(checkpoint, index) or {}
+        names = content.get("weight_map", {})
+        if content and not (isinstance(names, dict) and isinstance(content.get("metadata"), dict)):
+            raise BadInput(f"{head}: its {index} must hold weight_map and metadata")
+        for name in {str(name): name for name in names.values()}.values():
+            _check_weight_file(head, index, name, options)
+
+
+def _read_object(checkpoint: Checkpoint, name: str) -> dict[str, Any] | None:
+    """Returns the JSON object in a file; None if there is no such file."""
+    path = checkpoint.file(name)
+    if path is None:
+        return None
+    what = "configuration (config.json)" if name == "config.json" else name
+    head = f"model {checkpoint.id}: its {what}"
+    try:
+        content = json.loads(path.read_text("utf-8"))
+    except (ValueError, RecursionError, OSError) as error:
+        raise BadInput(f"{head} cannot be read as JSON: {first_line(error)}") from error
+    if not isinstance(content, dict):
+        raise BadInput(f"{head} must be a JSON object, not {reprlib.repr(content)}")
+    return content
+
+
+def _fields(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yields all fields of a JSON value and of what is in it."""
+    if isinstance(value, dict):
+        yield from value.items()
+    for inner in value.values() if isinstance(value, dict) else value:
+        if isinstance(inner, dict | list):
+            yield from _fields(inner)
+
+
+def _check_weight_file(head: str, by: str, name: Any, options: LoadOptions) -> None:
+    """Refuses a weight file by its name; `by` is the file that names it."""
+    head = f"{head}: its {by} names the weights {reprlib.repr(name)}"
+    if not isinstance(name, str) or not name or any(sign in name for sign in "/\\:"):
+        raise BadInput(
+            f"{head}, which the digest of the model does not cover: put *.safetensors files into "
+            "the model's folder itself and name them there"
+        )
+    if not name.endswith((".safetensors", ".safetensors.index.json")) and not options.allow_pickle:
+        raise BadInput(
+            f"{head}, which are not safetensors; reading pickled weights can run code: "
+            "add --allow-pickle if you trust their source"
+        )
+
+
+def check_memory(checkpoint: Checkpoint, options: LoadOptions, device: torch.device) -> None:
+    """Refuses weights whose files are larger than the free memory of their device.
+
+    Weights that are spread over devices or quantized are not checked, nor are those that are not
+    downloaded yet.
+    """
+    if options.device_map in DEVICE_MAPS or options.quantization or options.tp:
+        return
+    config = checkpoint.file("config.json")
+    files = config.parent.glob("model*.safetensors") if config else ()
+    needed = sum(path.stat().st_size for path in files if path.is_file())
+    if options.dtype in ("bfloat16", "float16"):
+        needed //= 2  # the files may have float32
+    try:
+        free = psutil.virtual_memory().available
+        if device.type != "cpu":
+            free = int(torch.accelerator.get_memory_info(device)[0])
+    except RuntimeError:
+        return  # a backend that does not tell
+    if needed > free:
+        raise BadInput(
+            f"model {checkpoint.id} has {needed / 2**30:,.1f} GB of weights, and "
+            f"{free / 2**30:,.1f} GB of memory are free on device {device}: try --device-map auto "
+            "or --quantization 4bit"
+        )
+
+
 def check_tokenizer(
-    checkpoint: Checkpoint, tokenizer: PreTrainedTokenizerBase, kind: Kind
+    model_id: str, tokenizer: PreTrainedTokenizerBase, kind: Kind
 ) -> PreTrainedTokenizerFast:
     """Refuses a tokenizer that cannot tell its pieces' characters, is empty, or has no mask."""
-    head = f"model {checkpoint.id}"
+    head = f"model {model_id}"
     if not tokenizer.is_fast:
         raise BadInput(
             f"{head}: its tokenizer ({type(tokenizer).__name__}) has no fast version, which lmdiag "
@@ -35,23 +161,30 @@ def check_tokenizer(
     return cast("PreTrainedTokenizerFast", tokenizer)
 
 
-def check_report(checkpoint: Checkpoint, kind: Kind, report: dict[str, Any]) -> None:
-    """Refuses weights that are random because the checkpoint lacks them."""
+def check_weights(
+    model_id: str,
+    kind: Kind,
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerFast,
+    report: dict[str, Any],
+) -> None:
+    """Refuses weights that are random, and a tokenizer that produces ids without an embedding.
+
+    Added tokens that no text and no template contains may lie beyond (gemma-3's image token does).
+
+    Args:
+        model_id: for messages.
+        kind: that the model was loaded as.
+        model: the network.
+        tokenizer: that came with it.
+        report: of transformers, on the weights that the checkpoint lacks.
+    """
     missing = sorted({*report["missing_keys"], *(key for key, *_ in report["mismatched_keys"])})
     if missing:
         raise BadInput(
-            f"model {checkpoint.id} lacks {len(missing)} weights of a {kind} model (first: "
+            f"model {model_id} lacks {len(missing)} weights of a {kind} model (first: "
             f"{missing[0]}), which would be random: it was not saved with that head; see --kind"
         )
-
-
-def check_vocabulary(
-    checkpoint: Checkpoint, tokenizer: PreTrainedTokenizerFast, model: PreTrainedModel
-) -> None:
-    """Refuses a tokenizer that can produce ids without an embedding.
-
-    Added tokens that no text and no template contains may lie beyond (gemma-3's image token does).
-    """
     rows = len(cast("torch.Tensor", model.get_input_embeddings().weight))
     roles = ("bos", "eos", "unk", "sep", "cls", "mask")
     used = {getattr(tokenizer, f"{role}_token_id") for role in roles}
@@ -59,7 +192,7 @@ def check_vocabulary(
     largest = max(id for id in tokenizer.get_vocab().values() if id not in unused)
     if largest >= rows:
         raise BadInput(
-            f"model {checkpoint.id}: its tokenizer has ids up to {largest} but the model only "
+            f"model {model_id}: its tokenizer has ids up to {largest} but the model only "
             f"{rows} embeddings: the tokenizer belongs to another model"
         )
 
@@ -71,8 +204,6 @@ def check_precision(model: PreTrainedModel, model_id: str) -> None:
     size. In half precision these vary by up to a tenth of a nat with the rest of the batch, and so
     would the words of the list.
     """
-    import torch
-
     if getattr(model, "is_quantized", False):
         weights, remedy = "quantized weights", "leave --quantization out and use --dtype float32"
     elif torch.finfo(model.dtype).eps > torch.finfo(torch.float32).eps:

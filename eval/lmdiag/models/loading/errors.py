@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from lmdiag.models.loading.checkpoint import Checkpoint
 from lmdiag.types import BadInput
@@ -22,33 +23,37 @@ def explain(
         source: where the part was to come from, e.g. " from config.json".
     """
     text = str(error)
-    head = f"model {checkpoint.id}"
+    says = f": cannot load its {what}{source}: {first_line(error)}"
     if is_out_of_memory(error):
-        return BadInput(
-            f"{head} does not fit into the device's memory: try --dtype bfloat16, --device-map "
-            "auto or --quantization 4bit"
+        says = (
+            " does not fit into the device's memory: try --dtype bfloat16, --device-map auto or "
+            "--quantization 4bit"
         )
-    if "trust_remote_code" in text:
-        return BadInput(
-            f"{head} brings its own code: read it, and add --trust-remote-code if you trust it"
+    elif type(error).__name__ == "SafetensorError":
+        says = (
+            f": its safetensors weights are damaged ({first_line(error)}): fetch or save them again"
         )
-    if "file named" in text and "safetensors" in text:
-        if "pytorch_model.bin" in text or not checkpoint.may_be_pickled:
-            return BadInput(f"{head} has no weights: put model.safetensors beside its config.json")
-        return BadInput(
-            f"{head} has no safetensors weights; pickled ones (pytorch_model.bin) can run code "
-            "when they are read: add --allow-pickle if you trust their source"
-        )
-    if "Unrecognized configuration class" in text:
-        return BadInput(f"{head} has no {what} in transformers: choose another --kind")
-    if "ignore_mismatched_sizes" in text:
-        return BadInput(f"{head}: its weights do not have the shapes that its config.json says")
-    return BadInput(f"{head}: cannot load its {what}{source}: {first_line(error)}")
+    elif "trust_remote_code" in text:
+        says = " brings its own code: read it, and add --trust-remote-code if you trust it"
+    elif "file named" in text and "safetensors" in text:
+        pickles = Path(checkpoint.location).glob("pytorch_model*.bin*")  # unknown on the Hub
+        if "pytorch_model.bin" in text or (checkpoint.revision is None and not any(pickles)):
+            says = " has no weights: put model.safetensors beside its config.json"
+        else:
+            says = (
+                " has no safetensors weights; pickled ones (pytorch_model.bin) can run code when "
+                "they are read: add --allow-pickle if you trust their source"
+            )
+    elif "Unrecognized configuration class" in text:
+        says = f" has no {what} in transformers: choose another --kind"
+    elif "ignore_mismatched_sizes" in text:
+        says = ": its weights do not have the shapes that its config.json says"
+    return BadInput(f"model {checkpoint.id}{says}")
 
 
 @contextmanager
 def one_line_errors(model_id: str) -> Iterator[None]:
-    """Turns any exception of a model that reads its first texts into one line.
+    """Turns any exception of a model that is tried for the first time into one line.
 
     Raises:
         BadInput: instead of the exception; names the model and the remedy.
@@ -57,21 +62,20 @@ def one_line_errors(model_id: str) -> Iterator[None]:
         yield
     except BadInput:
         raise
-    except Exception as error:  # models raise exceptions of any type
+    except Exception as error:  # models and unusual tokenizers raise exceptions of any type
+        problem = (
+            f"cannot be queried ({first_line(error)}): check that its config.json and its "
+            "tokenizer belong to its weights, or try another --kind or --attention eager"
+        )
         if is_out_of_memory(error):
-            raise BadInput(
-                f"model {model_id} runs out of memory on a short text: use a smaller --dtype, "
-                "--device-map auto, or another device"
-            ) from error
-        if "set_default_language" in str(error):
+            problem = (
+                "runs out of memory on a short text: use a smaller --dtype, --device-map auto, or "
+                "another device"
+            )
+        elif "set_default_language" in str(error):
             problem = (
                 'has an adapter for each language and no default: set "default_language" in its '
                 "config.json to the language of the texts, e.g. en_XX"
-            )
-        else:
-            problem = (
-                f"cannot read a short text ({first_line(error)}): check that its config.json "
-                "belongs to its weights, or try another --kind or --attention eager"
             )
         raise BadInput(f"model {model_id} {problem}") from error
 

@@ -17,20 +17,31 @@ from typing import Any
 
 import torch
 import transformers
-from safetensors import SafetensorError
 from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
 from transformers.distributed.configuration_utils import DistributedConfig
+from transformers.models.auto import modeling_auto
 from transformers.utils import logging as transformers_logging
 
 from lmdiag.models.loading.checkpoint import Checkpoint, resolve
-from lmdiag.models.loading.checks import check_report, check_tokenizer, check_vocabulary
-from lmdiag.models.loading.errors import explain, first_line
-from lmdiag.models.loading.files import check_memory, check_model_files
-from lmdiag.models.loading.kinds import AUTO_CLASSES, detect, needs_decoder_flag
+from lmdiag.models.loading.checks import (
+    check_memory,
+    check_model_files,
+    check_tokenizer,
+    check_weights,
+)
+from lmdiag.models.loading.errors import explain
 from lmdiag.models.loading.options import DEVICE_MAPS, LoadOptions
 from lmdiag.types import BadInput, Kind
 
-_TOKENIZER_FILES = "tokenizer.json, tokenizer_config.json"
+_KINDS: dict[Kind, tuple[str, dict[str, str]]] = {
+    "masked": ("AutoModelForMaskedLM", modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES),
+    "causal": ("AutoModelForCausalLM", modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES),
+    "seq2seq": (
+        "AutoModelForSeq2SeqLM",
+        modeling_auto.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES,
+    ),
+}
+"""Kind -> transformers' class that loads it, and its own list {model type: class name}."""
 
 
 @dataclass(frozen=True)
@@ -67,14 +78,14 @@ def load_parts(model_id: str, options: LoadOptions | None = None) -> Parts:
         check_model_files(checkpoint, options)
         config = _load_part(transformers.AutoConfig, "configuration", checkpoint, options)
         kind = detect(model_id, config) if options.kind == "auto" else options.kind
-        if needs_decoder_flag(config):
+        if config.model_type in _KINDS["masked"][1]:  # sees both sides unless it is a "decoder"
             config.is_decoder = kind == "causal"
         tokenizer = _load_part(transformers.AutoTokenizer, "tokenizer", checkpoint, options)
-        tokenizer = check_tokenizer(checkpoint, tokenizer, kind)
+        tokenizer = check_tokenizer(model_id, tokenizer, kind)
         check_memory(checkpoint, options, device)
         commit = checkpoint.commit  # of the files as they are before the weights are read
-        model = _load_model(checkpoint, config, kind, options, device)
-    check_vocabulary(checkpoint, tokenizer, model)
+        model, report = _load_weights(checkpoint, config, kind, options, device)
+    check_weights(model_id, kind, model, tokenizer, report)
     return Parts(model, tokenizer, kind, commit, checkpoint.training_step)
 
 
@@ -84,11 +95,45 @@ def load_tokenizer(model_id: str, *, trust_remote_code: bool = False) -> PreTrai
     Raises:
         BadInput: it cannot be loaded or used; names the model and the remedy.
     """
-    checkpoint = resolve(model_id)
     options = LoadOptions(trust_remote_code=trust_remote_code)
     with _quiet():
-        tokenizer = _load_part(transformers.AutoTokenizer, "tokenizer", checkpoint, options)
-        return check_tokenizer(checkpoint, tokenizer, "causal")
+        tokenizer = _load_part(transformers.AutoTokenizer, "tokenizer", resolve(model_id), options)
+    return check_tokenizer(model_id, tokenizer, "causal")
+
+
+def detect(model_id: str, config: PretrainedConfig) -> Kind:
+    """Returns the kind that the checkpoint was trained as.
+
+    The architecture in the configuration decides (BertLMHeadModel is causal, BertForMaskedLM is
+    not); if it names another head (BertForPreTraining), the heads that transformers has for the
+    type decide.
+
+    Raises:
+        BadInput: it is not a language model; names the model and its architecture.
+    """
+    named = set(config.architectures or [])
+    remote = set(getattr(config, "auto_map", None) or {})
+    possible: list[Kind] = [
+        kind
+        for kind, (auto_class, classes) in _KINDS.items()
+        if named & set(classes.values()) or auto_class in remote
+    ]
+    if not possible:
+        possible = [kind for kind, (_, types) in _KINDS.items() if config.model_type in types]
+        if config.is_encoder_decoder:  # its decoder is listed as causal too, as a model of its own
+            possible = [kind for kind in possible if kind != "causal"]
+    if not possible:
+        names = ", ".join(config.architectures or [config.model_type])
+        raise BadInput(
+            f"model {model_id} ({names}) is not a language model that lmdiag can query: it has no "
+            "masked, causal or encoder-decoder head; --kind overrides"
+        )
+    if len(possible) == 1:
+        return possible[0]
+    if config.is_encoder_decoder:
+        return "seq2seq"
+    causal = getattr(config, "is_decoder", False) or getattr(config, "causal", False)
+    return "causal" if causal else "masked"
 
 
 @contextmanager
@@ -116,62 +161,18 @@ def _load_part(auto_class: Any, what: str, checkpoint: Checkpoint, options: Load
         panicked = type(error).__name__ == "PanicException"  # of tokenizers, not an Exception
         if not isinstance(error, Exception) and not panicked:
             raise
-        files = "config.json" if what == "configuration" else _TOKENIZER_FILES
+        files = "tokenizer.json, tokenizer_config.json" if what == "tokenizer" else "config.json"
         raise explain(checkpoint, what, error, source=f" ({files})") from error
 
 
-def _load_model(
+def _load_weights(
     checkpoint: Checkpoint,
     config: PretrainedConfig,
     kind: Kind,
     options: LoadOptions,
     device: torch.device,
-) -> PreTrainedModel:
-    arguments = _arguments(checkpoint, config, options, device)
-    what = f"{kind} model"
-    try:
-        model, report = getattr(transformers, AUTO_CLASSES[kind]).from_pretrained(
-            checkpoint.location, config=config, output_loading_info=True, **arguments
-        )
-        if "device_map" not in arguments and not options.tp:
-            model = model.to(device)
-    except SafetensorError as error:
-        raise BadInput(
-            f"model {checkpoint.id}: its safetensors weights are damaged ({first_line(error)}): "
-            "fetch or save them again"
-        ) from error
-    except Exception as error:  # torch, accelerate and quantizers raise all kinds
-        raise explain(checkpoint, what, error) from error
-    except BaseException as error:
-        failures = getattr(error, "failures", None)  # CheckpointException, not an Exception
-        if not failures:
-            raise
-        first = next(iter(failures.values()))[0]
-        raise explain(checkpoint, what, first, source=" from shard-*.safetensors") from error
-    check_report(checkpoint, kind, report)
-    model.eval().requires_grad_(False)
-    return model  # type: ignore[no-any-return]
-
-
-def _device(checkpoint: Checkpoint, options: LoadOptions) -> torch.device:
-    """Returns the device of the model; of several, the one where it begins."""
-    name, remedy = options.device, "leave device out"
-    if options.device_map not in (None, *DEVICE_MAPS):
-        name, remedy = options.device_map, "leave --device-map out or give auto"
-    if name is None:
-        accelerator = torch.accelerator.current_accelerator(check_available=True)
-        return accelerator or torch.device("cpu")
-    with suppress(Exception):  # every backend has its own error for a missing device
-        device = torch.empty(0, device=name).device
-        if device.type != "meta":  # torch's name for shapes without memory
-            return device
-    raise BadInput(f"model {checkpoint.id}: there is no device {reprlib.repr(name)} here: {remedy}")
-
-
-def _arguments(
-    checkpoint: Checkpoint, config: PretrainedConfig, options: LoadOptions, device: torch.device
-) -> dict[str, Any]:
-    """Returns the arguments of `from_pretrained` that the options ask for."""
+) -> tuple[PreTrainedModel, dict[str, Any]]:
+    """Returns the network on its device, and transformers' report on missing weights."""
     dtype: str = options.dtype
     on_processor = device.type == "cpu" and options.device_map is None
     if dtype == "auto" and (on_processor or options.unit == "word"):
@@ -197,14 +198,45 @@ def _arguments(
         arguments.setdefault("device_map", {"": device})
     if options.tp:
         arguments["distributed_config"] = _tensor_parallel(checkpoint, config, options)
-    return arguments
+    what = f"{kind} model"
+    try:
+        model, report = getattr(transformers, _KINDS[kind][0]).from_pretrained(
+            checkpoint.location, config=config, output_loading_info=True, **arguments
+        )
+        if "device_map" not in arguments and not options.tp:
+            model = model.to(device)
+    except Exception as error:  # torch, accelerate and quantizers raise all kinds
+        raise explain(checkpoint, what, error) from error
+    except BaseException as error:
+        failures = getattr(error, "failures", None)  # CheckpointException, not an Exception
+        if not failures:
+            raise
+        first = next(iter(failures.values()))[0]
+        raise explain(checkpoint, what, first, source=" from shard-*.safetensors") from error
+    model.eval().requires_grad_(False)
+    return model, report
+
+
+def _device(checkpoint: Checkpoint, options: LoadOptions) -> torch.device:
+    """Returns the device of the model; of several, the one where it begins."""
+    name, remedy = options.device, "leave device out"
+    if options.device_map not in (None, *DEVICE_MAPS):
+        name, remedy = options.device_map, "leave --device-map out or give auto"
+    if name is None:
+        accelerator = torch.accelerator.current_accelerator(check_available=True)
+        return accelerator or torch.device("cpu")
+    with suppress(Exception):  # every backend has its own error for a missing device
+        device = torch.empty(0, device=name).device
+        if device.type != "meta":  # torch's name for shapes without memory
+            return device
+    raise BadInput(f"model {checkpoint.id}: there is no device {reprlib.repr(name)} here: {remedy}")
 
 
 def _tensor_parallel(
     checkpoint: Checkpoint, config: PretrainedConfig, options: LoadOptions
 ) -> DistributedConfig:
     """Returns the plan that splits each layer over all processes, or refuses."""
-    head = f"model {checkpoint.id}"
+    head, text = f"model {checkpoint.id}", config.get_text_config()
     processes = int(os.environ.get("WORLD_SIZE", "1"))
     if processes < 2:
         raise BadInput(
@@ -213,7 +245,6 @@ def _tensor_parallel(
         )
     if options.device_map is not None:
         raise BadInput(f"{head}: --tp and --device-map exclude each other")
-    text = config.get_text_config()
     if not text.base_model_tp_plan:
         raise BadInput(
             f"{head}: transformers has no plan to split a {text.model_type} model over "

@@ -83,12 +83,6 @@ class LoadOptions(Asking, Loading, Serving):
         super().__post_init__()
         for name, hint in get_type_hints(LoadOptions).items():
             _check(name, getattr(self, name), hint)
-        self._check_framing()
-        if self.server is None and (self.tokenizer is not None or self.in_flight != IN_FLIGHT):
-            raise BadInput("options tokenizer and in_flight are for a server: give server, too")
-
-    def _check_framing(self) -> None:
-        """Refuses a prompt, an instruction and options of a chat that cannot be meant."""
         if self.prompt and self.prompt.count(SLOT) != 1:
             raise BadInput(
                 f"option prompt must be a text, or a file with a text, that has {SLOT} in it once, "
@@ -106,6 +100,8 @@ class LoadOptions(Asking, Loading, Serving):
                 f"options chat and {other} exclude each other: the chat template decides what "
                 f"stands before a context; leave {other} out"
             )
+        if self.server is None and (self.tokenizer is not None or self.in_flight != IN_FLIGHT):
+            raise BadInput("options tokenizer and in_flight are for a server: give server, too")
 
     @classmethod
     def from_keywords(cls, keywords: Mapping[str, Any]) -> LoadOptions:

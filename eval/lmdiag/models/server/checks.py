@@ -11,7 +11,7 @@ import statistics
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from lmdiag.models.server.client import ATTEMPTS, Client, ServerFault, ServerRefusal, WrongReply
@@ -42,7 +42,7 @@ REMEDY = "see docs/servers.md for engines and their options"
 """Ends the messages on engines whose answers cannot be used."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Connection:
     """A model of a server, and a way to ask it.
 
@@ -51,8 +51,8 @@ class Connection:
         model: the server's name for it.
         vocabulary: of its tokenizer.
         n_items: of the vocabulary.
-        dialect: a name in `DIALECTS`.
-        longest: top tokens that the server gives; one of `_LISTS`.
+        dialect: a name in `DIALECTS`; `connect` sets it.
+        longest: top tokens that the server gives, one of `_LISTS`; `connect` sets it.
     """
 
     client: Client
@@ -83,7 +83,8 @@ class Connection:
             **DIALECTS[self.dialect],
         }
         reply = read_reply(await self.client.send("completions", body), prompt)
-        return replace(reply, top=[(self._ids.get(name, name), nats) for name, nats in reply.top])
+        reply.top = [(self._ids.get(name, name), nats) for name, nats in reply.top]
+        return reply
 
     def ask_in_turn(self, prompts: Sequence[Ids], top: int) -> list[Reply]:
         """Asks prompts one after the other: engines may round otherwise for several at a time."""
@@ -92,84 +93,86 @@ class Connection:
     @cached_property
     def _ids(self) -> dict[int | str, int]:
         """Text -> id of the only token that has it."""
-        texts = []
-        for id in range(self.n_items):
-            item = self.vocabulary.item(id)
-            texts.append(item.surface.decode(errors="replace") if item.surface else item.text)
+        items = map(self.vocabulary.item, range(self.n_items))
+        texts = [
+            item.surface.decode(errors="replace") if item.surface else item.text for item in items
+        ]
         numbers = Counter(texts)
         known = enumerate(texts)
         return {text: id for id, text in known if numbers[text] == 1 and "\ufffd" not in text}
 
+    def connect(self, prompts: Sequence[Ids]) -> None:
+        """Finds the first dialect that gives log-probabilities of a prompt, and checks them.
 
-def connect(connection: Connection, prompts: Sequence[Ids]) -> Connection:
-    """Returns a connection in the first dialect that gives log-probabilities of a prompt, checked.
+        Args:
+            prompts: the tokens of `CONTEXTS`.
 
-    Args:
-        connection: in any dialect.
-        prompts: the tokens of `CONTEXTS`.
-
-    Raises:
-        BadInput: no dialect gives them, or the numbers of the first that does are wrong.
-    """
-    address, failures = connection.client.address, []
-    for dialect in DIALECTS:
-        connection = replace(connection, dialect=dialect)
-        try:
-            connection.ask_in_turn(prompts[:1], 1)
-        except ServerRefusal as refusal:
-            if refusal.status in (401, 403, 404):
-                raise
-            failures.append(f"{dialect}: {refusal}")
-        except (ServerFault, WrongReply) as fault:
-            failures.append(f"{dialect}: {fault}")
-        else:
+        Raises:
+            BadInput: no dialect gives them, or the numbers of the first that does are wrong.
+        """
+        failures = []
+        for dialect in DIALECTS:
+            self.dialect = dialect
             try:
-                connection = _checked(connection, prompts)
+                self.ask_in_turn(prompts[:1], 1)
+            except (ServerRefusal, ServerFault, WrongReply) as fault:
+                if isinstance(fault, ServerRefusal) and fault.status in (401, 403, 404):
+                    raise
+                failures.append(f"{dialect}: {fault}")
+                continue
+            try:
+                self._check(prompts)
             except WrongReply as wrong:
-                raise BadInput(f"server {address} ({dialect}) {wrong}; {REMEDY}") from wrong
-            connection.client.attempts = ATTEMPTS
-            return connection
-    raise BadInput(
-        f"server {address} gives no log-probabilities of a prompt of token ids "
-        f"({'; '.join(failures)}); {REMEDY}"
-    )
-
-
-def _checked(connection: Connection, prompts: Sequence[Ids]) -> Connection:
-    """Asks the contexts twice and compares; the sum of a list is checked in every answer."""
-    connection = replace(connection, longest=_longest_list(connection, prompts[0]))
-    replies = connection.ask_in_turn(prompts, connection.longest)
-    _check_repeated(replies, connection.ask_in_turn(prompts, connection.longest))
-    for prompt, reply in zip(prompts, replies, strict=True):
-        _check_tokenizer(connection.vocabulary, prompt, reply)
-    _check_next(connection, prompts, replies)
-    return connection
-
-
-def _longest_list(connection: Connection, prompt: Ids) -> int:
-    """Returns the length of the longest list of top tokens that the server gives."""
-    for length in _LISTS:
-        with suppress(ServerRefusal, ServerFault):
-            if top := connection.ask_in_turn([prompt], length)[0].top:
-                return min(length, len(top))
-    raise WrongReply("gives no list of the most probable next tokens")
-
-
-def _check_repeated(replies: Sequence[Reply], again: Sequence[Reply]) -> None:
-    """Compares two answers to the same requests."""
-    values = [
-        [nats for reply in some for nats in (*reply.nats[1:], *(nats for _, nats in reply.top))]
-        for some in (replies, again)
-    ]
-    if len(values[0]) != len(values[1]):
-        raise WrongReply("gives another number of log-probabilities when it is asked again")
-    pairs = zip(*values, strict=True)
-    largest = max((abs((a or 0.0) - (b or 0.0)) for a, b in pairs if a != b), default=0.0)
-    if largest > REPEATED:
-        raise WrongReply(
-            "gives other log-probabilities when the same is asked again (they differ by up to "
-            f"{largest:.4f} nats, more than {REPEATED:g})"
+                head = f"server {self.client.address} ({dialect})"
+                raise BadInput(f"{head} {wrong}; {REMEDY}") from wrong
+            self.client.attempts = ATTEMPTS
+            return
+        raise BadInput(
+            f"server {self.client.address} gives no log-probabilities of a prompt of token ids "
+            f"({'; '.join(failures)}); {REMEDY}"
         )
+
+    def _check(self, prompts: Sequence[Ids]) -> None:
+        """Asks the contexts twice and compares; the sum of a list is checked in every answer."""
+        for length in _LISTS:
+            with suppress(ServerRefusal, ServerFault):
+                if top := self.ask_in_turn(prompts[:1], length)[0].top:
+                    self.longest = min(length, len(top))
+                    break
+        else:
+            raise WrongReply("gives no list of the most probable next tokens")
+        replies, again = (self.ask_in_turn(prompts, self.longest) for _ in range(2))
+        first, second = (
+            [
+                nats or 0.0
+                for reply in some
+                for nats in (*reply.nats[1:], *(nats for _, nats in reply.top))
+            ]
+            for some in (replies, again)
+        )
+        if len(first) != len(second):
+            raise WrongReply("gives another number of log-probabilities when it is asked again")
+        differences = [abs(a - b) for a, b in zip(first, second, strict=True) if a != b]
+        if (largest := max(differences, default=0.0)) > REPEATED:
+            raise WrongReply(
+                "gives other log-probabilities when the same is asked again (they differ by up to "
+                f"{largest:.4f} nats, more than {REPEATED:g})"
+            )
+        differences = []
+        for prompt, reply in zip(prompts, replies, strict=True):
+            _check_tokenizer(self.vocabulary, prompt, reply)
+            # A next token's log-probability, and the same token's at the end of a prompt.
+            if known := [(id, nats) for id, nats in reply.top if isinstance(id, int)]:
+                (longer,) = self.ask_in_turn([(*prompt, known[0][0])], 0)
+                differences.append(abs((longer.nats[-1] or 0.0) - known[0][1]))
+        if not differences:
+            raise WrongReply("gives no next token that can be compared with a token of a prompt")
+        if (typical := statistics.median(differences)) > CONSISTENT:
+            raise WrongReply(
+                "gives a next token another log-probability than the same token in a prompt (they "
+                f"differ by {typical:.2f} nats, more than {CONSISTENT:g}): it does not give the "
+                "log-probabilities of the model, or not at the right position"
+            )
 
 
 def _check_tokenizer(vocabulary: Vocabulary, prompt: Ids, reply: Reply) -> None:
@@ -186,21 +189,3 @@ def _check_tokenizer(vocabulary: Vocabulary, prompt: Ids, reply: Reply) -> None:
                 f"has {given!r} for token {id}, and the tokenizer {item.text!r}: give --tokenizer "
                 "the one of the model that is served"
             )
-
-
-def _check_next(connection: Connection, prompts: Sequence[Ids], replies: Sequence[Reply]) -> None:
-    """Compares a next token's log-probability with the same token's at the end of a prompt."""
-    differences = []
-    for prompt, reply in zip(prompts, replies, strict=True):
-        for token, nats in ((name, nats) for name, nats in reply.top if isinstance(name, int)):
-            (longer,) = connection.ask_in_turn([(*prompt, token)], 0)
-            differences.append(abs((longer.nats[-1] or 0.0) - nats))
-            break
-    if not differences:
-        raise WrongReply("gives no next token that can be compared with a token of a prompt")
-    if (typical := statistics.median(differences)) > CONSISTENT:
-        raise WrongReply(
-            "gives a next token another log-probability than the same token in a prompt (they "
-            f"differ by {typical:.2f} nats, more than {CONSISTENT:g}): it does not give the "
-            "log-probabilities of the model, or not at the right position"
-        )

@@ -21,11 +21,8 @@ from lmdiag.types import BadInput
 KEY_VARIABLES = ("LMDIAG_SERVER_KEY", "OPENAI_API_KEY")
 """Environment variables that may have the server's key; the first one that is set counts."""
 
-ATTEMPTS = 8
-"""Times that a request is sent before the run ends."""
-
-FIRST_ATTEMPTS = 4
-"""The same for the first requests, so that a wrong address is reported within seconds."""
+FIRST_ATTEMPTS, ATTEMPTS = 4, 8
+"""Times that a request is sent: at first few, so that a wrong address is reported in seconds."""
 
 MAX_ANSWER = 64 * 2**20
 """Bytes of an answer at most, after decompression."""
@@ -57,11 +54,7 @@ class ServerFault(BadInput):
 
 
 class ServerRefusal(BadInput):
-    """The server answered that it will not do what a request asks.
-
-    Attributes:
-        status: of the answer, from 300 to 499.
-    """
+    """The server answered with a `status` from 300 to 499: it will not do what is asked."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
@@ -80,11 +73,18 @@ class Client:
         in_flight: requests at the same time.
 
     Raises:
-        BadInput: not an address.
+        BadInput: not an address, or the key in the environment is not plain text.
     """
 
     def __init__(self, address: str, in_flight: int) -> None:
-        url = _checked(address)
+        url = None
+        with suppress(httpx2.InvalidURL, ValueError):
+            url = httpx2.URL(address.strip())
+        if url is None or url.scheme not in ("http", "https") or not url.host or url.port == 0:
+            shown = address.rpartition("@")[2]  # what stands before may be a password
+            raise BadInput(
+                f"--server {shown} is not an address: give one such as http://localhost:8000/v1"
+            )
         path = url.path.rstrip("/") or "/v1"
         self.address = str(url.copy_with(username=None, password=None, path=path, query=None))
         self.attempts = FIRST_ATTEMPTS
@@ -131,50 +131,56 @@ class Client:
             ServerFault: no attempt had an answer, or it took too long.
             WrongReply: the answer is too long, or compressed and damaged.
         """
-        async with self._slots:
-            try:
-                async with asyncio.timeout(MAX_SECONDS):
-                    return await self._send("GET" if body is None else "POST", path, body)
-            except TimeoutError:
-                raise self._fault(f"within {MAX_SECONDS:g} seconds") from None
-
-    async def _send(self, method: str, path: str, body: Mapping[str, Any] | None) -> bytes:
-        fault = ""
-        for attempt in range(self.attempts):
-            pause = min(FIRST_PAUSE * 2.0**attempt, LONGEST_PAUSE) * random.uniform(0.75, 1.0)
-            try:
-                request = self._http.stream(method, f"{self.address}/{path}", json=body)
-                async with request as response:
-                    status, failed = response.status_code, response.status_code != 200
-                    content = await _content(response, cut=failed)
-            except httpx2.DecodingError as error:
-                raise WrongReply(f"gives a damaged answer ({self._plain(error)})") from error
-            except httpx2.RequestError as error:
-                fault = self._plain(str(error) or type(error).__name__)
-            else:
-                if not failed:
-                    return content
-                fault = f"status {status}: {self._plain(_reason(content, response))}"
-                if status < 500 and status != 429:
-                    raise self._refusal(status, fault)
-                pause = _retry_after(response, pause)
-            if attempt + 1 < self.attempts:
-                await asyncio.sleep(pause)
-        raise self._fault(f"in {self.attempts} attempts ({fault})")
-
-    def _fault(self, how: str) -> ServerFault:
-        return ServerFault(
+        how = f"within {MAX_SECONDS:g} seconds"
+        with suppress(TimeoutError):
+            async with self._slots, asyncio.timeout(MAX_SECONDS):
+                for attempt in range(self.attempts):
+                    pause = min(FIRST_PAUSE * 2.0**attempt, LONGEST_PAUSE)
+                    content, fault, asked = await self._try(path, body)
+                    if not fault:
+                        return content
+                    if attempt + 1 < self.attempts:
+                        await asyncio.sleep(asked or pause * random.uniform(0.75, 1.0))
+                how = f"in {self.attempts} attempts ({fault})"
+        raise ServerFault(
             f"server {self.address} gave no answer {how}: check that it runs; the same command "
             "continues a run"
         )
 
-    def _refusal(self, status: int, fault: str) -> ServerRefusal:
-        advice = ""
-        if status in (401, 403):
-            advice = f": set {KEY_VARIABLES[0]} to a key that it accepts"
-        elif status in (301, 302, 307, 308, 404, 405):
-            advice = ": give --server the address that ends before /completions, often in /v1"
-        return ServerRefusal(f"server {self.address} refuses the request ({fault}){advice}", status)
+    async def _try(self, path: str, body: Mapping[str, Any] | None) -> tuple[bytes, str, float]:
+        """Returns an answer, or what failed and the pause in seconds that the server asks for."""
+        content, most = bytearray(), MAX_ANSWER
+        try:
+            method, url = "GET" if body is None else "POST", f"{self.address}/{path}"
+            async with self._http.stream(method, url, json=body) as response:
+                if failed := response.status_code != 200:
+                    most = _MAX_ERROR_PAGE
+                async for chunk in response.aiter_bytes():
+                    content += chunk
+                    if len(content) > most:
+                        break
+        except httpx2.DecodingError as error:
+            raise WrongReply(f"gives a damaged answer ({self._plain(error)})") from error
+        except httpx2.RequestError as error:
+            return b"", self._plain(str(error) or type(error).__name__), 0.0
+        if not failed and len(content) > most:
+            raise WrongReply(f"gives an answer of more than {MAX_ANSWER >> 20} MiB")
+        if not failed:
+            return bytes(content), "", 0.0
+        status = response.status_code
+        fault = f"status {status}: {self._plain(_reason(content) or response.reason_phrase)}"
+        if status < 500 and status != 429:
+            advice = ""
+            if status in (401, 403):
+                advice = f": set {KEY_VARIABLES[0]} to a key that it accepts"
+            elif status in (301, 302, 307, 308, 404, 405):
+                advice = ": give --server the address that ends before /completions, often in /v1"
+            message = f"server {self.address} refuses the request ({fault}){advice}"
+            raise ServerRefusal(message, status)
+        asked = 0.0
+        with suppress(ValueError):  # no header, or a date
+            asked = float(response.headers.get("retry-after", ""))
+        return b"", fault, asked if 0 <= asked <= LONGEST_RETRY_AFTER else 0.0
 
     def _plain(self, message: object) -> str:
         """A message of the server or of a library in one line, without the key."""
@@ -192,37 +198,7 @@ def _loop() -> asyncio.AbstractEventLoop:
     return loop
 
 
-async def _content(response: httpx2.Response, *, cut: bool) -> bytes:
-    """Returns the body, or only the first bytes of one that is too long."""
-    content, most = bytearray(), _MAX_ERROR_PAGE if cut else MAX_ANSWER
-    async for chunk in response.aiter_bytes():
-        content += chunk
-        if len(content) > most and not cut:
-            raise WrongReply(f"gives an answer of more than {MAX_ANSWER >> 20} MiB")
-        if len(content) > most:
-            break
-    return bytes(content)
-
-
-def _checked(address: str) -> httpx2.URL:
-    """Returns the parts of an address, or refuses it."""
-    with suppress(httpx2.InvalidURL, ValueError):
-        url = httpx2.URL(address.strip())
-        if url.scheme in ("http", "https") and url.host and url.port != 0:
-            return url
-    shown = address.rpartition("@")[2]  # what stands before may be a password
-    raise BadInput(f"--server {shown} is not an address: give one such as http://localhost:8000/v1")
-
-
-def _retry_after(response: httpx2.Response, pause: float) -> float:
-    """The seconds of the Retry-After header; `pause` if it has none, a date, or too many."""
-    with suppress(ValueError):
-        seconds = float(response.headers.get("retry-after", ""))
-        return seconds if 0 <= seconds <= LONGEST_RETRY_AFTER else pause
-    return pause
-
-
-def _reason(content: bytes, response: httpx2.Response) -> str:
+def _reason(content: bytearray) -> str:
     """The message of an error: engines put it in different places."""
     with suppress(ValueError):
         document = from_json(content)
@@ -230,4 +206,4 @@ def _reason(content: bytes, response: httpx2.Response) -> str:
         if isinstance(error, dict):
             error = error.get("message") or error.get("detail") or error
         return str(error)
-    return content[: _MAX_REASON * 4].decode(errors="replace") or response.reason_phrase
+    return content[: _MAX_REASON * 4].decode(errors="replace")

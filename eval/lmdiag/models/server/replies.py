@@ -41,10 +41,7 @@ LARGEST_SUM = 1 + 1e-3
 _ID = re.compile(r"token_id:(\d+)", re.ASCII)
 """How vLLM names a token that is asked for by its id."""
 
-_MAX_DIGITS = 9
-
 Ids = tuple[int, ...]
-_NatsAndTexts = tuple[Sequence[float | None], Sequence[str | None]]
 Schema = TypeVar("Schema")
 Document = TypeVar("Document", bound=BaseModel)
 
@@ -90,7 +87,11 @@ class ModelList(BaseModel):
     data: Annotated[list[ListedModel], _List] = []
 
 
-@dataclass(frozen=True)
+_PROMPT = TypeAdapter(Annotated[list[_PromptToken | None], _List])
+_TOP = TypeAdapter(dict[str, Nats])
+
+
+@dataclass
 class Reply:
     """What a server says of a prompt.
 
@@ -116,47 +117,32 @@ def read_reply(content: bytes, prompt: Ids) -> Reply:
     """
     choice = parsed(Completion, content).choices[0]
     logprobs = choice.logprobs or _Logprobs()
-    if choice.prompt_logprobs:
-        nats, texts, generated = *_recorded(choice.prompt_logprobs, prompt), 0
+    nats, texts = logprobs.token_logprobs or [], list[str | None]()
+    names, lists = logprobs.tokens or [], logprobs.top_logprobs or []
+    others = WrongReply("gives log-probabilities of other tokens than were sent")
+    if records := choice.prompt_logprobs:
+        pairs = [*zip(map(str, prompt), records, strict=False)]
+        if len(records) != len(prompt) or any(record and id not in record for id, record in pairs):
+            raise others
+        tokens = _valid(_PROMPT.validate_python, [record and record[id] for id, record in pairs])
+        nats = [token.logprob if token else None for token in tokens]
+        texts = [token.decoded_token if token else None for token in tokens]
     else:
-        nats, texts, generated = *_echoed(logprobs, prompt), len(prompt)
+        if len(names) != len(nats):
+            raise WrongReply(f"gives {len(nats)} log-probabilities for {len(names)} tokens")
+        if len(names) < len(prompt):
+            raise WrongReply("gives no log-probabilities of the prompt")
+        nats, lists = nats[: len(prompt)], lists[len(prompt) :]
+        for id, name in zip(prompt, map(_token_id, names), strict=False):
+            if name not in (id, str(name)):
+                raise others
+            texts.append(name if isinstance(name, str) else None)
     if lacking := sum(value is None for value in nats[1:]):
         raise WrongReply(
             f"gives no log-probability for {lacking} of {len(nats)} tokens of a prompt"
         )
     known = [-math.inf if value and value <= LOWEST else value for value in nats]
-    lists = (logprobs.top_logprobs or [])[generated:]
     return Reply(known, texts, _top_tokens((lists[0] if lists else None) or {}))
-
-
-def _recorded(records: Sequence[dict[str, Any] | None], prompt: Ids) -> _NatsAndTexts:
-    """The log-probabilities and texts in vLLM's `prompt_logprobs`."""
-    if len(records) != len(prompt) or any(
-        record and str(id) not in record for id, record in zip(prompt, records, strict=True)
-    ):
-        raise WrongReply("gives log-probabilities of other tokens than were sent")
-    picked = [record and record[str(id)] for id, record in zip(prompt, records, strict=True)]
-    tokens = _valid(_PROMPT.validate_python, picked)
-    return [t.logprob if t else None for t in tokens], [
-        t.decoded_token if t else None for t in tokens
-    ]
-
-
-def _echoed(logprobs: _Logprobs, prompt: Ids) -> _NatsAndTexts:
-    """The log-probabilities and texts in an `echo`: those of the prompt come first."""
-    nats, names = logprobs.token_logprobs or [], logprobs.tokens or []
-    if len(names) != len(nats):
-        raise WrongReply(f"gives {len(nats)} log-probabilities for {len(names)} tokens")
-    if len(names) < len(prompt):
-        raise WrongReply("gives no log-probabilities of the prompt")
-    given = [token_id(name) for name in names[: len(prompt)]]
-    if any(isinstance(name, int) and name != id for id, name in zip(prompt, given, strict=True)):
-        raise WrongReply("gives log-probabilities of other tokens than were sent")
-    return nats[: len(prompt)], [None if isinstance(name, int) else name for name in given]
-
-
-_PROMPT = TypeAdapter(Annotated[list[_PromptToken | None], _List])
-_TOP = TypeAdapter(dict[str, Nats])
 
 
 def parsed(schema: type[Document], content: bytes) -> Document:
@@ -177,10 +163,10 @@ def _valid(validate: Callable[[Any], Schema], value: Any) -> Schema:
         raise WrongReply(f"gives an answer of another form ({message})") from None
 
 
-def token_id(name: str) -> int | str:
+def _token_id(name: str) -> int | str:
     """Returns the id in vLLM's name of a token; the name itself if it has none."""
     match = _ID.fullmatch(name)
-    if match and len(match[1]) > _MAX_DIGITS:
+    if match and len(match[1]) > 9:
         raise WrongReply(f"names a token {name[:40]!r}")
     return int(match[1]) if match else name
 
@@ -193,5 +179,5 @@ def _top_tokens(record: dict[str, Any]) -> list[tuple[int | str, float]]:
     total = math.fsum(map(math.exp, values.values()))
     if total > LARGEST_SUM:
         raise WrongReply(f"gives {len(values)} top tokens with {total:.4f} of probability together")
-    known = [(token_id(name), nats) for name, nats in values.items() if nats > LOWEST]
+    known = [(_token_id(name), nats) for name, nats in values.items() if nats > LOWEST]
     return sorted(known, key=lambda item: (-item[1], str(item[0]).rjust(10)))

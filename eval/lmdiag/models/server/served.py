@@ -1,26 +1,30 @@
-"""A model behind a server, as a run asks it."""
+"""A model behind a server, as a run asks it, and how it is found."""
 
 from __future__ import annotations
 
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, cast
 
-from lmdiag.models.server.checks import REMEDY, Connection
-from lmdiag.models.server.client import ServerRefusal, WrongReply
-from lmdiag.models.server.replies import Ids, Reply
-from lmdiag.models.tokens.controls import control_names
+from lmdiag.models.encoding import causal_encoder, reads_bos, sentence_encoder
+from lmdiag.models.loading.options import LoadOptions
+from lmdiag.models.server.checks import CONTEXTS, REMEDY, Connection
+from lmdiag.models.server.client import Client, ServerRefusal, WrongReply
+from lmdiag.models.server.replies import Ids, ModelList, Reply, parsed
 from lmdiag.models.tokens.encoders import CausalEncoder
 from lmdiag.models.tokens.framing import Framing
 from lmdiag.models.tokens.questions import EncodedQuestion
-from lmdiag.models.tokens.sentences import EncodedSentence, SentenceEncoder, TokenSpan
-from lmdiag.text import truncated
+from lmdiag.models.tokens.sentences import EncodedSentence, SentenceEncoder
+from lmdiag.models.tokens.spelling import is_cased
+from lmdiag.models.tokens.vocabulary import Vocabulary, control_names
+from lmdiag.text import shortened, suggest, truncated
 from lmdiag.types import (
     Answer,
     BadInput,
     ModelInfo,
+    Query,
     Question,
     Sentence,
     SentenceAnswer,
@@ -31,7 +35,13 @@ from lmdiag.types import (
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
-    from lmdiag.models.loading.options import LoadOptions
+UNKNOWN = "unknown"
+"""Stands for a fact that a server does not tell."""
+
+_OF_WEIGHTS = (
+    "revision", "dtype", "device_map", "quantization", "attention", "allow_pickle", "packing", "tp",
+)  # fmt: skip
+"""Options that only weights in this process can follow."""
 
 _BATCH = 64
 """Questions in a batch: as many as are lost when a run is killed."""
@@ -114,9 +124,10 @@ class ServedModel:
             if isinstance(encoded, EncodedSentence):
                 prompts = sentence_prompts(encoded)
             else:
-                context, words = question_prompts(encoded)
+                context = encoded.blank.left
                 contexts.add(context)
-                prompts = [context, *filter(None, words.values())]
+                words = filter(None, encoded.words.values())
+                prompts = [context, *(context + pieces for pieces in words)]
             texts |= dict.fromkeys(prompts, encoded.text)
 
         values = self.connection.client.gather(
@@ -132,12 +143,16 @@ class ServedModel:
         ]
 
     async def _ask(self, prompt: Ids, text: str, lengths: Sequence[int]) -> Reply:
-        """Returns a reply with a list of the first length whose list lacks no token."""
+        """Returns a reply with a list of the first length whose list lacks no token.
+
+        In a list of texts, tokens that have a part of a character may share a text; then only one
+        of them is there.
+        """
         where = f"the text is {truncated(text)!r}"
         try:
             for length in lengths:
                 reply = await self.connection.ask(prompt, length)
-                if _is_complete(reply.top, length):
+                if len(reply.top) >= length or all(isinstance(name, int) for name, _ in reply.top):
                     break
             return reply
         except ServerRefusal as refusal:
@@ -147,35 +162,18 @@ class ServedModel:
             raise BadInput(f"server {address} {wrong}; {where}; {REMEDY}") from wrong
 
     def _answer(self, encoded: EncodedQuestion, replies: Mapping[Ids, Reply], top: int) -> Answer:
-        context, words = question_prompts(encoded)
+        context, show = encoded.blank.left, self.connection.vocabulary.show
         listed = replies[context].top
-        scores = {word: WordScore(None, None, 0) for word in words}
-        for word, prompt in words.items():
-            if prompt is not None:
-                nats = replies[prompt].nats[len(context) :]
-                scores[word] = score_word(prompt[len(context)], nats, listed)
-        show = self.connection.vocabulary.show
+        scores = dict.fromkeys(encoded.words, WordScore(None, None, 0))
+        for word, pieces in encoded.words.items():
+            if pieces is not None:
+                nats = replies[context + pieces].nats[len(context) :]
+                scores[word] = score_word(pieces[0], nats, listed)
         names = (
             show(name, bare=encoded.bare) if isinstance(name, int) else repr(name)
             for name, _ in listed[:top]
         )
         return Answer(scores, tuple(names), tuple(nats for _, nats in listed[:top]))
-
-
-def question_prompts(encoded: EncodedQuestion) -> tuple[Ids, dict[str, Ids | None]]:
-    """Returns the context's tokens, and those of context and word; None for an unscorable word."""
-    context = encoded.blank.left
-    return context, {word: pieces and context + pieces for word, pieces in encoded.words.items()}
-
-
-def sentence_prompts(encoded: EncodedSentence) -> list[Ids]:
-    """Returns what is asked for a sentence: for each of its rows, the row and its last token."""
-    prompts, n_read = [], 0
-    for row in encoded.rows:
-        n_read += len(row.reads)
-        last = encoded.ids[encoded.scored[n_read - 1]]
-        prompts.append((*row.ids[: row.reads[-1] + 1], last))
-    return prompts
 
 
 def score_word(
@@ -200,32 +198,114 @@ def score_word(
     return WordScore(total, 1 + above if is_known else None, len(nats))
 
 
-def _is_complete(listed: Sequence[tuple[int | str, float]], length: int) -> bool:
-    """Returns whether a list of top tokens lacks none.
-
-    In a list of texts, tokens that have a part of a character may share a text; then only one of
-    them is there.
-    """
-    return len(listed) >= length or all(isinstance(name, int) for name, _ in listed)
+def sentence_prompts(encoded: EncodedSentence) -> list[Ids]:
+    """Returns what is asked for a sentence: for each of its rows, the row and its last token."""
+    prompts, n_read = [], 0
+    for row in encoded.rows:
+        n_read += len(row.reads)
+        last = encoded.ids[encoded.scored[n_read - 1]]
+        prompts.append((*row.ids[: row.reads[-1] + 1], last))
+    return prompts
 
 
 def _sentence_answer(encoded: EncodedSentence, replies: Mapping[Ids, Reply]) -> SentenceAnswer:
-    values: list[float | None] = [None] * encoded.scored.start
-    for row, prompt in zip(encoded.rows, sentence_prompts(encoded), strict=True):
-        values += [replies[prompt].nats[position + 1] for position in row.reads]
-    return SentenceAnswer(
-        tuple(_word(span, values[span.first : span.last]) for span in encoded.spans)
-    )
-
-
-def _word(span: TokenSpan, nats: Sequence[float | None]) -> WordSpan:
-    """A word of a sentence from its tokens.
+    """The words of a sentence from its tokens.
 
     A word that is less probable than the server tells counts as one that cannot be represented:
     without it the sentence would be too probable.
     """
-    if not span.spelled or -math.inf in nats:
-        return WordSpan(span.start, span.end, None, 0)
-    known = [value for value in nats if value is not None]
-    total = math.fsum(known) if len(known) == len(nats) else None
-    return WordSpan(span.start, span.end, total, len(nats))
+    values: list[float | None] = [None] * encoded.scored.start
+    for row, prompt in zip(encoded.rows, sentence_prompts(encoded), strict=True):
+        values += [replies[prompt].nats[position + 1] for position in row.reads]
+    words = []
+    for span in encoded.spans:
+        nats = values[span.first : span.last]
+        known = [value for value in nats if value is not None]
+        if not span.spelled or -math.inf in known:
+            words.append(WordSpan(span.start, span.end, None, 0))
+        else:
+            total = math.fsum(known) if len(known) == len(nats) else None
+            words.append(WordSpan(span.start, span.end, total, len(nats)))
+    return SentenceAnswer(tuple(words))
+
+
+def load_served(model_id: str, options: LoadOptions) -> ServedModel:
+    """Connects to a server's model and checks the server.
+
+    Args:
+        model_id: the server's name for it.
+        options: how it is queried; `server` is its address, `tokenizer` is required.
+
+    Raises:
+        BadInput: the server cannot be reached or used, or an option cannot be meant for it.
+    """
+    if options.tokenizer is None:
+        raise BadInput(
+            "--server needs the tokenizer of the server's model: add --tokenizer with a Hub id or "
+            "a folder"
+        )
+    if options.unit == "word":
+        raise BadInput(
+            "--unit word needs the whole distribution, and a server tells its most probable tokens "
+            "only: leave it out"
+        )
+    if options.kind not in ("auto", "causal"):
+        raise BadInput(f"--kind {options.kind} is not for a server: it continues a text (causal)")
+    for field in fields(LoadOptions):
+        if field.name in _OF_WEIGHTS and getattr(options, field.name) != field.default:
+            raise BadInput(
+                f"--{field.name.replace('_', '-')} is for weights in this process, and the model "
+                "is behind a server: leave it out, or --server"
+            )
+    from lmdiag.models.loading.load import load_tokenizer
+
+    client = Client(options.server or "", options.in_flight)
+    limit = _longest_input(client, model_id)
+    tokenizer = load_tokenizer(options.tokenizer, trust_remote_code=options.trust_remote_code)
+    encoder = causal_encoder(model_id, tokenizer, options, limit)
+    sentences = cast("SentenceEncoder", sentence_encoder(encoder, tokenizer, options))
+    connection = Connection(client, model_id, Vocabulary(tokenizer), len(tokenizer))
+    info = ModelInfo(
+        id=model_id,
+        revision=None,
+        commit=UNKNOWN,
+        kind="causal",
+        architecture=UNKNOWN,
+        dtype=UNKNOWN,
+        tokenizer=type(tokenizer).__name__,
+        cased=is_cased(tokenizer),
+        vocab_size=len(tokenizer),
+        n_parameters=0,
+        max_length=limit,
+        bos=reads_bos(encoder, tokenizer),
+        sentence_bos=bool(sentences.opening),
+        server=client.address,
+    )
+    questions = [Question(Query(text), ()) for text in CONTEXTS]
+    connection.connect([encoder.encode(question).blank.left for question in questions])
+    return ServedModel(info, encoder.framing.shown, connection, tokenizer, encoder, sentences)
+
+
+def _longest_input(client: Client, model_id: str) -> int | None:
+    """Returns the longest prompt in tokens, if the server tells; one more is generated.
+
+    Raises:
+        BadInput: the server cannot be reached, or has no model of this name.
+    """
+    try:
+        models = parsed(ModelList, client.gather([client.send("models")])[0]).data
+    except ServerRefusal as refusal:
+        if refusal.status in (401, 403):
+            raise
+        return None
+    except WrongReply as wrong:
+        raise BadInput(f"server {client.address} {wrong}, asked for its models") from wrong
+    names = [model.id for model in models]
+    if names and model_id not in names:
+        known = shortened(", ".join(names[:5]), 300)
+        raise BadInput(
+            f"server {client.address} has no model {model_id}{suggest(model_id, names)}: give "
+            f"--model one of {known}"
+        )
+    lengths = [model.max_model_len for model in models if model.id == model_id]
+    return lengths[0] - 1 if lengths and lengths[0] else None

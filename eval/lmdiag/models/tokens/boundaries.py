@@ -84,13 +84,24 @@ class Boundaries:
             bare: whether words lack the mark of a word's start there, as at the beginning of a text
                 in many vocabularies.
         """
-        text, unfinished = self._text(pieces, bare)
-        classes = None if text is None else _classes(text)
-        if classes is None or not _BEGINNING.fullmatch(classes):
-            return Prefix(None, False)
+        nothing = Prefix(None, False)
+        surfaces = [self._surfaces[piece] for piece in pieces]
+        decoder = codecs.getincrementaldecoder("utf-8")()
+        try:
+            text = decoder.decode(b"".join(surface or b"" for surface in surfaces))
+        except UnicodeDecodeError:
+            return nothing
         marks_ends = self._vocabulary.marks_ends
+        if not marks_ends and not bare:
+            if not text.startswith(" "):
+                return nothing
+            text = text[1:]
+        classes = _classes(text)
+        if None in surfaces or not _BEGINNING.fullmatch(classes):
+            return nothing
         ended = marks_ends and self._vocabulary.item(pieces[-1]).ends
-        whole = ended or not (marks_ends or unfinished)
+        bytes_are_missing = bool(decoder.getstate()[0])
+        whole = ended or not (marks_ends or bytes_are_missing)
         word = text if whole and _WORD.fullmatch(classes) else None
         return Prefix(word, self._goes_on and not ended)
 
@@ -128,47 +139,29 @@ class Boundaries:
 
     @cached_property
     def _blanks(self) -> torch.Tensor:
-        """(vocabulary,) whether white space, or the end of the text, comes with an item."""
-        follows = _begins_with_blank if self._vocabulary.writes_blanks else self._may_follow_blank
-        return torch.tensor([surface is None or follows(surface) for surface in self._surfaces])
+        """(vocabulary,) whether white space, or the end of the text, comes with an item.
 
-    def _may_follow_blank(self, surface: bytes) -> bool:
-        """Whether an item of a vocabulary without white space follows white space in a text.
-
-        Punctuation touches what is before it, but for opening brackets and quotation marks.
+        An item of a vocabulary without white space may follow it in a text. Punctuation touches
+        what is before it, but for opening brackets and quotation marks.
         """
-        if not (self._vocabulary.marks_ends or surface.startswith(b" ")):
-            return False
-        kind = unicodedata.category(surface.decode("utf-8", "replace").strip()[:1] or " ")
-        return kind[0] != "P" or kind in ("Ps", "Pi")
-
-    def _text(self, pieces: Pieces, bare: bool) -> tuple[str | None, bool]:
-        """Returns the text of pieces without the space before it, and whether bytes are missing.
-
-        The text is None if an item stands for no text, or if not exactly one space comes first.
-        """
-        surfaces = [self._surfaces[piece] for piece in pieces]
-        decoder = codecs.getincrementaldecoder("utf-8")()
-        try:
-            text = decoder.decode(b"".join(surface or b"" for surface in surfaces))
-        except UnicodeDecodeError:
-            return None, False
-        if not self._vocabulary.marks_ends and not bare:
-            if not text.startswith(" "):
-                return None, False
-            text = text[1:]
-        return (None if None in surfaces else text), bool(decoder.getstate()[0])
+        comes = []
+        for surface in self._surfaces:
+            if surface is None:
+                comes.append(True)
+            elif self._vocabulary.writes_blanks:
+                comes.append(surface.decode("utf-8", "ignore")[:1].isspace())
+            else:
+                first = surface.decode("utf-8", "replace").strip()[:1] or " "
+                kind = unicodedata.category(first)
+                stands_apart = self._vocabulary.marks_ends or surface.startswith(b" ")
+                comes.append(stands_apart and (kind[0] != "P" or kind in ("Ps", "Pi")))
+        return torch.tensor(comes)
 
     def _continues(self, surface: bytes | None) -> bool:
-        if not surface:
-            return False
         if self._vocabulary.marks_ends:  # what comes after a piece without the mark
-            return True
-        return bool(_CONTINUING.match(_classes(surface.decode("utf-8", "replace")[:2])))
-
-
-def _begins_with_blank(surface: bytes) -> bool:
-    return surface.decode("utf-8", "ignore")[:1].isspace()
+            return bool(surface)
+        text = (surface or b"").decode("utf-8", "replace")
+        return bool(_CONTINUING.match(_classes(text[:2])))
 
 
 def _classes(text: str) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from lmdiag.protocol import Asking, FirstLetter
+from lmdiag.protocol import FirstLetter
 from lmdiag.questions import with_first_letter
 from lmdiag.text import shortened
 from lmdiag.types import BadInput, Query
@@ -40,11 +40,6 @@ class Framing:
     prompt: str = SLOT
     first_letter: FirstLetter = "as-is"
 
-    @classmethod
-    def of(cls, asking: Asking, prompt: str = SLOT) -> Framing:
-        """Returns what the knobs do; `prompt` is theirs, or what a chat template makes of it."""
-        return cls(prompt, asking.first_letter)
-
     @property
     def shown(self) -> str:
         """The prompt as a run records it; "" for none."""
@@ -76,46 +71,36 @@ def chat_prompt(tokenizer: PreTrainedTokenizerFast, instruction: str, model_id: 
         BadInput: the model does not have a chat template, or the template refuses these turns or
             changes the context.
     """
+    head = f"model {model_id}"
     if not tokenizer.chat_template:
-        raise BadInput(f"model {model_id} has no chat template: leave out --chat, or use --prompt")
+        raise BadInput(f"{head} has no chat template: leave out --chat, or use --prompt")
     befores = set()
     for context in _CONTEXTS:
-        text = _rendered(tokenizer, instruction, context, model_id)
-        if not text.endswith(context):
-            raise BadInput(
-                f"model {model_id}: its chat template changes the text of the assistant's turn, so "
-                "that the turn cannot be continued: use --prompt"
+        turns = [
+            {"role": "user", "content": instruction},
+            {"role": "assistant", "content": context},
+        ]
+        try:
+            template = tokenizer.get_chat_template()
+            template = _DATE.sub(lambda call: repr(_TODAY.strftime(call[2])), template)
+            text = tokenizer.apply_chat_template(
+                turns, chat_template=template, tokenize=False, continue_final_message=True
             )
-        befores.add(text.removesuffix(context))
+        except Exception as error:  # a template raises whatever its author wrote
+            raise BadInput(
+                f"{head}: its chat template cannot be used for a turn of the user and one of the "
+                f"assistant ({shortened(error)}): use --prompt"
+            ) from error
+        if not str(text).endswith(context):
+            raise BadInput(
+                f"{head}: its chat template changes the text of the assistant's turn, so that the "
+                "turn cannot be continued: use --prompt"
+            )
+        befores.add(str(text).removesuffix(context))
     before = befores.pop()
     if befores or SLOT in before:
         raise BadInput(
-            f"model {model_id}: what its chat template puts before the assistant's turn depends on "
-            "the turn: use --prompt"
+            f"{head}: what its chat template puts before the assistant's turn depends on the turn: "
+            "use --prompt"
         )
     return before + SLOT
-
-
-def _rendered(
-    tokenizer: PreTrainedTokenizerFast, instruction: str, context: str, model_id: str
-) -> str:
-    turns: list[Any] = [
-        {"role": "user", "content": instruction},
-        {"role": "assistant", "content": context},
-    ]
-    try:
-        template = tokenizer.get_chat_template()
-        return str(
-            tokenizer.apply_chat_template(
-                turns,
-                chat_template=_DATE.sub(lambda call: repr(_TODAY.strftime(call[2])), template),
-                tokenize=False,
-                continue_final_message=True,
-            )
-        )
-    except Exception as error:  # a template raises whatever its author wrote
-        reason = shortened(error)
-        raise BadInput(
-            f"model {model_id}: its chat template cannot be used for a turn of the user and one of "
-            f"the assistant ({reason}): use --prompt"
-        ) from error

@@ -42,10 +42,6 @@ class PartialWord(NamedTuple):
     total: int = 0
 
 
-Spelt = Mapping[str, Pieces | None]
-"""Candidate word -> its pieces; None for an unscorable word."""
-
-
 @dataclass(frozen=True, slots=True)
 class Blank:
     """A blank that can be filled piece by piece.
@@ -114,7 +110,7 @@ class EncodedQuestion:
     question: Question
     query: Query
     blank: Blank
-    words: Spelt
+    words: Mapping[str, Pieces | None]
     rows: tuple[TokenRow, ...]
     partials: tuple[PartialWord, ...]
     bare: bool

@@ -18,9 +18,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
@@ -48,19 +47,6 @@ class TokenSpan(NamedTuple):
     last: int
     spelled: bool
     opens: bool
-
-
-class Window(NamedTuple):
-    """Tokens of a text that a model reads together: from `start` up to, but not including, `end`.
-
-    Attributes:
-        start, end: numbers of tokens.
-        scored: numbers of the tokens whose probability is read here.
-    """
-
-    start: int
-    end: int
-    scored: range
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +79,7 @@ class EncodedSentence:
     @property
     def rows(self) -> list[TokenRow]:
         """Inputs of the model, the reads of all rows in the order of `scored`."""
-        mask = self.encoder.mask
-        make = self.encoder.causal_rows if mask is None else partial(self.encoder.masked_rows, mask)
-        return list(make(self))
+        return [*self.encoder.rows(self)]
 
     @property
     def scored(self) -> range:
@@ -157,63 +141,59 @@ class SentenceEncoder:
         spelled = self.spelling.spell(sentence.text)
         return EncodedSentence(sentence, spelled.ids, tuple(word_spans(sentence, spelled)), self)
 
-    def windows(self, n_tokens: int) -> list[Window]:
-        """Returns the windows in which a text of some tokens is read."""
+    def windows(self, n_tokens: int) -> list[tuple[int, int, int, int]]:
+        """Returns the windows in which a text of some tokens is read.
+
+        Returns:
+            for each the numbers of its first token, of the one after its last, and the same of the
+            tokens whose probability is read there.
+        """
         size = n_tokens if self.limit is None else self.limit - self.n_special
         stride = max(1, size // 2)
         starts = range(0, max(n_tokens - size, 0) + stride, stride) if n_tokens > size else [0]
         ends = [min(start + size, n_tokens) for start in starts]
-        bounds = [0, *self._bounds(starts, ends), n_tokens]
-        return [
-            Window(start, end, range(*bounds[number : number + 2]))
-            for number, (start, end) in enumerate(zip(starts, ends, strict=True))
-        ]
-
-    def _bounds(self, starts: Sequence[int], ends: Sequence[int]) -> list[int]:
-        """Returns the first token that each window but the first one scores."""
-        if self.mask is None:
-            return list(ends[:-1])
-        # Between windows [s, e) and [t, f): token i has min(i - s, e - 1 - i) tokens on its shorter
-        # side in the first, and min(i - t, f - 1 - i) in the second.
-        bounds = []
-        for (s, t), (e, f) in zip(pairwise(starts), pairwise(ends), strict=True):
+        bounds = list(ends[:-1])
+        for number in range(len(bounds) if self.mask is not None else 0):
+            # Token i has min(i - s, e - 1 - i) tokens on its shorter side in window [s, e).
+            (s, t), (e, f) = starts[number : number + 2], ends[number : number + 2]
             token = t
             while token < e and min(token - s, e - 1 - token) >= min(token - t, f - 1 - token):
                 token += 1
-            bounds.append(token)
-        return bounds
+            bounds[number] = token
+        return [*zip(starts, ends, [0, *bounds], [*bounds, n_tokens], strict=True)]
 
-    def causal_rows(self, encoded: EncodedSentence) -> Iterator[TokenRow]:
-        """Yields one row per window; the last token is in it only if what follows it is read."""
-        n_tokens, before = len(encoded.ids), len(self.opening)
-        for window in self.windows(n_tokens):
-            scored = range(max(window.scored.start, encoded.scored.start), window.scored.stop)
-            is_last = window.end == n_tokens and self.reads_end
-            reads = [before + token - window.start - 1 for token in scored]
-            reads += [before + n_tokens - window.start - 1] if is_last else []
-            if reads:
-                ids = self.opening + encoded.ids[window.start : window.end]
-                yield TokenRow(ids[: reads[-1] + 1], tuple(reads))
-
-    def masked_rows(self, mask: int, encoded: EncodedSentence) -> Iterator[TokenRow]:
-        """Yields a row per token, in which it is masked."""
-        ends: list[int] = []  # for each token, the number of the token after its word
-        end = len(encoded.ids)
+    def rows(self, encoded: EncodedSentence) -> Iterator[TokenRow]:
+        """Yields one row per window of a causal model, and one per token of a masked one."""
+        before, n_tokens = len(self.opening), len(encoded.ids)
+        stops: list[int] = []  # for each token, the number of the token after its word
+        stop = n_tokens
         for span in reversed(encoded.spans):
-            ends = [end] * (span.last - span.first) + ends
-            end = span.first if span.opens else end
-        for window in self.windows(len(encoded.ids)):
-            for token in window.scored:
-                last = min(ends[token], window.end) if self.pll == "within-word" else token + 1
-                masks = (mask,) * (last - token)
-                inside = encoded.ids[window.start : token] + masks + encoded.ids[last : window.end]
+            stops = [stop] * (span.last - span.first) + stops
+            stop = span.first if span.opens else stop
+        for start, end, first, last in self.windows(n_tokens):
+            if self.mask is None:  # the last token is in a row only if what follows it is read
+                tokens = [*range(max(first, encoded.scored.start), last)]
+                tokens += [n_tokens] if end == n_tokens and self.reads_end else []
+                reads = tuple(before + token - start - 1 for token in tokens)
+                ids = self.opening + encoded.ids[start:end]
+                if reads:
+                    yield TokenRow(ids[: reads[-1] + 1], reads)
+                continue
+            for token in range(first, last):
+                stop = min(stops[token], end) if self.pll == "within-word" else token + 1
+                masks = (self.mask,) * (stop - token)
+                inside = encoded.ids[start:token] + masks + encoded.ids[stop:end]
                 ids = self.opening + inside + self.closing
-                yield TokenRow(ids, (len(self.opening) + token - window.start,))
+                yield TokenRow(ids, (before + token - start,))
 
 
 def word_spans(sentence: Sentence, spelled: SpelledText) -> Iterator[TokenSpan]:
     """Yields the words of a sentence, cut where regions begin, with their tokens."""
-    parts = [part for word in _WORD.finditer(sentence.text) for part in _cut(word, sentence.cuts)]
+    parts = []
+    for word in _WORD.finditer(sentence.text):
+        inside = [cut for cut in sentence.cuts if word.start() < cut < word.end()]
+        bounds = pairwise([word.start(), *inside, word.end()])
+        parts += [(start, end, start == word.start()) for start, end in bounds]
     ends = [end for _, end, _ in parts]
     # The owner of a place is the first part that ends after it.
     places = (min(bisect_right(ends, start), len(parts) - 1) for start in spelled.starts)
@@ -223,10 +203,3 @@ def word_spans(sentence: Sentence, spelled: SpelledText) -> Iterator[TokenSpan]:
     for number, (start, end, opens) in enumerate(parts):
         first, last = bisect_left(owners, number), bisect_right(owners, number)
         yield TokenSpan(start, end, first, last, number not in missing, opens)
-
-
-def _cut(word: re.Match[str], cuts: Sequence[int]) -> list[tuple[int, int, bool]]:
-    """The parts of a word between the cuts: start, end, and whether it is the first one."""
-    inside = [cut for cut in cuts if word.start() < cut < word.end()]
-    bounds = [word.start(), *inside, word.end()]
-    return [(start, end, start == word.start()) for start, end in pairwise(bounds)]

@@ -19,7 +19,7 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING, NamedTuple
 
-from lmdiag.models.tokens.controls import control_ids
+from lmdiag.models.tokens.vocabulary import control_ids
 from lmdiag.types import BadInput, Query
 
 if TYPE_CHECKING:
@@ -57,14 +57,6 @@ _GLUED = re.compile(r"\s|[.,;:!?)\]}%…”]|['’](?:s|re|ve|ll|d|m)\b")
 """What follows a word without a space."""
 
 
-class Split(NamedTuple):
-    """The pieces of a sentence before, in and after a word."""
-
-    left: Pieces
-    word: Pieces
-    right: Pieces
-
-
 class SpelledText(NamedTuple):
     """A text as tokens, without special ones.
 
@@ -93,16 +85,34 @@ class Spelling:
 
     Args:
         tokenizer: the tokenizer.
+        model_id: for messages.
         final_period: for `ends_sentences`.
+
+    Raises:
+        BadInput: the pieces of a text cannot be told from special tokens.
     """
 
-    def __init__(self, tokenizer: PreTrainedTokenizerFast, *, final_period: bool = True) -> None:
+    def __init__(
+        self, tokenizer: PreTrainedTokenizerFast, model_id: str = "", *, final_period: bool = True
+    ) -> None:
         self.ends_sentences = final_period
         self._backend = tokenizer.backend_tokenizer
         self._backend.no_padding()
         self._backend.no_truncation()
         self._controls = control_ids(tokenizer)
-        self.opening, self.closing = self._template()
+        for text in _CARRIERS:
+            bare, full = (
+                self._backend.encode(text, add_special_tokens=x).ids for x in (False, True)
+            )
+            for start in range(len(full) - len(bare) + 1 if bare else 0):
+                if full[start : start + len(bare)] == bare:
+                    self.opening: Pieces = tuple(full[:start])
+                    self.closing: Pieces = tuple(full[start + len(bare) :])
+                    return
+        raise BadInput(
+            f"model {model_id}: the tokenizer drops plain English words, or splits them otherwise "
+            "when it adds special tokens: lmdiag cannot tell which pieces belong to a text"
+        )
 
     def text(self, text: str) -> Pieces:
         """Returns the pieces of a text by itself, without special tokens."""
@@ -127,13 +137,13 @@ class Spelling:
         before, after = self._sentence(query)
         for word in _PLAIN_WORDS:
             if (split := self._split(before, word, after)) is not None:
-                return split.left, split.right
+                return split[0], split[2]
         return self.text(query.context), self.text(after.lstrip())
 
     def in_sentence(self, word: str, query: Query) -> Pieces | None:
         """Returns the pieces of a word at the blank of a sentence; None if it is unscorable."""
         before, after = self._sentence(query)
-        return self._pieces(word, (before, after), (before, ""))
+        return self._pieces(word, before, after, "")
 
     def after(self, word: str, context: str) -> Pieces | None:
         """Returns the pieces of a word that follows a context; None if it is unscorable.
@@ -141,7 +151,7 @@ class Spelling:
         One space lies between the two, none after a line break or a script without spaces, and
         nothing follows: causal models do not see what does.
         """
-        return self._pieces(word, (_before(context), ""))
+        return self._pieces(word, _before(context), "")
 
     def is_bare(self, context: str) -> bool:
         """Returns whether a word after the context lacks the mark of a word's start.
@@ -160,19 +170,20 @@ class Spelling:
         is_glued = not right or _GLUED.match(right) or _BEGINS_JOINED.match(right)
         return _before(query.context), right if is_glued else f" {right}"
 
-    def _pieces(self, word: str, *texts: tuple[str, str]) -> Pieces | None:
+    def _pieces(self, word: str, before: str, *afters: str) -> Pieces | None:
         """Returns the word's pieces in the first of the texts that leaves its boundaries alone."""
         carriers = [f"{carrier} " for carrier in _CARRIERS]
-        if is_joined(texts[0][0]):
+        if is_joined(before):
             carriers = [*_JOINED_CARRIERS]
-        for before, after in (*texts, *((carrier, "") for carrier in carriers)):
-            if (split := self._split(before, word, after)) is not None:
-                scorable = split.word and self._controls.isdisjoint(split.word)
-                return split.word if scorable else None
+        texts = [(before, after) for after in afters] + [(carrier, "") for carrier in carriers]
+        for left, right in texts:
+            if (split := self._split(left, word, right)) is not None:
+                pieces = split[1]
+                return pieces if pieces and self._controls.isdisjoint(pieces) else None
         return None
 
-    def _split(self, before: str, word: str, after: str) -> Split | None:
-        """Splits a sentence at a word; None where a piece crosses a boundary of the word.
+    def _split(self, before: str, word: str, after: str) -> tuple[Pieces, Pieces, Pieces] | None:
+        """Returns the pieces before, in and after a word; None where one crosses its boundary.
 
         The space before a word belongs to the word. The word has no pieces if some of its
         characters have none: vocabularies without an unknown token drop what they lack.
@@ -190,20 +201,7 @@ class Spelling:
             any(left <= index < right for left, right in of_word) or _invisible(sentence[index])
             for index in range(len(before), end)
         )
-        return Split(ids[:first], ids[first:last] if covered else (), ids[last:])
-
-    def _template(self) -> tuple[Pieces, Pieces]:
-        """Returns the special tokens that the tokenizer puts before and after any text."""
-        for text in _CARRIERS:
-            bare = self._backend.encode(text, add_special_tokens=False).ids
-            full = self._backend.encode(text, add_special_tokens=True).ids
-            for start in range(len(full) - len(bare) + 1 if bare else 0):
-                if full[start : start + len(bare)] == bare:
-                    return tuple(full[:start]), tuple(full[start + len(bare) :])
-        raise BadInput(
-            "the tokenizer drops plain English words, or splits them otherwise when it adds "
-            "special tokens: lmdiag cannot tell which pieces belong to a text"
-        )
+        return ids[:first], ids[first:last] if covered else (), ids[last:]
 
 
 def is_cased(tokenizer: PreTrainedTokenizerFast) -> bool:

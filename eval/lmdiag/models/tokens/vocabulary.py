@@ -1,13 +1,173 @@
-"""The items of a model's vocabulary: how they are shown, and which of them start a word."""
+"""The items of a vocabulary: how they are shown, which start a word, which stand for no text.
+
+A vocabulary marks one side of a word's boundary: WordPiece marks what continues a word (`##s`),
+byte-level BPE and SentencePiece what starts one (`Ġbird`, `▁bird`), older BPE what ends one
+(`bird</w>`). To support another convention, add a class and its name to `CONVENTIONS`.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from lmdiag.models.tokens.conventions import CONTINUES, VocabularyItem, convention_of
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
+
+CONTINUES = "##"
+"""Shown before an item that would continue the word before the blank."""
+
+_MARKUP = re.compile(r"<.*>|\[.*\]", re.DOTALL)
+"""Names of control tokens such as <|im_start|>, <think> and [INST]."""
+
+
+class VocabularyItem(NamedTuple):
+    """An item of a vocabulary.
+
+    Attributes:
+        text: how it is shown: its characters without marks and without the space before it.
+        starts: whether a word starts with it in running text.
+        surface: what it adds to a text in UTF-8, possibly a part of a character, with a space in
+            front where it starts a word (unless the vocabulary marks ends); None for an item that
+            stands for no text ([SEP], or an id beyond the tokenizer's).
+        ends: whether it has the mark of a word's end.
+    """
+
+    text: str
+    starts: bool
+    surface: bytes | None
+    ends: bool = False
+
+    @classmethod
+    def spaced(cls, shown: str, text: str, starts: bool) -> VocabularyItem:
+        """Returns an item with a space before its text where it starts a word."""
+        space = " " if starts and not text[:1].isspace() else ""
+        return cls(shown, starts, (space + text).encode())
+
+
+class Convention(ABC):
+    """How the items of one vocabulary are written.
+
+    Attributes:
+        marks_ends: whether the last piece of a word is marked, and not the first.
+        writes_blanks: whether white space is a part of items, so that "bird ." and "bird." differ.
+    """
+
+    marks_ends = False
+    writes_blanks = False
+
+    @classmethod
+    @abstractmethod
+    def of(cls, tokenizer: PreTrainedTokenizerFast) -> Convention | None:
+        """Returns the convention if the tokenizer follows it, else None."""
+
+    @abstractmethod
+    def read(self, name: str) -> VocabularyItem:
+        """Returns the item with this name in the vocabulary."""
+
+    def read_added(self, name: str, *, strips: bool) -> VocabularyItem:
+        """Returns an added word; `strips`: it takes the space before it."""
+        return VocabularyItem.spaced(name, name, strips or name[:1].isspace())
+
+
+class ByteLevel(Convention):
+    """GPT-2: each byte is written as one visible character, a space as `Ġ`."""
+
+    writes_blanks = True
+
+    @classmethod
+    def of(cls, tokenizer: PreTrainedTokenizerFast) -> ByteLevel | None:
+        is_byte_level = "ByteLevel(" in repr(tokenizer.backend_tokenizer.decoder)
+        return cls() if is_byte_level else None
+
+    def __init__(self) -> None:
+        # Bytes visible in Latin-1 stand for themselves, the others for U+0100 and following.
+        visible = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+        hidden = [code for code in range(0x100) if code not in visible]
+        self._bytes = {chr(code): code for code in visible}
+        self._bytes |= {chr(0x100 + index): code for index, code in enumerate(hidden)}
+
+    def read(self, name: str) -> VocabularyItem:
+        in_bytes = set(name) <= self._bytes.keys()
+        surface = bytes(self._bytes[c] for c in name) if in_bytes else name.encode()
+        text = re.sub("^Ġ", " ", name)
+        if in_bytes:
+            with suppress(UnicodeDecodeError):  # a part of a character is shown by its name
+                text = surface.decode()
+        return VocabularyItem(text, text[:1].isspace(), surface)
+
+
+class WordPiece(Convention):
+    """BERT: `##s` continues a word."""
+
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
+
+    @classmethod
+    def of(cls, tokenizer: PreTrainedTokenizerFast) -> WordPiece | None:
+        prefix = getattr(tokenizer.backend_tokenizer.model, "continuing_subword_prefix", None)
+        return cls(prefix) if prefix else None
+
+    def read(self, name: str) -> VocabularyItem:
+        text = name.removeprefix(self._prefix)
+        return VocabularyItem.spaced(text, text, text == name)
+
+    def read_added(self, name: str, *, strips: bool) -> VocabularyItem:
+        return VocabularyItem.spaced(name, name, True)
+
+
+class EndOfWord(Convention):
+    """GPT-1: `bird</w>` ends a word, `bird` is continued."""
+
+    marks_ends = True
+
+    def __init__(self, suffix: str) -> None:
+        self._suffix = suffix
+
+    @classmethod
+    def of(cls, tokenizer: PreTrainedTokenizerFast) -> EndOfWord | None:
+        suffix = getattr(tokenizer.backend_tokenizer.model, "end_of_word_suffix", None)
+        return cls(suffix) if suffix else None
+
+    def read(self, name: str) -> VocabularyItem:
+        text = name.removesuffix(self._suffix)
+        ends = text != name
+        return VocabularyItem(text if ends else text + CONTINUES, True, text.encode(), ends)
+
+    def read_added(self, name: str, *, strips: bool) -> VocabularyItem:
+        return self.read(name)._replace(text=name)
+
+
+class SentencePiece(Convention):
+    """Llama, T5: `▁bird` starts a word, `<0x41>` is a byte; without the mark, every item does."""
+
+    def __init__(self, mark: str) -> None:
+        self._mark = mark
+        self.writes_blanks = bool(mark)
+
+    @classmethod
+    def of(cls, tokenizer: PreTrainedTokenizerFast) -> SentencePiece:
+        backend = tokenizer.backend_tokenizer
+        steps = (backend.normalizer, backend.pre_tokenizer, backend.decoder)
+        return cls("▁" if any("▁" in repr(step) for step in steps) else "")
+
+    def read(self, name: str) -> VocabularyItem:
+        if byte := re.fullmatch(r"<0x([0-9A-F]{2})>", name):
+            code = int(byte[1], 16)
+            return VocabularyItem(chr(code) if code < 0x80 else name, False, bytes([code]))
+        text = name.replace(self._mark or " ", " ")
+        return VocabularyItem.spaced(text, text, not self._mark or text.startswith(" "))
+
+    def read_added(self, name: str, *, strips: bool) -> VocabularyItem:
+        text = name.replace(self._mark or " ", " ")
+        starts = strips or not self._mark or text.startswith(" ")
+        return VocabularyItem.spaced(name, text, starts)
+
+
+CONVENTIONS: tuple[type[Convention], ...] = (ByteLevel, WordPiece, EndOfWord, SentencePiece)
+"""In the order in which a tokenizer is tried; SentencePiece is for all others."""
 
 
 class Vocabulary:
@@ -17,15 +177,15 @@ class Vocabulary:
         tokenizer: the model's.
 
     Attributes:
-        marks_ends: whether the last piece of a word is marked, and not the first (`bird</w>`).
-        writes_blanks: whether white space is a part of items.
+        marks_ends, writes_blanks: see `Convention`.
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerFast) -> None:
         self._name = tokenizer.backend_tokenizer.id_to_token
         self._added = tokenizer.added_tokens_decoder
         self._special = frozenset(tokenizer.all_special_ids)
-        self._convention = convention_of(tokenizer)
+        # the first convention that the tokenizer follows
+        self._convention = next(known for kind in CONVENTIONS if (known := kind.of(tokenizer)))
         self._items: dict[int, VocabularyItem] = {}
         self.marks_ends = self._convention.marks_ends
         self.writes_blanks = self._convention.writes_blanks
@@ -64,3 +224,36 @@ class Vocabulary:
         # Nothing of the text can be seen: the name of the item stands for it.
         name = name.replace(" ", "▁").replace("\n", "\\n").replace("\t", "\\t")
         return item._replace(text=name, starts=True)
+
+
+def control_ids(tokenizer: PreTrainedTokenizerFast) -> frozenset[int]:
+    """Returns the ids of all control tokens, which stand for no text.
+
+    These are the special tokens and the added tokens that are marked as special or named like one
+    (some tokenizers add the tokens of their chat template as ordinary ones). Other added tokens are
+    words.
+    """
+    added = tokenizer.added_tokens_decoder.items()
+    named = (id for id, token in added if token.special or _MARKUP.fullmatch(token.content.strip()))
+    return frozenset(tokenizer.all_special_ids).union(named)
+
+
+def control_names(tokenizer: PreTrainedTokenizerFast, texts: Sequence[str]) -> list[list[str]]:
+    """Returns the names of the control tokens in each text, in order of first appearance.
+
+    A tokenizer reads the name (`[MASK]`, `<|endoftext|>`) as the token itself. The unknown token
+    counts only if the text contains its name: it also stands for characters that the vocabulary
+    lacks.
+    """
+    controls, unknown = control_ids(tokenizer), tokenizer.unk_token_id
+    unknown_name = str(tokenizer.unk_token)  # an unknown piece has its own characters as a name
+    encodings = tokenizer.backend_tokenizer.encode_batch(list(texts), add_special_tokens=False)
+    names = []
+    for text, encoding in zip(texts, encodings, strict=True):
+        found = [
+            unknown_name if id == unknown else name
+            for id, name in zip(encoding.ids, encoding.tokens, strict=True)
+            if id in controls and (id != unknown or unknown_name in text)
+        ]
+        names.append(list(dict.fromkeys(found)))
+    return names

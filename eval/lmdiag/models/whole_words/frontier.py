@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import math
 from bisect import insort
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import NamedTuple
 
 from lmdiag.models.tokens.boundaries import Boundaries
-from lmdiag.models.tokens.questions import PartialWord
-from lmdiag.models.tokens.spelling import Pieces
+from lmdiag.models.tokens.questions import EncodedQuestion, PartialWord
+from lmdiag.models.tokens.spelling import Pieces, opens_line
+from lmdiag.types import Answer, Query, WordScore
 
 FIRST_WIDTH = 128
 """Continuations of a node that are opened at first, the most probable ones."""
@@ -52,34 +53,16 @@ class ListedWord(NamedTuple):
     word: str
 
 
-class Reading(NamedTuple):
-    """What a model says after a partial word.
-
-    Attributes:
-        end: log-probability that a word ends there; 0 where that is not asked.
-        tokens: the most probable items that may follow, best first.
-        log_probs: log-probabilities of `tokens`.
-        wanted: log-probabilities of single items, for candidate words.
-    """
-
-    end: float
-    tokens: Sequence[int]
-    log_probs: Sequence[float]
-    wanted: Mapping[int, float]
-
-
 @dataclass(eq=False, kw_only=True)
 class Frontier:
     """The search at one blank.
 
     Attributes:
+        encoded: the question. Its partial words are read in any case: those without pieces, from
+            which the search begins, and those of candidate words.
         boundaries: of words.
-        spell: from a word to its pieces at this blank.
-        opening: whether no word stands before the blank.
-        bare: whether words lack the mark of a word's start there.
+        spell: from a word and the query to the word's pieces.
         top: length of the list.
-        known: partial words that are read in any case: those without pieces, from which the search
-            begins, and those of candidate words.
         start: log-probability of the partial words without pieces.
         longest: largest `total` of the words that are looked for.
         width: continuations of a node that are opened at first.
@@ -87,12 +70,10 @@ class Frontier:
         n_read: nodes that were handed out.
     """
 
+    encoded: EncodedQuestion
     boundaries: Boundaries
-    spell: Callable[[str], Pieces | None]
-    opening: bool
-    bare: bool
+    spell: Callable[[str, Query], Pieces | None]
     top: int
-    known: Collection[PartialWord]
     start: float
     longest: int
     width: int
@@ -100,9 +81,11 @@ class Frontier:
     def __post_init__(self) -> None:
         self.words: list[ListedWord] = []
         self.n_read = 0
-        self._reached = {PartialWord((), partial.total): self.start for partial in self.known}
+        known = self.encoded.partials
+        self._opens_line = opens_line(self.encoded.query.context)
+        self._reached = {PartialWord((), partial.total): self.start for partial in known}
         self._ended: dict[PartialWord, float] = {}
-        self._seen = set(self.known)
+        self._seen = set(known)
         self._open: list[Node] = []
 
     @property
@@ -119,38 +102,65 @@ class Frontier:
         self.n_read += len(nodes)
         return nodes
 
-    def read(self, partial: PartialWord, width: int, reading: Reading) -> None:
-        """Takes in what the model says after a partial word; shorter ones have been read before."""
+    def read(
+        self,
+        node: Node,
+        end: float,
+        following: Iterable[tuple[int, float]],
+        wanted: Mapping[int, float],
+    ) -> None:
+        """Takes in what the model says after a partial word; shorter ones have been read before.
+
+        Args:
+            node: the partial word.
+            end: log-probability that a word ends there; 0 where that is not asked.
+            following: the `node.width` most probable items that may follow, best first, and their
+                log-probabilities; all items if there are fewer.
+            wanted: log-probabilities of single items, for candidate words.
+        """
+        partial, width = node.partial, node.width
         first = partial not in self._ended
         if first:
-            self._ended[partial] = reading.end
-            if not partial.pieces and not partial.total and not self.opening:
-                self._reached[partial] -= reading.end  # given that a word begins here
+            self._ended[partial] = end
+            if not partial.pieces and not partial.total and not self._opens_line:
+                self._reached[partial] -= end  # given that a word begins here
         reached = self._reached[partial]
-        for token, log_prob in reading.wanted.items():
-            self._reached[_child(partial, token)] = reached + log_prob
+        for token, log_prob in wanted.items():
+            self._reached[PartialWord((*partial.pieces, token), partial.total)] = reached + log_prob
         if partial.total > self.longest:
             return
         if first and partial.pieces and not partial.total:
-            self._offer(reached + reading.end, partial)
-        for token, log_prob in zip(reading.tokens, reading.log_probs, strict=True):
-            if not self._open_child(_child(partial, token), reached + log_prob):
+            self._offer(reached + end, partial)
+        for token, log_prob in following:
+            child = PartialWord((*partial.pieces, token), partial.total)
+            if not self._open_child(child, reached + log_prob):
                 return
-        if len(reading.tokens) == width:
-            self._push(Node(-(reached + reading.log_probs[-1]), partial, width * _WIDER))
+            width -= 1
+        if not width:
+            self._push(Node(-(reached + log_prob), partial, node.width * _WIDER))
 
-    def log_prob(self, word: PartialWord) -> float:
-        """Returns the log-probability of a word, all of whose partial words were known."""
-        return self._reached[word] + self._ended.get(word, 0.0)
+    def answer(self, agreement: tuple[float | None, ...] | None) -> Answer:
+        """Returns the answer once the search is at its end; `agreement` is EW and MW.
 
-    def rank(self, log_prob: float) -> int | None:
-        """Returns 1 + the number of words more probable than this; None if it is not known.
-
-        It is known down to the last word of the list, and everywhere if the list has all words.
+        All partial words of the candidates were read. A rank is 1 + the number of words more
+        probable; it is known down to the last word of the list, and everywhere if the list has all
+        words.
         """
-        if len(self.words) == self.top and log_prob < -self.words[-1].cost:
-            return None
-        return 1 + sum(-listed.cost > log_prob for listed in self.words)
+        scores = dict.fromkeys(self.encoded.words, WordScore(None, None, 0))
+        for word, pieces in self.encoded.words.items():
+            if pieces is not None:
+                whole = self.encoded.blank.partial_words(pieces, end=True)[-1]
+                log_prob = self._reached[whole] + self._ended.get(whole, 0.0)
+                rank: int | None = 1 + sum(-listed.cost > log_prob for listed in self.words)
+                if len(self.words) == self.top and log_prob < -self.words[-1].cost:
+                    rank = None
+                scores[word] = WordScore(min(log_prob, 0.0), rank, len(pieces))
+        return Answer(
+            words=scores,
+            top_words=tuple(listed.word for listed in self.words),
+            top_log_probs=tuple(min(-listed.cost, 0.0) for listed in self.words),
+            agreement=agreement,
+        )
 
     def _open_child(self, child: PartialWord, log_prob: float) -> bool:
         """Opens a partial word, or offers the word that it is; returns whether later ones matter.
@@ -165,7 +175,7 @@ class Frontier:
         complete = len(child.pieces) == child.total
         if complete or (not child.total and self.boundaries.certain):
             self._offer(log_prob, child)
-        if not complete and self.boundaries.look(child.pieces, bare=self.bare).open:
+        if not complete and self.boundaries.look(child.pieces, bare=self.encoded.bare).open:
             self._reached[child] = log_prob
             self._push(Node(-log_prob, child, self.width))
         return True
@@ -178,8 +188,8 @@ class Frontier:
         """Puts a partial word into the list if it is a word and belongs there."""
         if log_prob == -math.inf or self._is_late(-log_prob, partial):
             return
-        word = self.boundaries.look(partial.pieces, bare=self.bare).word
-        if word is not None and self.spell(word) == partial.pieces:
+        word = self.boundaries.look(partial.pieces, bare=self.encoded.bare).word
+        if word is not None and self.spell(word, self.encoded.query) == partial.pieces:
             insort(self.words, ListedWord(-log_prob, partial.pieces, word))
             del self.words[self.top :]
 
@@ -187,7 +197,3 @@ class Frontier:
         """Whether nothing that starts with these pieces can come before the list's last word."""
         last = self.words[-1] if len(self.words) == self.top else None
         return last is not None and (cost, partial.pieces) >= last[:2]
-
-
-def _child(partial: PartialWord, token: int) -> PartialWord:
-    return PartialWord((*partial.pieces, token), partial.total)

@@ -38,7 +38,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 
 import torch
 
@@ -49,11 +49,11 @@ from lmdiag.models.forward.reuse import Continue, choose_reuse
 from lmdiag.models.tokens.boundaries import Boundaries
 from lmdiag.models.tokens.encoders import QuestionEncoder
 from lmdiag.models.tokens.questions import Blank, EncodedQuestion, PartialWord, TokenRow
-from lmdiag.models.tokens.spelling import Pieces, is_joined, opens_line
+from lmdiag.models.tokens.spelling import Pieces, is_joined
 from lmdiag.models.tokens.vocabulary import Vocabulary
-from lmdiag.models.whole_words.frontier import FIRST_WIDTH, Frontier, Node, Reading
+from lmdiag.models.whole_words.frontier import FIRST_WIDTH, Frontier, Node
 from lmdiag.text import truncated
-from lmdiag.types import Answer, BadInput, ModelInfo, Question, WordScore
+from lmdiag.types import Answer, BadInput, ModelInfo, Question
 
 LENGTHS = 3
 """Most pieces of a word that is looked for with a masked model."""
@@ -63,10 +63,6 @@ _MOST_NODES = 2_000
 
 _ELEMENTS_ON_CPU, _ELEMENTS = 2**23, 2**28
 """Log-probabilities that are held at a time, on processors and on accelerators."""
-
-
-NumberedNode = tuple[int, Node]
-"""A node, and the number of its question in the batch."""
 
 
 @dataclass(eq=False)
@@ -103,9 +99,8 @@ class WordSearch:
     @cached_property
     def longest(self) -> int:
         """Most pieces of a word that is looked for; 0 if the model is not told their number."""
-        if not self.encoder.masked:
-            return 0
-        return self.lengths if bool(self.boundaries.continues.any()) else 1
+        lengths = self.lengths if bool(self.boundaries.continues.any()) else 1
+        return lengths if self.encoder.masked else 0
 
     def encode(self, question: Question) -> EncodedQuestion:
         """Returns the rows that every search begins with: the blank and the candidates' pieces.
@@ -149,13 +144,21 @@ class WordSearch:
                 hardly prefers any word to others; a word too long for the model.
         """
         continue_from = self.reuse(self.reader, [encoded.rows[0] for encoded in batch])
-        frontiers = [self._frontier(encoded, top) for encoded in batch]
-        blanks = [
-            (n, Node(0.0, encoded.partials[0], self.width)) for n, encoded in enumerate(batch)
+        frontiers = [
+            Frontier(
+                encoded=encoded,
+                boundaries=self.boundaries,
+                spell=self.encoder.spell,
+                top=top,
+                start=-math.log(self.longest or 1),
+                longest=self.longest,
+                width=self.width,
+            )
+            for encoded in batch
         ]
+        nodes = [(n, Node(0.0, encoded.partials[0], self.width)) for n, encoded in enumerate(batch)]
         agreement: list[tuple[float | None, ...] | None] = []
-        for chunk in self._chunks(blanks):
-            log_probs = self._read(batch, frontiers, continue_from, chunk)
+        for chunk, log_probs in self._read(frontiers, continue_from, nodes):
             agreement += verb_agreement([batch[n] for n, _ in chunk], log_probs, verbs)
         nodes = [
             (n, Node(0.0, partial, self.width))
@@ -165,66 +168,52 @@ class WordSearch:
         while nodes := nodes + [
             (n, node) for n, frontier in enumerate(frontiers) for node in frontier.next()
         ]:
-            for chunk in self._chunks(nodes):
-                self._read(batch, frontiers, continue_from, chunk)
-            self._refuse_endless(batch, frontiers)
+            for _ in self._read(frontiers, continue_from, nodes):
+                pass
             nodes = []
-        return [_answer(*parts) for parts in zip(batch, frontiers, agreement, strict=True)]
-
-    def _frontier(self, encoded: EncodedQuestion, top: int) -> Frontier:
-        return Frontier(
-            boundaries=self.boundaries,
-            spell=partial(self.encoder.spell, query=encoded.query),
-            opening=opens_line(encoded.query.context),
-            bare=encoded.bare,
-            top=top,
-            known=encoded.partials,
-            start=-math.log(self.longest or 1),
-            longest=self.longest,
-            width=self.width,
-        )
-
-    def _chunks(self, nodes: Sequence[NumberedNode]) -> Iterator[Sequence[NumberedNode]]:
-        """Cuts nodes where their distributions would take too much memory."""
-        elements = _ELEMENTS_ON_CPU if self.reader.device.type == "cpu" else _ELEMENTS
-        size = max(1, elements // self.info.vocab_size)
-        for start in range(0, len(nodes), size):
-            yield nodes[start : start + size]
+            for frontier in frontiers:
+                if frontier.n_read > self.most_nodes and not frontier.is_exact:
+                    context = truncated(frontier.encoded.question.query.context)
+                    raise BadInput(
+                        f"model {self.info.id} hardly prefers any word to others after "
+                        f"{context!r}: {self.most_nodes} beginnings of words do not settle which "
+                        "are the most probable; use --unit token"
+                    )
+        return [
+            frontier.answer(*rest) for frontier, *rest in zip(frontiers, agreement, strict=True)
+        ]
 
     def _read(
         self,
-        batch: Sequence[EncodedQuestion],
         frontiers: Sequence[Frontier],
         continue_from: Continue,
-        nodes: Sequence[NumberedNode],
-    ) -> torch.Tensor:
-        """Reads nodes and tells the frontiers; returns (nodes, vocabulary) log-probabilities."""
-        requests = [(n, batch[n].blank.row(node.partial)) for n, node in nodes]
-        queries = [batch[n].question.query for n, _ in nodes]
-        for (_, row), query in zip(requests, queries, strict=True):
-            self.encoder.check_length([row], query)
-        log_probs = continue_from(requests)
-        refuse_nan(queries, log_probs, self.info.id)
-        for (n, node), reading in zip(nodes, self._readings(batch, nodes, log_probs), strict=True):
-            if reading.end == -math.inf and not node.partial.pieces:
-                raise BadInput(
-                    f"model {self.info.id} gives no probability to the beginning of a word after "
-                    f"{truncated(batch[n].question.query.context)!r}: use --unit token"
-                )
-            frontiers[n].read(node.partial, node.width, reading)
-        return log_probs
+        nodes: Sequence[tuple[int, Node]],
+    ) -> Iterator[tuple[Sequence[tuple[int, Node]], torch.Tensor]]:
+        """Reads nodes, each with the number of its search, and tells the frontiers.
 
-    def _readings(
-        self,
-        batch: Sequence[EncodedQuestion],
-        nodes: Sequence[NumberedNode],
-        log_probs: torch.Tensor,
-    ) -> list[Reading]:
-        """Returns the few numbers of each distribution that the search needs."""
+        Yields:
+            nodes whose distributions fit into memory, and their (nodes, vocabulary)
+            log-probabilities.
+        """
+        elements = _ELEMENTS_ON_CPU if self.reader.device.type == "cpu" else _ELEMENTS
+        size = max(1, elements // self.info.vocab_size)
+        for start in range(0, len(nodes), size):
+            chunk = nodes[start : start + size]
+            requests = [(n, frontiers[n].encoded.blank.row(node.partial)) for n, node in chunk]
+            queries = [frontiers[n].encoded.question.query for n, _ in chunk]
+            for (_, row), query in zip(requests, queries, strict=True):
+                self.encoder.check_length([row], query)
+            log_probs = continue_from(requests)
+            refuse_nan(queries, log_probs, self.info.id)
+            self._tell([(frontiers[n], node) for n, node in chunk], log_probs)
+            yield chunk, log_probs
+
+    def _tell(self, nodes: Sequence[tuple[Frontier, Node]], log_probs: torch.Tensor) -> None:
+        """Tells frontiers the few numbers of each distribution that the search needs."""
         may_follow = torch.stack(
             [
-                self.boundaries.may_follow(node.partial.pieces, bare=batch[n].bare)
-                for n, node in nodes
+                self.boundaries.may_follow(node.partial.pieces, bare=frontier.encoded.bare)
+                for frontier, node in nodes
             ]
         ).to(log_probs.device)
         width = min(max(node.width for _, node in nodes), log_probs.shape[-1])
@@ -232,46 +221,16 @@ class WordSearch:
         values, tokens = values.cpu(), tokens.cpu()
         masked = self.encoder.masked
         ends = [0.0] * len(nodes) if masked else self.boundaries.end(log_probs).tolist()
-        wanted = [batch[n].wanted.get(node.partial, ()) for n, node in nodes]
-        pairs = [(row, piece) for row, pieces in enumerate(wanted) for piece in pieces]
+        wanted = [frontier.encoded.wanted.get(node.partial, ()) for frontier, node in nodes]
+        pairs = [(number, piece) for number, pieces in enumerate(wanted) for piece in pieces]
         of_pieces = iter(look_up(log_probs, pairs))
-        return [
-            Reading(
-                ends[row],
-                tokens[row, : node.width].tolist(),
-                values[row, : node.width].tolist(),
-                {piece: next(of_pieces) for piece in wanted[row]},
-            )
-            for row, (_, node) in enumerate(nodes)
-        ]
-
-    def _refuse_endless(
-        self, batch: Sequence[EncodedQuestion], frontiers: Sequence[Frontier]
-    ) -> None:
-        """Raises `BadInput` for a search that has read too many nodes and is not at its end."""
-        for encoded, frontier in zip(batch, frontiers, strict=True):
-            if frontier.n_read > self.most_nodes and not frontier.is_exact:
-                context = truncated(encoded.question.query.context)
+        for number, (frontier, node) in enumerate(nodes):
+            if ends[number] == -math.inf and not node.partial.pieces:
+                context = truncated(frontier.encoded.question.query.context)
                 raise BadInput(
-                    f"model {self.info.id} hardly prefers any word to others after {context!r}: "
-                    f"{self.most_nodes} beginnings of words do not settle which are the most "
-                    "probable; use --unit token"
+                    f"model {self.info.id} gives no probability to the beginning of a word after "
+                    f"{context!r}: use --unit token"
                 )
-
-
-def _answer(
-    encoded: EncodedQuestion, frontier: Frontier, agreement: tuple[float | None, ...] | None
-) -> Answer:
-    """Returns the answer of a question whose search is at its end."""
-    words = {}
-    for word, pieces in encoded.words.items():
-        words[word] = WordScore(None, None, 0)
-        if pieces is not None:
-            log_prob = frontier.log_prob(encoded.blank.partial_words(pieces, end=True)[-1])
-            words[word] = WordScore(min(log_prob, 0.0), frontier.rank(log_prob), len(pieces))
-    return Answer(
-        words=words,
-        top_words=tuple(listed.word for listed in frontier.words),
-        top_log_probs=tuple(min(-listed.cost, 0.0) for listed in frontier.words),
-        agreement=agreement,
-    )
+            best = (some[number, : node.width].tolist() for some in (tokens, values))
+            known = {piece: next(of_pieces) for piece in wanted[number]}
+            frontier.read(node, ends[number], zip(*best, strict=True), known)

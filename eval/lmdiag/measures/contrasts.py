@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lmdiag.measures.scores import Scores, build, floats, number_text
-from lmdiag.measures.trials import Trials, higher
-
-BOOST = 0.01
-"""Smallest difference in probability that counts for within_category_boost."""
+from lmdiag.measures.scores import Scores, Trials, floats, higher, number_text
 
 
 def sensitivity(trials: Trials, threshold: float) -> list[Scores]:
@@ -76,22 +72,6 @@ def probability_difference(trials: Trials) -> list[Scores]:
     return [trials.contrasts.differences("probability_difference", np.exp(trials.log_prob))]
 
 
-def correlations(trials: Trials) -> list[Scores]:
-    """Returns Spearman and Pearson of the target's log-probability with its cloze probability.
-
-    Over rows; the values are (n, 2), log-probability in nats. A probability of zero has no finite
-    log-probability, so such rows are left out of Pearson, and have the lowest rank in Spearman.
-    """
-    if not trials.has("log_prob"):
-        return []
-    cloze = floats(trials.rows["target_cloze"])
-    finite = np.where(np.isinf(trials.log_prob), np.nan, trials.log_prob)
-    return [
-        build("spearman", trials.ids, np.column_stack([trials.log_prob, cloze]), "spearman"),
-        build("pearson", trials.ids, np.column_stack([finite, cloze]), "pearson"),
-    ]
-
-
 def within_category_boost(trials: Trials) -> list[Scores]:
     """Returns the share of contrasts with p(within_category) - p(between_category) > 0.01.
 
@@ -100,16 +80,12 @@ def within_category_boost(trials: Trials) -> list[Scores]:
 
     Source: the comparison of Federmeier and Kutas (1999) that CPRAG-102 is made for.
     """
-    conditions = trials.rows["condition"]
-    if not trials.has("log_prob") or not {"within_category", "between_category"} <= set(conditions):
+    names, conditions = ("within_category", "between_category"), trials.rows["condition"]
+    if not trials.has("log_prob") or not {*names} <= {*conditions}:
         return []
-    place = {name: i for i, name in enumerate(trials.contrasts.ids)}
-    probability = np.exp(trials.log_prob)
-    pair = {name: np.full(len(place), np.nan) for name in ("within_category", "between_category")}
-    for i, (condition, contrast) in enumerate(
-        zip(conditions, trials.rows["contrast"], strict=True)
-    ):
-        if condition in pair:
-            pair[condition][place[contrast]] = probability[i]
-    boosted = higher(pair["within_category"], pair["between_category"], by=BOOST)
+    pairs = zip(trials.rows["contrast"], conditions, strict=True)
+    where = {pair: row for row, pair in enumerate(pairs)}
+    p = np.append(np.exp(trials.log_prob), np.nan)  # the last for a row that is missing
+    within, between = (p[[where.get((c, n), -1) for c in trials.contrasts.ids]] for n in names)
+    boosted = higher(within, between, by=0.01)
     return [trials.contrasts.build("within_category_boost", boosted)]

@@ -1,0 +1,310 @@
+"""`lmdiag score`, `lmdiag compare` and `lmdiag report`: figures of predictions and of runs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+import lmdiag
+from lmdiag.cli.exits import say
+from lmdiag.cli.options import RECORD, Count, DataOfRuns, Json, Names, Scoring, Seed
+from lmdiag.files import clear_drafts, is_folder, write_atomically
+from lmdiag.protocol import KNOBS, Protocol
+from lmdiag.text import suggest, visible
+from lmdiag.types import BadInput
+
+if TYPE_CHECKING:
+    from lmdiag.results.predictions import External
+    from lmdiag.stimuli import Stimuli
+    from lmdiag.types import Kind
+
+_FIGURES = ("svg", "pdf", "png")
+
+
+def score_command(
+    *,
+    task: str,
+    predictions: Path,
+    data: str | None = None,
+    data_revision: str | None = None,
+    scoring: Annotated[Scoring, RECORD] = Scoring(),
+    cased: Annotated[bool | None, Parameter(negative="--uncased")] = None,
+    measures: tuple[str, ...] = (),
+    setting: str = "none",
+    as_json: Json = False,
+) -> int:
+    """Scores and prints; what cannot be computed is said on standard error.
+
+    Args:
+        task: config of the data set
+        predictions: JSON lines or Parquet file with id, top_words and log_prob, or a run directory
+        data: data set: a built directory, a Hub id or a file of your own (default: lmdiag; for a
+            run, the data it was made on)
+        data_revision: branch, tag or commit of the Hub data set
+        cased: compare words with the expected words exactly, or ignore letter case (default:
+            exactly; for a run, by its own rule)
+        measures: measures to compute, e.g. accuracy or sensitivity@0.01; each must be possible
+            (default: all that are possible)
+        setting: perturbation of the run to score
+
+    Raises:
+        BadInput: the predictions cannot be used, a measure that was asked for cannot be computed,
+            or nothing can.
+    """
+    from lmdiag import evaluation, results, stimuli
+    from lmdiag.report.formats.terminal import print_setting
+    from lmdiag.results.predictions import ids, read_external
+
+    if is_folder(predictions):
+        asked = _run_of(predictions, data, task, setting, scoring)
+        rows, read, protocol, own_rule, kind = asked
+        cased = own_rule if cased is None else cased
+    else:  # of the model, only the options are known
+        rows = stimuli.load(data or "lmdiag", task, revision=data_revision)
+        read = read_external(predictions, rows, setting)
+        protocol, kind = scoring.of(Protocol(tasks=(task,))), "masked"
+    measured = evaluation.evaluate(rows, read.runs, protocol, cased is not False, kind)
+    reasons = evaluation.not_computed(rows, read.runs[0], protocol)
+    needing: dict[str, bool] = {}  # measure -> whether it needs a row without a prediction
+    if read.missing or measures:
+        needing = evaluation.measures_needing(rows, read.missing, protocol, kind)
+    incomplete = [name for name, needs in needing.items() if needs]
+    if incomplete:
+        absent = f"{ids(read.missing)} missing, and they need these rows"
+        reasons.insert(0, f"{', '.join(incomplete)}: {absent}")
+    wanted = list(dict.fromkeys([*needing, *measured.measures]))
+    if measures:
+        wanted = evaluation.chosen_measures(measures, wanted)
+    possible = [name for name in wanted if name in measured.measures and name not in incomplete]
+    lacking = [name for name in wanted if name not in possible]
+    predicted = [name for name in possible if not name.startswith(evaluation.HUMAN_MEASURES)]
+    if not predicted or (measures and lacking):
+        what = f"{', '.join(lacking)} cannot" if measures else "no measure can"
+        raise BadInput(f"{predictions}: {what} be computed: {'; '.join(reasons)}")
+    measured = replace(
+        measured,
+        signature=results.signature(protocol, rows.fingerprint, asks_words=rows.asks_words),
+        measures={n: measure for n, measure in measured.measures.items() if n in possible},
+        unscorable=[word for word in measured.unscorable if word.id not in read.missing],
+    )
+    not_computed = [] if measures else [f"not computed: {reason}" for reason in reasons]
+    for line in (*read.notes, *not_computed):
+        say(f"lmdiag: {line}")
+    if as_json:
+        print(json.dumps({"task": task, **measured.to_json()}, allow_nan=False))
+    else:
+        print_setting(task, setting, measured, form=rows.form)
+    return 0
+
+
+def _run_of(
+    path: Path, data: str | None, task: str, setting: str, scoring: Scoring
+) -> tuple[Stimuli, External, Protocol, bool, Kind]:
+    """Returns rows and predictions of a run directory, and its protocol, case rule and kind.
+
+    Raises:
+        BadInput: no finished run, other data, or a task, setting or rank that it does not have.
+    """
+    from lmdiag.results import load_run
+    from lmdiag.results.predictions import External
+
+    run = load_run(path, data)
+    tasks, model, top = run.results.tasks, run.results.model, run.results.protocol.top
+    settings = tasks.get(task, {})
+    if setting not in settings:
+        close = suggest(setting, settings) if settings else suggest(task, tasks)
+        known = ", ".join(f"{name} ({' '.join(parts)})" for name, parts in tasks.items())
+        raise BadInput(f"{path} has no {task} in setting {setting}{close}: choose from {known}")
+    protocol = scoring.of(run.results.protocol)
+    if (k := max(protocol.k)) > top:
+        raise BadInput(
+            f"--k {k}: {path} keeps the first {top} words only; run the model again with --k {k}"
+        )
+    parts = sorted(run.predictions[task].items())
+    read = External([part for (name, _), part in parts if name == setting])
+    return run.stimuli[task], read, protocol, model.cased, model.kind
+
+
+def compare_command(
+    runs: tuple[Path, ...],
+    /,
+    *,
+    data: DataOfRuns = None,
+    across: Annotated[
+        Names, Parameter(help=f"options in which the runs may differ: {', '.join(KNOBS)}")
+    ] = (),
+    tasks: tuple[str, ...] = (),
+    measures: tuple[str, ...] = (),
+    resamples: Count = 10_000,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> int:
+    """Compares and prints.
+
+    The runs of the JSON document are named a, b, c and so on, and each difference is the first
+    minus the second. If there are more than two runs, `pair` names the two of a comparison.
+
+    Args:
+        runs: run directories on the same data, or folders that have them; the first run is compared
+            with each of the others
+        tasks: tasks to compare; p-values are adjusted over what is compared (default: all)
+        measures: measures to compare, e.g. accuracy or sensitivity@0.01 (default: all)
+        resamples: number of bootstrap resamples
+        seed: random seed of the bootstrap and of permutations
+    """
+    from pydantic_core import to_jsonable_python
+
+    from lmdiag.comparison import not_compared
+    from lmdiag.report.formats.terminal import output_console
+    from lmdiag.report.labels import model_facts, model_label, run_letter, short_commit
+    from lmdiag.results import load_run, run_folders
+
+    paths = run_folders(runs)
+    if len(paths) < 2:
+        raise BadInput("compare takes two or more run directories, or a folder that has them")
+    loaded = [load_run(path, data) for path in paths]
+    compared = lmdiag.compare(
+        *loaded, seed=seed, resamples=resamples, across=across, tasks=tasks, measures=measures
+    )
+    for line in not_compared(loaded):
+        say(f"lmdiag: not compared: {line}")
+    if not as_json:
+        compared.names = []
+        for results in (run.results for run in loaded):
+            model = results.model  # with what identifies its weights
+            facts = f"{f'{model.id}, ' if model.name else ''}commit {short_commit(model.commit)}"
+            facts = ", ".join(model_facts(model)[1:]) if model.server is not None else facts
+            compared.names.append(f"{model_label(results)}  {facts}")
+        compared.show(output_console())
+        return 0
+    letters = [run_letter(i).lower() for i in range(len(loaded))]
+    models = {}
+    for letter, model in zip(letters, (run.results.model for run in loaded), strict=True):
+        given = {"name": model.name, "commit": model.commit, "server": model.server}
+        known = {name: fact for name, fact in given.items() if fact is not None}
+        models[letter] = {"model": model.id} | known
+    records = [asdict(comparison) for comparison in compared]
+    for record in records:
+        second = record.pop("second")
+        if len(loaded) > 2:
+            record["pair"] = ["a", letters[second]]
+    document = {
+        "signature": compared.signatures[0], **models,
+        **({"across": across, "signatures": compared.signatures} if across else {}),
+        "seed": seed, "resamples": resamples, "direction": "first minus second",
+        "comparisons": records,
+    }  # fmt: skip
+    print(json.dumps(to_jsonable_python(document, inf_nan_mode="null"), allow_nan=False))
+    return 0
+
+
+def report_command(
+    runs: tuple[Path, ...],
+    /,
+    *,
+    format: Literal["html", "markdown", "latex", "csv", "svg", "pdf", "png"] | None = None,
+    items: tuple[str, ...] = (),
+    out: Path | None = None,
+    figures: Path | None = None,
+    region: str = "",
+    width: Annotated[float, Parameter(validator=Number(gte=4, lte=60))] = 8.0,
+    data: DataOfRuns = None,
+) -> int:
+    """Writes the report; returns the exit code.
+
+    Args:
+        runs: run directory, or several, which are compared (checkpoints of one model: shown as
+            curves; runs of one model on different tasks: as one run), or folders that have them, or
+            a directory of `lmdiag multiverse`
+        format: html (default): full report with charts; markdown, latex, csv: tables only; svg,
+            pdf, png: charts
+        items: ids of rows, contrasts or items of suites to show with top words, or sentences word
+            by word, e.g. role88-68
+        out: output file (default: html to report.html in the run directory, for several runs in the
+            current directory; other formats to standard output)
+        figures: write every chart as a file into this directory, with its caption as text beside
+            it; the format is then svg (default), pdf or png
+        region: number or name of the critical region, for a design with regions
+        width: width of the figures in cm: 8 fits one column, 17 two
+    """
+    from lmdiag.multiverse import MULTIVERSE, MULTIVERSE_PAGE, Multiverse
+    from lmdiag.report import html, multiverse
+    from lmdiag.report.charts.output import write_figures
+    from lmdiag.results import REPORT, load_run, run_folders
+
+    folder, paths = runs[0], list(runs)
+    is_multiverse = len(runs) == 1 and (folder / MULTIVERSE).is_file()
+    if not is_multiverse:
+        paths = run_folders(runs)
+        folder = paths[0] if len(paths) == 1 else Path()
+    if figures or format in _FIGURES:
+        kind = format or "svg"
+        if not figures or kind not in _FIGURES:
+            raise BadInput(
+                "figures need a directory and one of the formats svg, pdf, png: give --figures DIR "
+                "--format svg"
+            )
+        if is_multiverse:
+            plots = [plot for _, plot in multiverse.multiverse_plots(Multiverse.read(folder))]
+        else:
+            plots = html.charts([load_run(path, data) for path in paths], region)
+        written = write_figures(plots, figures, kind, width)
+        print(f"Saved {len(written)} figures in {visible(str(figures))}")
+        return 0
+    if is_multiverse:
+        if format not in (None, "html") or items:
+            raise BadInput(
+                f"{folder} is a multiverse, which has a page and charts only: leave out --format "
+                "and --items, or name one of its runs"
+            )
+        text, out = multiverse.render(Multiverse.read(folder)), out or folder / MULTIVERSE_PAGE
+    elif format in (None, "html"):
+        text = html.render([load_run(path, data) for path in paths], chosen=items, region=region)
+        out = out or folder / REPORT
+    else:
+        text = _tables(paths, format, items, region, data)
+    if out is None:
+        sys.stdout.write(text)
+        return 0
+    clear_drafts(out.parent)
+    write_atomically(out, text.encode())
+    print(f"Saved in {visible(str(out))}")
+    return 0
+
+
+def _tables(
+    paths: list[Path], format: str, items: tuple[str, ...], region: str, data: str | None
+) -> str:
+    """The tables as text. They need no data set; the top words of chosen items do."""
+    from lmdiag import diagnostics
+    from lmdiag.report.designs import designs_of
+    from lmdiag.report.formats import render_tables
+    from lmdiag.report.labels import training_order
+    from lmdiag.report.listing import choose
+    from lmdiag.results import load_run, read_results
+    from lmdiag.results.run import joined_results, joined_runs
+
+    separate = [read_results(path) for path in paths]
+    results = joined_results(separate)
+    order = training_order(results)
+    chosen, grids, rows = [], [], {}
+    if items:
+        runs = joined_runs([load_run(path, data) for path in paths])
+        chosen = choose([runs[i] for i in order], items)
+    if format != "csv":  # with effects and cells of own data, where the data are found
+        known = diagnostics.built_in().keys()
+        unknown = [p for p, x in zip(paths, separate, strict=True) if x.tasks.keys() - known]
+        try:
+            custom = [load_run(path, data) for path in unknown]
+            grids = [grid for design in designs_of(custom, region) for grid in design.grids]
+            rows = {task: x.columns() for run in custom for task, x in run.stimuli.items()}
+        except BadInput:
+            if region:
+                raise
+    return render_tables(format, [results[i] for i in order], chosen, grids, rows)

@@ -1,0 +1,155 @@
+"""Measures of rows that are not compared: top words, surprisal and rank; human correlations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from lmdiag.measures.scores import Columns, Floats, Labels, Scores, Statistic, Trials, build, floats
+
+
+def accuracy(
+    trials: Trials, k: Sequence[int], *, cased: bool, levels: Mapping[str, Labels] | None = None
+) -> list[Scores]:
+    """Returns accuracy@k: the share of rows with an expected word among the first k top words.
+
+    Only rows with `expected` count. Words are compared whole, so a piece shown as "##ing" never
+    equals a word. A k beyond the shortest list is left out, because the rest of that list is not
+    known. Rows without any list are left out.
+
+    Args:
+        trials: rows and predictions.
+        k: ranks.
+        cased: compare words exactly, else case-blind.
+        levels: break-down -> level of each row; None for the levels of the trials.
+
+    Source: Ettinger (2020), tables 4, 7, 8 and 11.
+    """
+    if not trials.has("top_words"):
+        return []
+    fold = str if cased else str.casefold
+    where, lists = with_expected(trials.rows), trials.predictions["top_words"]
+    first = np.full(len(where), np.nan)  # place, from 1, of the first expected word
+    for place, i in enumerate(where):
+        if lists[i] is not None:
+            wanted = {*map(fold, trials.rows["expected"][i])}
+            matches = (n for n, word in enumerate(lists[i], start=1) if fold(word) in wanted)
+            first[place] = next(matches, np.inf)
+    by = {name: [of[i] for i in where] for name, of in (levels or trials.levels).items()}
+    hits = {rank: np.where(np.isnan(first), np.nan, first <= rank) for rank in k}
+    return [
+        build(f"accuracy@{rank}", trials.ids[where], hits[rank], "proportion", by)
+        for rank in k
+        if rank <= _shortest(lists, where)
+    ]
+
+
+def with_expected(rows: Columns) -> list[int]:
+    """Returns the positions of the rows that accuracy is over: the ones with expected words."""
+    return [i for i, words in enumerate(rows["expected"]) if words]
+
+
+def _shortest(lists: Sequence[Sequence[str] | None], where: Sequence[int]) -> int:
+    return min((len(words) for i in where if (words := lists[i]) is not None), default=0)
+
+
+def determiner_match(trials: Trials, k: Sequence[int]) -> list[Scores]:
+    """Returns determiner_match@k: the mean share of the top k that fit the a or an before them.
+
+    Over the distinct contexts of NEG-136-SIMP. By spelling, as the data set has it: `an` before a,
+    e, i, o, u, else `a`. Only an item that starts with a letter can fit: a piece ("##n"), a
+    punctuation mark, a number or a special token ("[UNK]") is not a word that a determiner could
+    take. A k beyond the shortest list is left out, as for accuracy.
+
+    Source: the observation on table 13 of Ettinger (2020), made a number.
+    """
+    if not trials.has("top_words"):
+        return []
+    rows, lists = trials.rows, trials.predictions["top_words"]
+    first: dict[str, int] = {}  # of each distinct context of SIMP that ends in a determiner
+    for i, (subset, context) in enumerate(zip(rows["subset"], rows["context"], strict=True)):
+        if subset == "simp" and context.lower().endswith((" a", " an")):
+            first.setdefault(context, i)
+    where = [*first.values()]
+    fitting = [
+        [
+            word[:1].isalpha() and (word[0].lower() in "aeiou") == context.lower().endswith("n")
+            for word in lists[i] or ()
+        ]
+        for context, i in first.items()
+    ]
+    by = {"polarity": [rows["polarity"][i] for i in where]}
+    scores = []
+    for rank in k:
+        if rank <= _shortest(lists, where):
+            shares = np.array([np.mean(fit[:rank]) if fit else np.nan for fit in fitting])
+            kind: Statistic = "proportion" if rank == 1 else "share"
+            scores.append(build(f"determiner_match@{rank}", trials.ids[where], shares, kind, by))
+    return scores
+
+
+def surprisal(trials: Trials) -> list[Scores]:
+    """Returns the surprisal of the target, -log2 p, in bits: a mean over rows.
+
+    An unscorable word is left out, and so is a word with a probability of zero, whose surprisal is
+    infinite.
+
+    Source: Hale (2001); Levy (2008).
+    """
+    if not trials.has("log_prob"):
+        return []
+    return [build("surprisal", trials.ids, _bits(trials), "mean", trials.levels)]
+
+
+def surprisal_per_word(trials: Trials) -> list[Scores]:
+    """Returns the surprisal of a sentence per word, in bits: a mean over rows.
+
+    Words without a probability count for neither. Of predictions that do not tell words apart, all
+    words of the sentence count.
+    """
+    if not trials.has("log_prob"):
+        return []
+    if trials.has("words"):
+        sentences = trials.predictions["words"]
+        counts = [sum(word.log_prob is not None for word in words or ()) for words in sentences]
+    else:
+        counts = [len(text.split()) for text in trials.rows["sentence"]]
+    bits = _bits(trials) / np.array([count or math.nan for count in counts])
+    return [build("surprisal_per_word", trials.ids, bits, "mean", trials.levels)]
+
+
+def _bits(trials: Trials) -> Floats:
+    """Surprisals of the rows in bits; NaN for a probability of zero."""
+    return np.where(np.isinf(trials.log_prob), np.nan, -trials.log_prob / math.log(2))
+
+
+def rank(trials: Trials) -> list[Scores]:
+    """Returns the rank of the target among all words: a median over rows.
+
+    Only where the rank of every word with a probability is known: unknown ranks are the worst ones
+    (in unit word, ranks end with the top list), and the median without them would be too low.
+    """
+    if not trials.has("rank") or not trials.has("log_prob"):
+        return []
+    ranks = floats(trials.predictions["rank"])
+    if np.any(np.isnan(ranks) & ~np.isnan(trials.log_prob)):
+        return []
+    return [build("rank", trials.ids, ranks, "median", trials.levels)]
+
+
+def correlations(trials: Trials) -> list[Scores]:
+    """Returns Spearman and Pearson of the target's log-probability with its cloze probability.
+
+    Over rows; the values are (n, 2), log-probability in nats. A probability of zero has no finite
+    log-probability, so such rows are left out of Pearson, and have the lowest rank in Spearman.
+    """
+    if not trials.has("log_prob"):
+        return []
+    cloze = floats(trials.rows["target_cloze"])
+    finite = np.where(np.isinf(trials.log_prob), np.nan, trials.log_prob)
+    return [
+        build("spearman", trials.ids, np.column_stack([trials.log_prob, cloze]), "spearman"),
+        build("pearson", trials.ids, np.column_stack([finite, cloze]), "pearson"),
+    ]
