@@ -372,7 +372,7 @@ def planting(folder: Path) -> Iterator[Callable[..., Multiverse]]:
         return Multiverse.read(folder / "out")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(models, "_LOADERS", {"planted:": "planted:load"} | models._LOADERS)
+        patch.setattr(models, "load", planted.load)
         yield plant
     planted.PLAN.models.clear()
 
