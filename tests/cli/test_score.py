@@ -150,6 +150,7 @@ def test_bad_predictions_are_one_line(command: Commands, records: list[Json]) ->
         assert message in command.refused("score", *asked)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", ["score --task neg136 --predictions {0}", "compare {0} {1}"])
 def test_neither_torch_nor_transformers_is_imported(command: Commands, line: str) -> None:
     code = (

@@ -110,10 +110,10 @@ def _finish(models: list[MemberRuns], options: Options) -> None:
     """Writes `multiverse.json`, its page and the reports of all runs; prints the tables."""
     from lmdiag.files import clear_drafts, write_atomically
     from lmdiag.multiverse import MULTIVERSE, MULTIVERSE_PAGE, multiverse_of
-    from lmdiag.report.formats.terminal import output_console, print_multiverse
     from lmdiag.report.labels import run_labels
     from lmdiag.report.multiverse import render
     from lmdiag.report.tables import headlines, sources_of
+    from lmdiag.report.terminal import output_console, print_multiverse
     from lmdiag.text import visible
 
     output = options.running.output
