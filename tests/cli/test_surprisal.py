@@ -53,9 +53,7 @@ class Halves(FakeModel):
 def halves(monkeypatch: pytest.MonkeyPatch) -> Halves:
     """The model `halves:`, as the command loads it."""
     model = Halves()
-    monkeypatch.setitem(globals(), "load_halves", lambda model_id, options: model)
-    loaders = {"halves:": f"{__name__}:load_halves"} | models._LOADERS
-    monkeypatch.setattr(models, "_LOADERS", loaders)
+    monkeypatch.setattr(models, "load", lambda model_id, options: model)
     return model
 
 
