@@ -29,8 +29,8 @@ from lmdiag.models import LoadOptions
 from lmdiag.models.local import LocalModel
 from lmdiag.protocol import Protocol
 from lmdiag.questions import collect
-from lmdiag.report.formats.terminal import print_multiverse
 from lmdiag.report.multiverse import multiverse_plots, render
+from lmdiag.report.terminal import print_multiverse
 from lmdiag.results.multiverse import Member, Multiverse, counts_of, effects_of
 from lmdiag.runs.inputs import load_inputs
 from lmdiag.text import visible

@@ -121,7 +121,7 @@ class Measures(Printable, Mapping[str, Measure]):
 
     def show(self, console: Console) -> None:
         """Prints the tables of the task."""
-        from lmdiag.report.formats.terminal import print_setting
+        from lmdiag.report.terminal import print_setting
 
         results = replace(self.results, signature=self.signature)
         task, form = self.stimuli.task, self.stimuli.form
@@ -187,7 +187,7 @@ class Analysed(Printable):
 
     def show(self, console: Console) -> None:
         """Prints the tables."""
-        from lmdiag.report.formats.terminal import print_analysis
+        from lmdiag.report.terminal import print_analysis
 
         print_analysis(self.analysis, console)
 
@@ -231,8 +231,8 @@ class Comparisons(Printable, list[Comparison]):
     def show(self, console: Console) -> None:
         """Prints one table per pair of models, task and setting."""
         from lmdiag.report.comparing import notes
-        from lmdiag.report.formats.terminal import print_comparisons
         from lmdiag.report.labels import asked_differently, run_letter
+        from lmdiag.report.terminal import print_comparisons
 
         for i, name in enumerate(self.names):
             console.print(visible(f"{run_letter(i)}  {name}"), markup=False, style="bold")
@@ -288,7 +288,7 @@ class LoadedMultiverse(Printable):
 
     def show(self, console: Console) -> None:
         """Prints the tables of `lmdiag multiverse`."""
-        from lmdiag.report.formats.terminal import print_multiverse
+        from lmdiag.report.terminal import print_multiverse
 
         print_multiverse(self.multiverse, console)
 

@@ -128,6 +128,7 @@ def test_the_shuffles_of_a_run_are_averaged(command: Commands) -> None:
     assert "Orig" not in tables
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", ["score --task neg136 --predictions {0}", "compare {0} {1}"])
 def test_neither_torch_nor_transformers_is_imported(command: Commands, line: str) -> None:
     code = (

@@ -111,8 +111,8 @@ def _finish(models: Sequence[Members], options: Options) -> None:
     """Writes `multiverse.json`, its page and the reports of all runs; prints the tables."""
     from lmdiag.files import clear_drafts, write_atomically
     from lmdiag.multiverse import multiverse_of
-    from lmdiag.report.formats.terminal import output_console, print_multiverse
     from lmdiag.report.multiverse import render
+    from lmdiag.report.terminal import output_console, print_multiverse
     from lmdiag.results.multiverse import MULTIVERSE, MULTIVERSE_PAGE
     from lmdiag.text import visible
 

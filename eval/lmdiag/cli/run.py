@@ -172,7 +172,7 @@ def write_report(run: Run, designs: Sequence[Design] | None = None) -> None:
 def _finish(run: Run, *, as_json: bool) -> None:
     """Writes the report of a run and prints its tables."""
     from lmdiag.report.designs import designs_of
-    from lmdiag.report.formats.terminal import print_results
+    from lmdiag.report.terminal import print_results
     from lmdiag.results import saved_files
     from lmdiag.text import visible
 
@@ -190,8 +190,8 @@ def _finish(run: Run, *, as_json: bool) -> None:
 def _compare(runs: Sequence[Run], output: Path, *, as_json: bool) -> None:
     """Writes the page that compares the models of a command, and prints their figures."""
     from lmdiag.files import write_atomically
-    from lmdiag.report.formats.terminal import print_overview
     from lmdiag.report.html import render
+    from lmdiag.report.terminal import print_overview
     from lmdiag.text import visible
 
     page = output / "comparison.html"

@@ -68,7 +68,7 @@ def score_command(
             or nothing can.
     """
     from lmdiag import evaluation, results, stimuli
-    from lmdiag.report.formats.terminal import print_setting
+    from lmdiag.report.terminal import print_setting
     from lmdiag.results.external import read_external
     from lmdiag.results.predictions import ids
 
@@ -172,8 +172,8 @@ def compare_command(
     from pydantic_core import to_jsonable_python
 
     from lmdiag.comparison import not_compared
-    from lmdiag.report.formats.terminal import output_console
     from lmdiag.report.labels import model_facts, model_label, run_letter, short_commit
+    from lmdiag.report.terminal import output_console
     from lmdiag.results import load_run, run_folders
 
     paths = run_folders(runs)
@@ -296,8 +296,8 @@ def _tables(
     from lmdiag import diagnostics
     from lmdiag.report.designs import designs_of
     from lmdiag.report.formats import render_tables
+    from lmdiag.report.items import choose
     from lmdiag.report.labels import training_order
-    from lmdiag.report.listing import choose
     from lmdiag.results import load_run, read_results
     from lmdiag.results.run import joined_results, joined_runs
 
@@ -384,7 +384,7 @@ def analyse_command(
     from lmdiag.analysis.items import ITEM_SUFFIXES
     from lmdiag.report.charts.conditions import condition_plot
     from lmdiag.report.charts.output import figure_file
-    from lmdiag.report.formats.terminal import output_console
+    from lmdiag.report.terminal import output_console
     from lmdiag.results import load_run, run_folders
 
     sources = [

@@ -117,7 +117,7 @@ def fit_command(
             check_new_file(file, (suffix,), overwrite=overwrite)
     from lmdiag.report import human as shown
     from lmdiag.report.charts.output import write_figures
-    from lmdiag.report.formats.terminal import output_console, print_fit
+    from lmdiag.report.terminal import output_console, print_fit
 
     result = lmdiag.fit(
         human,
