@@ -209,11 +209,3 @@ def test_what_is_no_path_is_answered_or_refused(folder: Path, name: str) -> None
                 else:
                     with pytest.raises(BadInput):
                         REFUSED[name](text)
-
-
-def test_a_folder_that_may_not_be_read_is_named(folder: Path) -> None:
-    for name in ("run", "multiverse", "verbs", "model"):
-        with suppress(BadInput):
-            REFUSED[name]("closed")
-        with as_nobody(), pytest.raises(BadInput, match=r"closed.*(Permission denied|cannot read)"):
-            REFUSED[name]("closed")
