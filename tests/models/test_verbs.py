@@ -64,6 +64,7 @@ def test_literal_definition(seed: int, spread: float, n_verbs: int) -> None:
         check(found, literal(row, pairs, label), 1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ties", [False, True])
 def test_large_vocabulary(ties: bool) -> None:
     """Large enough for sums of float32 to differ, and more verbs than in the data."""
