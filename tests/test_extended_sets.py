@@ -22,7 +22,7 @@ from lmdiag.hub.publish import plan_data
 from lmdiag.protocol import Protocol
 from lmdiag.report import numbers
 from lmdiag.report.html import charts
-from lmdiag.report.sections import sections
+from lmdiag.report.tables import sections
 from lmdiag.results import (
     DataInfo,
     Device,
