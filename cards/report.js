@@ -178,18 +178,14 @@
 
   // Makes a chart as wide as its place, axes included; in panels, each one its share.
   function size(spec, width) {
-    if (spec.vconcat) {
-      for (const panel of spec.vconcat) panel.width = width - panelMargin(spec) - 12;
-    } else if (spec.spec) {
-      spec.spec.width = Math.floor((width - 45) / spec.columns - 30);
+    const panel = (width - spec.usermeta?.beside) / (spec.columns || 1);
+    if (spec.usermeta) {
+      for (const view of spec.vconcat || [spec.spec]) view.width = Math.floor(panel);
     } else {
       spec.width = width;
       spec.autosize = { type: "fit-x", contains: "padding" };
     }
   }
-
-  // Pixels left of panels that stand one below the other.
-  const panelMargin = (spec) => spec.vconcat.at(-1).encoding.y.axis.minExtent;
 
   // Connects the marks of a chart with the list of items in its section.
   function connect(figure, view, points) {

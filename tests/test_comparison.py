@@ -19,6 +19,7 @@ from lmdiag.comparison import compare_runs as compare
 from lmdiag.evaluation import evaluate
 from lmdiag.measures import AGREEMENT_LAYOUT, Scores
 from lmdiag.protocol import Predictions, Protocol
+from lmdiag.results import Place
 from lmdiag.stimuli import Stimuli
 from lmdiag.types import BadInput
 
@@ -111,12 +112,13 @@ def test_what_differs_in_no_item_has_no_test_and_does_not_count(rows: dict[str, 
     assert smallest.p_adjusted == pytest.approx(min(1, 5 * smallest.p))  # of 7 measures
 
 
-def pair(name: str, a: list[float], b: list[float], statistic: Any = "mean", **more: Any) -> Pair:
+def pair(
+    name: str, a: list[float], b: list[float], statistic: Any = "mean", setting: str = "none"
+) -> Pair:
     """Two models' values of the same items."""
     items = np.array([str(i) for i in range(len(a))], dtype=object)
     sides = [Scores(name, items, np.array(values), statistic) for values in (a, b)]
-    return Pair(**{"task": "t", "setting": "none", "by": "", "level": "", "second": 1} | more,
-                a=sides[0], b=sides[1])  # fmt: skip
+    return Pair(Place("t", setting, name), *sides)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from runs import perfect, predictions_of, rows_of, uniform
 
 from lmdiag import measures, stats, stimuli
-from lmdiag.evaluation import evaluate, not_computed, scores_of_run, summarise
+from lmdiag.evaluation import evaluate, not_computed
 from lmdiag.protocol import Predictions, Protocol
 from lmdiag.results import Measure, SettingResults
 from lmdiag.types import BadInput
@@ -26,6 +26,7 @@ def two_contrasts() -> dict[str, list[Any]]:
             {
                 "id": f"{c}{i}", "contrast": c, "good": i == 0, "target": f"word{c}{i}",
                 "expected": ["yes"] if i == 0 else [], "constraint": "high" if c == "a" else "low",
+                "sentence_1": "A b.", "sentence_2": "A",
             }
             for c in "abcd"
             for i in range(2)
@@ -40,12 +41,8 @@ def summarised(
 
 
 def setting(*runs: Predictions, task: str = "cprag102", cased: bool = True) -> SettingResults:
-    rows = two_contrasts()
-    scores = [
-        scores_of_run(task, rows, run, k=(1, 5), threshold=0.01, cased=cased, kind="masked")
-        for run in runs
-    ]
-    return summarise(task, rows, runs, scores)
+    rows = stimuli.Stimuli.of(task, two_contrasts(), "tests", None)
+    return evaluate(rows, runs, Protocol(), cased)
 
 
 # ---- the diagnostics -----------------------------------------------------------------------------

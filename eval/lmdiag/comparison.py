@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import permutations
@@ -102,20 +102,17 @@ class Side(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """One measure of two models, item by item, before it is compared; see `Comparison`."""
+    """The figure at a place of two models, item by item; see `Comparison`."""
 
-    task: str
-    setting: str
-    by: str
-    level: str
+    place: Place
     a: Scores
     b: Scores
-    second: int
+    second: int = 1
 
     def generator(self, seed: int) -> np.random.Generator:
-        """Returns the random generator of the measure, the same for all pairs of models."""
-        parts = self.task, self.setting, self.a.name, self.by, self.level
-        return np.random.default_rng([seed, zlib.crc32("/".join(filter(None, parts)).encode())])
+        """Returns the random generator of the figure, the same for all pairs of models."""
+        name = "/".join(filter(None, self.place))
+        return np.random.default_rng([seed, zlib.crc32(name.encode())])
 
 
 def compare_runs(
@@ -152,39 +149,61 @@ def compare_runs(
         if task not in known:
             close = suggest(task, known)
             raise BadInput(f"the runs have no task {task}{close}: choose from {', '.join(known)}")
+    places = []
+    for task, setting in (setting for setting in first.settings if setting[0] in (tasks or known)):
+        for name, whole in first.scores(task, setting).items():
+            if "=" in name or name.startswith(HUMAN_MEASURES):  # a point of EW over cut-offs
+                continue
+            by = diagnostics.get(task).compared_by.get(name.partition("@")[0], "")
+            levels = [(by, level) for level in whole.by.get(by, {})] or [("", "")]
+            places += [Place(task, setting, name, *level) for level in levels]
     pairs = [
-        pair
+        pair._replace(second=second)
         for second, other in enumerate(others, start=1)
-        for pair in _paired(first, other, tasks or known, second)
+        for place in places
+        if (pair := pair_at(first, other, place))
     ]
     if measures:
-        chosen = chosen_measures(measures, dict.fromkeys(pair.a.name for pair in pairs))
-        pairs = [pair for pair in pairs if pair.a.name in chosen]
+        chosen = chosen_measures(measures, dict.fromkeys(pair.place.measure for pair in pairs))
+        pairs = [pair for pair in pairs if pair.place.measure in chosen]
     return compare_pairs(pairs, seed=seed, resamples=resamples)
 
 
 def compare_pairs(pairs: Sequence[Pair], *, seed: int, resamples: int) -> list[Comparison]:
     """Returns a comparison for each pair, p adjusted over the distinct tests of all of them."""
-    numbers = {(*pair[:4], pair.second, pair.a.name): i for i, pair in enumerate(pairs)}
+    numbers = {(pair.place, pair.second): i for i, pair in enumerate(pairs)}
     same = {}  # number of a pair -> number of the pair with the same numbers by construction
+    comparisons = []
     for i, pair in enumerate(pairs):
-        name = SAME_TEST.get(pair.a.name, "")
-        other = numbers.get((*pair[:4], pair.second, name))
+        place, first, second, number = pair
+        same_place = place._replace(measure=SAME_TEST.get(place.measure, ""))
+        other = numbers.get((same_place, number))
         if other is not None and all(
             np.array_equal(x.values, y.values)
-            for x, y in ((pair.a, pairs[other].a), (pair.b, pairs[other].b))
+            for x, y in ((first, pairs[other].a), (second, pairs[other].b))
         ):
             same[i] = other
-    comparisons = [_compare(pair, seed, resamples) for pair in pairs]
+        items, (a, b) = _on_common_items((first, second))
+        statistic, rng = first.statistic, pair.generator(seed)
+        values = stats.point(a, statistic), stats.point(b, statistic)
+        interval = stats.paired_bootstrap(a, b, statistic, rng, resamples)
+        test, p = "none", math.nan
+        if np.array_equal(a, b):
+            pass
+        elif statistic == "proportion":
+            test, p = "mcnemar", stats.mcnemar(a, b)
+        elif statistic in ("share", "mean"):
+            test, p = "sign-flip", stats.sign_flip(a - b, rng)
+        else:
+            test, p = "permutation", stats.swap_test(a, b, statistic, rng)
+        comparison = Comparison(
+            place.task, place.setting, place.measure, place.by, place.level, statistic, len(items),
+            *values, values[0] - values[1], *interval, p, math.nan, test, number,
+            pairs[same[i]].place.measure if i in same else "",
+        )  # fmt: skip
+        comparisons.append(comparison)
     adjusted = stats.holm([math.nan if i in same else x.p for i, x in enumerate(comparisons)])
-    return [
-        replace(
-            comparison,
-            p_adjusted=adjusted[same.get(i, i)],
-            same_as=pairs[same[i]].a.name if i in same else "",
-        )
-        for i, comparison in enumerate(comparisons)
-    ]
+    return [replace(x, p_adjusted=adjusted[same.get(i, i)]) for i, x in enumerate(comparisons)]
 
 
 def refuse_different(a: Side, b: Side, across: Sequence[str] = ()) -> None:
@@ -240,9 +259,6 @@ def in_words(parts: Mapping[str, tuple[str, ...]]) -> str:
     return "; ".join(f"{key} ({' and '.join(values)})" for key, values in parts.items())
 
 
-# ---- what is compared ----------------------------------------------------------------------------
-
-
 def side_of(run: Run) -> Side:
     """Returns a finished run as it is compared."""
     results, model = run.results, run.results.model
@@ -256,23 +272,18 @@ def side_of(run: Run) -> Side:
                 rows = run.stimuli[task]
                 for part_scores in scores(rows, part, results.protocol, model.cased, model.kind):
                     by_measure.setdefault(part_scores.name, []).append(part_scores)
-        return {name: average(several) for name, several in by_measure.items()}
+        means = {}
+        for name, shuffles in by_measure.items():
+            means[name] = first = shuffles[0]
+            if len(shuffles) > 1:
+                items, values = _on_common_items(shuffles)
+                statistic = "share" if first.statistic == "proportion" else first.statistic
+                mean = np.mean(values, axis=0)
+                means[name] = Scores(name, np.array(items, dtype=object), mean, statistic)
+        return means
 
     name = model.name or model.id
     return Side(str(run.path), name, results.signature, model.kind, settings, averaged)
-
-
-def _paired(a: Side, b: Side, tasks: Collection[str], second: int) -> Iterator[Pair]:
-    """Yields both sides' scores of each measure that can be compared, by level where it is so."""
-    for task, setting in (setting for setting in a.settings if setting[0] in tasks):
-        for name, whole in a.scores(task, setting).items():
-            if "=" in name or name.startswith(HUMAN_MEASURES):  # a point of EW over cut-offs
-                continue
-            by = diagnostics.get(task).compared_by.get(name.partition("@")[0], "")
-            by, levels = (by, [*whole.by[by]]) if by in whole.by else ("", [""])
-            for level in levels:
-                if pair := pair_at(a, b, Place(task, setting, name, by, level)):
-                    yield pair._replace(second=second)
 
 
 def pair_at(a: Side, b: Side, place: Place) -> Pair | None:
@@ -283,7 +294,11 @@ def pair_at(a: Side, b: Side, place: Place) -> Pair | None:
         place: the address of the figure.
     """
     task, setting, measure, by, level = place
-    if sides_differ(a.kind, b.kind) and measure.partition("@")[0] in (*CONTEXTUAL, PER_WORD):
+    # only one of the two sees what is right of the blank
+    if (a.kind, b.kind).count("causal") == 1 and measure.partition("@")[0] in (
+        *CONTEXTUAL,
+        PER_WORD,
+    ):
         return None
     parts = []
     for side in (a, b):
@@ -292,18 +307,14 @@ def pair_at(a: Side, b: Side, place: Place) -> Pair | None:
         if part is None or not len(part.items):  # a measure without items says why elsewhere
             return None
         parts.append(part)
-    return Pair(task, setting, by, level, parts[0], parts[1], second=1)
-
-
-def sides_differ(a: str, b: str) -> bool:
-    """Returns whether only one of two kinds of model sees what is right of the blank."""
-    return (a, b).count("causal") == 1
+    return Pair(place, parts[0], parts[1])
 
 
 def not_compared(runs: Sequence[Run]) -> list[str]:
     """Returns a line for each measure that some runs cannot be compared in with the first one."""
     first = runs[0].results
-    unlike = [run for run in runs if sides_differ(first.model.kind, run.results.model.kind)]
+    is_causal = first.model.kind == "causal"
+    unlike = [run for run in runs if (run.results.model.kind == "causal") != is_causal]
     pair = f"{runs[0].path} and {', '.join(str(run.path) for run in unlike)}"
     lines = {
         f"{' and '.join(CONTEXTUAL)} of {pair}: only one of the models sees what is right of the "
@@ -314,16 +325,6 @@ def not_compared(runs: Sequence[Run]) -> list[str]:
     return [line for line, applies in lines.items() if unlike and applies]
 
 
-def average(several: Sequence[Scores]) -> Scores:
-    """Returns the scores of several shuffles as one, each item's values averaged over them."""
-    first = several[0]
-    if len(several) == 1:
-        return first
-    items, values = _on_common_items(several)
-    statistic = "share" if first.statistic == "proportion" else first.statistic
-    return Scores(first.name, np.array(items, dtype=object), np.mean(values, axis=0), statistic)
-
-
 def _on_common_items(several: Sequence[Scores]) -> tuple[list[str], list[stats.Values]]:
     """The items that all have, in the order of the first, and the values of each on them."""
     places = [{item: i for i, item in enumerate(part.items)} for part in several]
@@ -332,49 +333,10 @@ def _on_common_items(several: Sequence[Scores]) -> tuple[list[str], list[stats.V
     return items, [of[[place[item] for item in items]] for of, place in values]
 
 
-# ---- one comparison ------------------------------------------------------------------------------
-
-
-def _compare(pair: Pair, seed: int, resamples: int) -> Comparison:
-    """The comparison of one measure; its p-value is not adjusted yet."""
-    task, setting, by, level, a, b, second = pair
-    items, (of_a, of_b) = _on_common_items((a, b))
-    rng = pair.generator(seed)
-    value_a, value_b = stats.point(of_a, a.statistic), stats.point(of_b, a.statistic)
-    interval = stats.paired_bootstrap(of_a, of_b, a.statistic, rng, resamples)
-    test, p = _test(of_a, of_b, a.statistic, rng)
-    return Comparison(
-        task, setting, a.name, by, level, a.statistic, len(items), value_a, value_b,
-        value_a - value_b, *interval, p=p, p_adjusted=math.nan, test=test, second=second,
-    )  # fmt: skip
-
-
-def _test(
-    a: stats.Values, b: stats.Values, statistic: Statistic, rng: np.random.Generator
-) -> tuple[str, float]:
-    """The name of the test of a difference, and its p."""
-    if np.array_equal(a, b):
-        return "none", math.nan
-    if statistic == "proportion":
-        return "mcnemar", stats.mcnemar(a, b)
-    if statistic in ("share", "mean"):
-        return "sign-flip", stats.sign_flip(a - b, rng)
-    return "permutation", stats.swap_test(a, b, statistic, rng)
-
-
-# ---- every two runs ------------------------------------------------------------------------------
-
-_Numbered = Mapping[tuple[int, int], Pair]
-"""Numbers of two runs -> their scores."""
-_Results = dict[tuple[int, int], tuple[float, ...]]
-"""Numbers of two runs -> difference, first minus second; ends of its 95% interval; p."""
-
-
-def compare_all(runs: Sequence[Run], places: Collection[Place]) -> dict[Place, _Results]:
+def compare_all(
+    runs: Sequence[Run], places: Collection[Place]
+) -> dict[Place, dict[tuple[int, int], tuple[float, ...]]]:
     """Compares every two runs, with the numbers of `compare_runs` before p is adjusted.
-
-    What random draws make of a run is computed once for all its pairs: the mean of resampled items
-    and the sum of items with random signs are linear, so those of a difference are differences.
 
     Args:
         runs: on the same rows.
@@ -385,63 +347,49 @@ def compare_all(runs: Sequence[Run], places: Collection[Place]) -> dict[Place, _
         of its 95% interval; p. Pairs that cannot be compared are left out.
     """
     sides = [*map(side_of, runs)]
-    compared = {}
-    for place in places:
-        if all((place.task, place.setting) in side.settings for side in sides):
-            numbers = permutations(range(len(runs)), 2)
-            pairs = {(i, j): x for i, j in numbers if (x := pair_at(sides[i], sides[j], place))}
-            compared[place] = _compare_figure(pairs)
-    return compared
+    return {
+        place: _compare_figure(sides, place)
+        for place in places
+        if all((place.task, place.setting) in side.settings for side in sides)
+    }
 
 
-def _compare_figure(pairs: _Numbered) -> _Results:
-    """Compares one figure of all pairs of runs."""
-    parts = {i: pair.a for (i, _), pair in pairs.items()}
-    statistics = {part.statistic for part in parts.values()}
-    if statistics == {"proportion"}:
-        return _compare_counts(pairs, parts)
-    done = _compare_means(pairs, parts) if statistics <= {"share", "mean"} else {}
-    return {key: done.get(key) or _single(pair) for key, pair in pairs.items()}
-
-
-def _single(pair: Pair) -> tuple[float, ...]:
-    (result,) = compare_pairs([pair], seed=0, resamples=RESAMPLES)
-    return result.difference, result.ci_low, result.ci_high, result.p
-
-
-def _compare_counts(pairs: _Numbered, parts: Mapping[int, Scores]) -> _Results:
-    """Compares proportions once for each number of items, of wins and of losses."""
+def _compare_figure(
+    sides: Sequence[Side], place: Place
+) -> dict[tuple[int, int], tuple[float, ...]]:
+    """Compares one figure of every two runs; pairs that have equal counts are compared once."""
     import pandas as pd
 
-    values = pd.DataFrame({i: pd.Series(part.values, part.items) for i, part in parts.items()})
-    right, wrong = (values == 1).astype(float), (values == 0).astype(float)
-    both, wins = (right + wrong).T @ (right + wrong), right.T @ wrong
-    counts = {(i, j): (both.at[i, j], wins.at[i, j], wins.at[j, i]) for i, j in pairs}
-    examples = {of_pair: pairs[key] for key, of_pair in counts.items()}
-    results = {of_pair: _single(pair) for of_pair, pair in examples.items()}
-    return {key: results[of_pair] for key, of_pair in counts.items()}
-
-
-def _compare_means(pairs: _Numbered, parts: Mapping[int, Scores]) -> _Results:
-    """Compares means of rows on the same items, with random draws that all pairs share.
-
-    Left out are pairs whose sign-flip test is exact, and those that differ by the same everywhere.
-    """
-    rows_on: dict[tuple[str, ...], list[int]] = {}
-    for i, part in parts.items():
-        rows_on.setdefault(tuple(part.items), []).append(i)
-    results: _Results = {}
-    for items, rows in rows_on.items():
-        if len(items) <= stats.MOST_EXACT:
-            continue
-        values = np.column_stack([parts[i].values for i in rows])
-        rng = next(iter(pairs.values())).generator(seed=0)
-        means = stats.resampled_means(values, rng, RESAMPLES).T.copy()
-        sums = stats.random_flips(values, rng).T.copy()
-        for a, b in permutations(range(len(rows)), 2):
-            d = values[:, a] - values[:, b]
-            if np.count_nonzero(d) > stats.MOST_EXACT and np.ptp(d):
-                interval = stats.percentiles(means[a] - means[b])
-                p = stats.flip_p(sums[a] - sums[b], d)
-                results[rows[a], rows[b]] = (float(d.mean()), *interval, p)
-    return results
+    numbers = permutations(range(len(sides)), 2)
+    pairs = {(i, j): x for i, j in numbers if (x := pair_at(sides[i], sides[j], place))}
+    parts = {i: pair.a for (i, _), pair in pairs.items()}
+    statistics = {part.statistic for part in parts.values()}
+    keys: dict[tuple[int, int], tuple[float, ...]] = {pair: pair for pair in pairs}
+    results: dict[tuple[float, ...], tuple[float, ...]] = {}
+    if statistics == {"proportion"}:  # only items, wins and losses count
+        values = pd.DataFrame({i: pd.Series(part.values, part.items) for i, part in parts.items()})
+        right, wrong = (values == 1).astype(float), (values == 0).astype(float)
+        both, wins = (right + wrong).T @ (right + wrong), right.T @ wrong
+        keys = {(i, j): (both.at[i, j], wins.at[i, j], wins.at[j, i]) for i, j in pairs}
+    elif statistics <= {"share", "mean"}:
+        # Means of resampled items and sums of items with random signs are linear: what random
+        # draws make of a run is computed once for all its pairs on the same items.
+        with_items: dict[tuple[str, ...], list[int]] = {}
+        for i, part in parts.items():
+            with_items.setdefault(tuple(part.items), []).append(i)
+        for rows in (of for items, of in with_items.items() if len(items) > stats.MOST_EXACT):
+            of_rows = np.column_stack([parts[i].values for i in rows])
+            rng = next(iter(pairs.values())).generator(seed=0)
+            means = stats.resampled_means(of_rows, rng, RESAMPLES).T.copy()
+            sums = stats.random_flips(of_rows, rng).T.copy()
+            for a, b in permutations(range(len(rows)), 2):
+                d = of_rows[:, a] - of_rows[:, b]
+                if np.count_nonzero(d) > stats.MOST_EXACT and np.ptp(d):  # else p is exact
+                    interval = stats.percentiles(means[a] - means[b])
+                    p = stats.flip_p(sums[a] - sums[b], d)
+                    results[rows[a], rows[b]] = (float(d.mean()), *interval, p)
+    for pair, key in keys.items():
+        if key not in results:
+            (only,) = compare_pairs([pairs[pair]], seed=0, resamples=RESAMPLES)
+            results[key] = only.difference, only.ci_low, only.ci_high, only.p
+    return {pair: results[key] for pair, key in keys.items()}

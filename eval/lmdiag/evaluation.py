@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -48,94 +48,52 @@ def evaluate(
     Raises:
         BadInput: predictions do not belong to the rows.
     """
+    rows, diagnostic = stimuli.columns(), diagnostics.get(stimuli.task, stimuli.form)
     of_runs = [scores(stimuli, run, protocol, cased, kind) for run in runs]
-    return summarise(stimuli.task, stimuli.columns(), runs, of_runs, form=stimuli.form)
-
-
-def summarise(
-    task: str,
-    rows: Columns,
-    runs: Sequence[Predictions],
-    of_runs: Sequence[Sequence[Scores]],
-    *,
-    form: str = "",
-) -> SettingResults:
-    """Returns the figures of one setting from the scores of its runs; see `evaluate`."""
-    diagnostic = diagnostics.get(task, form)
     measured: list[dict[str, Measure]] = []
-    for scores in of_runs:
+    for of_run in of_runs:
         measured.append({})
-        for measure in scores:
+        for measure in of_run:
             by = {
-                column: {x: figure_of(of[x]) for x in diagnostic.levels_in_order(column, of)}
+                column: {x: _figure(of[x]) for x in diagnostic.levels_in_order(column, of)}
                 for column, of in measure.by.items()
             }
-            measured[-1][measure.name] = Measure(**vars(figure_of(measure)), by=by)
-    shuffled = bool(runs) and is_shuffled(task, runs[0].perturbation)
+            measured[-1][measure.name] = Measure(**vars(_figure(measure)), by=by)
+    shuffled = bool(runs) and is_shuffled(stimuli.task, runs[0].perturbation)
     first_words = [words[0] for run in runs for words in run.words if words]
     return SettingResults(
         _over_runs(measured) if shuffled else measured[0],
         _unscored(rows, runs, "unscorable"),
         censored=_unscored(rows, runs, "censored"),
         without_first=sum(word.log_prob is None and word.n_tokens > 0 for word in first_words),
-        equal_contrasts=max((measure.equal for scores in of_runs for measure in scores), default=0),
+        equal_contrasts=max((measure.equal for part in of_runs for measure in part), default=0),
     )
 
 
 def scores(
     stimuli: Stimuli, run: Predictions, protocol: Protocol, cased: bool, kind: Kind = "masked"
 ) -> list[Scores]:
-    """Returns the per-item scores behind `evaluate`, for charts, the bootstrap and comparisons."""
+    """Returns the per-item scores behind `evaluate`, for charts, the bootstrap and comparisons.
+
+    The human baseline is left out where the rows were perturbed.
+    """
     if run.perturbation != NONE:
         stimuli = perturb(stimuli, run.perturbation, run.run, protocol.seed)
-    return scores_of_run(
-        stimuli.task,
-        stimuli.columns(),
-        run,
-        k=protocol.k,
-        threshold=protocol.threshold,
-        cased=cased,
-        kind=kind,
-        form=stimuli.form,
-    )
-
-
-def scores_of_run(
-    task: str,
-    rows: Columns,
-    run: Predictions,
-    *,
-    k: Sequence[int],
-    threshold: float,
-    cased: bool,
-    kind: Kind,
-    form: str = "",
-) -> list[Scores]:
-    """Returns the scores of one run, without the human baseline where the rows were perturbed.
-
-    Args:
-        task: name of the config.
-        rows: with the contexts that the model was asked.
-        run: predictions in the order of the rows.
-        k, threshold, cased, kind: see `evaluate`.
-        form: of the data, see `Stimuli`.
-
-    Raises:
-        BadInput: predictions do not belong to the rows.
-    """
+    rows, task = stimuli.columns(), stimuli.task
     if list(rows["id"]) != run.id:
         raise BadInput(
             f"predictions of {task} are not in the order of its rows: "
             "align them by `lmdiag.results.predictions.align`"
         )
-    computed = diagnostics.get(task, form).score(
-        rows, vars(run), k=k, threshold=threshold, cased=cased, left_only=kind == "causal"
-    )
+    computed = diagnostics.get(task, stimuli.form).score(
+        rows, vars(run), k=protocol.k, threshold=protocol.threshold, cased=cased,
+        left_only=kind == "causal",
+    )  # fmt: skip
     left_out = () if run.perturbation == NONE else HUMAN_MEASURES
     return [measure for measure in computed if not measure.name.startswith(left_out)]
 
 
-def figure_of(scores: Scores) -> Figure:
+def _figure(scores: Scores) -> Figure:
     """Returns value, n, interval and chance level; None where undefined."""
     estimate = asdict(stats.estimate(scores.values, scores.statistic))
     has_chance = scores.chance is not None and len(scores.chance)
@@ -148,44 +106,34 @@ def figure_of(scores: Scores) -> Figure:
 
 
 def _over_runs(runs: Sequence[Mapping[str, Measure]]) -> dict[str, Measure]:
-    """The measures of a shuffled setting: means over its runs."""
+    """The measures of a shuffled setting: means over its runs, with standard deviations.
+
+    The bounds are means of the bounds: the interval over items of a typical run; `sd` (population)
+    is how far the order of the words changes the figure. n is that of a run.
+    """
+
+    def mean(figures: Sequence[Figure]) -> Figure:
+        means: dict[str, Any] = {}
+        for name in ("value", "ci_low", "ci_high", "chance"):
+            of_runs = [getattr(figure, name) for figure in figures]
+            means[name] = None if None in of_runs else statistics.fmean(of_runs)
+            if name == "value":
+                means["sd"] = None if None in of_runs else statistics.pstdev(of_runs)
+        n = min(figure.n or 0 for figure in figures)
+        return replace(figures[0], **means, n=n, runs=len(figures), not_defined=None)
+
     merged = {}
     for name, first in runs[0].items():
         of_runs = [run[name] for run in runs if name in run]
         by = {
             column: {
-                level: _mean([f for run in of_runs if (f := run.at(column, level))])
+                level: mean([f for run in of_runs if (f := run.at(column, level))])
                 for level in levels
             }
             for column, levels in first.by.items()
         }
-        merged[name] = Measure(**vars(_mean(of_runs)) | {"by": by})
+        merged[name] = Measure(**vars(mean(of_runs)) | {"by": by})
     return merged
-
-
-def _mean(figures: Sequence[Figure]) -> Figure:
-    """The mean of the figures of several runs, with their standard deviation (population).
-
-    The bounds are means of the bounds: the interval over items of a typical run; `sd` is how far
-    the order of the words changes the figure. n is that of a run.
-    """
-
-    def mean(name: str) -> float | None:
-        of_runs = [getattr(figure, name) for figure in figures]
-        return None if None in of_runs else statistics.fmean(of_runs)
-
-    values = [figure.value for figure in figures]
-    return replace(
-        figures[0],
-        value=mean("value"),
-        n=min(figure.n or 0 for figure in figures),
-        ci_low=mean("ci_low"),
-        ci_high=mean("ci_high"),
-        chance=mean("chance"),
-        sd=None if None in values else statistics.pstdev(values),  # type: ignore[type-var]
-        runs=len(figures),
-        not_defined=None,
-    )
 
 
 # ---- which measures ------------------------------------------------------------------------------

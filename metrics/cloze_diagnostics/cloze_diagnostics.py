@@ -9,9 +9,11 @@ import datasets
 import evaluate
 
 from lmdiag import diagnostics
-from lmdiag.evaluation import beyond_lists, scores_of_run, summarise
-from lmdiag.protocol import checked_ranks, checked_threshold
+from lmdiag.evaluation import beyond_lists
+from lmdiag.evaluation import evaluate as figures
+from lmdiag.protocol import Protocol, checked_ranks, checked_threshold
 from lmdiag.results.external import to_predictions
+from lmdiag.stimuli import Stimuli
 from lmdiag.stimuli.table import RawTable, converted
 from lmdiag.types import BadInput
 
@@ -117,26 +119,17 @@ class ClozeDiagnostics(evaluate.Metric):
         threshold: float = 0.01,
         cased: bool = True,
     ) -> dict[str, Any]:
-        ranks = checked_ranks(k)
+        protocol = Protocol(k=checked_ranks(k), threshold=checked_threshold(threshold))
         rows = [json.loads(row) for row in references]
         columns = _columns(rows, self.config_name)
         given = [json.loads(prediction) for prediction in predictions]
         run, notes = to_predictions(_records(given, columns["id"]), "predictions")
-        notes += [f"not computed: {line}" for line in beyond_lists(columns, run, ranks)]
+        notes += [f"not computed: {line}" for line in beyond_lists(columns, run, protocol.k)]
         for line in notes:
             warnings.warn(line, stacklevel=2)
         is_own = diagnostics.get(self.config_name).missing_columns(columns)
-        task = "own" if is_own else self.config_name
-        scores = scores_of_run(
-            task,
-            columns,
-            run,
-            k=ranks,
-            threshold=checked_threshold(threshold),
-            cased=cased,
-            kind="masked",
-        )
-        computed = summarise(task, columns, [run], [scores]).to_json()
+        stimuli = Stimuli.of("own" if is_own else self.config_name, columns, "references", None)
+        computed = figures(stimuli, [run], protocol, cased).to_json()
         unscorable = {"unscorable": computed["unscorable"]} if computed["unscorable"] else {}
         return dict(computed["measures"]) | unscorable
 

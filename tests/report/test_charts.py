@@ -19,7 +19,9 @@ import lmdiag
 from lmdiag import diagnostics
 from lmdiag.protocol import Protocol
 from lmdiag.report.charts import Plot, kinds, output
-from lmdiag.report.charts.drawing import density_chart, dot_chart, ends_of, means_chart
+from lmdiag.report.charts.conditions import means_chart
+from lmdiag.report.charts.drawing import dot_chart
+from lmdiag.report.charts.items import axis_of
 from lmdiag.report.charts.kinds import CHART_KINDS
 from lmdiag.report.charts.output import palette, resolved, theme
 from lmdiag.report.html import charts
@@ -99,7 +101,7 @@ def test_cutoffs(plots: dict[str, list[Plot]], runs: dict[str, Run]) -> None:
     results = runs["all"].results
     for row in rows(plots["agreement"], "agreement-cutoffs-mw-ew"):
         end, cutoff = row["cut-off"].split()
-        name = f"{row['series'].lower()}@{end}={float(cutoff):g}"
+        name = f"{row['score'].lower()}@{end}={float(cutoff):g}"
         measure = results.measure("agreement", "none", name)
         assert measure is not None
         assert row["value"] == measure.value
@@ -153,19 +155,22 @@ def test_very_many_levels_are_drawn_by_the_level_they_belong_to(
     assert all(plot.is_further for plot in parts)
 
 
-def test_axes_densities_and_undefined_values() -> None:
+def test_axes_densities_and_undefined_values(
+    monkeypatch: pytest.MonkeyPatch, plots: dict[str, list[Plot]], forms: dict[str, Run]
+) -> None:
     for values, low in (([0.5, 0.02], 0.01), ([1e-30, 0.5], 1e-8), ([0.0], 0.1)):
-        assert ends_of(values, bits=False) == (pytest.approx(low), 1)
-    assert ends_of([12.5, 30.1], bits=True) == (10, 40)
-    counts = density_chart([0.5, 0.5, 0.0, 1], [0.1, 0.1, 0.2, 1e-30], (1e-8, 1), bits=False)
-    assert sum(row["contrasts"] for row in counts.to_dict()["data"]["values"]) == 4
+        axis = axis_of("x", "p", "p", pd.Series(values), False)
+        assert axis.to_dict()["scale"]["domain"] == [pytest.approx(low), 1]
+    monkeypatch.setattr("lmdiag.report.charts.items.MAX_LISTED", 3)
+    counts = rows(charts(forms["pairs"]), "blimp-pairs")
+    assert sum(row["contrasts"] for row in counts) == len(rows(plots["pairs"], "blimp-pairs"))
     row = {"label": "a", "series": "b", "value": 0.5, "low": None, "high": float("nan")}
     assert dot_chart(pd.DataFrame([row])).to_dict()["data"]["values"] == [
         {"label": "a", "series": "b", "value": 0.5}
     ]
     # an interval of surprisals is cut at 0
     mean = {"level": "a", "series": "b", "panel": "", "value": 1.0, "low": -1.0, "high": 3.0}
-    chart = means_chart(pd.DataFrame([mean]), y="bits", possible=(0, 99)).to_dict()
+    chart = means_chart(pd.DataFrame([mean]), "bits", possible=(0, 99)).to_dict()
     assert chart["layer"][0]["encoding"]["y"]["scale"] == {"zero": False, "domainMin": 0}
 
 

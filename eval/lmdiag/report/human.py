@@ -178,19 +178,19 @@ def _marks(rows: Sequence[_Row], by: str, by_title: str, title: str) -> Any:
     """Values with intervals: up and down over numbers, or left and right beside names."""
     import altair as alt
 
-    data = DataFrame(rows)
-    is_named = by == "term"
-    channels = parts.series("model", {"color": COLORS}, distinct(data, "model"))
-    shown = tooltip(data, "model, row, word, n, term", "surprisal, value, low, high", ".4~g")
-    height = 240
+    data, is_named = DataFrame(rows), by == "term"
+    on, height = ("x", max(40, 14 * len(rows) + 8 * data[by].nunique())) if is_named else ("y", 240)
+    channels = parts.series("model", distinct(data, "model"), color=COLORS)
+    channels[on] = numeric(on, "value", percent=False, title=title, zero=is_named)
     if is_named:
-        channels |= {"y": parts.labels(data, by), "yOffset": alt.YOffset("model:N", sort=None)}
-        height = max(40, 14 * len(rows) + 8 * len(distinct(data, by)))
+        channels |= {
+            "y": parts.labels(data, by),
+            "yOffset": alt.YOffset("model:N", sort=distinct(data, "model")),
+        }
     else:
         channels["x"] = numeric("x", by, percent=False, title=by_title, zero=False, padding=8)
-    on = "x" if is_named else "y"
-    channels[on] = numeric(on, "value", percent=False, title=title, zero=is_named)
-    return parts.layered(data, *parts.points(data, on, **channels, tooltip=shown), height=height)
+    shown = tooltip(data, "model, row, word, n, term, surprisal, value, low, high", ".4~g")
+    return parts.layered(data, *parts.points(data, on, channels, tooltip=shown), height=height)
 
 
 # ---- the page -----------------------------------------------------------------------------------

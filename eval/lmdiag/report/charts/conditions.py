@@ -1,20 +1,31 @@
-"""The means of the conditions of a design, with within-item intervals and the items behind them."""
+"""Means of conditions with within-item intervals: of a design, and of the regions of suites."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from pandas import DataFrame
+import altair as alt
+import pandas as pd
 
-from lmdiag.analysis.designs import UNITS, Analysis
-from lmdiag.report.charts import Plot
-from lmdiag.report.charts.drawing import means_chart
+from lmdiag import stats
+from lmdiag.analysis.designs import UNITS, Analysis, within_item_intervals
+from lmdiag.diagnostics import Chart
+from lmdiag.formulas import parse_formula
+from lmdiag.report.charts import Plot, name_part, parts
+from lmdiag.report.charts.parts import COLORS, SHAPES, distinct, tooltip
+from lmdiag.report.items import Item
 from lmdiag.text import visible
+
+if TYPE_CHECKING:
+    from lmdiag.report.charts.kinds import TaskRuns
 
 _MOST_ITEMS = 60
 """Items that are drawn as lines, in each panel."""
+
+_UNFOLDED = 6
+"""Suites whose charts are shown at once; of more, all are folded."""
 
 _POSSIBLE = {"surprisal": (0, math.inf), "probability": (0, 1), "correct": (0, 1)}
 """Response -> its possible values; the interval of a few items may reach further."""
@@ -33,15 +44,33 @@ def condition_plot(name: str, analyses: Mapping[str, Analysis], of: str = "") ->
         of: what the response is of, for the caption, e.g. " of region 2".
     """
     first = next(iter(analyses.values()))
-    data = DataFrame(row for region, part in analyses.items() for row in _rows(region, part))
+    across, *others = first.conditions
+    tables = []
+    for region, analysis in analyses.items():
+        keys = [x for x in ("suite", "model", *first.conditions) if x in analysis.items]
+        drawn = analysis.items[analysis.items.groupby(keys).cumcount() < _MOST_ITEMS]
+        table = pd.concat([analysis.cells.rename(columns={"mean": "value"}), drawn])
+        panel = [
+            x for x in ("suite", "model") if x in keys and (x != "model" or analysis.has_models)
+        ]
+        tables.append(
+            table.assign(
+                panel=[
+                    ", ".join(filter(None, (region, *map(visible, row))))
+                    for row in table[[*panel, *others[1:]]].itertuples(index=False)
+                ]
+            )
+        )
+    data = pd.concat(tables).rename(columns={"ci_low": "low", "ci_high": "high"})
+    data["level"] = data[across].map(visible)
+    data["series"] = data[others[0]].map(visible) if others else ""
+    data["item"] = data["item"].map(visible, na_action="ignore")
+    data = data[["level", "series", "panel", "item", "value", "n", "low", "high"]]
     response = first.response.replace("_", " ")
     possible = _POSSIBLE.get(first.response, (-math.inf, math.inf))
+    titles = [", ".join(filter(None, (response, UNITS.get(first.response)))), *first.conditions]
     chart = means_chart(
-        data,
-        *map(visible, [*first.conditions][:2]),
-        y=", ".join(filter(None, (response, UNITS.get(first.response)))),
-        possible=possible,
-        same_levels="suite" not in first.cells,
+        data, *map(visible, titles[:3]), possible=possible, same_levels="suite" not in first.cells
     )
     is_cut = data["low"].min() < possible[0] or data["high"].max() > possible[1]
     items = f"the first {_MOST_ITEMS} items" if data["n"].max() > _MOST_ITEMS else "the items"
@@ -53,21 +82,108 @@ def condition_plot(name: str, analyses: Mapping[str, Analysis], of: str = "") ->
     return Plot("conditions", name, caption, chart)
 
 
-def _rows(region: str, analysis: Analysis) -> Iterator[dict[str, Any]]:
-    """Rows of the chart: a mean per cell, and a value per item and cell."""
-    across, *others = analysis.conditions
-    keys = [name for name in ("suite", "model", *analysis.conditions) if name in analysis.items]
-    order = analysis.items.groupby(keys, sort=False).cumcount()
-    cells = analysis.cells.rename(columns={"mean": "value", "ci_low": "low", "ci_high": "high"})
-    for table in (cells, analysis.items[order < _MOST_ITEMS]):
-        for row in table.to_dict("records"):
-            model = row["model"] if analysis.has_models else ""
-            parts = (region, row.get("suite", ""), model, *(row[name] for name in others[1:]))
-            place = {
-                "level": visible(row[across]),
-                "series": visible(row[others[0]]) if others else "",
-                "panel": ", ".join(visible(part) for part in parts if part),
-            }
-            figures = {name: row[name] for name in ("value", "n", "low", "high") if name in row}
-            item = {"item": visible(row["item"])} if "item" in row else {}
-            yield place | figures | item
+def means_chart(
+    data: pd.DataFrame,
+    y: str,
+    x: str | None = None,
+    legend: str | None = None,
+    *,
+    possible: tuple[float, float],
+    same_levels: bool = True,
+) -> Any:
+    """Returns means with intervals by the levels of a condition, those of a series side by side.
+
+    Args:
+        data: level, series, panel, value, low, high, n of each mean; with `item`, a value of an
+            item, for its thin line; without items, lines join the means. `named` is False for
+            levels that a click shows.
+        y, x, legend: titles of values, levels and series.
+        possible: values, beyond which an interval is cut.
+        same_levels: whether all panels have the same levels.
+    """
+    names, levels, is_path = distinct(data, "series"), distinct(data, "level"), "item" not in data
+    are_panels = data["panel"].nunique() > 1
+    is_slanted = is_path or 6 * sum(map(len, levels)) > (160 if are_panels else 310)
+    ends = {"domainMin": possible[0]} if data["low"].min() < possible[0] else {}
+    ends |= {"domainMax": possible[1]} if data["high"].max() > possible[1] else {}
+    looks = parts.series("series", names, legend, color=COLORS, shape=SHAPES)
+    angle: dict[str, Any] = {
+        "labelAngle": -35 if is_slanted else 0,
+        "labelLimit": 110,
+        "labelOverlap": False,
+    }
+    place = {
+        "x": alt.X("level:N", sort=levels, title=x).axis(**angle),
+        "y": parts.numeric("y", "value", percent=False, title=y, zero=False, **ends),
+        "color": looks["color"],
+    }
+    if len(names) > 1:
+        place["xOffset"] = alt.XOffset("series:N", sort=names)
+    shown = tooltip(data, "panel, level, series, n, value, low, high", ".2f")
+    means = parts.points(data, "y", place | looks, tooltip=shown)
+    means[0].mark.clip = bool(ends)
+    line = alt.Chart().mark_line().encode(**place)
+    if not is_path:
+        means = [layer.transform_filter("!isValid(datum.item)") for layer in means]
+        thin = alt.Chart().mark_line(strokeWidth=1, opacity=0.18).encode(**place, detail="item:N")
+        line = thin.transform_filter("isValid(datum.item)")
+    chart = parts.layered(data, line, *means, height=150 if are_panels else 200)
+    if is_part := "named" in data and data["named"].nunique() > 1:
+        chart = chart.transform_filter("every_region || datum.named")
+    if are_panels:
+        chart = parts.panels(chart, data, "panel", own="" if same_levels else "x")
+    box = alt.binding_checkbox(name="all regions")
+    every = alt.param(name="every_region", value=False, bind=box)
+    return chart.add_params(every) if is_part else chart
+
+
+def regions(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
+    """Yields the mean surprisal of each region in each condition, a chart per suite."""
+    suites = dict.fromkeys(item.levels.get(chart.by, "") for items in data.items for item in items)
+    for number, suite in enumerate(suites, start=1):
+        of_models = [
+            _region_means([item for item in items if item.levels.get(chart.by, "") == suite])
+            for items in data.items
+        ]
+        labels = [source.label for source in data.sources]
+        means = pd.concat(x.assign(panel=y) for x, y in zip(of_models, labels, strict=True))
+        if means.empty:
+            continue
+        name = visible(data.diagnostic.level_label(chart.by, suite)) or data.task
+        caption = f"{name}: mean surprisal by region. Lines are 95% intervals within items."
+        if means["named"].nunique() > 1:
+            caption += " Only the regions that the predictions read are shown."
+        file = "-".join(filter(None, ("regions", str(number), name_part(suite))))
+        drawn = means_chart(means, "surprisal, bits", possible=(0, math.inf))
+        yield Plot(chart.kind, file, caption, drawn, len(suites) > _UNFOLDED)
+
+
+def _region_means(items: Sequence[Item]) -> pd.DataFrame:
+    """The mean of each region in each condition, with its interval within items.
+
+    The mean is over the items that have the region in all conditions that any item has it in.
+    """
+    formulas = {formula for item in items for formula, _ in item.predictions}
+    named = {region.number for text in formulas for region in parse_formula(text).regions}
+    bits = pd.DataFrame(
+        [(part.name, choice.condition, item.id, part.bits)
+         for item in items for choice in item.choices for part in choice.parts],
+        columns=["region", "condition", "item", "bits"],
+    ).dropna()  # fmt: skip
+    rows = []
+    for region, of_region in bits.groupby("region", sort=False):
+        table = of_region.pivot(index="item", columns="condition", values="bits").dropna()
+        table = table[distinct(of_region, "condition")]
+        bounds = [(math.nan, math.nan)] * len(table.columns)
+        if len(table) > 1 and len(table.columns) > 1:
+            bounds = within_item_intervals(table.to_numpy())
+        elif len(table) > 1:
+            bounds = [stats.mean_interval(table.to_numpy()[:, 0])]
+        # None: a formula reads the whole sentence
+        is_named = None in named or str(region).partition(" ")[0] in map(str, named)
+        rows += [
+            {"level": visible(str(region)), "series": visible(condition), "n": len(table),
+             "value": table[condition].mean(), "low": low, "high": high, "named": is_named}
+            for condition, (low, high) in zip(table, bounds, strict=True)
+        ]  # fmt: skip
+    return pd.DataFrame(rows)

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from typing import Any
 
+import altair as alt
 import pandas as pd
 
 from lmdiag import diagnostics
-from lmdiag.report.charts import Plot, name_part
-from lmdiag.report.charts.drawing import OTHER_MODELS, dot_chart, trend_chart
+from lmdiag.report.charts import Plot, name_part, parts
+from lmdiag.report.charts.drawing import dot_chart
 from lmdiag.report.charts.kinds import figure_row
-from lmdiag.report.charts.parts import COLORS, has
+from lmdiag.report.charts.parts import COLORS, MUTED, SHAPES, distinct, has, tooltip
 from lmdiag.report.tables import HeadlineFigure, Source, headlines
 from lmdiag.text import visible
 from lmdiag.training_steps import trained_model
+
+_OTHERS = "other models"
+"""Family of the models whose marks no line joins."""
 
 _SIZE = re.compile(r"\d+(\.\d+)?[kmb]|tiny|mini|small|medium|base|large|x+l|huge", re.IGNORECASE)
 """A part of a model's name that only says how large the model is."""
@@ -41,39 +46,40 @@ def model_figures(sources: Sequence[Source]) -> list[tuple[str, HeadlineFigure]]
     ]
 
 
-def _table(figure: HeadlineFigure, sources: Sequence[Source]) -> pd.DataFrame:
-    """A row per model that has the figure; with the sources, in their order."""
-    human, label = figure.human and figure.human.value, visible(figure.label)
+def _figures(sources: Sequence[Source]) -> pd.DataFrame:
+    """The headline figures of all models: a row per figure and model that has it."""
     return pd.DataFrame(
-        figure_row(value) | {"model": source.label, "human": human, "figure": label}
+        figure_row(value)
+        | {"task": figure.place.task, "title": title, "figure": visible(figure.label)}
+        | {"model": source.label, "human": figure.human and figure.human.value}
+        | {"is_percent": all(x.is_percent for x in figure.figures if x)}
+        for title, figure in model_figures(sources)
         for source, value in zip(sources, figure.figures, strict=True)
         if value and value.value is not None
     )
 
 
-def _is_percent(figure: HeadlineFigure) -> bool:
-    return all(value.is_percent for value in figure.figures if value)
-
-
 def _reading(data: pd.DataFrame, direction: str) -> str:
     """What the marks of the data mean."""
-    parts = {
+    meanings = {
         "low": f"Thin {direction} lines are 95% intervals.",
         "chance": "The dashed line is chance.",
         "human": "The grey line is the human baseline.",
     }
-    return " ".join(text for column, text in parts.items() if has(data, column))
+    return " ".join(text for column, text in meanings.items() if has(data, column))
 
 
 def ranked_plots(sources: Sequence[Source]) -> list[Plot]:
     """Returns a chart per headline figure: every model, the highest value first."""
     plots = []
-    for title, figure in model_figures(sources):
-        data = _table(figure, sources).sort_values("value", ascending=False, kind="stable")
-        chart = dot_chart(data.assign(label=data["model"], series=""), percent=_is_percent(figure))
-        caption = f"{title}: {visible(figure.label)}. {_reading(data, 'horizontal')}"
-        name = f"{name_part(figure.place.task)}-models-{name_part(figure.label)}"
-        plots.append(Plot("models", name, caption, chart))
+    groups = _figures(sources).groupby(["task", "title", "figure", "is_percent"], sort=False)
+    for (task, title, figure, is_percent), rows in groups:
+        data = rows.sort_values("value", ascending=False, kind="stable")
+        drawn = dot_chart(data.assign(label=data["model"], series=""), percent=is_percent)
+        caption = f"{title}: {figure}. {_reading(data, 'horizontal')}"
+        plots.append(
+            Plot("models", f"{name_part(task)}-models-{name_part(figure)}", caption, drawn)
+        )
     return plots
 
 
@@ -84,43 +90,52 @@ def trend_plots(sources: Sequence[Source]) -> list[Plot]:
     otherwise against the number of parameters, of three models or more.
     """
     is_step = all(source.results.model.training_step is not None for source in sources)
-    models = {source.label: source.results.model for source in sources}
-    known = {
-        label: model.training_step if is_step else model.n_parameters or None
-        for label, model in models.items()
-    }
-    places = {label: place for label, place in known.items() if place is not None}
-    if len(places) < (2 if is_step else 3) or len({*places.values()}) < 2:
+    places, families = {}, {}
+    for label, model in ((source.label, source.results.model) for source in sources):
+        of_steps = trained_model(model.id, model.revision) if is_step else ""
+        families[label] = of_steps or family(model.name or model.id)
+        places[label] = model.training_step if is_step else model.n_parameters or None
+    known = {place for place in places.values() if place is not None}
+    if len(known) < 2 or sum(place is not None for place in places.values()) < 3 - is_step:
         return []
-    families = _families(sources, is_step)
-    are_joined = not is_step and {*families.values()} != {OTHER_MODELS}
-    tables: dict[tuple[str, str, bool], list[pd.DataFrame]] = {}
-    for title, figure in model_figures(sources):
-        data = _table(figure, sources)
-        data = data[data["model"].isin(places)]
-        facts = {"at": data["model"].map(places), "family": data["model"].map(families)}
-        key = figure.place.task, title, _is_percent(figure)
-        tables.setdefault(key, []).append(data.assign(**facts))
+    counts = Counter(families.values()).most_common(len(COLORS) - 1)
+    names = {name: visible(name) for name, n in counts if n > 1}
+    data = _figures(sources)
+    data["at"] = data["model"].map(places)
+    data["family"] = data["model"].map(families).map(names).fillna(_OTHERS)
     plots = []
-    for (task, title, is_percent), parts in tables.items():
-        data = pd.concat(parts)
-        of = "training step" if is_step else "number of parameters"
-        caption = f"{title}: figures by {of}. {_reading(data, 'vertical')}"
-        caption += " Lines join the models of a family." if are_joined else ""
-        kind = "steps" if is_step else "sizes"
+    groups = data.dropna(subset="at").groupby(["task", "title", "is_percent"], sort=False)
+    for (task, title, is_percent), rows in groups:
+        of, kind = ("training step", "steps") if is_step else ("number of parameters", "sizes")
+        caption = f"{title}: figures by {of}. {_reading(rows, 'vertical')}"
+        caption += "" if is_step or not names else " Lines join the models of a family."
         name = f"{name_part(task)}-{kind}{'' if is_percent else '-other'}"
-        chart = trend_chart(data, is_step=is_step, percent=is_percent)
-        plots.append(Plot(kind, name, caption, chart))
+        plots.append(Plot(kind, name, caption, _trend_chart(rows, is_step, is_percent)))
     return plots
 
 
-def _families(sources: Sequence[Source], is_step: bool) -> Mapping[str, str]:
-    """Label of each model -> its family; single models, and families beyond five, are others."""
-    named = {}
-    for source in sources:
-        model = source.results.model
-        of_steps = trained_model(model.id, model.revision) if is_step else ""
-        named[source.label] = of_steps or family(model.name or model.id)
-    counts = Counter(named.values())
-    joined = [name for name, count in counts.most_common(len(COLORS) - 1) if count > 1]
-    return {label: visible(x) if x in joined else OTHER_MODELS for label, x in named.items()}
+def _trend_chart(data: pd.DataFrame, is_step: bool, percent: bool) -> Any:
+    """Figures against the training step or the number of parameters (`at`), a panel for each."""
+    places = sorted(distinct(data, "at"))
+    x = alt.X("at:Q", title="parameters").scale(type="log", nice=False, padding=8)
+    ticks: dict[str, Any] = {"tickCount": 3}
+    if is_step:  # linear up to the first step, so that there is room for step 0
+        x = alt.X("at:Q", title="training step")
+        x = x.scale(type="symlog", constant=next(filter(None, places)), nice=False)
+        ticks = {"values": places}
+    number = "replace(format(datum.value, '.3~s'), 'G', 'B')"
+    x = x.axis(labelExpr=number, labelOverlap="greedy", grid=False, **ticks)
+    families = sorted(distinct(data, "family"), key=lambda name: name == _OTHERS)
+    colors = [MUTED if name == _OTHERS else COLORS[i] for i, name in enumerate(families)]
+    looks = parts.series("family", families, color=colors, shape=SHAPES)
+    channels = {"x": x, "y": parts.numeric("y", "value", percent=percent)}
+    line = alt.Chart().mark_line().encode(**channels, color=looks["color"])
+    form = ".1%" if percent else ".3~f"
+    shown = tooltip(data, "model, figure, at, n, value, low, high, chance, human", form)
+    layers = [
+        *parts.reference_lines(data, "y"),
+        line.transform_filter(f"datum.family != '{_OTHERS}'"),
+        *parts.points(data, "y", channels | looks, tooltip=shown),
+    ]
+    chart = parts.layered(data, *layers, height=110)
+    return parts.panels(chart, data, "figure", own="" if percent else "y")

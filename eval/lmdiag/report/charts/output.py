@@ -14,49 +14,18 @@ from typing import TYPE_CHECKING, Any
 
 from lmdiag.files import is_file, resource_path, write_atomically
 from lmdiag.report.charts import Plot
-from lmdiag.report.charts.drawing import CHOICES_WIDTH
-from lmdiag.report.charts.parts import INK, MUTED
 from lmdiag.stimuli.building import user_cache
 
 if TYPE_CHECKING:
     import altair
 
-_POINTS = 72 / 2.54
-"""In a centimetre."""
-
 _SCALE = 0.68
 """Points per pixel of a chart: its text of 11 pixels is printed at 7.5 points."""
-
-_PPI = 300
-
-_PADDING = 12
-"""Pixels around the panels of a chart and their labels."""
 
 _MEASURED = "DejaVu Sans"
 """The widest of the usual fonts: text that fits in it fits in any that `sans-serif` stands for."""
 
-_TEXT = {"labelColor": INK, "titleColor": INK, "labelFontSize": 11, "titleFontSize": 11}
-
-_THEME = {
-    "background": "transparent",
-    "padding": 2,
-    "font": "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'Noto Sans', Arial, "
-    "sans-serif",
-    "view": {"stroke": None},
-    "axis": _TEXT | {
-        "titleFontWeight": "normal", "titlePadding": 6, "labelLimit": 190, "tickSize": 3,
-        "gridColor": "var(--line)", "domainColor": MUTED, "tickColor": MUTED,
-    },
-    "header": _TEXT | {"labelAnchor": "start", "labelFontWeight": "bold", "labelLimit": 330},
-    "legend": _TEXT | {
-        "titleColor": MUTED, "titleFontWeight": "normal", "labelLimit": 220, "symbolSize": 60,
-        "orient": "top", "direction": "horizontal", "columnPadding": 12, "offset": 8, "padding": 0,
-    },
-    "title": {"color": INK, "fontSize": 12, "anchor": "start", "offset": 10},
-}  # fmt: skip
-
-
-# ---- colours -------------------------------------------------------------------------------------
+_SIZE = re.compile(r'\b(width|height)="([\d.]+)"')
 
 
 @cache
@@ -78,34 +47,36 @@ def resolved(value: Any) -> Any:
 
 def theme() -> str:
     """Returns the theme as JSON: the `config` of a specification, its colours CSS variables."""
-    return json.dumps(_THEME)
+    return resource_path("cards", "charts.json").read_text("utf-8")
 
 
-# ---- files and notebooks -------------------------------------------------------------------------
+def svg(spec: dict[str, Any], width: float, config: dict[str, Any] | None = None) -> str:
+    """Returns a chart as an `<svg>` element in the colours of a page.
 
+    Args:
+        spec: see `Plot.spec`.
+        width: in pixels, axes and legends included.
+        config: in place of the theme.
+    """
+    import vl_convert
 
-def _sized(spec: dict[str, Any], width: float) -> dict[str, Any]:
-    """The specification in a width in pixels, axes and legends included."""
-    if "vconcat" in spec:
-        panels = [{**panel, "width": width - CHOICES_WIDTH - _PADDING} for panel in spec["vconcat"]]
-        return {**spec, "vconcat": panels}
-    if "spec" not in spec:
-        return {**spec, "width": width, "autosize": {"type": "fit-x", "contains": "padding"}}
-    columns = spec["columns"]
-    return {**spec, "spec": {**spec["spec"], "width": (width - 45) / columns - 30}}
+    config = config or json.loads(theme())
+    whole = spec | {"width": width, "autosize": {"type": "fit-x", "contains": "padding"}}
+    if beside := spec.get("usermeta", {}).get("beside"):  # panels
+        panel = {"width": (width - beside) / spec.get("columns", 1)}
+        whole = spec | {key: spec[key] | panel for key in ("spec",) if key in spec}
+        whole |= {key: [x | panel for x in spec[key]] for key in ("vconcat",) if key in spec}
+    return vl_convert.vegalite_to_svg(json.dumps(whole | {"config": config}))
 
 
 def write_figures(plots: Iterable[Plot], folder: Path, kind: str, width: float) -> list[Path]:
-    """Writes each chart as a file and its caption as a text file beside it.
+    """Writes each chart as a file and its caption as a text file beside it; returns their paths.
 
     Args:
         plots: the charts.
         folder: is created; files of the same names are replaced.
         kind: svg, pdf or png (300 dots per inch).
         width: of a figure in centimetres.
-
-    Returns:
-        The paths of the figures.
     """
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
@@ -118,33 +89,22 @@ def write_figures(plots: Iterable[Plot], folder: Path, kind: str, width: float) 
 
 
 def figure_file(spec: dict[str, Any], kind: str, width: float) -> bytes:
-    """Returns a chart as the content of a file; see `write_figures`."""
+    """Returns a chart as the content of a file; arguments as of `write_figures`."""
     import vl_convert
 
-    config = json.loads(theme()) | {"font": _MEASURED if kind == "svg" else "sans-serif"}
-    config |= {"background": "white"}
-    whole = _sized(spec, width * _POINTS / _SCALE) | {"config": config}
-    svg = vl_convert.vegalite_to_svg(json.dumps(resolved(whole)))
-    pixels = max(float(size[2]) for size in _SIZE.finditer(svg, 0, 400) if size[1] == "width")
-    scale = min(_SCALE, width * _POINTS / pixels)  # labels of panels may need more than their share
+    points = width * 72 / 2.54
+    font = {"font": _MEASURED if kind == "svg" else "sans-serif"}
+    config = json.loads(theme()) | font | {"background": "white"}
+    drawn = svg(resolved(spec), points / _SCALE, resolved(config))
+    pixels = max(float(size[2]) for size in _SIZE.finditer(drawn, 0, 400) if size[1] == "width")
+    scale = min(_SCALE, points / pixels)  # labels of panels may need more than their share
     if kind == "png":
-        return vl_convert.svg_to_png(svg, scale=scale, ppi=_PPI)
-    svg = _SIZE.sub(lambda size: f'{size[1]}="{float(size[2]) * scale:.2f}"', svg, count=2)
+        return vl_convert.svg_to_png(drawn, scale=scale, ppi=300)
+    drawn = _SIZE.sub(lambda size: f'{size[1]}="{float(size[2]) * scale:.2f}"', drawn, count=2)
     if kind == "pdf":
-        return vl_convert.svg_to_pdf(svg)  # a pixel becomes a point
-    svg = svg.replace(f'font-family="{_MEASURED}"', 'font-family="sans-serif"')
-    return _SIZE.sub(r'\1="\2pt"', svg, count=2).encode()
-
-
-_SIZE = re.compile(r'\b(width|height)="([\d.]+)"')
-
-
-def svg(spec: dict[str, Any], width: float) -> str:
-    """Returns a chart of a width in pixels as an `<svg>` element in the colours of a page."""
-    import vl_convert
-
-    whole = _sized(spec, width) | {"config": json.loads(theme())}
-    return vl_convert.vegalite_to_svg(json.dumps(whole))
+        return vl_convert.svg_to_pdf(drawn)  # a pixel becomes a point
+    drawn = drawn.replace(f'font-family="{_MEASURED}"', 'font-family="sans-serif"')
+    return _SIZE.sub(r'\1="\2pt"', drawn, count=2).encode()
 
 
 def notebook(plot: Plot) -> altair.Chart:

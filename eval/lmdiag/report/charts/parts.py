@@ -1,4 +1,4 @@
-"""What charts share: colours, data, axes, legends, tooltips, intervals and lines of reference.
+"""What charts share: colours, data, scales, legends, tooltips, intervals and reference lines.
 
 Text from data and models is only in the data and in the domains of scales, where Vega takes it as
 text and never as an expression.
@@ -6,8 +6,7 @@ text and never as an expression.
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
@@ -17,18 +16,17 @@ COLORS = [f"var(--c{number})" for number in range(1, 7)]
 INK, MUTED = "var(--ink)", "var(--muted)"
 SHAPES = ["circle", "square", "diamond", "triangle-up", "triangle-down", "cross"]
 DASHED = [4, 3]
-"""Of the lines that captions call dashed."""
+DIAMOND = alt.MarkDef("point", shape="diamond", size=70, color=INK, filled=False, strokeWidth=1.3)
+"""The mark of a published figure."""
 
-WIDTH = 360
-"""Pixels of a chart."""
+LINE = ".{1,26}([ _]|$)"
+"""A line of a label, which ends after a blank or an underscore."""
 
-_LINES = "split(datum.label, '\\n')"
-"""Expression of a label of several lines."""
+LINES = f"split(trim(replace(datum.label, regexp('{LINE}', 'g'), '$&\\n')), '\\n')"
+"""The lines of a label, as an expression of Vega."""
 
+_FORMS = {"n": ",", "at": ",", "shuffles": ",", "p": ".3f", "p_adjusted": ".3f"}
 _TITLES = {"low": "from", "high": "to", "versus_chance": "against chance", "p_adjusted": "p adj."}
-"""Titles of columns in tooltips; the others are their names."""
-
-_OF_INTERVALS = ("x", "y", "xOffset", "yOffset", "color")
 
 
 # ---- data ----------------------------------------------------------------------------------------
@@ -43,14 +41,27 @@ def inline(data: pd.DataFrame) -> Any:
 
 def layered(data: pd.DataFrame, *layers: Any, **size: Any) -> Any:
     """Returns layers over the same rows as a chart."""
-    return alt.layer(*layers, data=inline(data)).properties(**{"width": WIDTH, **size})
+    return alt.layer(*layers, data=inline(data)).properties(**{"width": 360, **size})
 
 
-def panels(chart: Any, data: pd.DataFrame, column: str, **options: Any) -> Any:
-    """Returns a chart as panels with headings on one scale, a panel per value of a column."""
-    header = alt.Header(labelExpr=_LINES)
-    facet = alt.Facet(f"{column}:N", title=None, sort=distinct(data, column), header=header)
-    return chart.facet(facet, **{"columns": 2, "spacing": 14, **options})
+def panels(
+    chart: Any, data: pd.DataFrame, column: str, columns: int = 2, *, room: int = 45, own: str = ""
+) -> Any:
+    """Returns a chart as panels with headings, a panel per value of a column.
+
+    `room` is the width of the labels left of a panel, in pixels. Panels have one scale, but for
+    the channel `own`.
+    """
+    facet = alt.Facet(f"{column}:N", title=None, sort=distinct(data, column))
+    beside = room * (columns if own == "y" else 1) + 14 * columns
+    made = chart.facet(facet.header(labelExpr=LINES), columns=columns, spacing=14)
+    made = made.properties(usermeta={"beside": beside})
+    return made.resolve_scale(**{own: "independent"}) if own else made
+
+
+def rule(**place: Any) -> Any:
+    """Returns a line at a value."""
+    return alt.Chart(inline(pd.DataFrame(index=[0]))).mark_rule(color=MUTED).encode(**place)
 
 
 def has(data: pd.DataFrame, column: str) -> bool:
@@ -63,152 +74,87 @@ def distinct(data: pd.DataFrame, column: str) -> list[Any]:
     return list(data[column].dropna().unique())
 
 
-def only(column: str) -> Any:
-    """Returns a chart of the rows that have a value in a column."""
-    return alt.Chart().transform_filter(f"isValid(datum.{column})")
-
-
 # ---- channels ------------------------------------------------------------------------------------
 
 
 def numeric(
-    channel: str, column: str, *, percent: bool = True, title: str | None = None, **options: Any
+    channel: str, column: str, *, percent: bool = True, title: str | None = None, **scale: Any
 ) -> Any:
     """Returns the channel x or y of a column of numbers.
 
-    Args:
-        channel: x or y.
-        column: of the data.
-        percent: whether the numbers are proportions; then the scale is from 0 to 1.
-        title: of the axis.
-        options: of the scale, and `axis` with options of the axis.
+    Proportions (`percent`) are shown from 0 to 1, unless options of the scale say otherwise.
     """
-    axis = {"tickCount": 5} | ({"format": "%"} if percent else {}) | options.pop("axis", {})
-    scale = options or ({"domain": [0, 1]} if percent else {"zero": False})
-    scale = {"nice": False, **scale} if "domain" in scale else scale
-    made = alt.X if channel == "x" else alt.Y
-    return made(f"{column}:Q", title=title, scale=alt.Scale(**scale), axis=alt.Axis(**axis))
+    scale = scale or ({"domain": [0, 1], "nice": False} if percent else {"zero": False})
+    made = {"x": alt.X, "y": alt.Y}[channel](f"{column}:Q", title=title, scale=alt.Scale(**scale))
+    return made.axis(format="%") if percent else made
 
 
-def labels(data: pd.DataFrame, column: str, **options: Any) -> Any:
-    """Returns the channel y of a column of labels, which may have several lines."""
-    axis = {"ticks": False, "domain": False, "labelPadding": 11, "labelExpr": _LINES, **options}
-    return alt.Y(f"{column}:N", sort=distinct(data, column), title=None, axis=alt.Axis(**axis))
+def labels(data: pd.DataFrame, column: str, **axis: Any) -> Any:
+    """Returns the channel y of a column of labels, which are broken into lines."""
+    names = distinct(data, column)
+    return alt.Y(f"{column}:N", sort=names, title=None).axis(**{"labelExpr": LINES} | axis)
 
 
 def series(
-    column: str,
-    looks: Mapping[str, Sequence[Any]],
-    names: Sequence[str],
-    *,
-    title: str | None = None,
-    room: int = 330,
+    column: str, names: Sequence[str], title: str | None = None, **looks: Sequence[Any]
 ) -> dict[str, Any]:
     """Returns channels on which the values of a column differ, with a legend for several values.
 
-    Args:
-        column: of the data.
-        looks: channel (`color`, `fill`, `shape`, `strokeDash`) -> looks of the values; repeated
-            where there are more values.
-        names: the values, in order.
-        title: of the legend.
-        room: pixels for the legend.
+    `looks` are lists of colours, shapes and the like by channel, repeated for more values.
     """
-    widths = [28 + text_width(name) for name in names]
-    fitting = (n for n in range(len(names), 1, -1)
-               if sum(max(widths[i::n]) for i in range(n)) <= room)  # fmt: skip
-    columns = next(fitting, 1)
-    channels = {}
-    for channel, values in looks.items():
-        made: Any = getattr(alt, channel[0].upper() + channel[1:])
-        legend = alt.Legend(title=title, symbolOpacity=1, columns=columns)
-        scale = alt.Scale(domain=names, range=[values[i % len(values)] for i in range(len(names))])
-        shown = legend if len(names) > 1 else None
-        channels[channel] = made(f"{column}:N", sort=None, scale=scale, legend=shown)
-    return channels
+    columns = max(1, 330 // (24 + 6 * max(map(len, names))))  # a letter has about 6 pixels
+    legend = alt.Legend(title=title, columns=columns) if len(names) > 1 else None
+    scales = {
+        channel: alt.Scale(domain=names, range=[x[i % len(x)] for i in range(len(names))])
+        for channel, x in looks.items()
+    }
+    return {
+        channel: getattr(alt, channel.title())(f"{column}:N", sort=None, scale=x, legend=legend)
+        for channel, x in scales.items()
+    }
 
 
-def tooltip(
-    data: pd.DataFrame, texts: str, numbers: str = "", form: str = ".1%", **titles: str
-) -> list[Any]:
-    """Returns the tooltips of those columns that have values.
+def tooltip(data: pd.DataFrame, columns: str, form: str = ".1%", **titles: str) -> list[Any]:
+    """Returns the tooltips of those columns (names separated by commas) that have values.
 
-    Args:
-        data: of the chart.
-        texts: names of columns of text and counts, separated by commas.
-        numbers: names of columns of numbers.
-        form: of numbers, as d3 writes it; p-values have three decimals.
-        titles: of columns, where these are not their names.
+    `form` is the format of floats, as d3 writes it.
     """
-    known = _TITLES | titles
-    forms = dict.fromkeys(numbers.split(", "), form) | {"p": ".3f", "p_adjusted": ".3f"}
-    names = [name for name in f"{texts}, {numbers}".split(", ") if has(data, name)]
-    return [
-        alt.Tooltip(f"{name}:Q", title=known.get(name, name), format=forms[name])
-        if name in forms
-        else alt.Tooltip(f"{name}:N", title=known.get(name, name))
-        for name in names
-    ]
+    shown = []
+    for name in (name for name in columns.split(", ") if has(data, name)):
+        is_number = name in _FORMS or data[name].dtype.kind == "f"
+        forms: dict[str, Any] = {"format": _FORMS.get(name, form)} if is_number else {}
+        title = (_TITLES | titles).get(name, name)
+        shown.append(alt.Tooltip(f"{name}:{'Q' if is_number else 'N'}", title=title, **forms))
+    return shown
 
 
 # ---- marks ---------------------------------------------------------------------------------------
 
 
-def points(data: pd.DataFrame, on: str, area: int = 48, **channels: Any) -> list[Any]:
+def points(data: pd.DataFrame, on: str, channels: dict[str, Any], **looks: Any) -> list[Any]:
     """Returns points, and the rules of their intervals from `low` to `high` where they have any.
 
-    Args:
-        data: of the chart.
-        on: x or y, the channel of the values.
-        area: of a point, in square pixels.
-        channels: of the points; the intervals have the same place and colour.
+    `on` is the channel of the values, x or y; rules have the `channels` of the points, less shapes
+    and the `looks`.
     """
-    drawn = only(channels[on]["shorthand"].partition(":")[0])
-    layers = [drawn.mark_point(filled=True, size=area, opacity=1).encode(**channels)]
-    if has(data, "low"):
-        ends = {key: channels[key] for key in channels if key in _OF_INTERVALS}
-        rules = only("low").mark_rule(strokeWidth=1.5, opacity=0.6, tooltip=None)
-        layers.insert(0, rules.encode(**ends | {on: "low:Q", f"{on}2": "high:Q"}))
-    return layers
+    dots = alt.Chart().mark_point(filled=True, size=48, opacity=1).encode(**channels, **looks)
+    place = {name: channel for name, channel in channels.items() if name != "shape"}
+    rules = alt.Chart().mark_rule(strokeWidth=1.5, opacity=0.6)
+    rules = rules.encode(**place | {on: "low:Q", f"{on}2": "high:Q"})
+    return [rules, dots] if has(data, "low") else [dots]
 
 
 def reference_lines(data: pd.DataFrame, on: str, **place: Any) -> list[Any]:
-    """Returns the lines of the human baseline and of chance, where the data have them.
+    """Returns the grey line of the human baseline and the dashed one of chance, if in the data.
 
-    Args:
-        data: of the chart.
-        on: x or y, the channel of the values.
-        place: channels of short lines, one per row; without them, the lines cross the chart.
+    Without a place, the lines cross the chart.
     """
-    marks: dict[str, dict[str, Any]] = {
+    looks: dict[str, dict[str, Any]] = {
         "human": {"color": MUTED, "strokeWidth": 2, "opacity": 0.7},
         "chance": {"color": INK, "strokeWidth": 1, "strokeDash": DASHED},
     }
-    lines = []
-    for column, mark in marks.items():
-        if has(data, column) and place:
-            tick = {"thickness": mark.pop("strokeWidth"), "size": 13}
-            line = only(column).mark_tick(**mark, **tick, tooltip=None)
-            lines.append(line.encode(**place, **{on: f"{column}:Q"}))
-        elif has(data, column):
-            line = only(column).mark_rule(**mark, tooltip=None)
-            lines.append(line.encode(**{on: f"mean({column}):Q"}))
-    return lines
-
-
-# ---- labels --------------------------------------------------------------------------------------
-
-
-def text_width(text: str) -> int:
-    """Returns about how many pixels a label of 11 pixels takes."""
-    return sum(9 if letter.isupper() or letter in "mw@%" else 6 for letter in text)
-
-
-def broken(label: str, width: int = 26) -> str:
-    """Returns a label with a line feed after each comma, and where a line would be too long.
-
-    A line may end after a blank or an underscore.
-    """
-    parts = label.replace(", ", ",\n").split("\n")
-    lines = [textwrap.wrap(part.replace("_", "_\0 "), width) or [part] for part in parts]
-    return "\n".join(line.replace("\0 ", "").rstrip("\0") for part in lines for line in part)
+    return [
+        alt.Chart().mark_rule(**look).encode(**place, **{on: f"mean({column}):Q"})
+        for column, look in looks.items()
+        if has(data, column)
+    ]
