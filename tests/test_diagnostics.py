@@ -127,14 +127,13 @@ def test_a_diagnostic_in_one_file_is_everywhere(data: Path, tmp_path: Path) -> N
     # tables of all formats, the page, the comparison
     for name in format_names():
         text = render_tables(name, results).replace("\\_", "_")
-        labels = ("sensitivity", "tense_margin") if name == "csv" else ("No adverb", "margin")
-        for label in (*labels, "past" if name == "csv" else "past tense"):
-            assert label in text, (name, label)
+        csv, others = ("sensitivity", "tense_margin", "past"), ("No adverb", "margin", "past tense")
+        assert all(label in text for label in (csv if name == "csv" else others)), name
     page = render(runs)
     for text in ("TENSE-4: adverbs of time", "tense preferred", "No adverb", "past tense"):
         assert text in page, text
-    compared = [one for one in compare_runs(*runs, resamples=20) if one.task == "tense"]
-    assert {(one.measure, one.level) for one in compared if one.setting == "none"} >= {
+    compared = [row for row in compare_runs(*runs, resamples=20) if row.task == "tense"]
+    assert {(row.measure, row.level) for row in compared if row.setting == "none"} >= {
         ("sensitivity", "past"), ("sensitivity", "future"), ("tense_margin", ""),
     }  # fmt: skip
 

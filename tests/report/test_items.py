@@ -17,8 +17,16 @@ from lmdiag.cli import main
 from lmdiag.display import Measures
 from lmdiag.protocol import Protocol
 from lmdiag.report.formats import render_tables
-from lmdiag.report.items import MAX_LISTED, Choice, Item, items, run_scores
-from lmdiag.report.listing import choose, listed, representative
+from lmdiag.report.items import (
+    MAX_LISTED,
+    Choice,
+    Item,
+    choose,
+    items,
+    listed,
+    representative,
+    run_scores,
+)
 from lmdiag.results import Run, load_run
 from lmdiag.types import BadInput, WordSpan
 

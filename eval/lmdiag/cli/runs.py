@@ -1,4 +1,4 @@
-"""`lmdiag score`, `lmdiag compare` and `lmdiag report`: figures of predictions and of runs."""
+"""What is done with finished runs: `lmdiag score`, `compare`, `report`, `items` and `analyse`."""
 
 from __future__ import annotations
 
@@ -13,14 +13,24 @@ from cyclopts.validators import Number
 
 import lmdiag
 from lmdiag.cli.exits import say
-from lmdiag.cli.options import RECORD, Count, DataOfRuns, Json, Names, Scoring, Seed
+from lmdiag.cli.options import (
+    RECORD,
+    Count,
+    DataOfRuns,
+    Json,
+    Names,
+    Overwrite,
+    Scoring,
+    Seed,
+    check_new_file,
+)
 from lmdiag.files import clear_drafts, is_folder, write_atomically
 from lmdiag.protocol import KNOBS, Protocol
 from lmdiag.text import suggest, visible
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
-    from lmdiag.results.external import External
+    from lmdiag.results.predictions import External
     from lmdiag.stimuli import Stimuli
     from lmdiag.types import Kind
 
@@ -58,9 +68,8 @@ def score_command(
             or nothing can.
     """
     from lmdiag import evaluation, results, stimuli
-    from lmdiag.report.formats.terminal import print_setting
-    from lmdiag.results.external import read_external
-    from lmdiag.results.predictions import ids
+    from lmdiag.report.terminal import print_setting
+    from lmdiag.results.predictions import ids, read_external
 
     if is_folder(predictions):
         asked = _run_of(predictions, data, task, setting, scoring)
@@ -113,7 +122,7 @@ def _run_of(
         BadInput: no finished run, other data, or a task, setting or rank that it does not have.
     """
     from lmdiag.results import load_run
-    from lmdiag.results.external import External
+    from lmdiag.results.predictions import External
 
     run = load_run(path, data)
     tasks, model, top = run.results.tasks, run.results.model, run.results.protocol.top
@@ -162,8 +171,8 @@ def compare_command(
     from pydantic_core import to_jsonable_python
 
     from lmdiag.comparison import not_compared
-    from lmdiag.report.formats.terminal import output_console
     from lmdiag.report.labels import model_facts, model_label, run_letter, short_commit
+    from lmdiag.report.terminal import output_console
     from lmdiag.results import load_run, run_folders
 
     paths = run_folders(runs)
@@ -234,10 +243,10 @@ def report_command(
         region: number or name of the critical region, for a design with regions
         width: width of the figures in cm: 8 fits one column, 17 two
     """
+    from lmdiag.multiverse import MULTIVERSE, MULTIVERSE_PAGE, Multiverse
     from lmdiag.report import html, multiverse
     from lmdiag.report.charts.output import write_figures
     from lmdiag.results import REPORT, load_run, run_folders
-    from lmdiag.results.multiverse import MULTIVERSE, MULTIVERSE_PAGE, Multiverse
 
     folder, paths = runs[0], list(runs)
     is_multiverse = len(runs) == 1 and (folder / MULTIVERSE).is_file()
@@ -252,7 +261,7 @@ def report_command(
                 "--format svg"
             )
         if is_multiverse:
-            plots = multiverse.multiverse_plots(Multiverse.read(folder))
+            plots = [plot for _, plot in multiverse.multiverse_plots(Multiverse.read(folder))]
         else:
             plots = html.charts([load_run(path, data) for path in paths], region)
         written = write_figures(plots, figures, kind, width)
@@ -286,8 +295,8 @@ def _tables(
     from lmdiag import diagnostics
     from lmdiag.report.designs import designs_of
     from lmdiag.report.formats import render_tables
+    from lmdiag.report.items import choose
     from lmdiag.report.labels import training_order
-    from lmdiag.report.listing import choose
     from lmdiag.results import load_run, read_results
     from lmdiag.results.run import joined_results, joined_runs
 
@@ -309,3 +318,86 @@ def _tables(
             if region:
                 raise
     return render_tables(format, [results[i] for i in order], chosen, grids, rows)
+
+
+def items_command(
+    runs: tuple[Path, ...],
+    /,
+    *,
+    out: Path,
+    per: Literal["row", "region", "word"] = "row",
+    task: str = "",
+    data: DataOfRuns = None,
+    overwrite: Overwrite = False,
+) -> int:
+    """Writes the table.
+
+    Args:
+        runs: run directories; their items are in one table
+        out: file to write; its name must end in .csv, .tsv or .parquet
+        per: a row per row of the data, or per region or word of its sentences
+        task: one of the tasks of the runs (default: all)
+    """
+    from lmdiag.analysis.items import ITEM_SUFFIXES, items_of, write_items
+    from lmdiag.results import load_run, run_folders
+
+    check_new_file(out, ITEM_SUFFIXES, overwrite=overwrite)
+    table = items_of([load_run(path, data) for path in run_folders(runs)], task=task, per=per)
+    write_items(table, out)
+    print(f"{len(table):,} rows and {len(table.columns)} columns in {visible(str(out))}")
+    return 0
+
+
+def analyse_command(
+    runs: tuple[Path, ...],
+    /,
+    *,
+    response: str = "",
+    conditions: tuple[str, ...] = (),
+    formula: str = "",
+    coding: Literal["sum", "treatment"] = "sum",
+    region: str = "",
+    task: str = "",
+    data: DataOfRuns = None,
+    chart: Path | None = None,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+) -> int:
+    """Analyses and prints.
+
+    Args:
+        runs: run directories, or tables with a row per item and condition (csv, tsv, Parquet) and a
+            column item; several models are compared
+        response: surprisal, probability, log_odds, correct, or a column of numbers (default: the
+            left side of the formula, else surprisal)
+        conditions: columns of the conditions (default: those with 2 to 6 levels that differ within
+            items)
+        formula: mixed model in lme4's notation, e.g. "surprisal ~ a * b + (1 | item)"
+        coding: of conditions in the formula: -0.5 and 0.5, or 0 and 1
+        region: number or name of the region whose surprisal is the response
+        task: one of the tasks of the runs
+        chart: write the condition means as a figure into this file (.svg, .pdf or .png)
+    """
+    if chart:
+        check_new_file(chart, tuple(f".{suffix}" for suffix in _FIGURES), overwrite=overwrite)
+    from lmdiag.analysis.items import ITEM_SUFFIXES
+    from lmdiag.report.charts.conditions import condition_plot
+    from lmdiag.report.charts.output import figure_file
+    from lmdiag.report.terminal import output_console
+    from lmdiag.results import load_run, run_folders
+
+    sources = [
+        path if path.suffix in ITEM_SUFFIXES else load_run(path, data) for path in run_folders(runs)
+    ]
+    analysed = lmdiag.analyse(
+        sources, task=task, region=region, response=response, conditions=conditions,
+        formula=formula, coding=coding,
+    )  # fmt: skip
+    if chart:
+        plot = condition_plot("conditions", {region: analysed.analysis})
+        write_atomically(chart, figure_file(plot.spec, chart.suffix[1:], 8.0))
+    if as_json:
+        print(json.dumps(analysed.analysis.to_json(), allow_nan=False))
+    else:
+        analysed.show(output_console())
+    return 0

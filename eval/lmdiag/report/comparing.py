@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from lmdiag import diagnostics
+from lmdiag.comparison import compare_runs, refuse_different, side_of
 from lmdiag.report import numbers
 from lmdiag.report.charts import MOST_BESIDE, Plot
-from lmdiag.report.labels import are_checkpoints, measure_label
-from lmdiag.report.labels import comparison_label as name
+from lmdiag.report.labels import are_checkpoints, comparison_label, measure_label
 from lmdiag.report.numbers import UNDEFINED
 from lmdiag.report.tables import Source
 from lmdiag.results import Place
@@ -32,20 +32,19 @@ TESTS = {
 
 def notes(comparisons: Sequence[Comparison], resamples: int) -> list[str]:
     """Returns how the columns of a table of comparisons were computed, and on what."""
-    has_interval = [not math.isnan(c.ci_low) for c in comparisons]
-    few = any(c.n < 8 for c in comparisons)
-    present = [text for name, text in TESTS.items() if any(c.test == name for c in comparisons)]
-    same = dict.fromkeys((c.measure, c.same_as) for c in comparisons if c.same_as)
+    tests = {c.test for c in comparisons}
+    few = "; none for fewer than 8 items" if any(c.n < 8 for c in comparisons) else ""
     n_tests = sum(not math.isnan(c.p) and not c.same_as for c in comparisons)
+    present = [text for name, text in TESTS.items() if name in tests]
     lines = {
-        f"95% intervals of differences: paired bootstrap over items, {resamples:,} resamples"
-        + ("; none for fewer than 8 items" if few else ""): any(has_interval),
+        f"95% intervals of differences: paired bootstrap over items, {resamples:,} resamples{few}":
+            any(not math.isnan(c.ci_low) for c in comparisons),
         f"p: {'; '.join(present)}": bool(present),
-        f"{UNDEFINED}: the two do not differ in any item, so there is nothing to test": any(
-            c.test == "none" for c in comparisons
-        ),
+        f"{UNDEFINED}: the two do not differ in any item, so there is nothing to test":
+            "none" in tests,
         f"p adj.: by Holm's method over the {n_tests} distinct tests": n_tests > 1,
-    }
+    }  # fmt: skip
+    same = dict.fromkeys((c.measure, c.same_as) for c in comparisons if c.same_as)
     return [line for line, is_needed in lines.items() if is_needed] + [
         f"{measure_label(measure)} has the same numbers as {measure_label(other)} by construction: "
         "one test"
@@ -57,6 +56,11 @@ def p_text(comparison: Comparison) -> str:
     """Returns the p-value of a comparison with the letter of its test, e.g. `.043 m`."""
     p = numbers.p_value(comparison.p)
     return p if p == UNDEFINED else f"{p} {comparison.test[0]}"
+
+
+def is_percent(comparison: Comparison) -> bool:
+    """Returns whether the figures are shares, which are shown in percent."""
+    return comparison.statistic in ("proportion", "share")
 
 
 class RunPair(NamedTuple):
@@ -75,8 +79,9 @@ class RunPair(NamedTuple):
 
     def at(self, place: Place) -> Comparison | None:
         """Returns the comparison of the figures at an address; None where there is none."""
-        places = ((c.task, c.setting, c.measure, c.by, c.level) for c in self.comparisons)
-        return dict(zip(places, self.comparisons, strict=True)).get(place)
+        matches = (c for c in self.comparisons
+                   if (c.task, c.setting, c.measure, c.by, c.level) == place)  # fmt: skip
+        return next(matches, None)
 
     def color(self, comparison: Comparison) -> int:
         """Returns the number of the colour of the model with the larger figure; 0 for neither."""
@@ -84,24 +89,19 @@ class RunPair(NamedTuple):
         return self.colors[difference < 0] if difference and not math.isnan(difference) else 0
 
     @property
-    def groups(self) -> list[tuple[str, list[tuple[str, Comparison]]]]:
+    def groups(self) -> Iterator[tuple[str, list[tuple[str, Comparison]]]]:
         """Title of each task and setting, and the measures there by name."""
-        return [
-            (_title(*key), [(name(c), c) for c in part])
-            for key, part in groupby(self.comparisons, key=lambda c: (c.task, c.setting))
-        ]
+        for (task, setting), part in groupby(self.comparisons, key=lambda c: (c.task, c.setting)):
+            diagnostic = diagnostics.get(task)
+            after = "" if setting == "none" else f", {diagnostic.setting_label(setting)}"
+            yield visible(diagnostic.title + after), [(comparison_label(c), c) for c in part]
 
     @property
     def reach(self) -> float:
         """The largest bound of any interval in percent, in either direction: the end of a scale."""
-        bounds = [abs(bound) for c in self.comparisons if is_percent(c)
-                  for bound in (c.ci_low, c.ci_high)]  # fmt: skip
+        percent = [c for c in self.comparisons if is_percent(c)]
+        bounds = [abs(bound) for c in percent for bound in (c.ci_low, c.ci_high)]
         return max((bound for bound in bounds if not math.isnan(bound)), default=1.0) or 1.0
-
-
-def is_percent(comparison: Comparison) -> bool:
-    """Returns whether the figures are shares, which are shown in percent."""
-    return comparison.statistic in ("proportion", "share")
 
 
 def compared(runs: Sequence[Run], sources: Sequence[Source]) -> list[RunPair]:
@@ -116,29 +116,18 @@ def compared(runs: Sequence[Run], sources: Sequence[Source]) -> list[RunPair]:
     Raises:
         BadInput: the runs differ in data or protocol.
     """
-    from lmdiag.comparison import compare_runs, refuse_different, side_of
-
-    first, *later = sides = [side_of(run) for run in runs]
-    for other in later:
-        refuse_different(first, other)
+    sides = [side_of(run) for run in runs]
+    for other in sides[1:]:
+        refuse_different(sides[0], other)
     checkpoints = are_checkpoints([run.results for run in runs])
     shown = in_detail(runs) if checkpoints else range(len(runs))
     comparisons = compare_runs(*(sides[i] for i in shown))
-    return [
-        RunPair(
-            sources[0].label,
-            sources[i].label,
-            [c for c in comparisons if c.second == number],
-            (1, min(number, MOST_BESIDE) + 1),
-        )
-        for number, i in enumerate(shown[1:], start=1)
-    ]
-
-
-def _title(task: str, setting: str) -> str:
-    diagnostic = diagnostics.get(task)
-    after = "" if setting == "none" else f", {diagnostic.setting_label(setting)}"
-    return visible(diagnostic.title + after)
+    pairs = []
+    for number, i in enumerate(shown[1:], start=1):
+        of_pair = [c for c in comparisons if c.second == number]
+        colors = (1, min(number, MOST_BESIDE) + 1)
+        pairs.append(RunPair(sources[0].label, sources[i].label, of_pair, colors))
+    return pairs
 
 
 def differences(pairs: Sequence[RunPair]) -> list[Plot]:
@@ -169,9 +158,6 @@ def differences(pairs: Sequence[RunPair]) -> list[Plot]:
             chart = difference_chart(DataFrame(rows), pair.reach, colors)
             plots.append(Plot("differences", f"differences-{i}", caption, chart))
     return plots
-
-
-# ---- many models ---------------------------------------------------------------------------------
 
 
 def in_detail(runs: Sequence[Run]) -> list[int]:

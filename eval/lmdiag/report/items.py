@@ -1,4 +1,4 @@
-"""The items of a run: every contrast with its contexts, top words and probabilities.
+"""The items of runs: every contrast with its contexts, top words and probabilities.
 
 Where rows are sentences, an item has their words, or the regions of its conditions, in bits.
 """
@@ -6,15 +6,18 @@ Where rows are sentences, an item has their words, or the regions of its conditi
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lmdiag import evaluation
+from lmdiag.diagnostics import Diagnostic
 from lmdiag.measures import part_bits
 from lmdiag.measures.scores import number_text
 from lmdiag.perturb import NONE, perturb
 from lmdiag.report import numbers
-from lmdiag.types import WordSpan
+from lmdiag.report.labels import run_labels
+from lmdiag.text import suggest, visible
+from lmdiag.types import BadInput, WordSpan
 
 if TYPE_CHECKING:
     from lmdiag.measures import Columns, Scores
@@ -24,15 +27,18 @@ if TYPE_CHECKING:
 MAX_LISTED = 600
 """Number of contrasts of a task that a page lists in full; of more it shows a sample."""
 
+_MOST_PARTS = 16_000
+"""Words or regions that a page lists, over all items: of long texts it lists fewer items."""
+
+_OF_EACH = 12
+"""Contrasts per combination of levels in a sample, at most."""
+
 
 class Part(NamedTuple):
     """A word of a sentence, or a region of it.
 
-    Attributes:
-        start: its position in the sentence, in characters.
-        text: its own; "" for an empty region.
-        bits: its surprisal; None without a probability and for an empty region.
-        name: number and name of a region; "" for a word.
+    `start` is in characters; `bits` is None without a probability and for an empty region; `name`
+    is number and name of a region, "" for a word.
     """
 
     start: int
@@ -91,7 +97,7 @@ class Choice(NamedTuple):
     @property
     def bits(self) -> float | None:
         """Surprisal of the target or sentence; None where unscorable or unknown."""
-        return _surprisal(self.log_prob)
+        return None if self.log_prob is None else -self.log_prob / math.log(2)
 
     @property
     def value(self) -> float | None:
@@ -99,9 +105,8 @@ class Choice(NamedTuple):
 
         None where unscorable or unknown.
         """
-        if not self.is_sentence:
-            return self.probability
-        return None if self.bits is None else -self.bits
+        bits = self.bits if self.is_sentence else None
+        return self.probability if not self.is_sentence else None if bits is None else -bits
 
     @property
     def top(self) -> list[tuple[str, float | None, bool]]:
@@ -125,14 +130,15 @@ class Choice(NamedTuple):
     def parts(self) -> list[Part]:
         """The words of the sentence, or its regions."""
         if not self.regions:
-            spans = ((s.start, s.end, s.log_prob if s.n_tokens else None) for s in self.spans or ())
-            return [Part(a, self.context[a:b], _surprisal(p)) for a, b, p in spans]
+            words = ((a, b, p if n else None) for a, b, p, n in self.spans or ())
+            bits_of = ((a, b, None if p is None else -p / math.log(2)) for a, b, p in words)
+            return [Part(start, self.context[start:end], bits) for start, end, bits in bits_of]
         parts = []
         for region in self.regions:
             start, end = region["start"], region["end"]
             bits = part_bits(self.spans, start, end) if start < end else math.nan
-            name = f"{region['number']} {region['name']}".rstrip()
             known = None if math.isnan(bits) else bits
+            name = f"{region['number']} {region['name']}".rstrip()
             parts.append(Part(start, self.context[start:end], known, name))
         return parts
 
@@ -142,10 +148,6 @@ class Choice(NamedTuple):
         if self.is_sentence:
             return [f"{part.text} {numbers.bits(part.bits)}" for part in self.parts]
         return [word for word, _, _ in self.top]
-
-
-def _surprisal(log_prob: float | None) -> float | None:
-    return None if log_prob is None else -log_prob / math.log(2)
 
 
 class Item(NamedTuple):
@@ -236,15 +238,18 @@ class Item(NamedTuple):
         return "right", f"good preferred by {size}"
 
 
+Chosen = tuple[Choice, Mapping[str, Choice | None]]
+"""A row with a chosen context, and name of each model -> the row with its answer, if it has it."""
+
+
 # ---- from runs -----------------------------------------------------------------------------------
 
 
 def run_scores(run: Run, task: str, setting: str = NONE, shuffle: int = 0) -> dict[str, Scores]:
     """Returns measure -> its per-item scores, computed from the predictions of the run."""
-    model, protocol = run.results.model, run.results.protocol
-    predictions = run.predictions[task][setting, shuffle]
+    model, predictions = run.results.model, run.predictions[task][setting, shuffle]
     computed = evaluation.scores(
-        run.stimuli[task], predictions, protocol, cased=model.cased, kind=model.kind
+        run.stimuli[task], predictions, run.results.protocol, cased=model.cased, kind=model.kind
     )
     return {scores.name: scores for scores in computed}
 
@@ -260,52 +265,183 @@ def items(run: Run, task: str, setting: str = NONE) -> list[Item]:
     rows, diagnostic = stimuli.columns(), stimuli.diagnostic
     choices = _choices(rows, run.predictions[task][setting, 0], run.results.model.cased)
     owners = rows.get("item" if diagnostic.has_regions else "contrast", rows["id"])
-    groups: dict[str, list[Choice]] = {}
-    first: dict[str, int] = {}
-    for i, (name, choice) in enumerate(zip(owners, choices, strict=True)):
-        groups.setdefault(name, []).append(choice)
-        first.setdefault(name, i)
-    labels = diagnostic.levels(rows)
+    groups: dict[str, list[int]] = {}
+    for i, name in enumerate(owners):
+        groups.setdefault(name, []).append(i)
     scores = run_scores(run, task, setting)
-
-    def verdicts(measure: str) -> dict[str, bool]:
-        """Item -> whether its value is 1; without the items that were left out."""
-        if (of := scores.get(measure)) is None:
-            return {}
-        return dict(zip(of.items.tolist(), (of.values == 1).tolist(), strict=True))
-
-    plain, holds = verdicts("sensitivity"), verdicts("prediction_accuracy")
-    strict = verdicts(f"sensitivity@{number_text(protocol.threshold)}")
-    formulas = rows.get("formulas", [()] * len(rows["id"]))
+    strict_name = f"sensitivity@{number_text(protocol.threshold)}"
+    plain, strict, holds = (  # item -> whether its value is 1; without items that were left out
+        dict(zip(of.items.tolist(), (of.values == 1).tolist(), strict=True)) if of else {}
+        for of in map(scores.get, ("sensitivity", strict_name, "prediction_accuracy"))
+    )
+    levels, formulas = diagnostic.levels(rows), rows.get("formulas", [()] * len(owners))
     return [
         Item(
             name,
-            sorted(group, key=lambda choice: not choice.good),
-            {by: x for by, of in labels.items() if (x := of[first[name]]) is not None},
+            sorted((choices[i] for i in group), key=lambda choice: not choice.good),
+            {by: level for by, of in levels.items() if (level := of[group[0]]) is not None},
             plain.get(name),
             strict.get(name),
             [
                 (formula, holds.get(f"{name}/{number}"))
-                for number, formula in enumerate(formulas[first[name]], start=1)
+                for number, formula in enumerate(formulas[group[0]], start=1)
             ],
         )
         for name, group in groups.items()
     ]
 
 
-def _choices(rows: Columns, answers: Predictions, cased: bool) -> Iterator[Choice]:
+def _choices(rows: Columns, answers: Predictions, cased: bool) -> list[Choice]:
     """The rows with their answers."""
     nothing = [None] * len(rows["id"])
     if "sentence" in rows:
-        columns = {name: rows[name] for name in ("id", "condition")}
-        regions = [of or () for of in rows.get("regions", nothing)]
-        spans = [words or () for words in answers.words or nothing]
-        columns |= {"context": rows["sentence"], "regions": regions, "spans": spans}
-        columns |= {"n_tokens": answers.n_tokens}
+        columns = {
+            "id": rows["id"], "condition": rows["condition"], "context": rows["sentence"],
+            "regions": [regions or () for regions in rows.get("regions", nothing)],
+            "spans": [words or () for words in answers.words or nothing],
+            "n_tokens": answers.n_tokens,
+        }  # fmt: skip
     else:
         names = ("id", "context", "right_context", "target", "expected")
         columns = {name: rows[name] for name in names} | {"rank": answers.rank}
         columns |= {"words": answers.top_words, "word_log_probs": answers.top_log_probs}
     columns |= {"good": rows.get("good", nothing), "log_prob": answers.log_prob}
-    for values in zip(*columns.values(), strict=True):
-        yield Choice(cased=cased, **dict(zip(columns, values, strict=True)))
+    records = zip(*columns.values(), strict=True)
+    return [Choice(cased=cased, **dict(zip(columns, values, strict=True))) for values in records]
+
+
+def choose(runs: Sequence[Run], ids: Sequence[str]) -> list[Chosen]:
+    """Returns the distinct contexts of chosen items, in the order in which they were named.
+
+    Args:
+        runs: runs on the same data.
+        ids: of rows (`neg136-simp-4-TA`) or of contrasts (`role88-68`).
+
+    Raises:
+        BadInput: no run has an item of that name.
+    """
+    by_id: dict[str, dict[str, dict[str, Choice]]] = {}  # id -> sentence -> model -> row
+    models = run_labels([run.results for run in runs])
+    for model, run in zip(models, runs, strict=True):
+        for item in (item for task in run.stimuli for item in items(run, task)):
+            for choice in item.choices:
+                for name in (item.id, choice.id):
+                    by_id.setdefault(name, {}).setdefault(choice.sentence, {})[model] = choice
+    chosen: dict[str, dict[str, Choice]] = {}
+    for name in ids:
+        if name not in by_id:
+            paths = " or ".join(str(run.path) for run in runs)
+            raise BadInput(
+                f"no item {name!r}{suggest(name, set(by_id))} in {paths}: its ids are in "
+                "predictions.parquet"
+            )
+        for sentence, answers in by_id[name].items():
+            chosen.setdefault(sentence, {}).update(answers)
+    return [
+        (next(iter(answers.values())), {model: answers.get(model) for model in models})
+        for answers in chosen.values()
+    ]
+
+
+# ---- as a page lists them ------------------------------------------------------------------------
+
+
+def listed(
+    runs: Sequence[Sequence[Item]],
+    diagnostic: Diagnostic,
+    setting: str = NONE,
+    chosen: Sequence[str] = (),
+) -> list[dict[str, Any]]:
+    """Returns the items of one setting that a page lists: all, or a sample and the chosen ones.
+
+    `anchor` is the id of an item in the page; `tags` are break-down=level -> level in words;
+    `place` is that of the first expected word, "none" if it is not in the top words; `difference`
+    and `good` are what a list is sorted by, of the first run; `rows` are the rows of each distinct
+    context, each as every run has it, or `columns` the words or regions of the sentences.
+
+    Args:
+        runs: items of each run, the same ones in the same order.
+        diagnostic: that they are of.
+        setting: perturbation.
+        chosen: ids of rows or contrasts.
+    """
+    wanted = {item.id for item in representative(runs[0])} | set(chosen)
+    shown = []
+    for same in zip(*runs, strict=True):
+        first = same[0]
+        if not wanted & {first.id, *(choice.id for choice in first.choices)}:
+            continue
+        expecting = next((choice for choice in first.choices if choice.expected), None)
+        rows = [list(row) for row in zip(*(item.choices for item in same), strict=True)]
+        contexts = dict.fromkeys(row[0].sentence for row in rows)
+        shown.append({
+            "item": first,
+            "setting": setting,
+            "anchor": visible(first.id if setting == NONE else f"{setting}:{first.id}"),
+            "tags": {
+                f"{by}={level}": diagnostic.level_label(by, level)
+                for by, level in first.levels.items()
+                if by not in diagnostic.untagged
+            },
+            "good": first.good if first.is_compared else first.order,
+            "difference": first.held if first.predictions else first.difference,
+            "place": expecting and (expecting.place or "none"),
+            "verdicts": [item.verdict for item in same],
+            "predictions": list(zip(*(item.predictions for item in same), strict=True)),
+            "rows": rows,
+            "contexts": [[row for row in rows if row[0].sentence == text] for text in contexts],
+            "columns": _columns(rows) if first.choices[0].is_sentence else [],
+        })  # fmt: skip
+    return shown
+
+
+def _columns(rows: Sequence[Sequence[Choice]]) -> list[tuple[str, list[list[Part] | None]]]:
+    """The words of sentences that stand below each other, or the regions of conditions.
+
+    Words are aligned from the left as far as the sentences share them, and likewise from the right.
+    Each column has a name, "" for words, and for each row its part as each run has it, or None.
+    """
+    parts = []
+    for first, *others in rows:
+        known = [{part.start: part for part in choice.parts} for choice in others]
+        parts.append([
+            [part, *(of.get(part.start, part._replace(bits=None)) for of in known)]
+            for part in first.parts
+        ])  # fmt: skip
+    texts = [[part[0].text for part in row] for row in parts]
+    longest, shortest = max(map(len, parts)), min(map(len, parts))
+    shared = 0  # words at the end
+    while shared < shortest and len({row[-1 - shared] for row in texts}) == 1:
+        shared += 1
+    aligned = [
+        [*row[: len(row) - shared], *[None] * (longest - len(row)), *row[len(row) - shared :]]
+        for row in parts
+    ]
+    columns = map(list, zip(*aligned, strict=True))
+    return [(next(cell[0].name for cell in cells if cell), cells) for cells in columns]
+
+
+def representative(items: Sequence[Item]) -> list[Item]:
+    """Returns all items, or of too many some of each combination of levels.
+
+    They are spread evenly over their `order`, the worst and the best included, to show what the
+    model does well and what badly; figures cannot be computed from them. Items without a place in
+    the order are left out, unless none of a combination has one.
+    """
+    parts = sum(len(c.regions or c.spans or ()) for item in items for c in item.choices)
+    most = min(MAX_LISTED, max(2, _MOST_PARTS * len(items) // parts)) if parts else MAX_LISTED
+    if len(items) <= most:
+        return list(items)
+    groups: dict[tuple[tuple[str, str], ...], list[Item]] = {}
+    for item in items:
+        groups.setdefault(tuple(sorted(item.levels.items())), []).append(item)
+    n = min(_OF_EACH, max(2, most // len(groups))) if len(groups) > 1 else most
+    shown = []
+    for group in groups.values():
+        orders = [(item.order, i) for i, item in enumerate(group)]
+        ordered = sorted((order, i) for order, i in orders if order is not None)
+        known = [group[i] for _, i in ordered] or group
+        last = len(known) - 1
+        places = range(len(known)) if last < n else [round(i * last / (n - 1)) for i in range(n)]
+        shown += [known[place] for place in places]
+    return shown

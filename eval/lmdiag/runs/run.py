@@ -171,7 +171,7 @@ def save(
     info, protocol, fingerprint = model.info, inputs.protocol, inputs.fingerprint
     asks_words = inputs.asks == "word"
     write(path / results.PREDICTIONS, predictions)
-    read_back = read_run(path, inputs.stimuli)
+    read_back = read_run(path / results.PREDICTIONS, inputs.stimuli)
     data, tasks = {}, {}
     for task, rows in inputs.stimuli.items():
         data[task] = TaskData(rows.fingerprint, len(rows), rows.form)

@@ -20,7 +20,7 @@ from lmdiag.report.charts.items import cloze, scatter
 from lmdiag.report.charts.parts import COLORS, INK, SHAPES, distinct, has, tooltip
 from lmdiag.report.items import Item, run_scores
 from lmdiag.report.labels import measure_label
-from lmdiag.report.tables import Source, measured, set_columns, sets_beside
+from lmdiag.report.tables import Source, measured, sets_shape
 from lmdiag.results import Figure
 from lmdiag.text import visible
 from lmdiag.types import BadInput
@@ -202,16 +202,17 @@ def _levels(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
 
 def _extended_sets(data: TaskRuns) -> Iterator[Plot]:
     """The figures of small and extended sets, as their table has them."""
-    sets, tasks = data.diagnostic.extended_sets, sets_beside(data.task, data.sources)
-    if not sets or not tasks:
+    sets = sets_shape(measured(data.task, data.sources))
+    if sets is None:
         return
     several = len(data.runs) > 1
     tables = [
-        data.table(line.measure, by=line.by, level=line.level, task=task).assign(
-            label=f"{name}, {label}" if several else name, **{} if several else {"series": label}
+        data.table(column.measure, by=column.by, level=column.level, task=row.task).assign(
+            label=f"{column.label}, {row.label}" if several else column.label,
+            **({} if several else {"series": row.label}),
         )
-        for name, line in set_columns(measured(data.task, data.sources))
-        for task, label in tasks.items()
+        for column in sets.columns
+        for row in sets.rows
     ]
     yield from _dotted("levels", "extended-sets", sets.title, pd.concat(tables))
 

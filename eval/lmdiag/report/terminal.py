@@ -9,10 +9,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
 from lmdiag.report import numbers
 from lmdiag.report.comparing import p_text
 from lmdiag.report.designs import Design, analysis_grids, analysis_remarks
-from lmdiag.report.formats.grid import CellText, Grid, GridRow, Heading, signs
+from lmdiag.report.grid import CellText, Grid, GridRow, Heading, signs
 from lmdiag.report.labels import (
     asked,
     comparison_label,
@@ -21,20 +26,15 @@ from lmdiag.report.labels import (
     model_label,
     run_letter,
 )
-from lmdiag.report.sections import sections
-from lmdiag.report.tables import overviews
+from lmdiag.report.tables import overviews, sections
 from lmdiag.results import CHANCE_SIGNS, Results, SettingResults, of_setting
 from lmdiag.text import shortened, visible
 
 if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
     from lmdiag.analysis.designs import Analysis
     from lmdiag.analysis.fit import HumanFit
     from lmdiag.comparison import Comparison
-    from lmdiag.results.multiverse import Multiverse
+    from lmdiag.multiverse import Multiverse
     from lmdiag.stimuli import Stimuli
 
 _NARROW = 18
@@ -44,7 +44,10 @@ _UNLIMITED = 10_000
 """Characters of a line where the output is not a terminal."""
 
 
-# ---- runs ----------------------------------------------------------------------------------------
+def output_console() -> Console:
+    """Returns a console for standard output; output that is redirected is as wide as it needs."""
+    is_limited = sys.stdout.isatty() or "COLUMNS" in os.environ
+    return Console(highlight=False, width=None if is_limited else _UNLIMITED)
 
 
 def print_results(
@@ -61,22 +64,22 @@ def print_results(
         designs: see `lmdiag.report.designs.designs_of`.
         stimuli: of the run, which have the formulas of predictions.
     """
-    console = console or _standard()
+    console = console or Console(highlight=False)
     model = results.model
     *facts, commit = model_facts(model)
     facts += ["cased" if model.cased else "uncased", commit]
+    number = f"{results.n_contexts} {asked(results)}"
     framing = (f"{name} {shortened(s, 80)}" for name, s in framing_facts(results.protocol))
     console.print()
-    _print_line(model_label(results), "bold", console)
-    _print_line(" · ".join(facts), "dim", console)
-    number = f"{results.n_contexts} {asked(results)}"
-    _print_line(f"data {results.data.source} · {number}", "dim", console)
-    if line := " · ".join(framing):
-        _print_line(line, "dim", console)
+    _print_lines([model_label(results)], console, "bold", wrap=True)
+    lines = [" · ".join(facts), f"data {results.data.source} · {number}", " · ".join(framing)]
+    _print_lines(filter(None, lines), console, wrap=True)
     for design in designs:
         grids, remarks = ((), design.remarks[:1]) if design.is_long else design[2:4]
         _print_part(f"{design.title}: conditions", grids, remarks, console)
-    _print_sections(results, console, stimuli)
+    for section in sections([results], {task: x.columns() for task, x in stimuli.items()}):
+        remarks = [*section.remarks, *filter(None, section.signatures)]
+        _print_part(section.title, section.tables, remarks, console)
 
 
 def print_setting(
@@ -87,54 +90,24 @@ def print_setting(
     *,
     form: str = "",
 ) -> None:
-    """Prints the tables of one task in one setting.
-
-    Args:
-        task: name of the config.
-        setting: perturbation or none.
-        content: its figures.
-        console: where to print; standard output by default.
-        form: of the data, see `lmdiag.stimuli.Stimuli`.
-    """
-    _print_sections(of_setting(task, setting, content, form), console or _standard())
-
-
-def print_overview(runs: Sequence[Results], console: Console | None = None) -> None:
-    """Prints the headline figures of several models: a table per task with a row per model."""
-    grids = overviews(runs)
-    _print_part(f"All {len(runs)} models", grids, signs(grids), console or _standard())
-
-
-def output_console() -> Console:
-    """Returns a console for standard output; output that is redirected is as wide as it needs."""
-    is_limited = sys.stdout.isatty() or "COLUMNS" in os.environ
-    return _standard(None if is_limited else _UNLIMITED)
-
-
-def _standard(width: int | None = None) -> Console:
-    from rich.console import Console
-
-    return Console(highlight=False, width=width)
-
-
-def _print_sections(
-    results: Results, console: Console, stimuli: Mapping[str, Stimuli] = {}
-) -> None:
-    for section in sections([results], {task: x.columns() for task, x in stimuli.items()}):
+    """Prints the tables of one task in one setting, `form` as for `lmdiag.stimuli.Stimuli`."""
+    console = console or Console(highlight=False)
+    for section in sections([of_setting(task, setting, content, form)]):
         remarks = [*section.remarks, *filter(None, section.signatures)]
         _print_part(section.title, section.tables, remarks, console)
 
 
-# ---- conditions, fits to human measures ----------------------------------------------------------
+def print_overview(runs: Sequence[Results], console: Console | None = None) -> None:
+    """Prints the headline figures of several models: a table per task with a row per model."""
+    grids, console = overviews(runs), console or Console(highlight=False)
+    _print_part(f"All {len(runs)} models", grids, signs(grids), console)
 
 
 def print_analysis(analysis: Analysis, console: Console) -> None:
     """Prints the effects of conditions, the cells, and mixed models; a warning of a fit first."""
     warnings = tuple(fit.warning for fit in analysis.mixed.values() if fit.warning)
     remarks = [*analysis_remarks(analysis)]
-    for remark in remarks:
-        if remark.endswith(warnings):
-            _print_line(remark, "bold", console, wrap=False)
+    _print_lines((remark for remark in remarks if remark.endswith(warnings)), console, "bold")
     others = [remark for remark in remarks if not remark.endswith(warnings)]
     _print_part("", analysis_grids(analysis), others, console)
 
@@ -147,9 +120,6 @@ def print_fit(fit: HumanFit, console: Console) -> None:
     _print_part("", [fit_grid(fit)._replace(title="")], remarks, console)
 
 
-# ---- comparisons ---------------------------------------------------------------------------------
-
-
 def print_comparisons(comparisons: Sequence[Comparison], console: Console) -> None:
     """Prints a table for each pair of models, task and setting."""
     several = len({row.second for row in comparisons}) > 1
@@ -159,49 +129,42 @@ def print_comparisons(comparisons: Sequence[Comparison], console: Console) -> No
         title = f"A and {other}, " * several + task + f", {setting}" * (setting != "none")
         facts = (Heading(label) for label in ("n", "A", other))
         figures = (Heading(label, (), True) for label in (f"A − {other}", "p", "p adj."))
-        rows = tuple(map(_comparison_row, group))
-        _print_grid(Grid(title, ("",), (*facts, *figures), rows), console, "bold")
-
-
-def _comparison_row(row: Comparison) -> GridRow:
-    interval = numbers.bounds(row.ci_low, row.ci_high, row.statistic)
-    cells = (
-        CellText(str(row.n)),
-        *(CellText(numbers.number(value, row.statistic)) for value in (row.a, row.b)),
-        CellText(numbers.signed(row.difference, row.statistic), interval),
-        CellText(p_text(row)),
-        CellText(numbers.p_value(row.p_adjusted)),
-    )
-    return GridRow((visible(comparison_label(row)),), 0, cells)
-
-
-# ---- a multiverse --------------------------------------------------------------------------------
+        rows = []
+        for row in group:
+            interval = numbers.bounds(row.ci_low, row.ci_high, row.statistic)
+            cells = (
+                CellText(str(row.n)),
+                *(CellText(numbers.number(value, row.statistic)) for value in (row.a, row.b)),
+                CellText(numbers.signed(row.difference, row.statistic), interval),
+                CellText(p_text(row)),
+                CellText(numbers.p_value(row.p_adjusted)),
+            )
+            rows.append(GridRow((visible(comparison_label(row)),), 0, cells))
+        _print_grid(Grid(title, ("",), (*facts, *figures), tuple(rows)), console, "bold")
 
 
 def print_multiverse(multiverse: Multiverse, console: Console) -> None:
     """Prints the range of each headline figure, and where the first model is ahead of others."""
-    from lmdiag.report.multiverse import protocols, remarks, shown_choices, task_tables
+    from lmdiag.report.multiverse import protocols_line, questions_line, task_tables
 
     for model in multiverse.models:
-        knobs = "; ".join(f"{knob} {', '.join(c)}" for knob, c in shown_choices(multiverse, model))
-        count = protocols(len(multiverse.numbers_of(model)))
         console.print()
-        _print_line(model, "bold", console)
-        _print_line(": ".join(filter(None, (count, knobs))), "", console, wrap=False)
-    for task in task_tables(multiverse):
-        _print_part(task.diagnostic.title, [*task.ranges, *task.differences], (), console)
-    console.print()
-    for line in remarks(multiverse):
-        _print_line(line, "dim", console, wrap=False)
+        _print_lines([model], console, "bold", wrap=True)
+        _print_lines([protocols_line(multiverse, model)], console, "")
+    for diagnostic, _, ranges, differences in task_tables(multiverse):
+        _print_part(diagnostic.title, [*ranges, *differences], (), console)
+    below = "below each knob: the largest difference of the means of two of its choices"
+    _print_part("", (), [questions_line(multiverse), below], console)
 
 
 # ---- what all of them print ----------------------------------------------------------------------
 
 
-def _print_line(text: str, style: str, console: Console, *, wrap: bool = True) -> None:
-    from rich.text import Text
-
-    console.print(Text(visible(text), style=style), soft_wrap=not wrap)
+def _print_lines(
+    lines: Iterable[str], console: Console, style: str = "dim", *, wrap: bool = False
+) -> None:
+    for line in lines:
+        console.print(Text(visible(line), style=style), soft_wrap=not wrap)
 
 
 def _print_part(
@@ -209,20 +172,16 @@ def _print_part(
 ) -> None:
     if title:
         console.print()
-        _print_line(title, "bold", console)
+        _print_lines([title], console, "bold", wrap=True)
     for grid in grids:
         _print_grid(grid, console)
-    lines = list(remarks)
-    if lines:
+    if lines := list(remarks):
         console.print()
-    for line in lines:
-        _print_line(line, "dim", console, wrap=False)
+        _print_lines(lines, console)
 
 
 def _print_grid(grid: Grid, console: Console, style: str = "") -> None:
     """Prints a table in as many parts as its width needs, below its title."""
-    from rich.text import Text
-
     console.print()
     if grid.title:
         title = Text(visible(f"{grid.title}{grid.unit}"), style=style)
@@ -247,46 +206,38 @@ def _parts(grid: Grid, console: Console) -> list[Table]:
 
 def _drawn(grid: Grid, is_beside: bool, room: int | None) -> Table:
     """The table for rich; labels of rows have so many characters of room, None for no limit."""
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
     table = Table(
         box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="dim",
         padding=(0, 0, 0, 1),  # rich puts one more blank between columns
     )  # fmt: skip
-    labels = []
-    for row in grid.rows:
-        label, indent = ": ".join(row.labels), "  " * row.depth
-        lines = textwrap.wrap(label, room - len(indent)) if room else [label]
-        labels.append("\n".join(indent + line for line in lines))
     table.add_column(Text(grid.label_headings[0]), overflow="fold")
     for heading in grid.headings:
         title = Text("\n".join([heading.label, *heading.facts]))
         style = "" if heading.is_figure else "dim"
         table.add_column(title, justify="right", style=style, no_wrap=True)
     columns = [_column(grid, i, is_beside) for i in range(len(grid.headings))]
-    for row, label, *cells in zip(grid.rows, labels, *columns, strict=True):
-        table.add_row(Text(label, style="dim" if row.is_published else ""), *cells)
+    for row, *cells in zip(grid.rows, *columns, strict=True):
+        label, indent = ": ".join(row.labels), "  " * row.depth
+        lines = textwrap.wrap(label, room - len(indent)) if room else [label]
+        text = "\n".join(indent + line for line in lines)
+        table.add_row(Text(text, style="dim" if row.is_published else ""), *cells)
     return table
 
 
 def _column(grid: Grid, i: int, is_beside: bool) -> list[Text]:
     """The texts of a column, each interval beside or below its figure, signs below each other."""
-    from rich.text import Text
-
     sign = tuple(CHANCE_SIGNS.values())
-    cells = [(row.is_published, row.cells[i]) for row in grid.rows]
-    computed = [cell for is_published, cell in cells if not is_published]
+    computed = [row.cells[i] for row in grid.rows if not row.is_published]
     space = max(len(cell.interval) for cell in computed)
     is_marked = any(cell.value.endswith(sign) for cell in computed)
     texts = []
-    for is_published, (value, interval, *_) in cells:
-        if is_marked and value and not value.endswith(sign) and not is_published:
+    for row in grid.rows:
+        value, interval, *_ = row.cells[i]
+        if is_marked and value and not value.endswith(sign) and not row.is_published:
             value += " "
         if interval:
             interval = interval.rjust(space + 1) if is_beside else f"\n{interval}"
-        is_bold = grid.headings[i].is_figure and not is_published
-        style = "bold" if is_bold else "dim" if is_published else ""
+        figure_style = "bold" if grid.headings[i].is_figure else ""
+        style = "dim" if row.is_published else figure_style
         texts.append(Text(value, style=style).append(interval, style="not bold dim"))
     return texts
