@@ -19,9 +19,9 @@ from lmdiag.hub import publish
 from lmdiag.hub.client import is_on_hub
 from lmdiag.leaderboard.entries import read_requests
 from lmdiag.models.loading.checkpoint import Checkpoint, resolve
+from lmdiag.multiverse import Multiverse
 from lmdiag.results import load_run, model_slug
-from lmdiag.results.external import read_external
-from lmdiag.results.multiverse import Multiverse
+from lmdiag.results.predictions import read_external
 from lmdiag.stimuli.building import script
 from lmdiag.types import BadInput
 

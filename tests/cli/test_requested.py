@@ -76,6 +76,7 @@ def test_a_model_that_is_not_on_the_hub(command: Commands) -> None:
     assert "cannot list the revisions of model org/none: not found" in error
 
 
+@pytest.mark.slow
 def test_all_checkpoints_are_run_and_shown_as_steps(command: Commands, published: str) -> None:
     output = command.folder / "out"
     options = ["--data", command.data, "--tasks", "neg136", "--output", output]
