@@ -36,7 +36,7 @@ from lmdiag.questions import Setting, collect
 from lmdiag.report.formats import format_names, render_tables
 from lmdiag.report.html import render
 from lmdiag.report.terminal import print_results
-from lmdiag.results.external import read_external
+from lmdiag.results.predictions import read_external
 from lmdiag.runs.journal import Journal
 from lmdiag.types import Answer, BadInput, SentenceAnswer, WordScore, WordSpan
 

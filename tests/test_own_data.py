@@ -118,6 +118,7 @@ def test_a_file_may_have_the_name_of_a_diagnostic(
     assert error == f"lmdiag: nothing was compared in {name}: no columns good and contrast\n"
 
 
+@pytest.mark.slow
 def test_the_report_of_a_sample_says_so_and_has_a_headline(
     models: list[str], demo_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

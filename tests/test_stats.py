@@ -242,6 +242,7 @@ def test_swaps_by_hand() -> None:
     assert math.isnan(stats.swap_test(array(), array(), "median"))
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10_000))
 def test_all_swaps_are_scipys(seed: int) -> None:
     draw = rng(seed)

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from lmdiag import evaluation
 from lmdiag.analysis.items import Per, items_of
 from lmdiag.comparison import Comparison, Side
+from lmdiag.multiverse import Multiverse
 from lmdiag.protocol import Predictions, Protocol
 from lmdiag.results import Measure, Run, frame_of, load_run, of_setting, signature
-from lmdiag.results.multiverse import Multiverse
 from lmdiag.text import suggest, visible
 
 if TYPE_CHECKING:
@@ -271,19 +271,19 @@ class LoadedMultiverse(Printable):
         columns = ("value", "n", "ci_low", "ci_high", "chance", "statistic")
         members = self.multiverse.members
         return DataFrame(
-            {"model": curve.model, **members[number].choices}
+            {"model": model, **members[number].choices}
             | {"run": str(self.path / members[number].path), **figure.place._asdict()}
             | {name: getattr(known, name) for name in columns}
             for figure in self.multiverse.figures
-            for curve in self.multiverse.curves(figure)
-            for number, known in zip(curve.members, curve.figures, strict=True)
+            for model in self.multiverse.models
+            for number, known in self.multiverse.curve(figure, model)
         )
 
     def charts(self) -> dict[str, altair.TopLevelMixin]:
         """Returns the specification curves of the page as altair charts, by name."""
         from lmdiag.report.multiverse import multiverse_plots
 
-        return _charts(multiverse_plots(self.multiverse))
+        return _charts([plot for _, plot in multiverse_plots(self.multiverse)])
 
     def show(self, console: Console) -> None:
         """Prints the tables of `lmdiag multiverse`."""

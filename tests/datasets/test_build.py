@@ -231,6 +231,7 @@ def load(folder: Path, config: str, caches: Path) -> list:
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_load_dataset_next_to_the_directory(data_dir: Path, tmp_path: Path) -> None:
     count, first, types = load(data_dir.parent, "neg136", tmp_path)
     assert (count, first["id"]) == (136, "neg136-simp-0-TA")

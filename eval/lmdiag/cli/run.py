@@ -173,14 +173,15 @@ def _finish(run: Run, *, as_json: bool) -> None:
     """Writes the report of a run and prints its tables."""
     from lmdiag.report.designs import designs_of
     from lmdiag.report.terminal import print_results
-    from lmdiag.results import saved_files
+    from lmdiag.results import PREDICTIONS, REPORT, RESULTS
     from lmdiag.text import visible
 
     designs = designs_of([run])
     write_report(run, designs)
     if not as_json:
         print_results(run.results, designs=designs, stimuli=run.stimuli)
-        print(f"\nSaved in {visible(str(run.path))}: {', '.join(saved_files(run.path))}")
+        saved = [name for name in (RESULTS, PREDICTIONS, REPORT) if (run.path / name).exists()]
+        print(f"\nSaved in {visible(str(run.path))}: {', '.join(saved)}")
         return
     for task, rows in run.stimuli.items():
         if not rows.compared:  # the tables say it, too

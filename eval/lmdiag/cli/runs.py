@@ -30,7 +30,7 @@ from lmdiag.text import suggest, visible
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
-    from lmdiag.results.external import External
+    from lmdiag.results.predictions import External
     from lmdiag.stimuli import Stimuli
     from lmdiag.types import Kind
 
@@ -69,8 +69,7 @@ def score_command(
     """
     from lmdiag import evaluation, results, stimuli
     from lmdiag.report.terminal import print_sections
-    from lmdiag.results.external import read_external
-    from lmdiag.results.predictions import ids
+    from lmdiag.results.predictions import ids, read_external
 
     if is_folder(predictions):
         asked = _run_of(predictions, data, task, setting, scoring)
@@ -123,7 +122,7 @@ def _run_of(
         BadInput: no finished run, other data, or a task, setting or rank that it does not have.
     """
     from lmdiag.results import load_run
-    from lmdiag.results.external import External
+    from lmdiag.results.predictions import External
 
     run = load_run(path, data)
     tasks, model, top = run.results.tasks, run.results.model, run.results.protocol.top
@@ -244,10 +243,10 @@ def report_command(
         region: number or name of the critical region, for a design with regions
         width: width of the figures in cm: 8 fits one column, 17 two
     """
+    from lmdiag.multiverse import MULTIVERSE, MULTIVERSE_PAGE, Multiverse
     from lmdiag.report import html, multiverse
     from lmdiag.report.charts.output import write_figures
     from lmdiag.results import REPORT, load_run, run_folders
-    from lmdiag.results.multiverse import MULTIVERSE, MULTIVERSE_PAGE, Multiverse
 
     folder, paths = runs[0], list(runs)
     is_multiverse = len(runs) == 1 and (folder / MULTIVERSE).is_file()
@@ -262,7 +261,7 @@ def report_command(
                 "--format svg"
             )
         if is_multiverse:
-            plots = multiverse.multiverse_plots(Multiverse.read(folder))
+            plots = [plot for _, plot in multiverse.multiverse_plots(Multiverse.read(folder))]
         else:
             plots = html.charts([load_run(path, data) for path in paths], region)
         written = write_figures(plots, figures, kind, width)

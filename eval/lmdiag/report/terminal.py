@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from lmdiag.analysis.designs import Analysis
     from lmdiag.analysis.fit import HumanFit
     from lmdiag.comparison import Comparison
-    from lmdiag.results.multiverse import Multiverse
+    from lmdiag.multiverse import Multiverse
     from lmdiag.stimuli import Stimuli
 
 _NARROW = 18
@@ -131,17 +131,16 @@ def print_comparisons(comparisons: Sequence[Comparison], console: Console) -> No
 
 def print_multiverse(multiverse: Multiverse, console: Console) -> None:
     """Prints the range of each headline figure, and where the first model is ahead of others."""
-    from lmdiag.report.multiverse import protocols, remarks, shown_choices, task_tables
+    from lmdiag.report.multiverse import protocols_line, questions_line, task_tables
 
     for model in multiverse.models:
-        knobs = "; ".join(f"{knob} {', '.join(c)}" for knob, c in shown_choices(multiverse, model))
-        count = protocols(len(multiverse.numbers_of(model)))
         console.print()
         _print_lines([model], console, "bold", wrap=True)
-        _print_lines([": ".join(filter(None, (count, knobs)))], console, "")
-    for task in task_tables(multiverse):
-        _print_part(task.diagnostic.title, [*task.ranges, *task.differences], (), console)
-    _print_part("", (), remarks(multiverse), console)
+        _print_lines([protocols_line(multiverse, model)], console, "")
+    for diagnostic, _, ranges, differences in task_tables(multiverse):
+        _print_part(diagnostic.title, [*ranges, *differences], (), console)
+    below = "below each knob: the largest difference of the means of two of its choices"
+    _print_part("", (), [questions_line(multiverse), below], console)
 
 
 # ---- what all of them print ----------------------------------------------------------------------

@@ -182,7 +182,7 @@ def save(
     """
     info, protocol, fingerprint = model.info, inputs.protocol, inputs.fingerprint
     write(path / results.PREDICTIONS, predictions)
-    read_back = read_run(path, inputs.stimuli)
+    read_back = read_run(path / results.PREDICTIONS, inputs.stimuli)
     first = next(iter(inputs.stimuli.values()))
     data = {
         task: TaskData(rows.fingerprint, len(rows), rows.form)
