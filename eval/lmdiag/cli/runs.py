@@ -66,7 +66,7 @@ def score_command(
             or nothing can.
     """
     from lmdiag import evaluation, results, stimuli
-    from lmdiag.report.terminal import print_setting
+    from lmdiag.report.terminal import print_sections
     from lmdiag.results.predictions import ids, read_external
 
     if is_folder(predictions):
@@ -107,7 +107,7 @@ def score_command(
     if as_json:
         print(json.dumps({"task": task, **measured.to_json()}, allow_nan=False))
     else:
-        print_setting(task, setting, measured, form=rows.form)
+        print_sections(results.of_setting(task, setting, measured, rows.form))
     return 0
 
 
