@@ -12,29 +12,27 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 import lmdiag
+from lmdiag.cli import options
 from lmdiag.cli.exits import say
-from lmdiag.cli.options import (
-    RECORD,
-    Count,
-    DataOfRuns,
-    Json,
-    Names,
-    Overwrite,
-    Scoring,
-    Seed,
-    check_new_file,
-)
 from lmdiag.files import clear_drafts, is_folder, write_atomically
 from lmdiag.protocol import KNOBS, Protocol
 from lmdiag.text import suggest, visible
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
+    from lmdiag.results import Run
     from lmdiag.results.predictions import External
     from lmdiag.stimuli import Stimuli
     from lmdiag.types import Kind
 
 _FIGURES = ("svg", "pdf", "png")
+
+
+def _load_runs(paths: tuple[Path, ...], data: str | None) -> list[Run]:
+    """Reads finished runs, or those of folders."""
+    from lmdiag.results import load_run, run_folders
+
+    return [load_run(path, data) for path in run_folders(paths)]
 
 
 def score_command(
@@ -43,11 +41,11 @@ def score_command(
     predictions: Path,
     data: str | None = None,
     data_revision: str | None = None,
-    scoring: Annotated[Scoring, RECORD] = Scoring(),
+    scoring: Annotated[options.Scoring, options.RECORD] = options.Scoring(),
     cased: Annotated[bool | None, Parameter(negative="--uncased")] = None,
     measures: tuple[str, ...] = (),
     setting: str = "none",
-    as_json: Json = False,
+    as_json: options.Json = False,
 ) -> int:
     """Scores and prints; what cannot be computed is said on standard error.
 
@@ -68,7 +66,7 @@ def score_command(
             or nothing can.
     """
     from lmdiag import evaluation, results, stimuli
-    from lmdiag.report.terminal import print_setting
+    from lmdiag.report.terminal import print_sections
     from lmdiag.results.predictions import ids, read_external
 
     if is_folder(predictions):
@@ -109,12 +107,12 @@ def score_command(
     if as_json:
         print(json.dumps({"task": task, **measured.to_json()}, allow_nan=False))
     else:
-        print_setting(task, setting, measured, form=rows.form)
+        print_sections(results.of_setting(task, setting, measured, rows.form))
     return 0
 
 
 def _run_of(
-    path: Path, data: str | None, task: str, setting: str, scoring: Scoring
+    path: Path, data: str | None, task: str, setting: str, scoring: options.Scoring
 ) -> tuple[Stimuli, External, Protocol, bool, Kind]:
     """Returns rows and predictions of a run directory, and its protocol, case rule and kind.
 
@@ -145,15 +143,15 @@ def compare_command(
     runs: tuple[Path, ...],
     /,
     *,
-    data: DataOfRuns = None,
+    data: options.DataOfRuns = None,
     across: Annotated[
-        Names, Parameter(help=f"options in which the runs may differ: {', '.join(KNOBS)}")
+        options.Names, Parameter(help=f"options in which the runs may differ: {', '.join(KNOBS)}")
     ] = (),
     tasks: tuple[str, ...] = (),
     measures: tuple[str, ...] = (),
-    resamples: Count = 10_000,
-    seed: Seed = 0,
-    as_json: Json = False,
+    resamples: options.Count = 10_000,
+    seed: options.Seed = 0,
+    as_json: options.Json = False,
 ) -> int:
     """Compares and prints.
 
@@ -173,12 +171,10 @@ def compare_command(
     from lmdiag.comparison import not_compared
     from lmdiag.report.labels import model_facts, model_label, run_letter, short_commit
     from lmdiag.report.terminal import output_console
-    from lmdiag.results import load_run, run_folders
 
-    paths = run_folders(runs)
-    if len(paths) < 2:
+    loaded = _load_runs(runs, data)
+    if len(loaded) < 2:
         raise BadInput("compare takes two or more run directories, or a folder that has them")
-    loaded = [load_run(path, data) for path in paths]
     compared = lmdiag.compare(
         *loaded, seed=seed, resamples=resamples, across=across, tasks=tasks, measures=measures
     )
@@ -224,7 +220,7 @@ def report_command(
     figures: Path | None = None,
     region: str = "",
     width: Annotated[float, Parameter(validator=Number(gte=4, lte=60))] = 8.0,
-    data: DataOfRuns = None,
+    data: options.DataOfRuns = None,
 ) -> int:
     """Writes the report; returns the exit code.
 
@@ -327,8 +323,8 @@ def items_command(
     out: Path,
     per: Literal["row", "region", "word"] = "row",
     task: str = "",
-    data: DataOfRuns = None,
-    overwrite: Overwrite = False,
+    data: options.DataOfRuns = None,
+    overwrite: options.Overwrite = False,
 ) -> int:
     """Writes the table.
 
@@ -339,10 +335,9 @@ def items_command(
         task: one of the tasks of the runs (default: all)
     """
     from lmdiag.analysis.items import ITEM_SUFFIXES, items_of, write_items
-    from lmdiag.results import load_run, run_folders
 
-    check_new_file(out, ITEM_SUFFIXES, overwrite=overwrite)
-    table = items_of([load_run(path, data) for path in run_folders(runs)], task=task, per=per)
+    options.check_new_file(out, ITEM_SUFFIXES, overwrite=overwrite)
+    table = items_of(_load_runs(runs, data), task=task, per=per)
     write_items(table, out)
     print(f"{len(table):,} rows and {len(table.columns)} columns in {visible(str(out))}")
     return 0
@@ -358,10 +353,10 @@ def analyse_command(
     coding: Literal["sum", "treatment"] = "sum",
     region: str = "",
     task: str = "",
-    data: DataOfRuns = None,
+    data: options.DataOfRuns = None,
     chart: Path | None = None,
-    overwrite: Overwrite = False,
-    as_json: Json = False,
+    overwrite: options.Overwrite = False,
+    as_json: options.Json = False,
 ) -> int:
     """Analyses and prints.
 
@@ -379,7 +374,9 @@ def analyse_command(
         chart: write the condition means as a figure into this file (.svg, .pdf or .png)
     """
     if chart:
-        check_new_file(chart, tuple(f".{suffix}" for suffix in _FIGURES), overwrite=overwrite)
+        options.check_new_file(
+            chart, tuple(f".{suffix}" for suffix in _FIGURES), overwrite=overwrite
+        )
     from lmdiag.analysis.items import ITEM_SUFFIXES
     from lmdiag.report.charts.conditions import condition_plot
     from lmdiag.report.charts.output import figure_file

@@ -12,16 +12,8 @@ from cyclopts import Parameter
 
 import lmdiag
 from lmdiag.analysis.procedures import Procedure
+from lmdiag.cli import options
 from lmdiag.cli.exits import say
-from lmdiag.cli.options import (
-    RECORD,
-    Json,
-    Overwrite,
-    TextOptions,
-    check_new_file,
-    section,
-    warnings_as_lines,
-)
 from lmdiag.files import decoded, read_text, user_path, write_atomically
 from lmdiag.text import visible
 from lmdiag.types import BadInput
@@ -35,8 +27,8 @@ def surprisal_command(
     output: Path | None = None,
     columns: tuple[Literal["length", "log_frequency"], ...] = (),
     language: str = "en",
-    overwrite: Overwrite = False,
-    reading: Annotated[TextOptions, RECORD] = TextOptions(),
+    overwrite: options.Overwrite = False,
+    reading: Annotated[options.TextOptions, options.RECORD] = options.TextOptions(),
 ) -> int:
     """Writes the table.
 
@@ -50,7 +42,7 @@ def surprisal_command(
         language: language of the frequencies
     """
     if output:
-        check_new_file(output, (".csv", ".tsv", ".parquet"), overwrite=overwrite)
+        options.check_new_file(output, (".csv", ".tsv", ".parquet"), overwrite=overwrite)
     if file == "-":
         file = "standard input"
         content = decoded(sys.stdin.buffer.read(), file)
@@ -60,7 +52,7 @@ def surprisal_command(
         raise BadInput(f"{file} has no text: give one sentence or text per line")
     # Not `splitlines`, for which some characters within a sentence end a line, too.
     texts = content.removesuffix("\n").replace("\r\n", "\n").split("\n")
-    with warnings_as_lines():
+    with options.warnings_as_lines():
         table = lmdiag.load_model(model, **reading.keywords()).surprisals(
             texts, columns=columns, language=language, **vars(reading.batching)
         )
@@ -86,14 +78,14 @@ def fit_command(
     model: tuple[str, ...] = (),
     profile: Literal["wilcox2023", "kuribayashi2024", "michaelov2024"] | None = None,
     format: Literal["table", "csv", "latex", "markdown"] = "table",
-    as_json: Json = False,
+    as_json: options.Json = False,
     report: Path | None = None,
     figures: Path | None = None,
     residuals: Path | None = None,
     output: Path = Path("results"),
-    overwrite: Overwrite = False,
-    procedure: Annotated[Procedure, section("Procedure")] = Procedure(),
-    reading: Annotated[TextOptions, RECORD] = TextOptions(),
+    overwrite: options.Overwrite = False,
+    procedure: Annotated[Procedure, options.section("Procedure")] = Procedure(),
+    reading: Annotated[options.TextOptions, options.RECORD] = options.TextOptions(),
 ) -> int:
     """Fits, prints and writes.
 
@@ -114,7 +106,7 @@ def fit_command(
     """
     for file, suffix in ((report, ".html"), (residuals, ".csv")):
         if file:
-            check_new_file(file, (suffix,), overwrite=overwrite)
+            options.check_new_file(file, (suffix,), overwrite=overwrite)
     from lmdiag.report import human as shown
     from lmdiag.report.charts.output import write_figures
     from lmdiag.report.terminal import output_console, print_fit
